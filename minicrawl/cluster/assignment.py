@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.channels import BatchError
+from minicrawl.opic.estimate import of_all
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.shard_channels import MOST_SHARDS
 
@@ -423,6 +424,14 @@ class ShardFacts(NamedTuple):
     """Seconds since the first shard began in this run."""
     wire_bytes: int = 0
     """Bytes of all response bodies."""
+    abroad: int = 0
+    """Atoms sent, minus atoms received: the sum over all shards is under way."""
+    gathered: float = 0
+    """Importance of pages that were read, in units; 0 without `--until`."""
+    ungathered: float = 0
+    """Importance of pages that may still be read, those of other shards in the outbox included."""
+    discovery: float = 0
+    """New pages per reading, of late."""
     sketch: Mapping[int, int] = {}
     """Histogram of the richest waiting pages that may be requested soon, from `assignment.sketch`.
     """
@@ -456,6 +465,7 @@ def pages_to_admit(told: Iterable[ShardFacts], within_s: float) -> int:
 _MOST_BINS = 1024
 """More bins than any sketch has: a key has 63 bits."""
 _TABLES = ("sketch", "sent", "received")
+_REALS = ("pace", "age_s", "gathered", "ungathered", "discovery")
 
 
 def as_bytes(facts: ShardFacts) -> bytes:
@@ -473,7 +483,7 @@ def facts_in(data: bytes) -> ShardFacts:
         facts = ShardFacts(**found, **tables)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise BatchError(f"invalid facts: {error}") from error
-    reals = [found.pop(name, 0) for name in ("pace", "age_s")]
+    reals = [found.pop(name, 0) for name in _REALS]
     if not all(map(_is_real, reals)) or not all(map(_is_number, found.values())):
         raise BatchError("a shard's facts are not numbers in range")
     least = min(facts.fetched, facts.waiting, facts.wire_bytes)
@@ -516,3 +526,19 @@ def has_ended(told: Mapping[int, ShardFacts], shards: int) -> bool:
 def fetched_together(told: Mapping[int, ShardFacts]) -> int:
     """Return the number of pages fetched by all shards."""
     return sum(facts.fetched for facts in told.values())
+
+
+def gathered_together(told: Mapping[int, ShardFacts], shards: int) -> float:
+    """Return the gathered share of all importance, as one machine would estimate it.
+
+    The share is 0 until each shard has told its part.
+    """
+    facts = told.values()
+    if len(told) < shards or any(one.fetched and not one.gathered for one in facts):
+        return 0.0
+    read, readings = sum(one.gathered for one in facts), sum(one.fetched for one in facts)
+    # Cash under way is for pages that their owners do not count yet.
+    unread = sum(one.ungathered for one in facts) + sum(one.abroad for one in facts) / UNIT
+    discovery = sum(one.discovery * one.fetched for one in facts) / max(readings, 1)
+    share = read / max(read + unread, read, 1)
+    return of_all(share, 1 - share, discovery)

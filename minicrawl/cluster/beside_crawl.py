@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 
 _DEMO = "demo"
 _SINGLE_MACHINE_OPTIONS = {
-    "fresh": "--fresh",
-    "must_resume": "--resume",
-    "dry_run": "--dry-run",
-    "demo": "--demo",
-    "has_dashboard": "--dashboard",
-    "graph_stats": "--graph-stats",
-    "log_file": "--log-file",
-    "max_failures": "--max-failures",
+    "fresh": ("--fresh", "name another crawl, as in nats://host:4222/NAME"),
+    "must_resume": ("--resume", "the same command continues a crawl"),
+    "dry_run": ("--dry-run", "leave out --cluster"),
+    "demo": ("--demo", "say --cluster demo"),
+    "has_dashboard": ("--dashboard", "use minicrawl dashboard --cluster URL"),
+    "graph_stats": ("--graph-stats", "use minicrawl status --graph --cluster URL"),
+    "has_index": ("--index", "with --keep pages, use minicrawl index --cluster URL"),
+    "log_file": ("--log-file", "each node writes its own lines to stderr"),
+    "max_failures": ("--max-failures", "use minicrawl status --cluster URL"),
 }
+"""Options that a cluster refuses, and what to do instead."""
 
 
 class ClusterCrawl(Companion):
@@ -99,13 +101,8 @@ class Nats:
 
 
 def _refuse_single_machine_options(given: Mapping[str, Any], cluster: str) -> None:
-    for name, flag in _SINGLE_MACHINE_OPTIONS.items():
+    for name, (flag, instead) in _SINGLE_MACHINE_OPTIONS.items():
         if given.get(name):
-            raise click.UsageError(f"{flag} is for a crawl on one machine: leave out --cluster")
-    if given.get("has_index"):
-        raise click.UsageError(
-            "--index is for a crawl on one machine: with --keep pages, use minicrawl index "
-            "--cluster URL"
-        )
+            raise click.UsageError(f"{flag} is for a crawl on one machine: {instead}")
     if given["seeds"] and cluster == _DEMO:
         raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")

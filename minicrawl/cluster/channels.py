@@ -284,6 +284,12 @@ class Outbox:
         """Number of waiting pages."""
         return sum(len(waiting.pages) for waiting in self._waiting.values())
 
+    @property
+    def atoms(self) -> int:
+        """Cash of all waiting pages."""
+        keys = self._ledger.key
+        return sum(keys[page] for waiting in self._waiting.values() for page in waiting.pages)
+
     def restore(self, now: float, unsent: Iterable[int] = ()) -> None:
         """Refill the outbox from a loaded ledger; `unsent` pages have never been sent."""
         flags = np.frombuffer(self._ledger.flags, dtype=np.uint8)

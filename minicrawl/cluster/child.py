@@ -381,7 +381,14 @@ class ShardChild:
         age_s = told.facts.age_s if told is not None and told.run == job.run else 0.0
         async with _replicated(engine, job, storing, least, tell) as replica:
             records = EngineAddressRecords(engine, place, job.generation)
-            setup = ShardSetup(place, exchange, replica, addresses=records, age_s=age_s)
+            setup = ShardSetup(
+                place,
+                exchange,
+                replica,
+                addresses=records,
+                age_s=age_s,
+                tells_importance=loaded.settings.budget.importance is not None,
+            )
             seeds = await seeds_of(engine, job.seeds)
             self._crawl = crawl = Crawl(seeds, loaded, shard=setup)
             crawl.subscribe(self._warn, (Warned,))

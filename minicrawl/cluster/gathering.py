@@ -115,7 +115,15 @@ from minicrawl.store.records import (
     reporting_damage,
 )
 from minicrawl.store.stored_links import pack
-from minicrawl.store.writer import PackedStep, StoreWriter, add_steps, begin_draft, end_draft, mark
+from minicrawl.store.writer import (
+    PackedStep,
+    StoreWriter,
+    add_steps,
+    add_values,
+    begin_draft,
+    end_draft,
+    mark,
+)
 from minicrawl.wording import counted
 
 # ================================================================ ledger
@@ -306,6 +314,12 @@ class _Log:
                 for seq, turn in enumerate(turns, start=first)
             ),
         )
+        values = (
+            (seq, turn.page, turn.value)
+            for seq, turn in enumerate(turns, start=first)
+            if turn.value is not None
+        )
+        add_values(self._out, values)
         self.last += len(turns)
         self.turns += len(turns)
         written = (turn.written for turn in turns if turn.written is not None)

@@ -378,13 +378,17 @@ _BETWEEN = BETWEEN_ENTRIES.encode()
 
 
 class GatheredTurn(NamedTuple):
-    """Last turn of a page; `spending` is packed, or None if the page led nowhere."""
+    """Last turn of a page; `spending` is packed, or None if the page led nowhere.
+
+    `value` is the last one that a scorer gave the page.
+    """
 
     at: float
     page: int
     kind: int
     state: int
     spending: bytes | None
+    value: int | None
     written: WrittenRow | None = None
 
 
@@ -400,6 +404,8 @@ class ShardTurns:
         self._spent = np.zeros(rows, dtype=np.int64)
         self._spent[shard.is_own] = shard.own.spent
         self._at = asked_at(connection, rows)
+        is_scored = tables.has_values(connection)
+        self._values = tables.values_of(connection, range(rows)) if is_scored else {}
         self._written = WrittenLinks(connection)
 
     def __iter__(self) -> Iterator[GatheredTurn]:
@@ -410,9 +416,8 @@ class ShardTurns:
         others = np.isin(self._state, (State.UNREAD, State.FOREIGN))
         pages = np.flatnonzero(~others & (self._spent == 0))
         for page in pages[np.argsort(self._at[pages], kind="stable")].tolist():
-            state = int(self._state[page])
-            kind = StepKind.VISIT if state in READ_STATES else StepKind.DEAD_END
-            yield GatheredTurn(float(self._at[page]), int(self._pages[page]), kind, state, None)
+            is_read = self._state[page] in READ_STATES
+            yield self._turn(page, StepKind.VISIT if is_read else StepKind.DEAD_END, None)
 
     def _with_links(self) -> Iterator[GatheredTurn]:
         for block in questions.spendings(self._connection):
@@ -456,11 +461,12 @@ class ShardTurns:
         content = _BETWEEN.join(entries[place] for place in order)
         return WrittenRow(page, check_of(moved.links), content)
 
-    def _turn(self, page: int, kind: int, blob: bytes) -> GatheredTurn:
+    def _turn(self, page: int, kind: int, blob: bytes | None) -> GatheredTurn:
         state = int(self._state[page])
         if state == State.UNREAD:  # the page was read, and now waits for another turn
             state = State.FETCHED
-        return GatheredTurn(float(self._at[page]), int(self._pages[page]), kind, state, blob)
+        at, value = float(self._at[page]), self._values.get(page)
+        return GatheredTurn(at, int(self._pages[page]), kind, state, blob, value)
 
 
 def renumbered(spending: Spending, pages: Pages) -> tuple[Spending, Sequence[int]]:

@@ -202,7 +202,8 @@ class TermsRecord(Record):
     @property
     def limits(self) -> Budget:
         """Limits of the whole crawl, over all shards. Raises RecordError."""
-        given = {BY_NAME[one].argument: self.settings.get(one) for one in ("pages", *OF_A_RUN)}
+        names = ("pages", "until", *OF_A_RUN)
+        given = {BY_NAME[one].argument: self.settings.get(one) for one in names}
         try:
             return load(given, {}, None).settings.budget
         except UsageError as error:
@@ -224,10 +225,8 @@ _OF_A_NODE = frozenset(
 OF_A_RUN = ("new-pages", "for", "bytes")
 """Limits of one run, over all shards. The next run has only those that it is given."""
 _OF_ONE_MACHINE = {
-    "until": "no shard knows the importance of all pages while they are fetched",
-    "score": "no shard knows the values that others gave to their pages",
-    "check": "links are checked after the crawl, by one machine that has all of them",
-    "requisites": "files are fetched after the crawl, by one machine that has all pages",
+    "check": "gather, then continue the gathered store with it",
+    "requisites": "gather, then continue the gathered store with it",
     "links": "without links the log of a shard is cut, and batches are sent again from it",
     "dedupe-with": "other nodes do not have its file",
     "deterministic": "the order depends on when batches of other shards arrive",
@@ -250,7 +249,7 @@ _POLL_S = 1.0
 
 def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
     """Return the given settings that all nodes share, by name, as JSON values."""
-    _refuse_what_needs_one_machine(loaded)
+    refuse_what_needs_one_machine(loaded.settings)
     return {
         row.name: plain(loaded.settings, row)
         for row in TABLE
@@ -294,22 +293,41 @@ def effective_settings(
     return {name: given.value for name, given in counting.items()}, told_ignored(ignored)
 
 
+def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> None:
+    """Refuse settings that contradict each other, or for which this machine lacks a package.
+
+    Without this, each shard would fail again and again. `own` are the settings of this node.
+    """
+    from minicrawl.crawl.start.opening import refuse_contradictions
+    from minicrawl.crawl.start.preparation import check_browser, check_types
+
+    named = {**own, **effective_settings(terms, own)[0]}
+    given = {BY_NAME[name].argument: value for name, value in named.items()}
+    settings = load(given, {}, None).settings
+    refuse_contradictions(settings)
+    check_types(settings.scope)
+    check_browser(settings.rendering)
+
+
 def workers_of_node(loaded: Loaded) -> int:
     """Return the fetching processes per shard. `auto` is 0, as each shard is a process already."""
     workers = loaded.settings.network.workers
     return workers if isinstance(workers, int) else 0
 
 
-def _refuse_what_needs_one_machine(loaded: Loaded) -> None:
-    for name, why in _OF_ONE_MACHINE.items():
-        row = BY_NAME[name]
-        if loaded.settings.value(row) != row.default:
-            flag = row.off if row.default is True else row.flag
-            raise UsageError(f"{flag} is for a crawl on one machine: {why}")
-    if isinstance(loaded.settings.storing.keep_versions, int):
-        raise UsageError(
-            "--keep-versions N is for a crawl on one machine: in a cluster say all or changed"
-        )
+def refuse_what_needs_one_machine(settings: Settings) -> None:
+    """Refuse settings that a crawl in shards cannot obey."""
+    refused = {
+        row.off if row.default is True else row.flag: why
+        for name, why in _OF_ONE_MACHINE.items()
+        if settings.value(row := BY_NAME[name]) != row.default
+    }
+    if settings.budget.guaranteed is not None:
+        refused["--until '... guaranteed'"] = "the proof needs the links of all pages"
+    if isinstance(settings.storing.keep_versions, int):
+        refused["--keep-versions N"] = "in a cluster say all or changed"
+    for flag, why in refused.items():
+        raise UsageError(f"{flag} is for a crawl on one machine: {why}")
 
 
 # ---------------------------------------------------------------- the crawl
@@ -319,12 +337,14 @@ async def start_or_join(
     engine: ClusterEngine, loaded: Loaded, seeds: Iterable[str], shards: int | None = None
 ) -> TermsRecord:
     """Begin the crawl, or join it. A crawl that was stopped or has ended is continued."""
-    wanted = settings_of_crawl(loaded)
+    wanted, own = settings_of_crawl(loaded), settings_of_node(loaded)
     urls = (canonical_seed(seed, strip_marks=False) or seed for seed in seeds)
     named = list(dict.fromkeys(urls))
     found = await engine.get(TERMS_KEY)
     if found is None or found.value is None:
-        if (terms := await _begin(engine, wanted, named, shards or DEFAULT_SHARDS)) is not None:
+        terms = _first_terms(wanted, named, shards or DEFAULT_SHARDS)
+        check_terms(terms, own)
+        if await _begin(engine, terms, named):
             return terms
         found = await engine.get(TERMS_KEY)  # another caller was quicker
         assert found is not None
@@ -340,6 +360,7 @@ async def start_or_join(
             "changes; for another crawl give a name, as in nats://host:4222/NAME"
         )
     changed = await _joined(engine, terms, wanted, named, is_over=state.is_over)
+    check_terms(changed, own)
     if changed.pack() != found.value:
         await engine.update(TERMS_KEY, changed.pack(), found.revision)
     if state.is_over:
@@ -354,34 +375,36 @@ async def start_or_join(
     return changed
 
 
-async def _begin(
-    engine: ClusterEngine, wanted: Mapping[str, object], seeds: list[str], shards: int
-) -> TermsRecord | None:
-    """Write the terms. Return None if another caller has begun the crawl meanwhile."""
+def _first_terms(wanted: Mapping[str, object], seeds: list[str], shards: int) -> TermsRecord:
     if not seeds:
         raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
     identity = token_hex(8)
-    terms = TermsRecord(
+    by_value = {"strategy": "siblings"} if "score" in wanted else {}
+    return TermsRecord(
         id=identity,
         format=FORMAT,
         schema=schema.VERSION,
         version=__version__,
         shards=shards,
-        settings=_USUAL | dict(wanted),
+        settings=_USUAL | by_value | dict(wanted),
         seeds=f"seeds-{identity}",
     )
+
+
+async def _begin(engine: ClusterEngine, terms: TermsRecord, seeds: list[str]) -> bool:
+    """Write the terms. Return False if another caller has begun the crawl meanwhile."""
     await _put_seeds(engine, terms.seeds, seeds)
     state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
     await _create_unless_present(engine, STATE_KEY, state)
     free = LeaseRecord(node="", session="", generation=0)
-    for shard in range(shards):  # so that nodes update leases, and do not race to create them
+    for shard in range(terms.shards):  # so that nodes update leases, and do not race to create them
         await _create_unless_present(engine, f"{LEASE_PREFIX}{shard}", free)
     try:
         await engine.create(TERMS_KEY, terms.pack())
     except KeyTaken:
         await engine.delete_object(terms.seeds)
-        return None
-    return terms
+        return False
+    return True
 
 
 async def _create_unless_present(engine: ClusterEngine, key: str, record: Record) -> None:

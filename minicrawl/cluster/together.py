@@ -32,6 +32,7 @@ from minicrawl.cluster.traffic import (
     ShardTraffic,
 )
 from minicrawl.crawl.events import Reason
+from minicrawl.crawl.progress import ImportanceEstimate
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, State
 from minicrawl.opic.money import UNIT
@@ -205,6 +206,8 @@ class ShardCrawl:
         self._beginning = StartBarrier(shard.place, shard.began, age_s=shard.setup.age_s)
         self.traffic = ShardTraffic(crawler.context, crawler.parts, shard, self._interval_s)
         self._pace = RequestRate(shard.setup.tell_s)
+        recorder = crawler.context.recorder
+        self._importance = ImportanceEstimate(recorder) if shard.setup.tells_importance else None
         self._is_empty = self._wants_pages = False
         self._addresses: ShardAddresses | None = None
         if (records := shard.setup.addresses) is not None:
@@ -218,7 +221,7 @@ class ShardCrawl:
         self.level: AdmissionThreshold | None = None
         self._update_order: Callable[[], None] = lambda: None
         order = crawler.context.settings.order
-        leases, frontier = crawler.parts.leases, crawler.context.recorder.frontier
+        leases, frontier = crawler.parts.leases, recorder.frontier
         if order.strategy in ("greedy", "siblings") and order.order_by == "page":
             queue = cast("ByKey | ByGroup", leases.queue)
             self.level = AdmissionThreshold(frontier, lambda: queue.leased, self._pages_soon)
@@ -341,6 +344,8 @@ class ShardCrawl:
             pace=self._pace.now(number("requests"), now),
             age_s=round(self._beginning.age_s(now), 3),
             wire_bytes=int(number("wire_bytes")),
+            abroad=ledger.abroad,
+            **self._importance_facts(),
             sketch=self.level.sketch(within_s, slots) if self.level is not None else {},
             has_choice=self.level is not None and self.level.has_choice,
             sent={other: end.number for other, end in core.channels.sent.items()},
@@ -348,6 +353,20 @@ class ShardCrawl:
             is_idle=self._is_empty and is_safe and not waiting and not outbox,
             wants_pages=self._wants_pages,
         )
+
+    def _importance_facts(self) -> dict[str, Any]:
+        """Return the importance of this shard's pages, as far as it was added up."""
+        if (estimate := self._importance) is None:
+            return {}
+        estimate.look(self._context.clock.now())
+        core, unread = self._shard.core, estimate.gathered.unread
+        # A page that was never sent may be new to its owner, and is then born there with a unit.
+        elsewhere = len(core.channels.unsent) + core.outbox.atoms / UNIT
+        return {
+            "gathered": estimate.gathered.read,
+            "ungathered": unread + elsewhere,
+            "discovery": max(0.0, estimate.discovery.rate),
+        }
 
     def _hear(self, told: Mapping[int, ShardFacts], within_s: float) -> None:
         self._beginning.hear(told, time.monotonic())

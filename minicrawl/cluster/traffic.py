@@ -46,13 +46,13 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.cluster.engine import BatchDelivery
+from minicrawl.cluster.terms import refuse_what_needs_one_machine
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.hosts.pacing import CRAWL, CrawlPace
 from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms
-from minicrawl.errors import UsageError
 from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.ledger import Plan, Spending, Step, StepKind
@@ -292,6 +292,8 @@ class ShardSetup(NamedTuple):
     """Shared records; None gives each shard an even part of every address."""
     age_s: float = 0.0
     """Age of this run of the crawl, as far as known; 0 if no shard has begun."""
+    tells_importance: bool = False
+    """True if the crawl ends when enough importance is gathered (`--until`)."""
 
     @property
     def needs_pages(self) -> bool:
@@ -447,35 +449,24 @@ def _own(
 def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Settings:
     """Store the terms of the shard, and return its settings.
 
-    Raises UsageError for settings that need a single machine. A shard neither converges ranks nor
-    checks links, since both need all shards. The default strategy is by cash: pages that other
-    shards made known have no siblings.
+    Raises UsageError for settings that need a single machine. A shard does not converge ranks,
+    which needs all shards, and the nodes know when a limit of the whole crawl is reached. The
+    default strategy is by cash, except for values: pages that other shards made known have no
+    siblings.
     """
-    if not loaded.is_given(BY_NAME["strategy"]):
+    if not (loaded.is_given(BY_NAME["strategy"]) or loaded.settings.order.score):
         by_cash = loaded.settings.with_values({"strategy": "greedy"})
         loaded = replace(loaded, settings=by_cash)
+    refuse_what_needs_one_machine(loaded.settings)
     settings = loaded.settings
-    refuse_single_machine_settings(settings)
     terms = replace(store_terms(settings), shard=place.number, shards=place.of)
     store.agree(terms)
     keep_settings(store, loaded)
-    storing = replace(settings.storing, converge=False, check=())
-    return replace(settings, storing=storing)
-
-
-def refuse_single_machine_settings(settings: Settings) -> None:
-    """Refuse settings that need a single machine."""
-    budget = settings.budget
-    refused = {
-        "--score": bool(settings.order.score),
-        "--no-links": not settings.storing.links,
-        "--until": budget.importance is not None,
-        "--new-pages": budget.new_pages is not None,
-        "--dedupe-with": settings.storing.dedupe_with is not None,
-    }
-    for name, is_set in refused.items():
-        if is_set:
-            raise UsageError(f"{name} works on one machine only, not in a crawl in shards")
+    return replace(
+        settings,
+        storing=replace(settings.storing, converge=False),
+        budget=replace(settings.budget, importance=None, new_pages=None),
+    )
 
 
 # ================================================================ traffic

@@ -19,6 +19,7 @@ from minicrawl.config.values import guaranteed_part
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.importance import GatheredImportance
 from minicrawl.model import State
+from minicrawl.opic.estimate import of_all
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
 from minicrawl.store import tables
@@ -117,46 +118,59 @@ def _width(read: int) -> int:
     return max(FEWEST_READINGS, read // 10)
 
 
-def of_all(share: float, waiting: float, rate: float) -> float:
-    """Return the gathered share of all importance, with an estimate for unknown pages."""
-    return share / (1 + rate * waiting)
+class ImportanceEstimate:
+    """Gathered importance, with the rate by which unknown importance is estimated.
+
+    It is added up so rarely that this costs next to nothing.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._ledger, self._counters = recorder.frontier.ledger, recorder.counters
+        self.gathered = GatheredImportance(recorder.frontier, flowed=True)
+        kept = self._counters.get(tables.FOUND_LATELY)
+        self.discovery = DiscoveryRate(*self._counts, kept if isinstance(kept, float) else None)
+        self._due = 0.0
+
+    @property
+    def _counts(self) -> tuple[int, int]:
+        return int(self._counters.number("fetched")), self._ledger.own
+
+    def look(self, now: float) -> bool:
+        """Add up one more slice if that is due. Return True if it completed a lap."""
+        if now < self._due or not self._ledger.own:
+            return False
+        began = thread_time()
+        self.discovery.record(*self._counts)
+        if is_new := self.gathered.go_on():
+            self._counters[tables.FOUND_LATELY] = self.discovery.rate
+        self._due = now + (thread_time() - began) / _COST_SHARE
+        return is_new
+
+    @property
+    def share(self) -> float:
+        """Gathered share of all importance, unknown pages included."""
+        return of_all(self.gathered.share, self.gathered.waiting, self.discovery.rate)
 
 
 class ImportanceLimit:
     """Limit on the gathered share of all importance; unknown importance is estimated.
 
-    The share is added up so rarely that this costs next to nothing. A guaranteed limit is reached
-    when the process that proves it has said so (see `refinement.kept_fresh`).
+    A guaranteed limit is reached when the process that proves it has said so (see
+    `refinement.kept_fresh`).
     """
 
     def __init__(self, limit: float | str, recorder: Recorder) -> None:
         self._guaranteed = guaranteed_part(limit)
         self._limit = None if self._guaranteed is not None else float(limit)
-        self._frontier, self._counters = recorder.frontier, recorder.counters
-        self._gathering = GatheredImportance(recorder.frontier, flowed=True)
-        kept = self._counters.get(tables.FOUND_LATELY)
-        rate = kept if isinstance(kept, float) else None
-        self._discovery = DiscoveryRate(*self._counts, rate)
-        self._due = 0.0
+        self._counters, self._estimate = recorder.counters, ImportanceEstimate(recorder)
         self.is_reached = False
-
-    @property
-    def _counts(self) -> tuple[int, int]:
-        return int(self._counters.number("fetched")), len(self._frontier)
 
     def look(self, now: float) -> None:
         """Check, now and then, whether the limit is reached."""
         if self._guaranteed is not None:
             self.is_reached = self._counters.number(tables.GUARANTEED) >= self._guaranteed
-        if self._limit is None or now < self._due or not len(self._frontier):
-            return
-        began = thread_time()
-        self._discovery.record(*self._counts)
-        if self._gathering.go_on():
-            share, rate = self._gathering.share, self._discovery.rate
-            self._counters[tables.FOUND_LATELY] = rate
-            self.is_reached = of_all(share, self._gathering.waiting, rate) >= self._limit
-        self._due = now + (thread_time() - began) / _COST_SHARE
+        elif self._limit is not None and self._estimate.look(now):
+            self.is_reached = self._estimate.share >= self._limit
 
 
 class ProgressMeter:

@@ -303,6 +303,8 @@ class GatheredImportance:
     def __init__(self, frontier: Frontier, share: float = 0.0, *, flowed: bool = False) -> None:
         self.share = share
         self.waiting = 1 - share
+        self.read = self.unread = 0.0
+        """Importance of pages that were read, and of those still to be read, up to a factor."""
         self._frontier = frontier
         self._levels = None if flowed else RunningLevels(frontier.estimate)
         self._most = 0
@@ -326,6 +328,7 @@ class GatheredImportance:
         return True
 
     def _end_lap(self) -> None:
+        self.read, self.unread = self._read, self._unread
         if whole := self._read + self._unread:
             least = self.share if self._readable <= self._most else 0.0
             self.share = max(self._read / whole, least)

@@ -367,3 +367,12 @@ def shares(estimate: Floats) -> Floats:
     """Return the estimate normalised to sum 1; equal shares if it is all 0."""
     total = estimate.sum()
     return estimate / total if total > 0 else np.full(len(estimate), 1 / max(len(estimate), 1))
+
+
+def of_all(share: float, waiting: float, rate: float) -> float:
+    """Return the gathered share of all importance, with an estimate for unknown pages.
+
+    `share` and `waiting` are those of read and of unread pages. `rate` is the number of new pages
+    that a reading reveals.
+    """
+    return share / (1 + rate * waiting)

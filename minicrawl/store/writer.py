@@ -653,6 +653,12 @@ def add_steps(store: StoreWriter, steps: Iterable[PackedStep]) -> None:
         write_rows(connection, "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", steps)
 
 
+def add_values(store: StoreWriter, rows: Iterable[tuple[int, int, int]]) -> None:
+    """Add values that a scorer gave: step, page, value."""
+    with _transaction(store) as connection:
+        write_rows(connection, "INSERT INTO scored VALUES (?, ?, ?)", rows)
+
+
 def add_mirrors(store: StoreWriter, mirrors: Iterable[tuple[int, int, int]]) -> None:
     """Add mirrors: host, the host that it mirrors, and the number of pages in common."""
     with _transaction(store) as connection:

@@ -19,13 +19,14 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.crawl.progress import DiscoveryRate, of_all
+from minicrawl.crawl.progress import DiscoveryRate
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.graphfiles import read
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import CRAWL_ORDERS, Exploration, draw_seeds
 from minicrawl.lab.webs import Web, web_of
 from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, RankMass, Refinement
+from minicrawl.opic.estimate import of_all
 from minicrawl.opic.ledger import READ, Spending, VirtualPage
 from minicrawl.opic.money import SMALL_EDGE, UNIT
 from minicrawl.opic.windows import WINDOWS

@@ -278,6 +278,20 @@ def test_requests_documents_originals_and_hosts_of_all_shards_are_gathered(
         assert len(rows) == 3
 
 
+def test_values_of_a_scorer_stay_with_their_pages(hand: HandCluster, tmp_path: Path) -> None:
+    here, there, elsewhere = three_shards(hand)
+    hand.seeds([here, there, elsewhere])
+    for url, value in ((here, 700), (there, None), (elsewhere, 0)):
+        owner = hand.of(url)
+        owner.read(url, [here, there] if url == here else ())
+        owner.batch.steps[-1] = owner.batch.steps[-1]._replace(value=value)
+    gathered(hand, tmp_path / "all.db")
+    with snapshot(tmp_path / "all.db") as seen:
+        pages = pages_of(seen)
+        values = tables.values_of(seen.connection, range(len(seen)))
+        assert values == {pages[here]: 700, pages[elsewhere]: 0}
+
+
 def test_entries_of_links_stay_with_their_links(hand: HandCluster, tmp_path: Path) -> None:
     one, two, three = three_shards(hand)
     hand.seeds([two])

@@ -125,7 +125,7 @@ async def test_a_stopped_crawl_of_an_older_version_goes_on(engine: FakeEngine) -
 @pytest.mark.parametrize(
     "settings",
     [
-        *({"until": "90%"}, {"score": ["url:a"]}, {"check": ["external"]}),
+        *({"until": "90% guaranteed"}, {"check": ["external"]}),
         *({"keep": "pages", "keep_versions": 3}, {"keep": "pages", "requisites": True}),
         *({"links": False}, {"dedupe_with": __file__}, {"deterministic": True}),
     ],
@@ -136,6 +136,51 @@ async def test_settings_for_a_crawl_on_one_machine_are_refused(
     with pytest.raises(UsageError, match="for a crawl on one machine"):
         await start_or_join(engine, given(**settings), SEEDS)
     assert engine.servers.values == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"render": "always", "browser": "/nowhere/chromium"}, "/nowhere/chromium"),
+        ({"types": ["html", "pdf"]}, "pdf"),
+        ({"score": ["words:a"], "strategy": "greedy"}, "--strategy siblings"),
+        ({"score": ["nobody-has:a"]}, "nobody-has"),
+    ],
+)
+async def test_settings_that_cannot_work_here_are_refused_before_a_shard_begins(
+    engine: FakeEngine,
+    settings: dict[str, object],
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("minicrawl.web.documents.can_read_pdf", lambda: False)
+    with pytest.raises(UsageError, match=why):
+        await start_or_join(engine, given(**settings), SEEDS)
+    assert engine.servers.values == {}
+    begun = await start_or_join(engine, given(), SEEDS)
+    await steering.stop(engine)
+    with pytest.raises(UsageError, match=why):
+        await start_or_join(engine, given(**{"strategy": "siblings"} | settings), [])
+    found = await engine.get(TERMS_KEY)
+    assert found is not None
+    assert found.value == begun.pack()
+
+
+async def test_a_node_refuses_terms_for_which_it_lacks_a_package(
+    engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terms = await start_or_join(engine, given(types=["html", "pdf"]), SEEDS)
+    cluster_terms.check_terms(terms, {})
+    monkeypatch.setattr("minicrawl.web.documents.can_read_pdf", lambda: False)
+    with pytest.raises(UsageError, match="pdf"):
+        cluster_terms.check_terms(terms, {})
+
+
+async def test_scored_pages_are_ordered_by_siblings_unless_the_user_says_otherwise(
+    engine: FakeEngine,
+) -> None:
+    begun = await start_or_join(engine, given(score=["words:a"]), SEEDS)
+    assert begun.settings == {**USUAL, "score": ["words:a"], "strategy": "siblings"}
 
 
 async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the_next(

@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.crawl.progress import FEWEST_READINGS, DiscoveryRate, of_all
+from minicrawl.crawl.progress import FEWEST_READINGS, DiscoveryRate
 from minicrawl.frontier import importance
 from minicrawl.frontier.importance import GatheredImportance, gathered
 from minicrawl.model import READ_STATES, READABLE, State
+from minicrawl.opic.estimate import of_all
 from tests.stores import DEEP, A, B, C, HandCrawl
 
 

@@ -28,6 +28,7 @@ from minicrawl.cluster.assignment import (
     ShardNeed,
     facts_in,
     fetched_together,
+    gathered_together,
     has_ended,
 )
 from minicrawl.cluster.channels import BatchError, exchange_interval_s
@@ -82,9 +83,11 @@ from minicrawl.cluster.terms import (
     RecordError,
     StateRecord,
     TermsRecord,
+    check_terms,
     effective_settings,
     wait_for_terms,
 )
+from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted
@@ -110,6 +113,7 @@ class CrawlState:
         self._state_revision = 0
         self._grants = SharedBudget(engine, terms.shards)
         self._workers: dict[str, int] = {}
+        self._gathered = 0.0, 0.0  # gathered shares of importance at the last two looks
 
     # ------------------------------------------------------------ input
 
@@ -189,10 +193,15 @@ class CrawlState:
         )
         if any(limit is not None and number >= limit for number, limit in spent):
             return "budget spent"
+        # One look may fall between the moments when cash leaves a shard and when the page that it
+        # is for becomes known in another.
+        if isinstance(limits.importance, float) and min(self._gathered) >= limits.importance:
+            return str(Reason.GATHERED)
         return "nothing left to fetch" if has_ended(self.told, self.shards) else ""
 
     async def end_if_over(self) -> None:
         """Announce that the crawl is over, if it is and nobody has announced it."""
+        self._gathered = self._gathered[1], gathered_together(self.told, self.shards)
         if (reason := self.end) and not self.state.is_over:
             await self.change(CrawlActivity.ENDED, reason)
 
@@ -597,6 +606,7 @@ async def run_node(
         async with opened(access) as engine:
             terms = await _terms_or_stop(engine, stopped, tell)
             if terms is not None:
+                check_terms(terms, own_settings)
                 state = CrawlState(engine, terms, place.workers)
                 crawls = ShardCrawls(access, place, own_settings, state, tell)
                 node = node_of(engine, state, place, crawls.start, tell)

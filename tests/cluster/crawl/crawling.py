@@ -65,7 +65,13 @@ class ShardedCrawl:
     def crawl(self, shard: int) -> Crawl:
         """Return the crawl of a new holder of the shard, which begins or resumes it."""
         exchange = self.held[shard] = self.exchanges.of(shard)
-        setup = ShardSetup(ShardPlace(shard, self.shards), exchange, posting=QUICK, tell_s=TELL_S)
+        setup = ShardSetup(
+            ShardPlace(shard, self.shards),
+            exchange,
+            posting=QUICK,
+            tell_s=TELL_S,
+            tells_importance="until" in self._settings,
+        )
         return Crawl(self.seeds, self.settings(self.store(shard)), shard=setup)
 
     async def run(self) -> list[Reason]:

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from minicrawl.app import Crawl
+from minicrawl.cluster.assignment import gathered_together
 from minicrawl.cluster.channels import faults, under_way
 from minicrawl.cluster.traffic import ShardSetup, agree_in_shards
 from minicrawl.config import load
@@ -20,9 +21,12 @@ from minicrawl.model import State
 from minicrawl.opic.ledger import StepKind
 from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.report.audit import audit
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
 from minicrawl.store.writer import StoreWriter
 from tests.cluster.crawl.crawling import (
     ShardedCrawl,
+    frontier_of,
     kinds_of,
     links_of,
     ranks,
@@ -179,6 +183,36 @@ def test_in_the_order_by_siblings_every_page_is_read_and_cash_is_exact_after_a_k
     assert links_of(crawl.stores) == links_of(single)
 
 
+def test_shards_add_up_the_importance_of_their_pages(
+    tmp_path: Path, web: LittleWeb, server: DemoServer
+) -> None:
+    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, until=0.5)
+    crawl.exchanges.budget = 40
+    asyncio.run(crawl.run())
+    first = gathered_together(crawl.exchanges.told, SHARDS)
+    assert 0 < first < 1
+    crawl.exchanges.budget = None
+    asyncio.run(crawl.run())
+    check_ended(crawl)
+    assert first < gathered_together(crawl.exchanges.told, SHARDS) == 1
+
+
+def test_values_of_a_scorer_order_the_pages_of_shards(
+    tmp_path: Path, web: LittleWeb, server: DemoServer
+) -> None:
+    settings = {"strategy": "siblings", "score": ["url:[02468]$"]}
+    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, **settings)
+    asyncio.run(crawl.run())
+    check_ended(crawl)
+    for store in crawl.stores:
+        with frontier_of(store) as (frontier, urls), reading(store) as connection:
+            read = [page for page, state in enumerate(frontier.state) if state == State.FETCHED]
+            values = tables.values_of(connection, read)
+            assert {page: bool(value) for page, value in values.items()} == {
+                page: urls[page][-1] in "02468" for page in read
+            }
+
+
 def test_a_circle_of_redirects_over_all_shards_comes_to_an_end(tmp_path: Path) -> None:
     web = CircleWeb(SHARDS)
     with DemoServer(web) as server:
@@ -261,9 +295,7 @@ def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None
     ("settings", "name"),
     [
         ({"links": False}, "--no-links"),
-        ({"until": 0.5}, "--until"),
-        ({"new_pages": 5}, "--new-pages"),
-        ({"score": ["url:a"]}, "--score"),
+        ({"dedupe_with": __file__}, "--dedupe-with"),
     ],
 )
 def test_settings_for_one_machine_are_refused(

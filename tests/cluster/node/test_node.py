@@ -16,12 +16,14 @@ from minicrawl.cluster.node.node import CrawlState, Node, NodeParts
 from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders, ShardSupervisor
 from minicrawl.cluster.terms import (
     STATE_KEY,
+    TERMS_KEY,
     CrawlActivity,
     LeaseRecord,
     RecordError,
     StateRecord,
     TermsRecord,
 )
+from minicrawl.crawl.events import Reason
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 from tests.cluster.node.test_leases import record
@@ -175,6 +177,24 @@ def test_the_crawl_ends_when_all_shards_together_have_spent_a_limit(
     for shard in range(2):
         state.hear_facts(f"told.1.{shard}", as_bytes(ShardFacts(shard, waiting=1, **told)))
     assert state.end == "budget spent"
+
+
+async def test_the_crawl_ends_when_enough_importance_was_gathered_at_two_looks(
+    cluster: Cluster,
+) -> None:
+    a = cluster.node("a")
+    until = replace(TERMS, settings={"until": "60%"})
+    await a.engine.put(STATE_KEY, RUNNING.pack())
+    await a.engine.put(TERMS_KEY, until.pack())
+    await a.round()
+    for gathered, end in ((6, ""), (5, ""), (7, ""), (7, Reason.GATHERED)):
+        for shard in range(SHARDS):
+            facts = ShardFacts(shard, fetched=1, gathered=gathered, ungathered=10 - gathered)
+            a.state.hear_facts(f"told.1.{shard}", as_bytes(facts))
+        assert a.state.end == ""
+        await a.round()
+        assert a.state.end == end
+    assert (a.state.state.doing, a.state.state.reason) == ("ended", Reason.GATHERED)
 
 
 def test_terms_with_an_invalid_limit_are_refused() -> None:

@@ -13,16 +13,18 @@ from minicrawl.cluster.assignment import (
     as_bytes,
     facts_in,
     fetched_together,
+    gathered_together,
     has_ended,
 )
 from minicrawl.cluster.channels import BatchError
+from minicrawl.opic.money import UNIT
 from minicrawl.opic.shard_channels import MOST_SHARDS
 
 COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)
 
 
-NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 11)
+NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 15)
 
 
 @given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
@@ -50,6 +52,7 @@ def test_packed_facts_are_read_back_unchanged(facts: ShardFacts) -> None:
         json.dumps(ShardFacts(1, waiting=-1)._asdict()).encode(),
         json.dumps(ShardFacts(1, wire_bytes=-1)._asdict()).encode(),
         json.dumps(ShardFacts(1, age_s=-0.5)._asdict()).encode(),
+        json.dumps(ShardFacts(1, gathered=-0.5)._asdict()).encode(),
         json.dumps(ShardFacts(1, age_s=float("inf"))._asdict()).encode(),
         json.dumps(ShardFacts(1, minted=1 << 100)._asdict()).encode(),
         json.dumps(ShardFacts(1, sent={1: -2})._asdict()).encode(),
@@ -80,3 +83,20 @@ def test_a_crawl_goes_on_while_a_shard_is_unheard_or_busy_or_a_batch_is_under_wa
     assert not has_ended({0: first, 1: second._replace(received={0: 2})}, 2)
     # The facts of the first are from before it sent the batch that the second has received.
     assert not has_ended({0: first._replace(sent={1: 2}), 1: second}, 2)
+
+
+def test_the_gathered_share_is_that_of_all_shards_and_of_cash_under_way() -> None:
+    one = ShardFacts(0, fetched=30, gathered=6, ungathered=1, abroad=2 * UNIT, discovery=2)
+    other = ShardFacts(1, fetched=10, gathered=0.5, ungathered=1.5, abroad=-UNIT, discovery=6)
+    read, unread, discovery = 6 + 0.5, 1 + 1.5 + 2 - 1, (30 * 2 + 10 * 6) / 40
+    share = read / (read + unread)
+    expected = share / (1 + discovery * (1 - share))
+    assert gathered_together({0: one, 1: other}, 2) == pytest.approx(expected)
+
+
+def test_the_gathered_share_is_unknown_until_each_shard_has_added_up_its_own() -> None:
+    whole, begun = ShardFacts(0, fetched=30, gathered=6), ShardFacts(1, fetched=10)
+    assert gathered_together({0: whole}, 2) == 0
+    assert gathered_together({0: whole, 1: begun}, 2) == 0
+    assert gathered_together({0: whole, 1: ShardFacts(1)}, 2) == 1
+    assert gathered_together({0: ShardFacts(0), 1: ShardFacts(1)}, 2) == 0
