@@ -127,7 +127,9 @@ class Certificates:
 
 
 @needs_server
-async def test_the_authority_of_a_server_must_be_trusted(tmp_path: Path) -> None:
+async def test_the_authority_of_a_server_must_be_trusted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     own = Certificates(tmp_path / "own", "127.0.0.2")
 
     def settings_for(url: str) -> NatsSettings:
@@ -137,6 +139,7 @@ async def test_the_authority_of_a_server_must_be_trusted(tmp_path: Path) -> None
     async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
         await is_let_in(settings_for(servers.url))
         await is_refused(NatsSettings(url=servers.url.replace("nats:", "tls:")), "NATS_CA")
+    assert caplog.text == ""  # asyncio would warn of a connection that ends
 
 
 @needs_server

@@ -156,7 +156,8 @@ async def _run_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDis
         await leaving.wait()
         return
     workers = workers_of_node(where.loaded)
-    place = NodeConfig(name=default_node_name(), folder=FOLDER, workers=workers)
+    # A node that runs as a service on this machine has the machine's name.
+    place = NodeConfig(name=default_node_name("-crawl"), folder=FOLDER, workers=workers)
     own = settings_of_node(where.loaded)
     await run_node(where.access, place, own, shown.say, leaving)
 

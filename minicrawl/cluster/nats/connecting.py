@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import nkeys
 from nats.aio.client import Client
+from nats.aio.transport import TcpTransport
 from nats.errors import AuthorizationError, Error
 
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
@@ -136,6 +137,13 @@ class EncryptedClient(Client):
         if initial_connection and not _is_encrypted(scheme, info):
             raise NotEncrypted
         await super()._process_info(info, initial_connection)
+
+    async def _process_connect_init(self) -> None:
+        await super()._process_connect_init()
+        if isinstance(self._transport, TcpTransport) and self._transport._io_writer is not None:
+            # Else asyncio warns at the end of the connection: nats-py upgrades it by hand.
+            protocol: Any = self._transport._io_writer.transport.get_protocol()
+            protocol._over_ssl = True
 
 
 def _is_encrypted(scheme: str, info: dict[str, Any]) -> bool:

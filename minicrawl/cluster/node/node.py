@@ -587,10 +587,11 @@ class NodeConfig:
     workers: int = 0  # per shard, until a user sets another number
 
 
-def default_node_name() -> str:
-    """Return the machine's name, reduced to the characters that keys allow."""
+def default_node_name(ending: str = "") -> str:
+    """Return the machine's name and an ending, reduced to the characters that keys allow."""
     name = platform.node().partition(".")[0]
-    return "".join(sign if sign.isalnum() else "-" for sign in name)[:32] or "node"
+    allowed = "".join(sign if sign.isalnum() else "-" for sign in name)
+    return (allowed[: 32 - len(ending)] or "node") + ending
 
 
 async def run_node(

@@ -554,6 +554,16 @@ async def test_a_warning_of_several_shards_is_told_once(a: TriedNode, cluster: C
     assert a.said == ["shards 0, 2: full", "shard 2: slow"]
 
 
+@pytest.mark.parametrize("machine", ["east", "east.example.org", "e" * 60, ""])
+def test_a_crawl_beside_the_node_of_a_machine_has_a_name_of_its_own(
+    machine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.node", lambda: machine)
+    names = running.default_node_name(), running.default_node_name("-crawl")
+    assert names[0] != names[1]
+    assert all(0 < len(name) <= 32 for name in names)
+
+
 def test_a_packed_lease_is_read_back_unchanged() -> None:
     one = LeaseRecord(node="a", session="s", generation=3)
     assert LeaseRecord.unpack("lease.1", one.pack()) == one
