@@ -9,7 +9,8 @@ and in order, so no atom is lost or doubled by a kill, or by a message that come
 
 pure
 channels    a shard as a fold over its log; batches of cash, delivered once and in order; the audit
-assignment  node of each shard; how shards divide rates, budget, pots and order; their facts
+records     records in the engine's keys, and the facts that shards tell each other
+assignment  node of each shard; how shards divide rates, budget, pots and order
 
 in the crawl's process
 traffic     sends batches after their commits, and posts the batches that arrive
@@ -19,12 +20,12 @@ child       the process in which a node crawls one shard
 around it
 engine      protocols of the replicated log, and access to it; `nats` implements them
 servers     NATS servers for demos and tests
-terms       records in the engine's keys; terms of the crawl
+terms       what all nodes of a crawl agree on before it begins
 node        a process that holds leases of shards and crawls them
 replica     a shard's store as snapshot and log in the engine
 kept_pages  a shard's archive of kept pages as a log in the engine
 gathering   merges the stores of all shards into one; `shard_stores` reads them
-overview    the status of the whole cluster, and requests of users to it
+overview    what keys and broadcasts say of the whole cluster, and requests of users to it
 commands    `minicrawl cluster`, `minicrawl node`, and `crawl`, `dashboard` and `control --cluster`
 beside_crawl  `--cluster` for `crawl` and other commands of the core
 """

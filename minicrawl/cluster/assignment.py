@@ -7,7 +7,7 @@ address parts   a shard's part of the request rate of an IP address
 page budget     the pages that each shard may fetch
 levelling       transfers between the pots of virtual pages
 cash threshold  the cash below which pages wait
-facts           numbers that shards tell each other about once a second
+facts           what follows from the numbers that shards tell each other
 
 Laws of the assignment: a shard has at most one node, and none only if no node has room. Shards are
 spread evenly: no node has two more than another that has room. As few shards move as an even
@@ -25,15 +25,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from math import ceil
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.channels import BatchError
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.opic.estimate import of_all
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.shard_channels import MOST_SHARDS
 
 _BYTES = 8
 
@@ -291,23 +290,18 @@ def _wanted(need: ShardNeed, soon_s: float) -> int:
 # lack      what a pot holds below its share
 
 
-class PotFacts(NamedTuple):
-    """A shard's pot and number of unread pages, as told to the others."""
-
-    atoms: int
-    unread: int
-
-
-def levelling_transfers(shard: int, told: Mapping[int, PotFacts], least: int = 1) -> dict[int, int]:
+def levelling_transfers(
+    shard: int, told: Mapping[int, ShardFacts], least: int = 1
+) -> dict[int, int]:
     """Return the atoms that this shard's pot sends to each other pot, in proportion to their lacks.
 
     Sums below `least` are left out, since they are not worth a batch.
     """
-    pots = {other: max(0, pot.atoms) for other, pot in told.items()}
-    purse, unread = sum(pots.values()), sum(pot.unread for pot in told.values())
+    pots = {other: max(0, facts.pot) for other, facts in told.items()}
+    purse, unread = sum(pots.values()), sum(facts.waiting for facts in told.values())
     if not unread:
         return {}
-    shares = {other: purse * pot.unread // unread for other, pot in told.items()}
+    shares = {other: purse * facts.waiting // unread for other, facts in told.items()}
     surplus = pots[shard] - shares[shard]
     lacks = {other: lack for other in told if (lack := shares[other] - pots[other]) > 0}
     total = sum(lacks.values())
@@ -374,13 +368,10 @@ def _least_key(place: int) -> int:
 
 # ================================================================ facts
 #
-# Facts that shards tell each other about once a second, and their wire format.
+# Conclusions from the facts that shards tell each other.
 #
-# Laws: `facts_in(as_bytes(facts)) == facts`. Facts may be old: they decide the order of pages,
-# which pots pay which, and when a crawl ends, but no cash.
-#
-# idle   no page of the shard can be read, now or later, unless cash arrives; everything done is
-#        committed, and everything sent is published
+# Law: facts may be old: they decide the order of pages, which pots pay which, and when a crawl
+# ends, but no cash.
 #
 # The crawl has ended when the last facts of every shard say that it is idle, and on each channel as
 # many batches were posted as sent. Then no batch was under way, and nothing can happen any more,
@@ -398,57 +389,6 @@ TELL_S = 1.0
 HEADROOM = 2
 FEWEST = 16
 """Least number of pages per second that a shard is assumed to read."""
-MOST_FACTS_BYTES = 1 << 20
-_MOST = 1 << 100
-
-
-class ShardFacts(NamedTuple):
-    """Facts of one shard as of one moment. Counts cover all runs."""
-
-    shard: int
-    fetched: int = 0
-    under_way: int = 0
-    """Turns of pages and hosts in progress."""
-    waiting: int = 0
-    """Unread pages, without those that wait for a shorter path."""
-    outbox: int = 0
-    """Foreign pages in the outbox."""
-    pot: int = 0
-    minted: int = 0
-    recorded: int = 0
-    entry: int = 0
-    """The last confirmed entry of the shard's log."""
-    pace: float = 0
-    """Recent requests per second."""
-    age_s: float = 0
-    """Seconds since the first shard began in this run."""
-    wire_bytes: int = 0
-    """Bytes of all response bodies."""
-    abroad: int = 0
-    """Atoms sent, minus atoms received: the sum over all shards is under way."""
-    gathered: float = 0
-    """Importance of pages that were read, in units; 0 without `--until`."""
-    ungathered: float = 0
-    """Importance of pages that may still be read, those of other shards in the outbox included."""
-    discovery: float = 0
-    """New pages per reading, of late."""
-    sketch: Mapping[int, int] = {}
-    """Histogram of the richest waiting pages that may be requested soon, from `assignment.sketch`.
-    """
-    sent: Mapping[int, int] = {}
-    """Number of the last batch sent, by receiver."""
-    received: Mapping[int, int] = {}
-    """Number of the last batch posted, by sender."""
-    is_idle: bool = False
-    wants_pages: bool = False
-    """True if the shard has spent its grant and has more to read."""
-    has_choice: bool = False
-    """True if more hosts may be asked than the shard asks at a time."""
-
-    @property
-    def pot_facts(self) -> PotFacts:
-        """Pot and unread pages, for levelling."""
-        return PotFacts(self.pot, self.waiting)
 
 
 def pages_to_admit(told: Iterable[ShardFacts], within_s: float) -> int:
@@ -460,58 +400,6 @@ def pages_to_admit(told: Iterable[ShardFacts], within_s: float) -> int:
             for one in told
         )
     )
-
-
-_MOST_BINS = 1024
-"""More bins than any sketch has: a key has 63 bits."""
-_TABLES = ("sketch", "sent", "received")
-_REALS = ("pace", "age_s", "gathered", "ungathered", "discovery")
-
-
-def as_bytes(facts: ShardFacts) -> bytes:
-    """Encode the facts."""
-    return json.dumps(facts._asdict(), separators=(",", ":")).encode()
-
-
-def facts_in(data: bytes) -> ShardFacts:
-    """Decode facts. Raises BatchError if no shard writes these bytes."""
-    if len(data) > MOST_FACTS_BYTES:
-        raise BatchError(f"{len(data):,} bytes exceed the limit of a shard's facts")
-    try:
-        found: dict[str, Any] = json.loads(data)
-        tables: dict[str, Any] = {name: _table(found.pop(name)) for name in _TABLES}
-        facts = ShardFacts(**found, **tables)
-    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise BatchError(f"invalid facts: {error}") from error
-    reals = [found.pop(name, 0) for name in _REALS]
-    if not all(map(_is_real, reals)) or not all(map(_is_number, found.values())):
-        raise BatchError("a shard's facts are not numbers in range")
-    least = min(facts.fetched, facts.waiting, facts.wire_bytes)
-    if not 0 <= facts.shard < MOST_SHARDS or least < 0:
-        raise BatchError("a shard's facts have an unknown shard or negative counts")
-    if any(place >= _MOST_BINS for place in facts.sketch):
-        raise BatchError("a shard's facts claim more cash on waiting pages than can exist")
-    return facts
-
-
-def _is_real(value: Any) -> bool:
-    """Return whether the value is a non-negative number, perhaps a fraction."""
-    return isinstance(value, int | float) and 0 <= value < _MOST
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether the value is an integer within bounds that no crawl reaches."""
-    return isinstance(value, int) and -_MOST < value < _MOST
-
-
-def _table(found: dict[str, Any]) -> dict[int, int]:
-    """Decode a table keyed by shard or by bin; there are fewer bins than possible shards."""
-    table = {int(key): value for key, value in found.items()}
-    if any(type(value) is not int or not 0 <= value < _MOST for value in table.values()):
-        raise ValueError("a table has values that are not whole numbers in range")
-    if any(not 0 <= key < MOST_SHARDS for key in table):
-        raise ValueError("a table has a key that is no shard")
-    return table
 
 
 def has_ended(told: Mapping[int, ShardFacts], shards: int) -> bool:
@@ -534,11 +422,11 @@ def gathered_together(told: Mapping[int, ShardFacts], shards: int) -> float:
     The share is 0 until each shard has told its part.
     """
     facts = told.values()
-    if len(told) < shards or any(one.fetched and not one.gathered for one in facts):
-        return 0.0
     read, readings = sum(one.gathered for one in facts), sum(one.fetched for one in facts)
+    if not read or len(told) < shards or any(one.fetched and not one.gathered for one in facts):
+        return 0.0
     # Cash under way is for pages that their owners do not count yet.
     unread = sum(one.ungathered for one in facts) + sum(one.abroad for one in facts) / UNIT
     discovery = sum(one.discovery * one.fetched for one in facts) / max(readings, 1)
-    share = read / max(read + unread, read, 1)
+    share = read / max(read + unread, read)
     return of_all(share, 1 - share, discovery)

@@ -27,13 +27,10 @@ from minicrawl.app import Crawl
 from minicrawl.cluster import together  # noqa: F401  # else imported when the crawl begins
 from minicrawl.cluster.assignment import (
     AddressParts,
-    ShardFacts,
-    as_bytes,
-    facts_in,
     parts_as_bytes,
     parts_in,
 )
-from minicrawl.cluster.channels import BatchError, TransferBatch
+from minicrawl.cluster.channels import TransferBatch
 from minicrawl.cluster.engine import (
     BatchDelivery,
     Broadcast,
@@ -50,8 +47,9 @@ from minicrawl.cluster.engine import (
 from minicrawl.cluster.kept_pages import take_over_pages
 from minicrawl.cluster.node.leases import cancelled, lease_clock, listen
 from minicrawl.cluster.node.supervisor import ShardCommand, ShardEnd, ShardJob, ShardOrders
+from minicrawl.cluster.records import TOLD_PREFIX, RecordError, ShardFacts
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
-from minicrawl.cluster.terms import TOLD_PREFIX, last_told, seeds_of
+from minicrawl.cluster.terms import last_told, seeds_of
 from minicrawl.cluster.traffic import ShardSetup
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
@@ -99,7 +97,6 @@ class EngineAddressRecords:
         return parts_in(found.value, self._place.of), found.revision
 
     async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
-        """Change the record if this is its revision. Return False if it is not."""
         return await _until_answered(
             lambda: self._set(_key(address), parts_as_bytes(parts), revision)
         )
@@ -228,7 +225,6 @@ class EngineExchange:
                 return
 
     async def arrivals(self) -> AsyncIterator[BatchDelivery]:
-        """Yield batches from other shards, without end."""
         while True:
             try:
                 async with aclosing(self._engine.inbox(self._place.number)) as deliveries:
@@ -241,7 +237,7 @@ class EngineExchange:
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
         """Tell all shards our facts. They are lost while the engine does not answer."""
-        key, content = f"{self._prefix}{facts.shard}", as_bytes(facts)
+        key, content = f"{self._prefix}{facts.shard}", facts.pack()
         await self._engine.broadcast(key, content)
         if not are_last and self._now() - self._kept_at < _KEEP_EVERY_S:
             return
@@ -264,10 +260,10 @@ class EngineExchange:
 
     def _hear(self, said: Broadcast) -> None:
         try:
-            facts = facts_in(said.content)
-        except BatchError:
+            facts = ShardFacts.unpack(said.topic, said.content)
+        except RecordError:
             return  # older facts still count
-        if 0 <= facts.shard < self._place.of and facts.shard != self._place.number:
+        if facts.shard < self._place.of and facts.shard != self._place.number:
             self._told[facts.shard] = facts, self._now()
 
     # ------------------------------------------------------------ the lease

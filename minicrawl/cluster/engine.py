@@ -27,6 +27,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -251,17 +252,83 @@ _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
 _MODULES = ("nats", "nkeys")
 
 
-class ClusterAccess(NamedTuple):
-    """Address and credentials of the engine of one crawl."""
+_SCHEMES = ("nats", "tls", "ws", "wss")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccess:
+    """Address of the engine of one crawl, and access to it.
+
+    Law: nothing that is shown, logged or stored has a password.
+    """
 
     url: str
+    """Comma-separated URLs of servers. Other servers of the cluster are discovered."""
     name: str = DEFAULT_NAME
+    """Name of the crawl: several crawls may use the same servers."""
     creds: Path | None = None
+    """File with credentials in the format of NATS, or with the seed of an nkey."""
     ca: Path | None = None
+    """File with certificates to trust instead of the system's."""
     cert: Path | None = None
+    """File with our certificate, if servers require one."""
     key: Path | None = None
+    """File with the key of `cert`, if it is in a file of its own."""
     tls: bool = False
-    """True if the connection must be encrypted, whatever the URL says."""
+    """True if the connection must be encrypted, whatever the URLs say."""
+    replicas: int | None = None
+    """Copies of each stream. By default 3, or 1 if there is a single server."""
+    log_bytes: int | None = None
+    """Size limit of each log. By default the servers' own limits hold."""
+    patience_s: float = 15.0
+    """Time for which a request is repeated. Servers take up to 10 s to elect a leader."""
+
+    def __post_init__(self) -> None:
+        for url in self.urls:
+            _check(url)
+        if not _NAME.fullmatch(self.name):
+            raise UsageError(
+                f"{self.name!r} cannot be the name of a cluster: use letters, digits, - and _"
+            )
+
+    @property
+    def urls(self) -> list[str]:
+        """URLs of the servers, including passwords."""
+        return [url.strip() for url in self.url.split(",")]
+
+    @property
+    def bucket(self) -> str:
+        """Name of the crawl's buckets, and prefix of all its subjects except JetStream's own."""
+        return f"minicrawl-{self.name}"
+
+    @property
+    def shown(self) -> str:
+        """URLs of the servers, without users and passwords."""
+        return ",".join(map(without_password, self.urls))
+
+    @property
+    def wants_tls(self) -> bool:
+        """True if the connection must be encrypted."""
+        has_files = self.ca is not None or self.cert is not None
+        return self.tls or has_files or any(url.startswith(("tls:", "wss:")) for url in self.urls)
+
+
+def without_password(url: str) -> str:
+    """Return the URL without user and password."""
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('://')[0]}://{after}" if at else url
+
+
+def _check(url: str) -> None:
+    shown = without_password(url)
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its text may contain the password
+        is_valid = False
+    if not is_valid:
+        raise UsageError(f"{shown!r} is not a server: write nats://HOST:4222 or tls://HOST:4222")
 
 
 _FILE_VARIABLES = ("NATS_CREDS", "NATS_CA", "NATS_CERT", "NATS_KEY")
@@ -283,19 +350,18 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
         Path(one) if (one := environ.get(name)) else None for name in _FILE_VARIABLES
     )
     access = ClusterAccess(servers, name or DEFAULT_NAME, creds, ca, cert, key)
-    exposed = _exposed(servers, settings.network.insecure)
+    exposed = _exposed(access.urls, settings.network.insecure)
     if exposed and "@" not in servers and access.creds is None and access.cert is None:
         raise UsageError(
             f"{exposed[0]} is another machine, and no credentials are given: name them in "
             f"NATS_CREDS, tls://USER:PASSWORD@{exposed[0]} or NATS_CERT; or say "
             f"--insecure {exposed[0]} (MINICRAWL_INSECURE) if you trust everybody on its network"
         )
-    return access._replace(tls=bool(exposed))
+    return replace(access, tls=bool(exposed))
 
 
-def _exposed(servers: str, insecure: Sequence[str]) -> list[str]:
+def _exposed(urls: Sequence[str], insecure: Sequence[str]) -> list[str]:
     """Return the hosts that are neither this machine nor named as insecure."""
-    urls = (url if "://" in url else f"//{url}" for url in servers.split(","))
     hosts = [urlsplit(url).hostname or "" for url in urls]
     return [one for one in hosts if not (_LOOPBACK.fullmatch(one) or _is_named(one, insecure))]
 
@@ -348,9 +414,8 @@ async def connect_engine(access: ClusterAccess, *, makes: bool = True) -> Cluste
     """Connect to the engine. The caller closes the connection."""
     import_engine()
     from minicrawl.cluster.nats.connecting import connect
-    from minicrawl.cluster.nats.jetstream import NatsSettings
 
-    return await connect(NatsSettings(**access._asdict()), makes=makes)
+    return await connect(access, makes=makes)
 
 
 # ================================================================ engine thread

@@ -78,13 +78,11 @@ from minicrawl.cluster.shard_stores import (
     write_rows_of_all,
 )
 from minicrawl.cluster.terms import (
-    NO_CRAWL,
-    STATE_KEY,
-    TERMS_KEY,
-    StateRecord,
     TermsRecord,
     last_told,
     refuse_other_version,
+    state_of,
+    terms_of,
 )
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
@@ -598,31 +596,20 @@ async def kept_store(
 
 
 async def _terms(engine: ClusterEngine) -> TermsRecord:
-    found = await engine.get(TERMS_KEY)
-    if found is None or found.value is None:
-        raise UsageError(NO_CRAWL)
-    terms = TermsRecord.unpack(TERMS_KEY, found.value)
+    terms, _ = await terms_of(engine)
     refuse_other_version(terms)
     return terms
 
 
 async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
     """Read the number of the last entry of each log, in parallel."""
-    run = await _run(engine)
+    state, _ = await state_of(engine)
 
     async def end(shard: int) -> int:
-        told = await last_told(engine, shard, run)
+        told = await last_told(engine, shard, state.run)
         return await find_end(engine, shard, 0 if told is None else told.facts.entry)
 
     return await asyncio.gather(*map(end, range(terms.shards)))
-
-
-async def _run(engine: ClusterEngine) -> int:
-    """Return the number of the crawl's run, or 0 if unknown."""
-    found = await engine.get(STATE_KEY)
-    if found is None or found.value is None:
-        return 0
-    return StateRecord.unpack(STATE_KEY, found.value).run
 
 
 async def _gathered(

@@ -7,34 +7,31 @@ compared: a node is live if its record changes while we look.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from math import inf
+from typing import Any
 
 from minicrawl.cluster.assignment import (
     TELL_S,
-    ShardFacts,
     cash_threshold,
-    facts_in,
     fetched_together,
     pages_to_admit,
 )
-from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
 from minicrawl.cluster.node.leases import (
     BEAT_S,
-    LEASE_S,
     ClusterView,
     cancelled,
     follow,
     lease_clock,
     listen,
 )
-from minicrawl.cluster.terms import (
+from minicrawl.cluster.records import (
     CRAWL_PREFIX,
     DRAIN_PREFIX,
     LEASE_PREFIX,
-    NO_CRAWL,
     NODE_PREFIX,
     REBALANCE_KEY,
     STATE_KEY,
@@ -44,10 +41,10 @@ from minicrawl.cluster.terms import (
     CrawlActivity,
     DesiredValue,
     RecordError,
+    ShardFacts,
     StateRecord,
-    TermsRecord,
-    state_of,
 )
+from minicrawl.cluster.terms import NO_CRAWL, TermsRecord, state_of, terms_of
 from minicrawl.config.parts import Budget
 from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
@@ -55,11 +52,13 @@ from minicrawl.opic.money import UNIT
 
 LOOK_S = 3 * BEAT_S
 """Seconds without a beat after which a node counts as silent."""
-_POLL_S = 0.25
+_POLL_S, _SHOW_EVERY_S = 0.25, 0.5
+_LONGEST_RUN = 10
 _PREFIXES = (CRAWL_PREFIX, NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX)
 """Prefixes of the keys to read, except those of facts."""
 
 Json = dict[str, object]
+Show = Callable[["ClusterStatus"], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,13 +84,13 @@ class ClusterStatus:
     reason: str
     shards: int
     unheld: tuple[int, ...]  # shards that no live node holds
-    nodes: tuple[NodeRow, ...]
     budget: int | None
     fetched: int
     pace: float
     waiting: int
     batches: int  # sent and not posted yet, as far as known
     level: float  # cash in units, below which pages wait
+    nodes: tuple[NodeRow, ...]
 
     @property
     def is_over(self) -> bool:
@@ -100,215 +99,187 @@ class ClusterStatus:
 
     def as_json(self) -> Json:
         """Return the status for JSON."""
-        own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "nodes"}
-        nodes = [
-            {name: getattr(row, name) for name in row.__dataclass_fields__} for row in self.nodes
-        ]
-        return {**own, "nodes": nodes}
+        return asdict(self)
 
 
-class ClusterOverview:
-    """Knowledge of a cluster, kept up to date by `hear`."""
+class CrawlView:
+    """What keys and broadcasts say of the whole crawl, kept up to date by `hear`."""
 
-    def __init__(self) -> None:
-        self.terms: TermsRecord | None = None
-        self.state: StateRecord | None = None
-        self.told: dict[int, ShardFacts] = {}
-        self._limits = Budget()
-        self._view = ClusterView(0)
-        self._workers: dict[str, int] = {}
+    def __init__(self, terms: TermsRecord | None = None) -> None:
+        self.state = StateRecord(doing=CrawlActivity.RUNNING, run=0, reason="")
+        """State of the crawl; in run 0 it is not known yet."""
+        self.terms, self.limits = terms, terms.limits if terms else Budget()
+        self.workers: dict[str, int] = {}
+        """Numbers of workers that users want, by node."""
+        self.rebalances = 0
+        self._revision = 0
+        self._told: dict[int, tuple[int, ShardFacts]] = {}
 
     def hear(self, entry: KeyEntry) -> None:
-        """Process the current value of a key. Values that no node writes are ignored."""
-        with suppress(RecordError, BatchError):
-            if not self._view.hear(entry, 0.0) and entry.value is not None:
-                self._hear_value(entry.key, entry.value)
-
-    def _hear_value(self, key: str, content: bytes) -> None:
+        """Process the current value of a key. Raises RecordError."""
+        key, content = entry.key, entry.value
         if key.startswith(WORKERS_PREFIX):
-            workers = DesiredValue.unpack(key, content).value
-            self._workers[key.removeprefix(WORKERS_PREFIX)] = workers
-        elif key.startswith(TOLD_PREFIX):
-            facts = facts_in(content)
-            self.told[facts.shard] = facts
+            node = key.removeprefix(WORKERS_PREFIX)
+            if content is None:
+                self.workers.pop(node, None)
+            else:
+                self.workers[node] = DesiredValue.unpack(key, content).value
+        elif content is None:
+            return
+        elif key == STATE_KEY:
+            self.hear_state(StateRecord.unpack(key, content), entry.revision)
         elif key == TERMS_KEY:
             terms = TermsRecord.unpack(key, content)
-            self.terms, self._limits = terms, terms.limits
-        elif key == STATE_KEY:
-            self._hear_state(StateRecord.unpack(key, content))
+            self.limits, self.terms = terms.limits, terms
+        elif key == REBALANCE_KEY:
+            self.rebalances = DesiredValue.unpack(key, content).value
+        elif key.startswith(TOLD_PREFIX):
+            self.hear_facts(key, content)
 
-    def _hear_state(self, state: StateRecord) -> None:
-        """Process the state of the crawl. Facts of an earlier run are forgotten."""
-        if state.run != self.run:
-            self.told.clear()
-        self.state = state
+    def hear_state(self, state: StateRecord, revision: int) -> None:
+        """Process a state of the crawl, unless it is older than the known one."""
+        if revision >= self._revision:
+            self.state, self._revision = state, revision
+
+    def hear_facts(self, key: str, content: bytes) -> None:
+        """Process the facts of a shard. Invalid ones are ignored: older ones do no harm."""
+        run = key.split(".")[1]
+        with suppress(RecordError):
+            facts = ShardFacts.unpack(key, content)
+            before, _ = self._told.get(facts.shard, (0, None))
+            if run.isdecimal() and len(run) < _LONGEST_RUN and int(run) >= before:
+                self._told[facts.shard] = int(run), facts
 
     @property
-    def run(self) -> int:
-        """Number of the crawl's run; 0 if unknown."""
-        return self.state.run if self.state else 0
-
-    def beats(self) -> dict[str, tuple[str, int]]:
-        """Return each node's session and number of beats."""
-        nodes = self._view.nodes.items()
-        return {name: (seen.record.session, seen.record.beat) for name, seen in nodes}
-
-    def status(self, live: frozenset[str]) -> ClusterStatus:
-        """Return the status, given the live nodes."""
-        terms, state = self.terms, self.state
-        if terms is None or state is None:
-            raise UsageError(NO_CRAWL)
-        holders = self._holders(live)
-        told = self.told.values()
-        sent = sum(number for facts in told for number in facts.sent.values())
-        posted = sum(number for facts in told for number in facts.received.values())
-        pace = sum(facts.pace for facts in told)
-        return ClusterStatus(
-            doing=state.doing,
-            reason=state.reason,
-            shards=terms.shards,
-            unheld=tuple(one for one in range(terms.shards) if one not in holders),
-            nodes=tuple(self._row(name, holders, live) for name in sorted(self._view.nodes)),
-            budget=most_pages(self._limits, state.fetched),
-            fetched=fetched_together(self.told),
-            pace=pace,
-            waiting=sum(facts.waiting for facts in told),
-            batches=max(0, sent - posted),
-            level=cash_threshold([facts.sketch for facts in told], pages_to_admit(told, TELL_S))
-            / UNIT,
-        )
-
-    def _holders(self, live: frozenset[str]) -> Mapping[int, str]:
-        return {
-            shard: record.node
-            for shard, (record, _) in self._view.leases.items()
-            if record.node in live
-            and self._view.nodes[record.node].record.session == record.session
-        }
-
-    def _row(self, name: str, holders: Mapping[int, str], live: frozenset[str]) -> NodeRow:
-        record = self._view.nodes[name].record
-        shards = tuple(sorted(shard for shard, node in holders.items() if node == name))
-        facts = [self.told[shard] for shard in shards if shard in self.told]
-        state = "draining" if name in self._view.drained else "live"
-        return NodeRow(
-            name=name,
-            state=state if name in live else "silent",
-            machine=record.machine,
-            version=record.version,
-            shards=shards,
-            fetched=sum(one.fetched for one in facts),
-            pace=sum(one.pace for one in facts),
-            workers=self._workers.get(name, record.workers),
-            disk_free=record.disk_free,
-        )
-
-
-async def overview(engine: ClusterEngine) -> ClusterStatus:
-    """Return the status of the cluster.
-
-    Waits until each node has beaten once or counts as silent.
-    """
-    found = ClusterOverview()
-    await _read(engine, found)
-    before, looked_s = found.beats(), 0.0
-    live: frozenset[str] = frozenset()
-    while looked_s < LOOK_S and live != before.keys():
-        await asyncio.sleep(_POLL_S)
-        looked_s += _POLL_S
-        for entry in await engine.keys(NODE_PREFIX):
-            found.hear(entry)
-        now = found.beats()
-        live = frozenset(name for name, beat in now.items() if beat != before.get(name))
-    return found.status(live)
-
-
-async def _read(engine: ClusterEngine, found: ClusterOverview) -> None:
-    for prefix in _PREFIXES:
-        for entry in await engine.keys(prefix):
-            found.hear(entry)
-    if found.state is not None:
-        for entry in await engine.keys(f"{TOLD_PREFIX}{found.state.run}."):
-            found.hear(entry)
-
-
-# ================================================================ watching
-#
-# Follows a cluster, for a dashboard or until its crawl is over.
-#
-# Law: a watcher takes no part: it only reads keys and listens.
-
-_SHOW_EVERY_S = 0.5
-
-Show = Callable[[ClusterStatus], None]
+    def told(self) -> dict[int, ShardFacts]:
+        """Last facts of each shard in this run."""
+        shards = self.terms.shards if self.terms else 0
+        told = ((shard, *one) for shard, one in self._told.items() if shard < shards)
+        return {shard: facts for shard, run, facts in told if run == self.state.run}
 
 
 class ClusterWatch:
-    """Follower of the keys and broadcasts of a cluster."""
+    """Follower of a cluster, for a dashboard or until its crawl is over.
+
+    A watch takes no part: it only reads keys and listens.
+    """
 
     def __init__(self, engine: ClusterEngine) -> None:
         self._engine = engine
-        self._seen = ClusterOverview()
-        self._run = 0  # the run to wait for, if any
-        self._early: dict[str, KeyEntry] = {}
-        """Facts that came before the number of the run."""
+        self.crawl, self._view = CrawlView(), ClusterView(0)
         self._following: list[asyncio.Task[None]] = []
-        self._heard: dict[str, tuple[tuple[str, int], float]] = {}
+
+    # ------------------------------------------------------------ hearing
 
     def begin(self) -> None:
         """Start to follow the cluster, until `end`."""
-        self._following = [
-            asyncio.create_task(follow(self._engine, one, self._hear))
-            for one in (*_PREFIXES, TOLD_PREFIX)
-        ]
-        listening = listen(self._engine, TOLD_PREFIX, self._hear_facts)
-        self._following.append(asyncio.create_task(listening))
+        jobs = [follow(self._engine, one, self._hear) for one in (*_PREFIXES, TOLD_PREFIX)]
+        jobs.append(listen(self._engine, TOLD_PREFIX, self._hear_facts))
+        self._following = [asyncio.create_task(job) for job in jobs]
 
     async def end(self) -> None:
         """Stop following."""
         await cancelled(self._following)
 
+    async def look(self) -> ClusterStatus:
+        """Return the status, once each node has beaten or counts as silent."""
+        for prefix in _PREFIXES:
+            await self._read(prefix, -inf)
+        await self._read(f"{TOLD_PREFIX}{self.crawl.state.run}.", -inf)
+        ends_at = (now := lease_clock()) + LOOK_S
+        while now < ends_at and len(self._view.live(now)) < len(self._view.nodes):
+            await asyncio.sleep(_POLL_S)
+            now = lease_clock()
+            await self._read(NODE_PREFIX, now)
+        return self.status(now)
+
     async def until_over(self, run: int, show: Show) -> ClusterStatus:
         """Call `show` regularly until this run of the crawl ends; return the last status."""
-        self._run = run
         self.begin()
         try:
-            while not self._is_over():
+            while True:
                 await asyncio.sleep(_SHOW_EVERY_S)
-                if self._seen.terms is not None and self._seen.state is not None:
-                    show(self.status())
-            return self.status()
+                if self.crawl.terms is not None and self.crawl.state.run >= run:
+                    show(found := self.status())
+                    if found.is_over:
+                        return found
         finally:
             await self.end()
 
-    def status(self) -> ClusterStatus:
-        """Return the current status of the cluster."""
-        now = lease_clock()
-        for name, beat in self._seen.beats().items():
-            if name not in self._heard or self._heard[name][0] != beat:
-                self._heard[name] = beat, now
-        live = {name for name, (_, at) in self._heard.items() if now - at < LEASE_S}
-        return self._seen.status(frozenset(live & self._seen.beats().keys()))
+    async def _read(self, prefix: str, now: float) -> None:
+        for entry in await self._engine.keys(prefix):
+            self.hear(entry, now)
 
-    def _is_over(self) -> bool:
-        state = self._seen.state
-        return state is not None and state.run >= self._run and state.is_over
+    def _hear(self, entry: KeyEntry) -> None:
+        self.hear(entry, lease_clock())
 
     def _hear_facts(self, said: Broadcast) -> None:
         self._hear(KeyEntry(said.topic, said.content, 0))
 
-    def _hear(self, entry: KeyEntry) -> None:
-        if entry.key.startswith(TOLD_PREFIX):
-            run, told_in = self._run or self._seen.run, entry.key.split(".")[1]
-            if not run:
-                self._early[entry.key] = entry
-            if told_in != str(run):
-                return
-        self._seen.hear(entry)
-        if self._early and self._seen.run:
-            early, self._early = self._early, {}
-            for told in early.values():
-                self._hear(told)
+    def hear(self, entry: KeyEntry, now: float) -> None:
+        """Process the current value of a key. Values that no node writes are ignored."""
+        with suppress(RecordError):
+            if not self._view.hear(entry, now):
+                self.crawl.hear(entry)
+
+    # ------------------------------------------------------------ status
+
+    def status(self, now: float | None = None) -> ClusterStatus:
+        """Return the status of the cluster. Raises UsageError if it has no crawl."""
+        crawl, now = self.crawl, lease_clock() if now is None else now
+        if crawl.terms is None or not crawl.state.run:
+            raise UsageError(NO_CRAWL)
+        self._view.shards = crawl.terms.shards
+        holders, told = self._view.holders(now), crawl.told
+        facts, live = told.values(), self._view.live(now)
+        sent = sum(number for one in facts for number in one.sent.values())
+        posted = sum(number for one in facts for number in one.received.values())
+        level = cash_threshold([one.sketch for one in facts], pages_to_admit(facts, TELL_S))
+        return ClusterStatus(
+            doing=crawl.state.doing,
+            reason=crawl.state.reason,
+            shards=crawl.terms.shards,
+            unheld=tuple(one for one in range(crawl.terms.shards) if one not in holders),
+            nodes=tuple(
+                self._row(name, holders, told, is_live=name in live)
+                for name in sorted(self._view.nodes)
+            ),
+            budget=most_pages(crawl.limits, crawl.state.fetched),
+            fetched=fetched_together(told),
+            pace=sum(one.pace for one in facts),
+            waiting=sum(one.waiting for one in facts),
+            batches=max(0, sent - posted),
+            level=level / UNIT,
+        )
+
+    def _row(
+        self,
+        name: str,
+        holders: Mapping[int, str],
+        told: Mapping[int, ShardFacts],
+        *,
+        is_live: bool,
+    ) -> NodeRow:
+        record = self._view.nodes[name].record
+        shards = tuple(shard for shard, node in sorted(holders.items()) if node == name)
+        facts = [told[shard] for shard in shards if shard in told]
+        state = "draining" if name in self._view.drained else "live"
+        return NodeRow(
+            name=name,
+            state=state if is_live else "silent",
+            machine=record.machine,
+            version=record.version,
+            shards=shards,
+            fetched=sum(one.fetched for one in facts),
+            pace=sum(one.pace for one in facts),
+            workers=self.crawl.workers.get(name, record.workers),
+            disk_free=record.disk_free,
+        )
+
+
+async def overview(engine: ClusterEngine) -> ClusterStatus:
+    """Return the status of the cluster."""
+    return await ClusterWatch(engine).look()
 
 
 # ================================================================ steering
@@ -364,12 +335,18 @@ async def stop(engine: ClusterEngine) -> StateRecord:
 
 async def set_pages(engine: ClusterEngine, pages: int | None) -> None:
     """Set the limit of pages of the whole crawl; None for no limit."""
-    found = await engine.get(TERMS_KEY)
-    if found is None or found.value is None:
-        raise UsageError(NO_CRAWL)
-    terms = TermsRecord.unpack(TERMS_KEY, found.value)
+    terms, revision = await terms_of(engine)
     changed = replace(terms, settings={**terms.settings, "pages": pages})
-    await engine.update(TERMS_KEY, changed.pack(), found.revision)
+    await engine.update(TERMS_KEY, changed.pack(), revision)
+
+
+REQUESTS: dict[str, Callable[[ClusterEngine], Coroutine[Any, Any, object]]] = {
+    "pause": pause,
+    "resume": resume,
+    "stop": stop,
+    "rebalance": rebalance,
+}
+"""Requests that need no more than their names."""
 
 
 async def _change(

@@ -31,7 +31,6 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.cluster.gathering import gather_cluster
 from minicrawl.cluster.nats.connecting import await_answer
-from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.node.node import NodeConfig, run_node
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.terms import settings_of_node, workers_of_node
@@ -203,30 +202,30 @@ async def local_servers(
     count: int = 3,
     *,
     more: str = "",
-    settings_for: Callable[[str], NatsSettings] = lambda url: NatsSettings(url=url),
+    access_for: Callable[[str], ClusterAccess] = ClusterAccess,
 ) -> AsyncIterator[LocalServers]:
     """Start servers that keep their data in the folder, and end them on exit.
 
     They answer when the block is entered. `more` is added to the configuration of each server.
-    `settings_for` returns the settings for the URL of one server.
+    `access_for` returns the access to the server at a URL.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = LocalServers(_configured(folder, count, more))
     try:
         for server in found.servers:
             await server.start()
-        await asyncio.gather(*(_ready(server, settings_for) for server in found.servers))
+        await asyncio.gather(*(_ready(server, access_for) for server in found.servers))
         yield found
     finally:
         await asyncio.gather(*(server.end() for server in found.servers))
 
 
-async def _ready(server: LocalServer, settings_for: Callable[[str], NatsSettings]) -> None:
+async def _ready(server: LocalServer, access_for: Callable[[str], ClusterAccess]) -> None:
     """Wait until the server answers.
 
     Raises EngineError with the end of its log if the server ends instead.
     """
-    answering = asyncio.create_task(await_answer(settings_for(server.url)))
+    answering = asyncio.create_task(await_answer(access_for(server.url)))
     ended = asyncio.create_task(server.ended())
     await asyncio.wait({answering, ended}, return_when=asyncio.FIRST_COMPLETED)
     ended.cancel()

@@ -9,176 +9,35 @@ politeness, since anybody with write access to the engine can change the terms.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, asdict, dataclass, fields, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 from minicrawl import __version__
-from minicrawl.cluster.assignment import ShardFacts, facts_in
-from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
+from minicrawl.cluster.records import (
+    LEASE_PREFIX,
+    STATE_KEY,
+    TERMS_KEY,
+    TOLD_PREFIX,
+    CrawlActivity,
+    LeaseRecord,
+    Record,
+    RecordError,
+    ShardFacts,
+    StateRecord,
+)
 from minicrawl.config import Loaded, Settings, load
 from minicrawl.config.parts import BY_NAME, TABLE, Budget
 from minicrawl.config.settings import as_text, from_store, harmless, plain, told_ignored
-from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.errors import UsageError
 from minicrawl.opic.shard_channels import MOST_SHARDS
 from minicrawl.store import schema
 from minicrawl.web.urls import canonical_seed
-
-# ================================================================ records
-#
-# Values of the engine's keys: records of nodes, of their leases, and of the crawl.
-#
-# Law: `T.unpack(value.pack()) == value`, and other bytes are refused in one line:
-# nothing from the wire is trusted.
-#
-# session     random name of one run of a node: a restarted process has another one
-# generation  number of times that a shard was taken
-
-NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
-TOLD_PREFIX = "told."
-CRAWL_PREFIX = "crawl."
-TERMS_KEY, STATE_KEY, GRANTS_KEY = "crawl.terms", "crawl.state", "crawl.grants"
-REBALANCE_KEY = "crawl.rebalance"
-_LONGEST_TEXT = 1000
-_MOST_NUMBER = 1 << 63
-_LONGEST_KEY = 10
-
-
-class RecordError(MinicrawlError):
-    """The value of a key is not one that a node writes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """Value of a key."""
-
-    def pack(self) -> bytes:
-        """Encode as JSON."""
-        return json.dumps(asdict(self), separators=(",", ":")).encode()
-
-    @classmethod
-    def unpack(cls, key: str, content: bytes) -> Self:
-        """Decode JSON. Raises RecordError. Unknown fields, of later versions, are ignored."""
-        try:
-            found = json.loads(content)
-            given = [one for one in fields(cls) if one.name in found or one.default is MISSING]
-            return cls(**{one.name: _checked(one.type, found[one.name]) for one in given})
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise RecordError(f"the cluster's key {key} has an invalid value: {error}") from None
-
-
-def _checked(kind: Any, value: object) -> object:
-    """Check a field against its annotation, which is text here since it is not evaluated."""
-    wanted: Mapping[str, type] = {"str": str, "int": int, "float": float}
-    if kind in wanted:
-        if kind == "float" and type(value) is int:
-            return float(value)
-        if type(value) is not wanted[kind] or not _is_valid(value):
-            raise ValueError(f"{value!a:.60} is not a valid {kind}")
-        return value
-    if not isinstance(value, dict):
-        raise ValueError(f"{value!a:.60} is not a table")
-    if "int" in str(kind) and not all(map(_is_count, value, value.values())):
-        raise ValueError(f"{value!a:.60} is not a table of numbers")
-    return value
-
-
-def _is_valid(value: object) -> bool:
-    """Return whether a text is short and printable, or a number within bounds."""
-    if isinstance(value, str):
-        return len(value) <= _LONGEST_TEXT and value.isprintable()
-    return not isinstance(value, int) or 0 <= value < _MOST_NUMBER
-
-
-def _is_count(key: str, value: object) -> bool:
-    """Return whether the key is the number of a shard, and the value a count."""
-    return key.isdecimal() and len(key) < _LONGEST_KEY and type(value) is int and _is_valid(value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRecord(Record):
-    """Record of a node, as the node describes itself. `beat` counts the repetitions."""
-
-    session: str
-    beat: int
-    version: str
-    machine: str
-    pid: int
-    room: int  # most shards that it may hold
-    workers: int  # fetching processes per shard; 0 if shards fetch themselves
-    disk_free: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeatRecord(Record):
-    """Sign of life of a node in the second bucket of keys, which another server leads."""
-
-    session: str
-    beat: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseRecord(Record):
-    """Lease of a shard. Without a session it is free."""
-
-    node: str
-    session: str
-    generation: int
-
-    @property
-    def is_free(self) -> bool:
-        """True if nobody has taken the shard yet, or the holder has given it back."""
-        return not self.session
-
-
-class CrawlActivity(StrEnum):
-    """Activity of the whole crawl."""
-
-    RUNNING = "running"
-    PAUSED = "paused"
-    STOPPED = "stopped"
-    ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateRecord(Record):
-    """State of the crawl, its reason, and the number of its run.
-
-    `fetched` is the number of pages that earlier runs have fetched.
-    """
-
-    doing: str
-    run: int
-    reason: str
-    fetched: int = 0
-
-    @property
-    def is_over(self) -> bool:
-        """True if nodes give up all shards."""
-        return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrantsRecord(Record):
-    """Total of pages that each shard may fetch, and the generation of its lease, by shard."""
-
-    entry: int  # number in the log of grants
-    granted: Mapping[str, int]
-    generations: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredValue(Record):
-    """Number that a user wants: workers of a node, 1 to drain it, or the count of rebalancings."""
-
-    value: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,8 +73,8 @@ class TermsRecord(Record):
 
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 DEFAULT_SHARDS = 16
-FORMAT, _FORMER = 5, 4
-"""Current and previous version of the format of keys and logs. Nodes of a cluster need the same."""
+FORMAT, _OLDEST = 6, 4
+"""Current and oldest version of the format of keys and logs. Nodes of a cluster need the same."""
 _OF_A_NODE = frozenset(
     (
         *("store", "workers", "proxy", "ca", "client-cert"),
@@ -340,19 +199,14 @@ async def start_or_join(
     wanted, own = settings_of_crawl(loaded), settings_of_node(loaded)
     urls = (canonical_seed(seed, strip_marks=False) or seed for seed in seeds)
     named = list(dict.fromkeys(urls))
-    found = await engine.get(TERMS_KEY)
-    if found is None or found.value is None:
+    if await engine.get(TERMS_KEY) is None:
         terms = _first_terms(wanted, named, shards or DEFAULT_SHARDS)
         check_terms(terms, own)
         if await _begin(engine, terms, named):
-            return terms
-        found = await engine.get(TERMS_KEY)  # another caller was quicker
-        assert found is not None
-    assert found.value is not None
-    terms = TermsRecord.unpack(TERMS_KEY, found.value)
-    state, revision = await state_of(engine)
-    if state.is_over:
-        terms = _migrated(terms)
+            return terms  # else another caller was quicker
+    before, revision = await terms_of(engine)
+    state, state_revision = await state_of(engine)
+    terms = _migrated(before) if state.is_over else before
     refuse_other_version(terms)
     if shards not in (None, terms.shards):
         raise UsageError(
@@ -361,17 +215,17 @@ async def start_or_join(
         )
     changed = await _joined(engine, terms, wanted, named, is_over=state.is_over)
     check_terms(changed, own)
-    if changed.pack() != found.value:
-        await engine.update(TERMS_KEY, changed.pack(), found.revision)
+    if changed != before:
+        await engine.update(TERMS_KEY, changed.pack(), revision)
     if state.is_over:
-        before = [await last_told(engine, shard, state.run) for shard in range(terms.shards)]
+        ends = [await last_told(engine, shard, state.run) for shard in range(terms.shards)]
         again = StateRecord(
             doing=CrawlActivity.RUNNING,
             run=state.run + 1,
             reason="",
-            fetched=sum(told.facts.fetched for told in before if told is not None),
+            fetched=sum(told.facts.fetched for told in ends if told is not None),
         )
-        await engine.update(STATE_KEY, again.pack(), revision)
+        await engine.update(STATE_KEY, again.pack(), state_revision)
     return changed
 
 
@@ -453,7 +307,7 @@ def _shown(terms: TermsRecord, name: str) -> str:
 
 def _migrated(terms: TermsRecord) -> TermsRecord:
     """Migrate terms of an older schema or format, which keep their old defaults."""
-    is_known = terms.format in (_FORMER, FORMAT) and terms.schema <= schema.VERSION
+    is_known = _OLDEST <= terms.format <= FORMAT and terms.schema <= schema.VERSION
     if not is_known or (terms.format, terms.schema) == (FORMAT, schema.VERSION):
         return terms
     settings, now = {**_USUAL, **terms.settings}, schema.VERSION
@@ -472,13 +326,19 @@ def refuse_other_version(terms: TermsRecord) -> None:
 
 async def wait_for_terms(engine: ClusterEngine) -> TermsRecord:
     """Wait until a caller begins the crawl, and return its terms."""
-    while True:
-        found = await engine.get(TERMS_KEY)
-        if found is not None and found.value is not None:
-            terms = TermsRecord.unpack(TERMS_KEY, found.value)
-            refuse_other_version(terms)
-            return terms
+    while await engine.get(TERMS_KEY) is None:
         await asyncio.sleep(_POLL_S)
+    terms, _ = await terms_of(engine)
+    refuse_other_version(terms)
+    return terms
+
+
+async def terms_of(engine: ClusterEngine) -> tuple[TermsRecord, int]:
+    """Return the terms of the crawl, and the revision of their key."""
+    found = await engine.get(TERMS_KEY)
+    if found is None or found.value is None:
+        raise UsageError(NO_CRAWL)
+    return TermsRecord.unpack(TERMS_KEY, found.value), found.revision
 
 
 async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
@@ -502,8 +362,8 @@ async def last_told(engine: ClusterEngine, shard: int, run: int) -> LastTold | N
         told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")
         if told is None or told.value is None:
             continue
-        with suppress(BatchError):
-            return LastTold(one, facts_in(told.value))
+        with suppress(RecordError):
+            return LastTold(one, ShardFacts.unpack(told.key, told.value))
     return None
 
 

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from minicrawl.cluster.assignment import (
     FEWEST,
     NO_THRESHOLD,
-    ShardFacts,
     cash_threshold,
     levelling_transfers,
     pages_to_admit,
     sketch,
 )
 from minicrawl.cluster.channels import exchange_interval_s
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.traffic import (
     LocalShard,
     ShardAddresses,
@@ -270,7 +270,6 @@ class ShardCrawl:
 
     @property
     def may_fetch(self) -> bool:
-        """True if requests may begin."""
         return self._beginning.has_begun and self.exchange.may_fetch
 
     def is_over(self) -> bool:
@@ -280,10 +279,6 @@ class ShardCrawl:
     def reason_to_end(
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int
     ) -> Reason | None:
-        """Return why the crawl ends, or None.
-
-        `own` is the reason that the shard alone would have.
-        """
         is_unread = has_unread()
         self._is_empty = own is not None and not is_unread and not turns
         self._wants_pages = own is Reason.BUDGET and is_unread
@@ -374,11 +369,10 @@ class ShardCrawl:
             self.level.hear(told.values(), within_s)
 
     def _level_pots(self, own: ShardFacts, told: Mapping[int, ShardFacts]) -> None:
-        pots = {shard: facts.pot_facts for shard, facts in told.items()}
         # A transfer that is small for the pot would level little, and cost a step of the log in
         # both shards.
         least = max(UNIT, own.pot // _LEAST_SHARE)
-        self.traffic.levelling_transfers = levelling_transfers(own.shard, pots, least)
+        self.traffic.levelling_transfers = levelling_transfers(own.shard, told, least)
 
 
 class RequestRate:

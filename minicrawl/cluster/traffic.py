@@ -30,7 +30,6 @@ from minicrawl.cluster.assignment import (
     WHOLE,
     AddressParts,
     AddressRecordError,
-    ShardFacts,
     shards_to_notify,
     with_own_part,
 )
@@ -46,6 +45,7 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.cluster.engine import BatchDelivery
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.terms import refuse_what_needs_one_machine
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
@@ -332,15 +332,12 @@ class ShardPages:
         """Known pages of the batch to be posted next."""
 
     def url(self, page: PageId) -> str:
-        """Return the URL, in the form that other shards use."""
         return self._recorder.pages.url_of(page)
 
     def depth(self, page: PageId) -> int:
-        """Return the number of links between the page and the seeds."""
         return self._urls.depth[page]
 
     def owner(self, page: PageId) -> int:
-        """Return the shard that the page belongs to."""
         return self.owner_of_origin(self._urls.origins[self._urls.host_of[page]])
 
     def is_own(self, url: str) -> bool:
@@ -348,10 +345,6 @@ class ShardPages:
         return self.owner_of_origin(origin(url)) == self._number
 
     def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
-        """Return the page of each URL, and the number of new pages, which get the next ids.
-
-        Raises BatchError if a URL belongs to another shard, or is not canonical.
-        """
         for transfer in transfers:
             if canonical(transfer.url, strip_marks=False) != transfer.url:
                 raise BatchError(f"{transfer.url!r} is not a canonical URL")

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from minicrawl.cluster import channels as audit
 from minicrawl.cluster.assignment import (
     NO_THRESHOLD,
-    PotFacts,
     cash_threshold,
     levelling_transfers,
     sketch,
 )
 from minicrawl.cluster.channels import Posting, Shard, Transfer, TransferBatch
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import (
@@ -380,11 +380,13 @@ class ShardedCrawl:
 
     def _tell(self) -> None:
         """Report the facts of all shards: compute the threshold and the transfers between pots."""
-        pots = {
-            number: PotFacts(shard.ledger.virtual_page.pot, shard.ledger.unread)
+        told = {
+            number: ShardFacts(
+                number, pot=shard.ledger.virtual_page.pot, waiting=shard.ledger.unread
+            )
             for number, shard in enumerate(self.shards)
         }
-        self._to_level = [levelling_transfers(number, pots) for number in pots]
+        self._to_level = [levelling_transfers(number, told) for number in told]
         self._measure_transit()
         if headroom := self._settings.headroom:
             pages = headroom * self._settings.nodes * self._settings.tell

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in
-from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.commands import crawling
 from minicrawl.cluster.commands.crawling import as_line
 from minicrawl.cluster.commands.nodes import as_ranges, cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
+from minicrawl.cluster.records import RecordError, ShardFacts
 from minicrawl.cluster.together import RequestRate
 from minicrawl.config import load
 from tests.cli.calls import Captured, refusal
@@ -221,7 +220,7 @@ def test_a_shard_reports_a_pace_below_one_page_a_second() -> None:
     pace = RequestRate(5.0)
     assert pace.now(0, 10.0) == 0
     told = ShardFacts(1, pace=pace.now(1, 15.0))
-    assert facts_in(as_bytes(told)).pace == 0.2
+    assert ShardFacts.unpack("told", told.pack()).pace == 0.2
     for wrong in (-1, float("nan"), float("inf")):
-        with pytest.raises(BatchError):
-            facts_in(as_bytes(told._replace(pace=wrong)))
+        with pytest.raises(RecordError):
+            ShardFacts.unpack("told", replace(told, pace=wrong).pack())

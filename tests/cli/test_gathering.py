@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cluster.terms import TERMS_KEY
+from minicrawl.cluster.records import TERMS_KEY
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.hand_shards import HandCluster
-from tests.cluster.test_restoring import URLS, crawled, keep, terms
+from tests.cluster.test_restoring import URLS, begin, crawled, keep, terms
 
 CLUSTER = "nats://127.0.0.1:4222/news"
 
@@ -33,7 +33,7 @@ def served(hand: HandCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert not makes
         engine = FakeEngine(servers)
         if await engine.get(TERMS_KEY) is None:
-            await engine.create(TERMS_KEY, terms().pack())
+            await begin(engine, terms())
             await keep(engine, hand)
         yield engine
 

@@ -7,9 +7,8 @@ from zlib import crc32
 
 import pytest
 
-from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.engine import ClusterAccess, ClusterEngine
 from minicrawl.cluster.nats.connecting import connect
-from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import PROGRAM, server_program
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 
@@ -19,6 +18,16 @@ EngineKind = Callable[[Path], AbstractAsyncContextManager[Connect]]
 needs_server = pytest.mark.skipif(
     server_program() is None, reason=f"no {PROGRAM}: tests/real/install.sh installs it"
 )
+
+
+@asynccontextmanager
+async def connected(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
+    """Connect, create the shared streams unless they exist, and close on exit."""
+    engine = await connect(access)
+    try:
+        yield engine
+    finally:
+        await engine.close()
 
 
 def fake(seed: int | None) -> EngineKind:
@@ -43,7 +52,7 @@ def nats(url: str) -> EngineKind:
 
             async def one() -> ClusterEngine:
                 name = f"c{crc32(bytes(folder)):08x}"
-                engine = await connect(NatsSettings(url=url, name=name))
+                engine = await connect(ClusterAccess(url=url, name=name))
                 opened.push_async_callback(engine.close)
                 return engine
 

@@ -8,22 +8,23 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from minicrawl.cluster.nats.connecting import connect, connected
-from minicrawl.cluster.nats.jetstream import NatsSettings
+from minicrawl.cluster.engine import ClusterAccess
+from minicrawl.cluster.nats.connecting import connect
 from minicrawl.cluster.replica import ReplicaLimits, Restored, ShardReplica, take_over
 from minicrawl.store.writer import StoreWriter
 from tests.cluster.documents import SHARD, document, documents
+from tests.cluster.engines import connected
 
 OFTEN = ReplicaLimits(wal_bytes=500_000, log_bytes=50_000)
 
 
-async def taken(settings: NatsSettings, path: Path) -> Restored:
+async def taken(settings: ClusterAccess, path: Path) -> Restored:
     async with connected(settings) as engine:
         return await take_over(engine, SHARD, path)
 
 
 def main(url: str, path: Path) -> None:
-    settings = NatsSettings(url=url)
+    settings = ClusterAccess(url=url)
     replica = ShardReplica(
         SHARD, path, asyncio.run(taken(settings, path)), lambda: connect(settings), OFTEN
     )

@@ -33,7 +33,8 @@ def test_the_path_of_the_url_is_the_name_of_the_crawl(url: str, servers: str, na
 def test_the_variables_of_nats_name_credentials_and_certificates() -> None:
     environ = {"NATS_CREDS": "a", "NATS_CA": "ca.pem", "NATS_CERT": "us.pem", "NATS_KEY": ""}
     found = access_of(settings("tls://a"), environ)
-    assert found[2:6] == (Path("a"), Path("ca.pem"), Path("us.pem"), None)
+    files = found.creds, found.ca, found.cert, found.key
+    assert files == (Path("a"), Path("ca.pem"), Path("us.pem"), None)
     assert access_of(settings("tls://a", "a"), {}).ca is None
 
 
@@ -46,13 +47,13 @@ def test_without_a_url_the_error_names_the_option() -> None:
     ("url", "insecure", "tls"),
     [
         ("nats://localhost:1", (), False),
-        ("nats://127.0.0.3:1,127.0.0.4:2", (), False),
+        ("nats://127.0.0.3:1,nats://127.0.0.4:2", (), False),
         ("nats://[::1]:1", (), False),
         ("nats://me:pw@east:1", (), True),
         ("nats://me:pw@east:1", ("east",), False),
         ("nats://me:pw@a.lan:1", ("*.lan",), False),
         ("nats://me:pw@lan:1", ("*.lan",), True),
-        ("nats://me:pw@a.lan:1,b.wan:2", ("*.lan",), True),
+        ("nats://me:pw@a.lan:1,nats://b.wan:2", ("*.lan",), True),
         ("nats://me:pw@127.0.0.1.evil.example", (), True),
         ("nats://me:pw@localhost.evil.example", (), True),
     ],
@@ -63,7 +64,9 @@ def test_servers_on_other_machines_must_encrypt(
     assert access_of(settings(url, *insecure), {}).tls is tls
 
 
-@pytest.mark.parametrize("url", ["nats://east:4222", "tls://east", "nats://localhost:1,west:2"])
+@pytest.mark.parametrize(
+    "url", ["nats://east:4222", "tls://east", "nats://localhost:1,nats://west:2"]
+)
 def test_servers_on_other_machines_need_credentials(url: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"NATS_CREDS.*--insecure (east|west)") as refused:
         access_of(settings(url), {})

@@ -17,26 +17,25 @@ import nkeys
 import pytest
 import trustme
 
-from minicrawl.cluster import terms as records
+from minicrawl.cluster import records
 from minicrawl.cluster.engine import ClusterAccess, EngineError, opened
-from minicrawl.cluster.nats.connecting import connect, connected
-from minicrawl.cluster.nats.jetstream import NatsSettings
+from minicrawl.cluster.nats.connecting import connect
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.config import Loaded, Settings
 from minicrawl.errors import UsageError
-from tests.cluster.engines import needs_server
+from tests.cluster.engines import connected, needs_server
 from tests.cluster.jwt_users import SignedUsers, identity
 
 pytestmark = pytest.mark.anyio
 
 
-async def is_let_in(settings: NatsSettings) -> None:
+async def is_let_in(settings: ClusterAccess) -> None:
     async with connected(settings) as engine:
         await engine.put("key", b"value")
 
 
-async def is_refused(settings: NatsSettings, line: str) -> None:
+async def is_refused(settings: ClusterAccess, line: str) -> None:
     with pytest.raises(EngineError, match=line) as refused:
         await connect(settings)
     assert "\n" not in str(refused.value)
@@ -50,17 +49,17 @@ async def test_only_users_with_a_valid_jwt_signed_by_the_account_are_let_in(tmp_
     users = SignedUsers()
     creds = users.write_creds(tmp_path / "crawler.creds")
 
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=url, creds=creds)
+    def settings_for(url: str) -> ClusterAccess:
+        return ClusterAccess(url=url, creds=creds)
 
     folder = tmp_path / "servers"
     more = users.config
-    async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+    async with local_servers(folder, 1, more=more, access_for=settings_for) as servers:
         await is_let_in(settings_for(servers.url))
         stranger = SignedUsers().write_creds(tmp_path / "stranger.creds")
         expired = users.write_creds(tmp_path / "expired.creds", valid_s=-60)
         for wrong in (stranger, expired, None):
-            settings = NatsSettings(url=servers.url, creds=wrong)
+            settings = ClusterAccess(url=servers.url, creds=wrong)
             await is_refused(settings, "refuses .*: name their file in NATS_CREDS")
 
 
@@ -95,7 +94,7 @@ async def test_invalid_files_of_credentials_are_named_without_their_secret(
     if text is not None:
         creds.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=line) as refused:
-        await connect(NatsSettings(url="nats://127.0.0.2:1", creds=creds))
+        await connect(ClusterAccess(url="nats://127.0.0.2:1", creds=creds))
     assert str(creds) in str(refused.value)
     assert SEED[:12] not in str(refused.value)
 
@@ -132,13 +131,13 @@ async def test_the_authority_of_a_server_must_be_trusted(
 ) -> None:
     own = Certificates(tmp_path / "own", "127.0.0.2")
 
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=url.replace("nats:", "tls:"), ca=own.ca)
+    def settings_for(url: str) -> ClusterAccess:
+        return ClusterAccess(url=url.replace("nats:", "tls:"), ca=own.ca)
 
     folder, more = tmp_path / "servers", own.config(verify=False)
-    async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+    async with local_servers(folder, 1, more=more, access_for=settings_for) as servers:
         await is_let_in(settings_for(servers.url))
-        await is_refused(NatsSettings(url=servers.url.replace("nats:", "tls:")), "NATS_CA")
+        await is_refused(ClusterAccess(url=servers.url.replace("nats:", "tls:")), "NATS_CA")
     assert caplog.text == ""  # asyncio would warn of a connection that ends
 
 
@@ -152,16 +151,16 @@ async def test_a_server_that_asks_for_certificates_lets_in_those_of_its_authorit
     both = tmp_path / "both.pem"
     both.write_bytes(cert.read_bytes() + key.read_bytes())
 
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=url, ca=own.ca, cert=cert, key=key)
+    def settings_for(url: str) -> ClusterAccess:
+        return ClusterAccess(url=url, ca=own.ca, cert=cert, key=key)
 
     folder = tmp_path / "servers"
     more = own.config(verify=True)
-    async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+    async with local_servers(folder, 1, more=more, access_for=settings_for) as servers:
         await is_let_in(settings_for(servers.url))
-        await is_let_in(NatsSettings(url=servers.url, ca=own.ca, cert=both))
+        await is_let_in(ClusterAccess(url=servers.url, ca=own.ca, cert=both))
         for shown, its_key in ((None, None), (other_cert, other_key)):
-            settings = NatsSettings(url=servers.url, ca=own.ca, cert=shown, key=its_key)
+            settings = ClusterAccess(url=servers.url, ca=own.ca, cert=shown, key=its_key)
             await is_refused(settings, "NATS_CERT")
 
 
@@ -180,7 +179,7 @@ async def test_the_error_names_a_certificate_that_cannot_be_used(
     (tmp_path / "empty.pem").touch()
     paths: dict[str, Any] = {name: tmp_path / file for name, file in files.items()}
     with pytest.raises(UsageError, match=line):
-        await connect(NatsSettings(url="tls://127.0.0.2:1", **paths))
+        await connect(ClusterAccess(url="tls://127.0.0.2:1", **paths))
 
 
 class OpenServer:
@@ -211,7 +210,7 @@ async def test_a_client_that_wants_tls_sends_nothing_to_a_server_without_it(
     port = server.sockets[0].getsockname()[1]
     url = f"{scheme}://crawler:secret@127.0.0.2:{port}"
     wanted: dict[str, Any] = {**more, **({"ca": ca} if "ca" in more else {})}
-    await is_refused(NatsSettings(url=url, **wanted), "does not encrypt, so nothing was sent")
+    await is_refused(ClusterAccess(url=url, **wanted), "does not encrypt, so nothing was sent")
     server.close()
     assert heard.told == b""
 
@@ -227,11 +226,11 @@ async def test_no_password_is_in_a_store_a_log_or_the_list_of_processes(tmp_path
     def url_of(url: str) -> str:
         return url.replace("nats://", f"nats://crawler:{secret}@")
 
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=url_of(url))
+    def settings_for(url: str) -> ClusterAccess:
+        return ClusterAccess(url=url_of(url))
 
     folder = tmp_path / "servers"
-    async with local_servers(folder, 1, more=more, settings_for=settings_for) as servers:
+    async with local_servers(folder, 1, more=more, access_for=settings_for) as servers:
         url = url_of(servers.url)
         seeds = ["http://127.0.0.1:9/"]
         async with opened(ClusterAccess(url)) as engine:

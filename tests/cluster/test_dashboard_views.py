@@ -18,14 +18,8 @@ from minicrawl.cluster.commands.crawling import (
 )
 from minicrawl.cluster.gathering import KeptStore, in_use, unread
 from minicrawl.cluster.overview import ClusterStatus, overview
-from minicrawl.cluster.terms import (
-    NODE_PREFIX,
-    STATE_KEY,
-    TERMS_KEY,
-    CrawlActivity,
-    StateRecord,
-    TermsRecord,
-)
+from minicrawl.cluster.records import NODE_PREFIX, STATE_KEY, TERMS_KEY, CrawlActivity, StateRecord
+from minicrawl.cluster.terms import TermsRecord
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from tests.cluster.fake_engine import FakeEngine
 from tests.cluster.node.test_leases import record

@@ -6,8 +6,8 @@ from typing import cast
 
 from nats.aio.client import Client
 
-from minicrawl.cluster.engine import EngineUnavailable
-from minicrawl.cluster.nats.jetstream import JetStreamClient, NatsSettings
+from minicrawl.cluster.engine import ClusterAccess, EngineUnavailable
+from minicrawl.cluster.nats.jetstream import JetStreamClient
 
 
 class SilentClient:
@@ -21,7 +21,7 @@ class SilentClient:
 
 def test_a_request_that_has_just_run_out_of_time_breaks_no_reconnection() -> None:
     async def work() -> list[BaseException]:
-        settings = NatsSettings(url="nats://nowhere", patience_s=0.1)
+        settings = ClusterAccess(url="nats://nowhere", patience_s=0.1)
         jetstream, failed = (
             JetStreamClient(cast(Client, SilentClient()), settings),
             list[BaseException](),

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster.nats.connecting import connected
-from minicrawl.cluster.nats.jetstream import NatsSettings
+from minicrawl.cluster.engine import ClusterAccess
 from minicrawl.cluster.replica import restore
 from minicrawl.cluster.servers import local_servers
 from tests.cluster.documents import SHARD, document, documents
-from tests.cluster.engines import needs_server
+from tests.cluster.engines import connected, needs_server
 
 pytestmark = [needs_server, pytest.mark.anyio]
 
@@ -47,7 +46,7 @@ def last_said(process: "subprocess.Popen[str]", number: int) -> int:
 
 async def restored(url: str, path: Path) -> int:
     """Restore the store, check that each document is unchanged, and return their number."""
-    async with connected(NatsSettings(url=url)) as engine:
+    async with connected(ClusterAccess(url=url)) as engine:
         await restore(engine, SHARD, path)
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -29,13 +29,13 @@ from minicrawl.cluster.engine import (
     LogEntry,
     opened,
 )
-from minicrawl.cluster.nats.connecting import NatsEngine, connect, connected
-from minicrawl.cluster.nats.jetstream import Bucket, LogKind, NatsSettings, Streams
+from minicrawl.cluster.nats.connecting import NatsEngine, connect
+from minicrawl.cluster.nats.jetstream import Bucket, LogKind, Streams
 from minicrawl.cluster.nats.storage import NatsObjects
 from minicrawl.cluster.node.leases import cancelled
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
-from tests.cluster.engines import needs_server
+from tests.cluster.engines import connected, needs_server
 
 pytestmark = [needs_server, pytest.mark.anyio]
 Heard = Callable[[Msg], Awaitable[None]]
@@ -53,7 +53,7 @@ async def served(
     """Run so many servers, with an engine that outwaits an election."""
     async with (
         local_servers(folder, count) as servers,
-        connected(NatsSettings(url=servers.url, patience_s=60, **settings)) as engine,
+        connected(ClusterAccess(url=servers.url, patience_s=60, **settings)) as engine,
     ):
         assert isinstance(engine, NatsEngine)
         yield servers, engine
@@ -72,16 +72,16 @@ USERS = 'authorization { users: [{user: "crawler", password: "p@ss word"}] }'
 async def test_only_a_user_with_the_password_is_let_in_and_no_error_shows_it(
     tmp_path: Path,
 ) -> None:
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=with_user(url, "crawler:p%40ss%20word"))
+    def settings_for(url: str) -> ClusterAccess:
+        return ClusterAccess(url=with_user(url, "crawler:p%40ss%20word"))
 
-    async with local_servers(tmp_path, 1, more=USERS, settings_for=settings_for) as servers:
+    async with local_servers(tmp_path, 1, more=USERS, access_for=settings_for) as servers:
         async with connected(settings_for(servers.url)) as engine:
             assert await engine.append(SHARD, 0, b"one") == 1
         for user in ("", "crawler:secret@", "somebody@"):
             url = servers.url.replace("nats://", f"nats://{user}")
             with pytest.raises(EngineError, match="refuses these credentials") as refused:
-                await connect(NatsSettings(url=url))
+                await connect(ClusterAccess(url=url))
             assert "secret" not in str(refused.value)
             assert "somebody" not in str(refused.value)
 
@@ -103,7 +103,7 @@ async def test_invalid_descriptions_of_objects_are_refused(tmp_path: Path) -> No
     file, got = tmp_path / "file", tmp_path / "got"
     file.write_bytes(b"abc" * 100_000)
     async with local_servers(tmp_path, 1) as servers:
-        settings = NatsSettings(url=servers.url)
+        settings = ClusterAccess(url=servers.url)
         async with connected(settings) as engine:
             assert isinstance(engine, NatsObjects)
             await engine.put_object("ours", file)
@@ -129,7 +129,7 @@ async def test_invalid_descriptions_of_objects_are_refused(tmp_path: Path) -> No
 async def test_a_watcher_that_misses_a_change_catches_up_with_the_next_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def work(settings: NatsSettings) -> None:
+    async def work(settings: ClusterAccess) -> None:
         put = list[str]()
         async with connected(settings) as engine, connected(settings) as other:
             monkeypatch.setattr(Client, "subscribe", deaf_at_first(Client.subscribe))
@@ -143,7 +143,7 @@ async def test_a_watcher_that_misses_a_change_catches_up_with_the_next_ones(
                     await cancelled([changing])
 
     async with local_servers(tmp_path, 1) as servers:
-        await work(NatsSettings(url=servers.url))
+        await work(ClusterAccess(url=servers.url))
 
 
 def deaf_at_first(subscribe: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
@@ -176,13 +176,13 @@ async def test_a_user_with_the_seed_of_an_nkey_is_let_in(tmp_path: Path) -> None
     creds.write_bytes(bytes(pair.seed))
     public = bytes(pair.public_key).decode()
 
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=url, creds=creds)
+    def settings_for(url: str) -> ClusterAccess:
+        return ClusterAccess(url=url, creds=creds)
 
     more = f'authorization {{ users: [{{nkey: "{public}"}}] }}'
     folder = tmp_path / "servers"
     async with (
-        local_servers(folder, 1, more=more, settings_for=settings_for) as servers,
+        local_servers(folder, 1, more=more, access_for=settings_for) as servers,
         connected(settings_for(servers.url)) as engine,
     ):
         assert await engine.append(SHARD, 0, b"one") == 1
@@ -191,8 +191,8 @@ async def test_a_user_with_the_seed_of_an_nkey_is_let_in(tmp_path: Path) -> None
 async def test_the_permissions_that_the_error_advises_are_enough(tmp_path: Path) -> None:
     secret = "secret"
 
-    def settings_for(url: str) -> NatsSettings:
-        return NatsSettings(url=with_user(url, f"crawler:{secret}"), name="mine", patience_s=1)
+    def settings_for(url: str) -> ClusterAccess:
+        return ClusterAccess(url=with_user(url, f"crawler:{secret}"), name="mine", patience_s=1)
 
     async def use(folder: Path, allowed: str) -> None:
         more = (
@@ -200,7 +200,7 @@ async def test_the_permissions_that_the_error_advises_are_enough(tmp_path: Path)
             f"permissions: {allowed}}}] }}"
         )
         async with (
-            local_servers(folder, 1, more=more, settings_for=settings_for) as servers,
+            local_servers(folder, 1, more=more, access_for=settings_for) as servers,
             connected(settings_for(servers.url)) as engine,
         ):
             assert await engine.append(SHARD, 0, b"one") == 1
@@ -224,30 +224,30 @@ async def test_the_permissions_that_the_error_advises_are_enough(tmp_path: Path)
 
 async def test_without_a_server_the_error_says_how_to_start_one() -> None:
     with pytest.raises(EngineUnavailable, match="nats-server -js"):
-        await connect(NatsSettings(url="nats://127.0.0.2:9", patience_s=0.5))
+        await connect(ClusterAccess(url="nats://127.0.0.2:9", patience_s=0.5))
 
 
 async def test_a_server_without_jetstream_is_refused(tmp_path: Path) -> None:
     more = "accounts { one: { users: [{user: a, password: b}] } }"
 
-    def settings_for(found: str) -> NatsSettings:
-        return NatsSettings(url=with_user(found, "a:b"), patience_s=1)
+    def settings_for(found: str) -> ClusterAccess:
+        return ClusterAccess(url=with_user(found, "a:b"), patience_s=1)
 
     with pytest.raises(EngineError, match="JetStream is off"):
-        async with local_servers(tmp_path, 1, more=more, settings_for=settings_for):
+        async with local_servers(tmp_path, 1, more=more, access_for=settings_for):
             raise AssertionError("the servers are used")
 
 
 @pytest.mark.parametrize("url", ["http://host:4222", "nats://", "host:4222", "nats://a:b@:1"])
 def test_an_invalid_url_is_refused_without_showing_its_password(url: str) -> None:
     with pytest.raises(UsageError, match="nats://HOST:4222") as refused:
-        NatsSettings(url=url)
+        ClusterAccess(url=url)
     assert "a:b" not in str(refused.value)
 
 
 def test_a_name_with_special_characters_is_refused() -> None:
     with pytest.raises(UsageError, match="letters, digits"):
-        NatsSettings(url="nats://host:4222", name="my crawl.>")
+        ClusterAccess(url="nats://host:4222", name="my crawl.>")
 
 
 # ------------------------------------------------------------ servers that end
@@ -316,7 +316,7 @@ async def test_a_cluster_of_two_servers_is_refused_at_once(tmp_path: Path) -> No
     async with local_servers(tmp_path, 2) as servers:
         began = monotonic()
         with pytest.raises(EngineUnavailable, match="fewer than 3 servers of this cluster"):
-            await connect(NatsSettings(url=servers.url, patience_s=LONG_S))
+            await connect(ClusterAccess(url=servers.url, patience_s=LONG_S))
         assert monotonic() - began < LONG_S / 2
 
 
@@ -331,7 +331,7 @@ async def test_of_entries_appended_after_the_same_one_only_the_first_counts(tmp_
     async with AsyncExitStack() as stack:
         servers = await stack.enter_async_context(local_servers(tmp_path, 3))
         engines = [
-            await stack.enter_async_context(connected(NatsSettings(url=url)))
+            await stack.enter_async_context(connected(ClusterAccess(url=url)))
             for url in servers.url.split(",") * 2
         ]
         last, appended = 0, []
@@ -438,8 +438,8 @@ async def test_a_full_log_refuses_entries_until_old_ones_are_removed(
 async def test_crawls_of_two_names_at_the_same_servers_share_nothing(tmp_path: Path) -> None:
     async with (
         local_servers(tmp_path, 1) as servers,
-        connected(NatsSettings(url=servers.url, name="one")) as one,
-        connected(NatsSettings(url=servers.url, name="two")) as two,
+        connected(ClusterAccess(url=servers.url, name="one")) as one,
+        connected(ClusterAccess(url=servers.url, name="two")) as two,
     ):
         await one.append(SHARD, 0, b"one")
         assert await two.append(SHARD, 0, b"two") == 1

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.cluster.engine import ClusterAccess
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
-from minicrawl.cluster.nats.jetstream import NatsSettings
 from tests.cluster.engines import needs_server
 from tests.cluster.proof.servers import relayed_servers
 
@@ -24,7 +24,7 @@ def server_of(engine: NatsEngine) -> str:
 
 async def test_a_client_leaves_a_server_that_is_cut_off_from_the_others(tmp_path: Path) -> None:
     async with relayed_servers(tmp_path / "servers", 3, ()) as servers:
-        engine = await connect(NatsSettings(url=servers.url, patience_s=LONG_S))
+        engine = await connect(ClusterAccess(url=servers.url, patience_s=LONG_S))
         try:
             assert await engine.append(SHARD, 0, b"before") == 1
             at = server_of(engine)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster.assignment import ShardFacts
 from minicrawl.cluster.child import EngineExchange
 from minicrawl.cluster.engine import EngineUnavailable
 from minicrawl.cluster.gathering import gather_cluster, kept_store
+from minicrawl.cluster.records import STATE_KEY, TERMS_KEY, ShardFacts, StateRecord
 from minicrawl.cluster.replica import store_snapshot
-from minicrawl.cluster.terms import FORMAT, STATE_KEY, TERMS_KEY, StateRecord, TermsRecord
+from minicrawl.cluster.terms import FORMAT, TermsRecord
 from minicrawl.errors import UsageError
 from minicrawl.opic.shard_channels import ShardPlace
 from minicrawl.report.audit import audit
@@ -37,6 +37,11 @@ def terms(version: int = schema.VERSION) -> TermsRecord:
         settings={},
         seeds="seeds",
     )
+
+
+async def begin(engine: FakeEngine, terms: TermsRecord) -> None:
+    await engine.create(STATE_KEY, StateRecord(doing="running", run=RUN, reason="").pack())
+    await engine.create(TERMS_KEY, terms.pack())
 
 
 async def keep(engine: FakeEngine, hand: HandCluster) -> None:
@@ -70,7 +75,7 @@ def hand(tmp_path: Path, stack: ExitStack) -> HandCluster:
 @pytest.fixture
 async def engine() -> FakeEngine:
     engine = FakeEngine()
-    await engine.create(TERMS_KEY, terms().pack())
+    await begin(engine, terms())
     return engine
 
 
@@ -142,7 +147,7 @@ async def test_the_pages_of_an_earlier_crawl_stay_until_its_readers_have_left(
 async def test_a_server_that_has_lost_entries_loses_the_lead_or_is_refused(
     engine: FakeEngine, hand: HandCluster, tmp_path: Path
 ) -> None:
-    await engine.create(STATE_KEY, StateRecord(doing="crawl", run=RUN, reason="").pack())
+    await engine.put(STATE_KEY, StateRecord(doing="crawl", run=RUN, reason="").pack())
     await keep(engine, hand)
     before = (await kept_store(engine, tmp_path / "kept")).store
     told = ShardFacts(1, entry=(await engine.log_span(1)).last)
@@ -187,7 +192,7 @@ async def test_without_pages_of_this_version_nothing_is_gathered_and_the_error_s
 ) -> None:
     engine = FakeEngine()
     if begun is not None:
-        await engine.create(TERMS_KEY, begun.pack())
+        await begin(engine, begun)
     with pytest.raises(UsageError, match=message):
         await gather_cluster(engine, tmp_path / "all.db")
     assert list(tmp_path.iterdir()) == []

@@ -7,13 +7,11 @@ import pytest
 
 from minicrawl.cluster import overview as steering
 from minicrawl.cluster import terms as cluster_terms
-from minicrawl.cluster.assignment import ShardFacts, as_bytes
 from minicrawl.cluster.node import node as running
 from minicrawl.cluster.node.node import check_disk
+from minicrawl.cluster.records import TERMS_KEY, CrawlActivity, ShardFacts
 from minicrawl.cluster.terms import (
     FORMAT,
-    TERMS_KEY,
-    CrawlActivity,
     TermsRecord,
     effective_settings,
     seeds_of,
@@ -188,7 +186,7 @@ async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the
 ) -> None:
     await start_or_join(engine, given(new_pages=5, for_="1h", bytes="2MB"), SEEDS, 2)
     for shard in range(2):
-        await engine.put(f"told.1.{shard}", as_bytes(ShardFacts(shard, fetched=20)))
+        await engine.put(f"told.1.{shard}", ShardFacts(shard, fetched=20).pack())
     joined = await start_or_join(engine, given(new_pages=7), [])
     limits = joined.limits
     assert (limits.new_pages, limits.seconds, limits.body_bytes) == (7, 3600, 2_000_000)

@@ -4,17 +4,18 @@ import asyncio
 
 import pytest
 
-from minicrawl.cluster.assignment import TELL_S, ShardFacts, as_bytes
+from minicrawl.cluster.assignment import TELL_S
 from minicrawl.cluster.engine import KeyEntry
-from minicrawl.cluster.overview import ClusterOverview, ClusterWatch
-from minicrawl.cluster.terms import (
+from minicrawl.cluster.overview import ClusterWatch, CrawlView
+from minicrawl.cluster.records import (
     STATE_KEY,
     TERMS_KEY,
     TOLD_PREFIX,
     CrawlActivity,
+    ShardFacts,
     StateRecord,
-    TermsRecord,
 )
+from minicrawl.cluster.terms import TermsRecord
 from minicrawl.cluster.together import AdmissionThreshold
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger import Spending
@@ -27,7 +28,7 @@ TERMS = TermsRecord(id="1", format=1, schema=1, version="1", shards=3, settings=
 
 
 def told(shard: int, run: int = RUN) -> KeyEntry:
-    content = as_bytes(ShardFacts(shard, fetched=100))
+    content = ShardFacts(shard, fetched=100).pack()
     return KeyEntry(f"{TOLD_PREFIX}{run}.{shard}", content, 0)
 
 
@@ -39,15 +40,27 @@ async def test_facts_of_the_run_that_came_before_its_number_count() -> None:
         await engine.put(entry.key, entry.value or b"")
     watch = ClusterWatch(engine)
     watch.begin()
-    while len(watch._early) < len(early):
+    while len(watch.crawl._told) < len(early):
         await asyncio.sleep(0)
     ended = StateRecord(doing=CrawlActivity.ENDED, run=RUN, reason="budget")
     await engine.put(TERMS_KEY, TERMS.pack())
     await engine.put(STATE_KEY, ended.pack())
-    while watch._seen.terms is None or watch._early:
+    while watch.crawl.terms is None or watch.crawl.state.run != RUN:
         await asyncio.sleep(0)
     await watch.end()
     assert watch.status().fetched == 200
+
+
+def test_old_facts_and_facts_of_no_run_are_ignored() -> None:
+    seen = CrawlView(TERMS)
+    seen.hear(KeyEntry(STATE_KEY, StateRecord(doing="running", run=RUN, reason="").pack(), 2))
+    seen.hear(told(0))
+    for key in (f"{TOLD_PREFIX}{RUN - 1}.0", f"{TOLD_PREFIX}x.0", f"{TOLD_PREFIX}{'9' * 5000}.0"):
+        seen.hear(KeyEntry(key, ShardFacts(0, fetched=7).pack(), 0))
+    seen.hear(KeyEntry(f"{TOLD_PREFIX}{RUN}.1", b"nonsense", 0))
+    assert [facts.fetched for facts in seen.told.values()] == [100]
+    seen.hear(KeyEntry(STATE_KEY, StateRecord(doing="running", run=1, reason="").pack(), 1))
+    assert seen.state.run == RUN
 
 
 def test_the_cash_threshold_shown_is_the_one_that_shards_apply() -> None:
@@ -55,11 +68,11 @@ def test_the_cash_threshold_shown_is_the_one_that_shards_apply() -> None:
     facts = [ShardFacts(0, pace=16.2, sketch={70: 67}), ShardFacts(1, pace=16.2, sketch={60: 9})]
     level = AdmissionThreshold(Frontier(StoreTerms(), lambda _: Spending(())), tuple, lambda *_: 1)
     level.hear(facts, TELL_S)
-    seen = ClusterOverview()
+    seen = ClusterWatch(FakeEngine())
     for entry in (
         KeyEntry(TERMS_KEY, TERMS.pack(), 0),
         KeyEntry(STATE_KEY, StateRecord(doing=CrawlActivity.RUNNING, run=RUN, reason="").pack(), 0),
-        *(KeyEntry(f"{TOLD_PREFIX}{RUN}.{one.shard}", as_bytes(one), 0) for one in facts),
+        *(KeyEntry(f"{TOLD_PREFIX}{RUN}.{one.shard}", one.pack(), 0) for one in facts),
     ):
-        seen.hear(entry)
-    assert seen.status(frozenset()).level == level.key / UNIT
+        seen.hear(entry, 0.0)
+    assert seen.status(0.0).level == level.key / UNIT

@@ -11,17 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from minicrawl.cluster import terms as records
+from minicrawl.cluster import records
 from minicrawl.cluster.assignment import (
     TELL_S,
     WHOLE,
     AddressPart,
     AddressRecordError,
-    ShardFacts,
-    as_bytes,
     cash_threshold,
-    facts_in,
     fetched_together,
+    gathered_together,
     has_ended,
     levelling_transfers,
     pages_to_admit,
@@ -41,8 +39,9 @@ from minicrawl.cluster.channels import (
 from minicrawl.cluster.child import _unpack_list
 from minicrawl.cluster.engine import EngineError, KeyEntry
 from minicrawl.cluster.node.leases import ClusterView, plan
-from minicrawl.cluster.node.node import CrawlState, totals
-from minicrawl.cluster.overview import ClusterOverview
+from minicrawl.cluster.node.node import CrawlState
+from minicrawl.cluster.overview import ClusterWatch
+from minicrawl.cluster.records import Record, RecordError, ShardFacts
 from minicrawl.cluster.replica import (
     PIECE_BYTES,
     EntryKind,
@@ -53,7 +52,7 @@ from minicrawl.cluster.replica import (
     pack_entry,
     unpack_entry,
 )
-from minicrawl.cluster.terms import Record, RecordError
+from minicrawl.cluster.terms import TermsRecord
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine
 from tests.fuzz.mutation import mutated
@@ -113,7 +112,7 @@ FACTS = ShardFacts(
 )
 _TRANSFERS = [Transfer("http://a.example/", 5), Transfer("http://b/", 0, 3, 1)]
 BATCHES = [pack(TransferBatch(0, 1, 1, _TRANSFERS)), pack(TransferBatch(2, 3, 9, [], 7))]
-ENTIRE = [as_bytes(FACTS), as_bytes(ShardFacts(2, is_idle=True))]
+ENTIRE = [FACTS.pack(), ShardFacts(2, is_idle=True).pack()]
 SHARED = [parts_as_bytes({1: AddressPart(WHOLE, 3)}), parts_as_bytes({0: AddressPart(9, 1)})]
 
 
@@ -130,17 +129,17 @@ def read_batch(body: bytes, random: Random) -> None:
 def read_facts(body: bytes, random: Random) -> None:
     """Read facts, and use them as shards do: threshold, transfers of pots, end of the crawl."""
     try:
-        facts = facts_in(_hostile(ENTIRE, body, random))
-    except BatchError:
+        facts = ShardFacts.unpack("told", _hostile(ENTIRE, body, random))
+    except RecordError:
         return
     facts_of = {facts.shard: facts, 0: ShardFacts(0, pot=5, waiting=2)}
     admitted = pages_to_admit(facts_of.values(), TELL_S)
     np.int64(cash_threshold([one.sketch for one in facts_of.values()], admitted))
-    sent = levelling_transfers(0, {shard: one.pot_facts for shard, one in facts_of.items()})
+    sent = levelling_transfers(0, facts_of)
     assert 0 <= sum(sent.values()) <= 5
     assert has_ended(facts_of, SHARDS) is False
     assert fetched_together(facts_of) >= 0
-    assert all(abs(total) < 1 << 104 for total in totals(facts_of).values())
+    assert 0 <= gathered_together(facts_of, SHARDS) <= 1
 
 
 def read_parts(body: bytes, random: Random) -> None:
@@ -161,7 +160,7 @@ def read_list(body: bytes, random: Random) -> None:
 
 # ---------------------------------------------------------------- keys
 
-_TERMS = records.TermsRecord(
+_TERMS = TermsRecord(
     id="a", format=1, schema=1, version="1", shards=SHARDS, settings={"pages": 9}, seeds="s"
 )
 _NODE = records.NodeRecord(
@@ -171,7 +170,7 @@ RECORDS: dict[str, Record] = {
     "node.a": _NODE,
     "lease.1": records.LeaseRecord(node="a", session="s", generation=2),
     records.STATE_KEY: records.StateRecord(doing="running", run=1, reason=""),
-    records.GRANTS_KEY: records.GrantsRecord(entry=1, granted={"1": 20}, generations={"1": 2}),
+    records.GRANTS_KEY: records.GrantsRecord(entry=1, granted={1: 20}, generations={1: 2}),
     records.REBALANCE_KEY: records.DesiredValue(value=1),
     "workers.a": records.DesiredValue(value=2),
     records.TERMS_KEY: _TERMS,
@@ -180,12 +179,16 @@ RECORDS: dict[str, Record] = {
 
 def read_keys(body: bytes, random: Random) -> None:
     """Read keys as nodes and the overview of a cluster do."""
-    state, view, seen = CrawlState(FakeEngine(), _TERMS), ClusterView(SHARDS), ClusterOverview()
+    state, view, seen = (
+        CrawlState(FakeEngine(), _TERMS),
+        ClusterView(SHARDS),
+        ClusterWatch(FakeEngine()),
+    )
     for revision, (key, record) in enumerate(RECORDS.items(), 2):
         packed = record.pack()
         content = _hostile([packed], body, random) if random.random() < 0.5 else packed
         entry = KeyEntry(key, content, revision)
-        seen.hear(entry)
+        seen.hear(entry, 1.0)
         with suppress(RecordError):
             _hear(state, view, entry)
     key = f"{records.TOLD_PREFIX}{state.state.run}.1"
@@ -194,7 +197,7 @@ def read_keys(body: bytes, random: Random) -> None:
     state.orders(1, 2, "a")
     assert state.end in ("", "budget spent")
     try:
-        json.dumps(seen.status(frozenset(seen.beats())).as_json())
+        json.dumps(seen.status(1.0).as_json())
     except UsageError:
         return
 

@@ -61,6 +61,11 @@ class ClusterRun(NamedTuple):
     is_quiet: bool
     as_json: bool
 
+    @property
+    def is_demo(self) -> bool:
+        """True if the cluster is started for this crawl, and removed at its end."""
+        return self.loaded.settings.cluster.url == DEMO
+
 
 def crawl_in_cluster(run: ClusterRun) -> None:
     """Crawl until the whole cluster has finished."""
@@ -83,12 +88,12 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
     interrupted, leaving = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
-    async with _cluster(run, shown) as where, opened(where.access) as engine:
-        await start_or_join(engine, where.loaded, where.seeds, where.shards)
+    async with _cluster(run, shown) as (access, wanted), opened(access) as engine:
+        await start_or_join(engine, wanted.loaded, wanted.seeds, wanted.shards)
         state, _ = await state_of(engine)
         watching = asyncio.ensure_future(ClusterWatch(engine).until_over(state.run, shown.show))
         waiting = asyncio.ensure_future(interrupted.wait())
-        node = asyncio.ensure_future(_run_node(where, leaving, shown))
+        node = asyncio.ensure_future(_run_node(access, wanted, leaving, shown))
         try:
             await asyncio.wait((watching, waiting, node), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
@@ -102,22 +107,21 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
                 watching.cancel()
         if waiting.done() and not watching.done():
             raise Interrupted(_how_to_continue(run))
-        if where.is_demo:
+        if run.is_demo:
             await save_demo_store(engine)
         return watching.result()
 
 
 def _next_commands(loaded: Loaded) -> str:
     url = loaded.settings.cluster.url or ""
-    where = (
-        f"--store {DEMO_STORE}" if url == DEMO else f"--cluster {shlex.quote(without_logins(url))}"
-    )
+    named = f"--cluster {shlex.quote(without_logins(url))}"
+    where = f"--store {DEMO_STORE}" if url == DEMO else named
     commands = (f"  {PROGRAM} {name} {where}" for name in ("top --n 20", "status", "check"))
     return "\n".join(("", "next steps", *commands))
 
 
 def _how_to_continue(run: ClusterRun) -> str:
-    if run.loaded.settings.cluster.url == DEMO:
+    if run.is_demo:
         return "demo cluster removed; nothing was kept"
     return f"other nodes continue; rejoin them with: {run.resume}"
 
@@ -128,38 +132,30 @@ def _restore_default_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-class CrawlPlace(NamedTuple):
-    """Cluster and its crawl."""
-
-    access: ClusterAccess
-    loaded: Loaded
-    seeds: Iterable[str]
-    shards: int | None
-    is_demo: bool
-
-
 @asynccontextmanager
-async def _cluster(run: ClusterRun, shown: ClusterDisplay) -> AsyncIterator[CrawlPlace]:
-    """Yield access to the named cluster, or to one started for a demo."""
-    settings = run.loaded.settings
-    if settings.cluster.url != DEMO:
-        yield CrawlPlace(access_of(settings), run.loaded, run.seeds, run.shards, is_demo=False)
+async def _cluster(
+    run: ClusterRun, shown: ClusterDisplay
+) -> AsyncIterator[tuple[ClusterAccess, ClusterRun]]:
+    """Yield access to the named cluster, or to one started for a demo, and what to crawl there."""
+    if not run.is_demo:
+        yield access_of(run.loaded.settings), run
         return
     async with demo_cluster(run.loaded, run.demo_pages, shown.say) as (access, loaded, seeds):
         shown.say(f"watch it with: {PROGRAM} cluster status --cluster {access.url}")
-        yield CrawlPlace(access, loaded, seeds, run.shards or DEMO_SHARDS, is_demo=True)
+        yield access, run._replace(loaded=loaded, seeds=seeds, shards=run.shards or DEMO_SHARDS)
 
 
-async def _run_node(where: CrawlPlace, leaving: asyncio.Event, shown: ClusterDisplay) -> None:
+async def _run_node(
+    access: ClusterAccess, run: ClusterRun, leaving: asyncio.Event, shown: ClusterDisplay
+) -> None:
     """Run a node on this machine, except for a demo, which has its own."""
-    if where.is_demo:
+    if run.is_demo:
         await leaving.wait()
         return
-    workers = workers_of_node(where.loaded)
+    workers = workers_of_node(run.loaded)
     # A node that runs as a service on this machine has the machine's name.
     place = NodeConfig(name=default_node_name("-crawl"), folder=FOLDER, workers=workers)
-    own = settings_of_node(where.loaded)
-    await run_node(where.access, place, own, shown.say, leaving)
+    await run_node(access, place, settings_of_node(run.loaded), shown.say, leaving)
 
 
 # ---------------------------------------------------------------- display
@@ -274,12 +270,6 @@ class LiveCluster:
 
 GATHERED_EVERY_S = 10.0
 _BEGIN = "start a crawl of a cluster with: minicrawl crawl SEEDS --cluster URL"
-_REQUESTS: dict[str, ClusterRequest[object]] = {
-    "pause": steering.pause,
-    "resume": steering.resume,
-    "stop": steering.stop,
-    "rebalance": steering.rebalance,
-}
 
 
 class ClusterViews(Views):
@@ -348,8 +338,8 @@ class ClusterViews(Views):
 
 def _request_of(wanted: Json) -> ClusterRequest[object]:
     verb, node = str(wanted.get("verb")), str(wanted.get("node"))
-    if verb in _REQUESTS:
-        return _REQUESTS[verb]
+    if verb in steering.REQUESTS:
+        return steering.REQUESTS[verb]
     if verb == "set":
         values = wanted.get("values")
         if not isinstance(values, dict) or values.keys() != {"pages"}:

@@ -240,11 +240,6 @@ def cells_of(row: NodeRow) -> list[str]:
 #
 # `minicrawl control --cluster`: pause, resume or stop all nodes, or change the page budget.
 
-_REQUESTS: dict[Verb, Callable[[ClusterEngine], Awaitable[object]]] = {
-    Verb.PAUSE: steering.pause,
-    Verb.RESUME: steering.resume,
-    Verb.STOP: steering.stop,
-}
 _INSTEAD = {
     "workers": "minicrawl cluster set NODE --workers N changes those of a node",
     "add": "stop the crawl, then start it with more SEEDS",
@@ -267,7 +262,7 @@ def steer(settings: Settings, action: str, request: ControlRequest, *, as_json: 
 
 
 async def _do(engine: ClusterEngine, action: str, request: ControlRequest) -> None:
-    if (change := _REQUESTS.get(request.verb)) is not None:
+    if (change := steering.REQUESTS.get(request.verb)) is not None:
         await change(engine)
     elif action == "pages":
         pages = Given((request.values or {})["pages"], "pages", " ").read_as(BY_NAME["pages"])

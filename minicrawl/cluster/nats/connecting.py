@@ -6,8 +6,8 @@ wrong password, is reported in one line that says what to do.
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from random import SystemRandom
@@ -19,13 +19,8 @@ from nats.aio.client import Client
 from nats.aio.transport import TcpTransport
 from nats.errors import AuthorizationError, Error
 
-from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
-from minicrawl.cluster.nats.jetstream import (
-    JetStreamClient,
-    NatsSettings,
-    Streams,
-    without_password,
-)
+from minicrawl.cluster.engine import ClusterAccess, EngineError, EngineUnavailable, without_password
+from minicrawl.cluster.nats.jetstream import JetStreamClient, Streams
 from minicrawl.cluster.nats.storage import (
     NatsBatches,
     NatsBeats,
@@ -49,7 +44,7 @@ _JWT, _SEED = "BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"
 _MOST_BYTES = 1 << 20
 
 
-def authentication(settings: NatsSettings) -> dict[str, Any]:
+def authentication(settings: ClusterAccess) -> dict[str, Any]:
     """Return the options of nats-py for user, password, token or credentials.
 
     User and password are taken out of the URL: servers discovered later have URLs without them.
@@ -95,7 +90,7 @@ def _after(mark: str, lines: list[str]) -> str:
     return next(found, "")
 
 
-def encryption(settings: NatsSettings) -> dict[str, Any]:
+def encryption(settings: ClusterAccess) -> dict[str, Any]:
     """Return the options of nats-py for TLS; empty if encryption is not required."""
     if settings.key is not None and settings.cert is None:
         raise UsageError(f"NATS_KEY={settings.key} needs its NATS_CERT")
@@ -151,7 +146,7 @@ def _is_encrypted(scheme: str, info: dict[str, Any]) -> bool:
     return scheme == "wss" or (scheme != "ws" and bool(info.get("tls_required")))
 
 
-def client_for(settings: NatsSettings) -> Client:
+def client_for(settings: ClusterAccess) -> Client:
     """Return an unconnected client, which insists on encryption if the settings do."""
     return EncryptedClient() if settings.wants_tls else Client()
 
@@ -178,31 +173,16 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
         super().__init__(jetstream, streams)
         self.beats = NatsBeats(jetstream, streams)
 
-    async def leader_of_keys(self) -> str | None:
-        """Return the server that leads the keys, or None if there is only one."""
-        return await self._streams.leader(self._streams.keys.stream)
-
     @property
     def pages(self) -> NatsPages:
         return NatsPages(self._jetstream, self._streams)
 
     async def close(self) -> None:
-        """Close the connection. Inboxes and watches end."""
         with suppress(Error):
             await self._jetstream.client.close()
 
 
-@asynccontextmanager
-async def connected(settings: NatsSettings) -> AsyncIterator[ClusterEngine]:
-    """Connect, create the shared streams unless they exist, and close on exit."""
-    engine = await connect(settings)
-    try:
-        yield engine
-    finally:
-        await engine.close()
-
-
-async def await_answer(settings: NatsSettings) -> None:
+async def await_answer(settings: ClusterAccess) -> None:
     """Wait until JetStream answers, which needs an elected leader if there are several servers."""
     loop = asyncio.get_running_loop()
     end = loop.time() + settings.patience_s
@@ -222,7 +202,7 @@ async def await_answer(settings: NatsSettings) -> None:
             await client.close()
 
 
-async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
+async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
     """Connect and return the engine. Create the shared streams, unless they exist.
 
     With `makes` false nothing is created, and a crawl that does not exist is refused.
@@ -241,7 +221,7 @@ async def connect(settings: NatsSettings, *, makes: bool = True) -> NatsEngine:
 
 
 async def _open_connection(
-    client: Client, jetstream: JetStreamClient, settings: NatsSettings
+    client: Client, jetstream: JetStreamClient, settings: ClusterAccess
 ) -> None:
     """Connect to a server that accepts us, within a time limit. Raises EngineError."""
     errors, is_refused = list[Exception](), asyncio.Event()
@@ -274,7 +254,7 @@ async def _open_connection(
 async def _first_of(
     reaching: Coroutine[Any, Any, None],
     being_refused: Coroutine[Any, Any, object],
-    settings: NatsSettings,
+    settings: ClusterAccess,
 ) -> list[Exception]:
     """Wait for the first of both, within a time limit, and return the errors."""
     tasks = [asyncio.create_task(reaching), asyncio.create_task(being_refused)]
@@ -286,7 +266,7 @@ async def _first_of(
     return [result for result in results if isinstance(result, Exception)]
 
 
-async def _reach(client: Client, settings: NatsSettings, options: dict[str, Any]) -> None:
+async def _reach(client: Client, settings: ClusterAccess, options: dict[str, Any]) -> None:
     servers = [without_password(url) for url in settings.urls]
     SystemRandom().shuffle(servers)
     await client.connect(
@@ -318,7 +298,7 @@ def _wants_certificate(error: Exception) -> bool:
     return _ALERT in reason and any(word in reason for word in _OF_OUR_CERTIFICATE)
 
 
-def _connection_error(errors: list[Exception], settings: NatsSettings) -> EngineError:
+def _connection_error(errors: list[Exception], settings: ClusterAccess) -> EngineError:
     """Return an error with the reason why no server accepts us, and advice."""
     if any(map(_is_refusal, errors)):
         return EngineError(
@@ -349,7 +329,7 @@ def _connection_error(errors: list[Exception], settings: NatsSettings) -> Engine
     )
 
 
-def _check_version(client: Client, settings: NatsSettings) -> None:
+def _check_version(client: Client, settings: ClusterAccess) -> None:
     version = client.connected_server_version
     if (version.major, version.minor) < _OLDEST:
         least = ".".join(map(str, _OLDEST))

@@ -8,104 +8,17 @@ others without knowing.
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.errors import Error, NoRespondersError
 from nats.js import api
 
-from minicrawl.cluster.engine import EngineError, EngineFull, EngineUnavailable
-from minicrawl.errors import UsageError
-
-# ================================================================ settings
-#
-# Addresses of the servers, and access to them.
-#
-# Law: nothing that is shown, logged or stored has a password.
-
-_SCHEMES = ("nats", "tls", "ws", "wss")
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NatsSettings:
-    """Addresses of a cluster's servers, and access to them."""
-
-    url: str
-    """Comma-separated URLs of servers. Other servers of the cluster are discovered."""
-    name: str = "crawl"
-    """Name of the crawl: several crawls may use the same servers."""
-    creds: Path | None = None
-    """File with credentials in the format of NATS, or with the seed of an nkey."""
-    ca: Path | None = None
-    """File with certificates to trust instead of the system's."""
-    cert: Path | None = None
-    """File with our certificate, if servers require one."""
-    key: Path | None = None
-    """File with the key of `cert`, if it is in a file of its own."""
-    tls: bool = False
-    """True if the connection must be encrypted, whatever the URLs say."""
-    replicas: int | None = None
-    """Copies of each stream. By default 3, or 1 if there is a single server."""
-    log_bytes: int | None = None
-    """Size limit of each log. By default the servers' own limits hold."""
-    patience_s: float = 15.0
-    """Time for which a request is repeated. Servers take up to 10 s to elect a leader."""
-
-    def __post_init__(self) -> None:
-        for url in self.urls:
-            _check(url)
-        if not _NAME.fullmatch(self.name):
-            raise UsageError(
-                f"{self.name!r} cannot be the name of a cluster: use letters, digits, - and _"
-            )
-
-    @property
-    def urls(self) -> list[str]:
-        """URLs of the servers, including passwords."""
-        return [url.strip() for url in self.url.split(",")]
-
-    @property
-    def bucket(self) -> str:
-        """Name of the crawl's buckets, and prefix of all its subjects except JetStream's own."""
-        return f"minicrawl-{self.name}"
-
-    @property
-    def shown(self) -> str:
-        """URLs of the servers, without users and passwords."""
-        return ",".join(map(without_password, self.urls))
-
-    @property
-    def wants_tls(self) -> bool:
-        """True if the connection must be encrypted."""
-        has_files = self.ca is not None or self.cert is not None
-        return self.tls or has_files or any(url.startswith(("tls:", "wss:")) for url in self.urls)
-
-
-def without_password(url: str) -> str:
-    """Return the URL without user and password."""
-    before, at, after = url.rpartition("@")
-    return f"{before.partition('://')[0]}://{after}" if at else url
-
-
-def _check(url: str) -> None:
-    shown = without_password(url)
-    try:
-        parts = urlsplit(url)
-        is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # its text may contain the password
-        is_valid = False
-    if not is_valid:
-        raise UsageError(f"{shown!r} is not a server: write nats://HOST:4222 or tls://HOST:4222")
-
+from minicrawl.cluster.engine import ClusterAccess, EngineError, EngineFull, EngineUnavailable
 
 # ================================================================ jetstream
 
@@ -156,7 +69,7 @@ class JetStreamRefusal(EngineError):
 class JetStreamClient:
     """Client that repeats requests over one connection until they are answered."""
 
-    def __init__(self, client: Client, settings: NatsSettings) -> None:
+    def __init__(self, client: Client, settings: ClusterAccess) -> None:
         self.client = client
         self.denied: str | None = None
         """Last permission that the servers denied us, or None."""
@@ -371,7 +284,7 @@ class Bucket(NamedTuple):
 class Streams:
     """Names of a crawl's streams, and their creation. Logs are created on first use."""
 
-    def __init__(self, jetstream: JetStreamClient, settings: NatsSettings) -> None:
+    def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
         self.jetstream = jetstream
         self.bucket = settings.bucket
         self.keys = Bucket(self.bucket)

@@ -88,7 +88,6 @@ class NatsLogs(NatsPart):
     _kind = LogKind.STORE
 
     async def log_span(self, shard: int) -> LogSpan:
-        """Return the first and last number of the log."""
         answer = await self._jetstream.api(f"STREAM.INFO.{await self._stream(shard)}")
         state = answer["state"]
         last = int(state["last_seq"])
@@ -97,7 +96,6 @@ class NatsLogs(NatsPart):
     async def append(
         self, shard: int, after: int, content: bytes, *, is_shared: bool = False
     ) -> int:
-        """Append after entry `after`, the last one, and return the number of the new entry."""
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
         if is_shared:
@@ -145,7 +143,6 @@ class NatsLogs(NatsPart):
         return number
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
-        """Yield the entries after `after` that were not removed, up to the last one as of now."""
         first, last = await self.log_span(shard)
         for begin in range(max(first, after + 1), last + 1, _AT_ONCE):
             numbers = range(begin, min(begin + _AT_ONCE, last + 1))
@@ -159,7 +156,6 @@ class NatsLogs(NatsPart):
                     yield LogEntry(number, message.content)
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
-        """Remove all entries up to and including `up_to`. The others keep their numbers."""
         name = await self._stream(shard)
         await self._jetstream.api(f"STREAM.PURGE.{name}", {"seq": up_to + 1})
 
@@ -229,22 +225,16 @@ class NatsKeys(NatsPart):
         return self._streams.keys
 
     async def get(self, key: str) -> KeyEntry | None:
-        """Return the key as it is now, or None."""
         found = await self._find({"last_by_subj": self._bucket.subject(key)})
         return None if found is None or found.value is None else found
 
     async def create(self, key: str, value: bytes) -> int:
-        """Create the key and return its revision. Raises KeyTaken if it exists."""
         marker = await self._find({"last_by_subj": self._bucket.subject(key)})
         if marker is None or marker.value is None:
             return await self.update(key, value, marker.revision if marker else 0)
         raise KeyTaken(f"{key} is there")
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
-        """Change the key if it has this revision, and return the new one.
-
-        Raises KeyTaken if the key has another revision.
-        """
         try:
             return await self._store_after(revision, key, value)
         except KeyTaken:
@@ -254,11 +244,9 @@ class NatsKeys(NatsPart):
             return found.revision  # our own change, whose answer was lost
 
     async def put(self, key: str, value: bytes) -> int:
-        """Set the key unconditionally, and return its revision."""
         return await self._store(key, value)
 
     async def delete(self, key: str, revision: int | None = None) -> None:
-        """Delete the key, if it has this revision. Raises KeyTaken if it has another one."""
         found = await self.get(key)
         if found is None:
             return
@@ -272,7 +260,6 @@ class NatsKeys(NatsPart):
                 raise
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
-        """Return all keys with this prefix, sorted by name."""
         found = [entry async for entry in self._changes_after(0, prefix) if entry.value is not None]
         latest = {entry.key: entry for entry in found}
         return [latest[key] for key in sorted(latest)]
@@ -377,10 +364,6 @@ class NatsBeats(NatsKeys):
         await self._streams.separate_leaders()
 
     async def switch_server(self) -> None:
-        """Connect to another server, if there are several.
-
-        This server may be cut off from the others.
-        """
         await self._jetstream.switch_server()
 
 
@@ -440,7 +423,6 @@ class NatsObjects(NatsPart):
     """`ObjectFiles` in a bucket in the format of `nats object`."""
 
     async def put_object(self, name: str, file: Path) -> None:
-        """Store a copy of the file; it replaces an older one when it is complete."""
         before = await self._description(name)
         unique = token_hex(11)
         digest, size, chunks = sha256(), 0, 0
@@ -465,7 +447,6 @@ class NatsObjects(NatsPart):
             await self._purge(self._chunks(before.nuid))
 
     async def get_object(self, name: str, file: Path) -> None:
-        """Write the object to `file`. Raises EngineError if it is absent or damaged."""
         described = await self._description(name)
         if described is None:
             raise EngineError(f"object {name} does not exist")
@@ -480,13 +461,11 @@ class NatsObjects(NatsPart):
             raise EngineError(f"the object {name} is damaged, or was replaced while it was read")
 
     async def delete_object(self, name: str) -> None:
-        """Delete the object, if it exists."""
         if (described := await self._description(name)) is not None:
             await self._purge(self._subject(name))
             await self._purge(self._chunks(described.nuid))
 
     async def objects(self) -> list[str]:
-        """Return the names of all objects."""
         subject, names = f"$O.{self._streams.bucket}.M.>", list[str]()
         number = 0
         while (found := await self._next(number + 1, subject)) is not None:
@@ -582,7 +561,6 @@ class NatsDelivery:
 
     @property
     def packed(self) -> bytes:
-        """The bytes of `channels.pack`, unchecked."""
         unpacking = zstandard.ZstdDecompressor(max_window_size=2 * MOST_BYTES)
         try:
             return unpacking.stream_reader(self._message.data).read(MOST_BYTES + 1)
@@ -590,11 +568,9 @@ class NatsDelivery:
             return b""  # refused by `channels.unpack`
 
     async def done(self) -> None:
-        """Acknowledge: the batch is in the log of the shard, and need not come again."""
         await self._answer(_ACK)
 
     async def later(self) -> None:
-        """Ask for redelivery in a moment: an earlier batch is missing."""
         await self._answer(_LATER)
 
     async def _answer(self, answer: bytes) -> None:
@@ -725,7 +701,6 @@ class NatsBroadcasts(NatsPart):
     """`Broadcasts` as plain messages of NATS."""
 
     async def broadcast(self, topic: str, content: bytes) -> None:
-        """Send a message to all current listeners."""
         if len(content) > MOST_VALUE_BYTES:
             raise ValueError(f"{topic}: {len(content):,} bytes are more than a broadcast may have")
         if self._jetstream.client.is_connected:
@@ -735,7 +710,6 @@ class NatsBroadcasts(NatsPart):
                 )
 
     async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
-        """Yield messages with this prefix from now on, for ever."""
         client, arrived = self._jetstream.client, asyncio.Queue[Msg]()
         subjects = self._streams.broadcast_subject(f"{prefix}>")
         before = len(self._streams.broadcast_subject(""))

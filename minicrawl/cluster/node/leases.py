@@ -39,7 +39,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from minicrawl.cluster import terms as records
+from minicrawl.cluster import records
 from minicrawl.cluster.assignment import (
     ShardNeed,
     assignment,
@@ -57,7 +57,7 @@ from minicrawl.cluster.engine import (
     KeyTaken,
     KeyValues,
 )
-from minicrawl.cluster.terms import (
+from minicrawl.cluster.records import (
     GRANTS_KEY,
     NODE_PREFIX,
     BeatRecord,
@@ -290,22 +290,6 @@ def lease_clock() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class BeatAnswers:
-    """Confirmations of a node's beats, in both places together."""
-
-    def __init__(self, now: float) -> None:
-        self.count = 0
-        self.renewed_at = now
-        self.refusal = ""
-        """Error if the servers had no room for the last beat; otherwise empty."""
-
-    def heard(self, began: float) -> None:
-        """Note that a beat sent at `began` was confirmed."""
-        self.count += 1
-        self.renewed_at = max(self.renewed_at, began)
-        self.refusal = ""
-
-
 class NodePresence:
     """Signs of life of one node."""
 
@@ -317,22 +301,16 @@ class NodePresence:
         self._revision: int | None = None
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._began: dict[int, float] = {}
-        self._answers = BeatAnswers(now())
+        self._answers = 0
+        self.renewed_at = now()
+        """Time at which the last confirmed beat was sent."""
+        self.refusal = ""
+        """Error if the servers had no room for the last beat; otherwise empty."""
 
     @property
     def me(self) -> tuple[str, str]:
         """Name and session."""
         return self.name, self.record.session
-
-    @property
-    def renewed_at(self) -> float:
-        """Time at which the last confirmed beat was sent."""
-        return self._answers.renewed_at
-
-    @property
-    def refusal(self) -> str:
-        """Error if the servers had no room for the last beat; otherwise empty."""
-        return self._answers.refusal
 
     @property
     def _key(self) -> str:
@@ -375,7 +353,7 @@ class NodePresence:
 
         A place that has not answered the last beat gets no new one.
         """
-        began, before = self._now(), self._answers.count
+        began, before = self._now(), self._answers
         for task in self._under_way.values():
             if task.done():
                 task.result()
@@ -385,11 +363,11 @@ class NodePresence:
         self._send(KEYS, self._write(), began)
         self._send(BEATS, self._write_beat(), began)
         waiting = set(self._under_way.values())
-        while waiting and self._answers.count == before:
+        while waiting and self._answers == before:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-        return self._answers.count > before
+        return self._answers > before
 
     def _send(self, place: str, write: Coroutine[None, None, None], began: float) -> None:
         sent = self._under_way.get(place)
@@ -403,11 +381,12 @@ class NodePresence:
             async with asyncio.timeout(PATIENCE_S):
                 await write
         except EngineFull as error:
-            self._answers.refusal = str(error)
+            self.refusal = str(error)
             return
         except (EngineUnavailable, KeyTaken, TimeoutError):
             return  # not confirmed; KeyTaken: an earlier beat arrived in between
-        self._answers.heard(began)
+        self._answers += 1
+        self.renewed_at, self.refusal = max(self.renewed_at, began), ""
 
     async def _write_beat(self) -> None:
         beat = BeatRecord(session=self.record.session, beat=self.record.beat)
@@ -499,11 +478,10 @@ class SharedBudget:
 
     def granted(self, shard: int, generation: int) -> int:
         """Return how many pages the shard may certainly fetch in total under this lease."""
-        key = str(shard)
-        if self._known.generations.get(key) != generation:
+        if self._known.generations.get(shard) != generation:
             return 0
-        pages = self._known.granted.get(key, 0)
-        return pages if self._doubted is None else min(pages, self._doubted.granted.get(key, 0))
+        pages = self._known.granted.get(shard, 0)
+        return pages if self._doubted is None else min(pages, self._doubted.granted.get(shard, 0))
 
     def is_short(self, leases: Mapping[int, int], needs: Mapping[int, ShardNeed]) -> bool:
         """Return whether one of these shards will soon have spent its grant."""
@@ -528,8 +506,7 @@ class SharedBudget:
         """
         if self._doubted is not None and not await self._is_settled(self._doubted):
             return
-        known = self._known
-        granted = {int(shard): pages for shard, pages in known.granted.items()}
+        known, granted = self._known, self._known.granted
         anew = new_grants(
             budget,
             granted,
@@ -538,22 +515,17 @@ class SharedBudget:
             pace=sum(need.pace for need in needs.values()),
             is_wanted=is_wanted,
         )
-        after = granted | await _taken_back(anew, granted, give_back)
+        after = {**granted, **await _taken_back(anew, granted, give_back)}
         if sum(after.values()) > max(budget, sum(granted.values())):
-            after = granted
-        record = replace(
-            known,
-            granted={str(shard): after[shard] for shard in sorted(after)},
-            generations=self._claimed(leases),
-        )
+            after = {**granted}
+        record = replace(known, granted=after, generations=self._claimed(leases))
         if known is self._known and record != known:  # else another node was quicker
             await self._change(replace(record, entry=known.entry + 1))
 
-    def _claimed(self, leases: Mapping[int, int]) -> dict[str, int]:
+    def _claimed(self, leases: Mapping[int, int]) -> dict[int, int]:
         """Return all claims with ours added. A later lease that we do not know keeps its claim."""
         before = self._known.generations
-        claims = {str(shard): generation for shard, generation in leases.items()}
-        return {**before, **{key: max(one, before.get(key, 0)) for key, one in claims.items()}}
+        return {**before, **{one: max(lease, before.get(one, 0)) for one, lease in leases.items()}}
 
     async def _is_settled(self, doubted: GrantsRecord) -> bool:
         """Find out whether the doubted entry was accepted, or append it again.

@@ -3,7 +3,8 @@
 Laws: each second a node decides again from what it has heard. It sends signs of life even while it
 waits for something else. A node that cannot be heard stops its shards without being told, and later
 continues those that are still its own. Two nodes never share a folder. A node holds no shard of a
-crawl of another version.
+crawl of another version. A value that no node writes is reported and ignored. For each place (see
+`leases`) the node knows the moment up to which it has heard everything.
 """
 
 from __future__ import annotations
@@ -22,16 +23,14 @@ from secrets import token_hex
 from typing import NamedTuple
 
 from minicrawl import __version__
-from minicrawl.cluster import terms as records
+from minicrawl.cluster import records
 from minicrawl.cluster.assignment import (
-    ShardFacts,
     ShardNeed,
-    facts_in,
     fetched_together,
     gathered_together,
     has_ended,
 )
-from minicrawl.cluster.channels import BatchError, exchange_interval_s
+from minicrawl.cluster.channels import exchange_interval_s
 from minicrawl.cluster.engine import (
     Broadcast,
     ClusterAccess,
@@ -69,19 +68,18 @@ from minicrawl.cluster.node.supervisor import (
     Tell,
     WarmChildren,
 )
-from minicrawl.cluster.terms import (
+from minicrawl.cluster.overview import CrawlView
+from minicrawl.cluster.records import (
     GRANTS_KEY,
-    REBALANCE_KEY,
     STATE_KEY,
-    TERMS_KEY,
     TOLD_PREFIX,
-    WORKERS_PREFIX,
     BeatRecord,
     CrawlActivity,
-    DesiredValue,
     NodeRecord,
     RecordError,
-    StateRecord,
+    ShardFacts,
+)
+from minicrawl.cluster.terms import (
     TermsRecord,
     check_terms,
     effective_settings,
@@ -100,75 +98,32 @@ from minicrawl.wording import counted
 # notices first. A shard returns granted pages only after it can no longer fetch them.
 
 
-class CrawlState:
-    """A node's knowledge of the crawl, updated from keys and broadcasts."""
+class CrawlState(CrawlView):
+    """A node's knowledge of the crawl, and what it concludes for all shards."""
 
     def __init__(self, engine: ClusterEngine, terms: TermsRecord, workers: int = 0) -> None:
         """`workers` is the number for each shard of a node, unless a user sets another."""
+        super().__init__(terms)
         self._engine, self.shards, self._usual_workers = engine, terms.shards, workers
-        self.hear_terms(terms)
-        self.state = StateRecord(doing=CrawlActivity.RUNNING, run=0, reason="")
-        self.told: dict[int, ShardFacts] = {}
-        self.rebalances = 0
-        self._state_revision = 0
         self._grants = SharedBudget(engine, terms.shards)
-        self._workers: dict[str, int] = {}
         self._gathered = 0.0, 0.0  # gathered shares of importance at the last two looks
 
-    # ------------------------------------------------------------ input
-
     def hear(self, entry: KeyEntry) -> None:
-        """Process the current value of a key of the crawl."""
-        key, content = entry.key, entry.value
-        if key.startswith(WORKERS_PREFIX):
-            node = key.removeprefix(WORKERS_PREFIX)
-            if content is None:
-                self._workers.pop(node, None)
-            else:
-                self._workers[node] = DesiredValue.unpack(key, content).value
-        elif content is None:
-            return
-        elif key == STATE_KEY:
-            self._hear_state(StateRecord.unpack(key, content), entry.revision)
-        elif key == TERMS_KEY:
-            self.hear_terms(TermsRecord.unpack(key, content))
-        elif key == GRANTS_KEY:
+        """Process the current value of a key of the crawl. Raises RecordError."""
+        if entry.key == GRANTS_KEY:
             self._grants.hear(entry)
-        elif key == REBALANCE_KEY:
-            self.rebalances = DesiredValue.unpack(key, content).value
-        elif key.startswith(TOLD_PREFIX):
-            self.hear_facts(key, content)
+        else:
+            super().hear(entry)
 
     @property
     def told_prefix(self) -> str:
         """Prefix of the keys with facts of this run."""
         return f"{TOLD_PREFIX}{self.state.run}."
 
-    def hear_terms(self, terms: TermsRecord) -> None:
-        """Process the terms. Their limits may change during the crawl."""
-        self.terms, self._limits = terms, terms.limits
-
     @property
     def budget(self) -> int | None:
         """Limit of pages fetched by all shards in all runs."""
-        return most_pages(self._limits, self.state.fetched)
-
-    def _hear_state(self, state: StateRecord, revision: int) -> None:
-        if revision <= self._state_revision:
-            return
-        if state.run != self.state.run:
-            self.told.clear()
-        self.state, self._state_revision = state, revision
-
-    def hear_facts(self, key: str, content: bytes) -> None:
-        """Process the facts of a shard."""
-        run, _, _ = key.removeprefix(TOLD_PREFIX).partition(".")
-        try:
-            facts = facts_in(content)
-        except BatchError:
-            return  # older facts remain, which does no harm
-        if run == str(self.state.run) and 0 <= facts.shard < self.shards:
-            self.told[facts.shard] = facts
+        return most_pages(self.limits, self.state.fetched)
 
     # ------------------------------------------------------------ results
 
@@ -180,16 +135,16 @@ class CrawlState:
 
     def workers_of(self, node: str) -> int:
         """Return the number of fetching processes for each shard of the node."""
-        return self._workers.get(node, self._usual_workers)
+        return self.workers.get(node, self._usual_workers)
 
     @property
     def end(self) -> str:
         """Reason why the crawl is over; empty while it runs."""
-        told, limits = self.told.values(), self._limits
+        told, limits = self.told, self.limits
         spent = (
-            (fetched_together(self.told), self.budget),
-            (max((facts.age_s for facts in told), default=0.0), limits.seconds),
-            (sum(facts.wire_bytes for facts in told), limits.body_bytes),
+            (fetched_together(told), self.budget),
+            (max((facts.age_s for facts in told.values()), default=0.0), limits.seconds),
+            (sum(facts.wire_bytes for facts in told.values()), limits.body_bytes),
         )
         if any(limit is not None and number >= limit for number, limit in spent):
             return "budget spent"
@@ -197,7 +152,7 @@ class CrawlState:
         # is for becomes known in another.
         if isinstance(limits.importance, float) and min(self._gathered) >= limits.importance:
             return str(Reason.GATHERED)
-        return "nothing left to fetch" if has_ended(self.told, self.shards) else ""
+        return "nothing left to fetch" if has_ended(told, self.shards) else ""
 
     async def end_if_over(self) -> None:
         """Announce that the crawl is over, if it is and nobody has announced it."""
@@ -209,10 +164,10 @@ class CrawlState:
         """Announce a new state of the crawl."""
         state = replace(self.state, doing=doing, reason=reason)
         try:
-            revision = await self._engine.update(STATE_KEY, state.pack(), self._state_revision)
+            revision = await self._engine.update(STATE_KEY, state.pack(), self._revision)
         except (KeyTaken, EngineUnavailable):
             return  # another node has announced a state, which will arrive here and counts
-        self._hear_state(state, revision)
+        self.hear_state(state, revision)
 
     # ------------------------------------------------------------ the budget
 
@@ -240,22 +195,13 @@ def _need(facts: ShardFacts) -> ShardNeed:
     return ShardNeed(facts.fetched + facts.under_way, 0 if facts.is_idle else waiting, facts.pace)
 
 
-def totals(told: Mapping[int, ShardFacts]) -> dict[str, float]:
-    """Return sums over all shards, for display."""
-    return {
-        "fetched": fetched_together(told),
-        "waiting": sum(facts.waiting for facts in told.values()),
-        "under_way": sum(facts.under_way for facts in told.values()),
-        "pace": sum(facts.pace for facts in told.values()),
-    }
+# ================================================================ node
 
+END_S = 30.0
+"""Time limit for the shards of a leaving node to end cleanly."""
+_LONGEST_S = 1.5 * BEAT_S
+"""Longest time between two decisions."""
 
-# ================================================================ hearing
-#
-# Everything that a node hears of the others: keys, beats and broadcasts.
-#
-# Laws: a value that no node writes is reported and ignored. For each place (see `leases`) the node
-# knows the moment up to which it has heard everything.
 
 _FOLLOWED = (
     *(records.NODE_PREFIX, records.LEASE_PREFIX, records.DRAIN_PREFIX),
@@ -265,102 +211,6 @@ _LOOKS_EVERY_S = 5.0
 """Interval at which stored facts are read: broadcasts bring newer ones, but may be lost."""
 _SEPARATE_EVERY_S = 5.0
 """Interval at which a node checks that different servers lead the keys and the beats."""
-
-
-class ClusterWatcher:
-    """Follower of all keys, beats and broadcasts that a node needs."""
-
-    def __init__(
-        self,
-        engine: ClusterEngine,
-        presence: NodePresence,
-        state: CrawlState,
-        view: ClusterView,
-        tell: Tell,
-        now: Now,
-    ) -> None:
-        self._engine, self._presence = engine, presence
-        self._state, self._view = state, view
-        self._tell, self._now = tell, now
-        self.knows_more = asyncio.Event()
-        """Set when the moment up to which everything said is known has advanced."""
-        view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
-
-    def jobs(self) -> Iterator[Coroutine[None, None, None]]:
-        """Yield the jobs to run as long as the node runs."""
-        for prefix in _FOLLOWED:
-            yield follow(self._engine, prefix, self.hear)
-        yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
-        yield listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
-        yield self._read_stored_facts()
-        yield self._separate_leaders()
-
-    def _hear_facts(self, said: Broadcast) -> None:
-        self._state.hear_facts(said.topic, said.content)
-
-    async def _read_stored_facts(self) -> None:
-        """Read the stored facts from time to time, for ever: ended shards broadcast nothing."""
-        while True:
-            with suppress(EngineUnavailable):
-                for entry in await self._engine.keys(self._state.told_prefix):
-                    self._state.hear(entry)
-            await asyncio.sleep(_LOOKS_EVERY_S)
-
-    def hear(self, entry: KeyEntry) -> None:
-        """Process the current value of a key. Report and ignore a value that no node writes."""
-        try:
-            self._hear(entry)
-        except RecordError as error:
-            self._tell(str(error))
-
-    def hear_beat(self, entry: KeyEntry) -> None:
-        """Process the current value of a beat."""
-        if entry.value is None:
-            return
-        try:
-            beat = BeatRecord.unpack(entry.key, entry.value)
-        except RecordError as error:
-            self._tell(str(error))
-            return
-        name = entry.key.removeprefix(records.NODE_PREFIX)
-        self._view.hear_beat(name, beat, self._now())
-        self._hear_own(BEATS, name, beat)
-
-    def _hear_own(self, place: str, name: str, said: BeatRecord | NodeRecord) -> None:
-        """Note our own beat when it arrives.
-
-        Keys arrive in order: everything said before our beat has been heard.
-        """
-        presence = self._presence
-        began = presence.began(said.session, said.beat) if name == presence.name else None
-        if began is not None and self._view.know_all_to(place, began):
-            self.knows_more.set()
-
-    def _hear(self, entry: KeyEntry) -> None:
-        heard = self._view.hear(entry, self._now())
-        if isinstance(heard, NodeRecord):
-            self._hear_own(KEYS, entry.key.removeprefix(records.NODE_PREFIX), heard)
-        elif not heard:
-            self._state.hear(entry)
-
-    async def _separate_leaders(self) -> None:
-        """Keep one server from leading both places, for ever.
-
-        Only the first live node by name does this, for the whole cluster.
-        """
-        while True:
-            await asyncio.sleep(_SEPARATE_EVERY_S)
-            if self._presence.name == min(self._view.live(self._now()), default=""):
-                with suppress(EngineError):  # the next round may succeed
-                    await self._engine.beats.separate_leaders()
-
-
-# ================================================================ node
-
-END_S = 30.0
-"""Time limit for the shards of a leaving node to end cleanly."""
-_LONGEST_S = 1.5 * BEAT_S
-"""Longest time between two decisions."""
 
 
 class NodeParts(NamedTuple):
@@ -382,7 +232,8 @@ class Node:
         self._is_cut_off = False
         self._is_leaving = False
         self._following: list[asyncio.Task[None]] = []
-        self.hearing = ClusterWatcher(engine, parts.presence, parts.state, parts.view, tell, now)
+        self._knows_more = asyncio.Event()  # everything said up to a later moment is known
+        parts.view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
 
     def leave(self) -> None:
         """Begin to give up all shards and end."""
@@ -391,7 +242,7 @@ class Node:
     async def run(self) -> None:
         """Run until `leave` was called and all shards are given up."""
         await self.parts.presence.begin()
-        self._following = [asyncio.create_task(job) for job in self.hearing.jobs()]
+        self._following = [asyncio.create_task(job) for job in self._jobs()]
         try:
             await self._work()
         finally:
@@ -422,8 +273,8 @@ class Node:
         """
         ends_at, state = self._now() + _LONGEST_S, self.parts.state
         pause_s = exchange_interval_s(0, state.shards, BEAT_S)
-        self.hearing.knows_more.clear()
-        knowing = asyncio.create_task(self.hearing.knows_more.wait())
+        self._knows_more.clear()
+        knowing = asyncio.create_task(self._knows_more.wait())
         until = {beating, knowing, *self._following}
         while (left_s := ends_at - self._now()) > 0:
             pause = min(pause_s, left_s)
@@ -443,6 +294,76 @@ class Node:
         while True:
             await self.beat()
             await asyncio.sleep(BEAT_S)
+
+    # ------------------------------------------------------------ hearing
+
+    def _jobs(self) -> Iterator[Coroutine[None, None, None]]:
+        """Yield the jobs that hear the others, as long as the node runs."""
+        for prefix in _FOLLOWED:
+            yield follow(self._engine, prefix, self.hear)
+        yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
+        yield listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
+        yield self._read_stored_facts()
+        yield self._separate_leaders()
+
+    def _hear_facts(self, said: Broadcast) -> None:
+        self.parts.state.hear_facts(said.topic, said.content)
+
+    async def _read_stored_facts(self) -> None:
+        """Read the stored facts from time to time, for ever: ended shards broadcast nothing."""
+        while True:
+            with suppress(EngineUnavailable):
+                for entry in await self._engine.keys(self.parts.state.told_prefix):
+                    self.parts.state.hear(entry)
+            await asyncio.sleep(_LOOKS_EVERY_S)
+
+    def hear(self, entry: KeyEntry) -> None:
+        """Process the current value of a key. Report and ignore a value that no node writes."""
+        try:
+            self._hear(entry)
+        except RecordError as error:
+            self._tell(str(error))
+
+    def hear_beat(self, entry: KeyEntry) -> None:
+        """Process the current value of a beat."""
+        if entry.value is None:
+            return
+        try:
+            beat = BeatRecord.unpack(entry.key, entry.value)
+        except RecordError as error:
+            self._tell(str(error))
+            return
+        name = entry.key.removeprefix(records.NODE_PREFIX)
+        self.parts.view.hear_beat(name, beat, self._now())
+        self._hear_own(BEATS, name, beat)
+
+    def _hear_own(self, place: str, name: str, said: BeatRecord | NodeRecord) -> None:
+        """Note our own beat when it arrives.
+
+        Keys arrive in order: everything said before our beat has been heard.
+        """
+        presence = self.parts.presence
+        began = presence.began(said.session, said.beat) if name == presence.name else None
+        if began is not None and self.parts.view.know_all_to(place, began):
+            self._knows_more.set()
+
+    def _hear(self, entry: KeyEntry) -> None:
+        heard = self.parts.view.hear(entry, self._now())
+        if isinstance(heard, NodeRecord):
+            self._hear_own(KEYS, entry.key.removeprefix(records.NODE_PREFIX), heard)
+        elif not heard:
+            self.parts.state.hear(entry)
+
+    async def _separate_leaders(self) -> None:
+        """Keep one server from leading both places, for ever.
+
+        Only the first live node by name does this, for the whole cluster.
+        """
+        while True:
+            await asyncio.sleep(_SEPARATE_EVERY_S)
+            if self.parts.presence.name == min(self.parts.view.live(self._now()), default=""):
+                with suppress(EngineError):  # the next round may succeed
+                    await self._engine.beats.separate_leaders()
 
     # ------------------------------------------------------------ periodic work
 
@@ -492,7 +413,7 @@ class Node:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 for entry in await self._engine.keys(records.LEASE_PREFIX):
-                    self.hearing.hear(entry)
+                    self.hear(entry)
         except (EngineUnavailable, TimeoutError):
             self._is_cut_off = True
             return
@@ -658,6 +579,7 @@ class ShardCrawls:
     def start(self, shard: int, generation: int) -> ShardProcess:
         """Start the crawl of a shard, in a process of its own."""
         state, terms = self._state.state, self._state.terms
+        assert terms is not None, "a node has the terms before it takes a shard"
         workers = self._state.workers_of(self._place.name)
         settings, ignored = effective_settings(terms, self._own_settings)
         if ignored not in ("", self._told):

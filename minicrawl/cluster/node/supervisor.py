@@ -38,7 +38,7 @@ from minicrawl.cluster.engine import (
     KeyValues,
 )
 from minicrawl.cluster.node.leases import ClusterView
-from minicrawl.cluster.terms import LEASE_PREFIX, LeaseRecord
+from minicrawl.cluster.records import LEASE_PREFIX, LeaseRecord
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
 # ================================================================ shard processes
@@ -138,7 +138,6 @@ class ShardProcess:
         self._hearing = asyncio.create_task(self._hear_warnings())
 
     def warnings(self) -> list[str]:
-        """Return the warnings since the last call."""
         new, self._warnings = self._warnings, []
         return new
 
@@ -149,11 +148,9 @@ class ShardProcess:
 
     @property
     def end(self) -> ShardEnd | None:
-        """Result of the crawl, or None while it runs."""
         return self._end.result() if self._end.done() and not self._end.cancelled() else None
 
     async def until(self, moment: float) -> None:
-        """Allow requests to begin up to this moment."""
         await self._tell(ShardCommand.UNTIL, moment)
 
     async def steer(self, orders: ShardOrders) -> None:
@@ -163,7 +160,6 @@ class ShardProcess:
             await self._tell(ShardCommand.STEER, orders)
 
     async def yield_pages(self) -> int | None:
-        """Begin no more requests. Return the pages fetched, those under way included."""
         try:
             spent = await self._process.call(ShardCommand.YIELD, None)
         except ChildLost:
@@ -311,11 +307,6 @@ class ShardSupervisor:
             if held.busy is not None:
                 held.busy.cancel()
         await asyncio.gather(*(held.crawl.kill() for held in dropped if held.crawl is not None))
-
-    async def settled(self) -> None:
-        """Wait until no shard is being taken or given back."""
-        while busy := [held.busy for held in self._shards.values() if held.busy is not None]:
-            await asyncio.wait(busy)
 
     def _busy_with(self, held: HeldShard, work: Coroutine[Any, Any, None]) -> None:
         held.busy = asyncio.create_task(work)

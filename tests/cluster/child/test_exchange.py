@@ -1,12 +1,12 @@
 """Facts that shards tell each other over the fake engine, with a clock that the test sets."""
 
 import asyncio
+import json
 
 import pytest
 
-from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in
-from minicrawl.cluster.channels import BatchError
 from minicrawl.cluster.child import FRESH_S, EngineExchange
+from minicrawl.cluster.records import RecordError, ShardFacts
 from minicrawl.cluster.terms import LastTold, last_told
 from minicrawl.opic.shard_channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
@@ -47,7 +47,7 @@ async def test_facts_are_stored_once_a_second_and_at_the_end() -> None:
     async def kept_after(fetched: int, *, are_last: bool = False) -> int:
         await exchange.tell(ShardFacts(0, fetched=fetched), are_last=are_last)
         (kept,) = await engine.keys("told.")
-        return facts_in(kept.value or b"").fetched
+        return ShardFacts.unpack("told", kept.value or b"").fetched
 
     assert await kept_after(1) == 1
     clock[0] += 0.5
@@ -80,6 +80,7 @@ async def test_the_next_holder_reads_the_last_facts_of_its_shard() -> None:
 
 
 def test_a_sketch_with_more_cash_than_can_exist_is_refused() -> None:
-    assert facts_in(as_bytes(ShardFacts(0, sketch={1023: 1}))).sketch == {1023: 1}
-    with pytest.raises(BatchError, match="more cash"):
-        facts_in(as_bytes(ShardFacts(0, sketch={9000: 1 << 40})))
+    rich = json.loads(ShardFacts(0, sketch={1023: 1}).pack())
+    assert ShardFacts.unpack("told", json.dumps(rich).encode()).sketch == {1023: 1}
+    with pytest.raises(RecordError, match="more cash"):
+        ShardFacts.unpack("told", json.dumps(rich | {"sketch": {"9000": 1 << 40}}).encode())

@@ -9,9 +9,10 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
 from random import Random
 
-from minicrawl.cluster.assignment import ShardFacts, as_bytes, facts_in, fetched_together, has_ended
+from minicrawl.cluster.assignment import fetched_together, has_ended
 from minicrawl.cluster.channels import TransferBatch, pack
 from minicrawl.cluster.engine import BatchDelivery
+from minicrawl.cluster.records import ShardFacts
 
 
 class FakeExchanges:
@@ -80,7 +81,7 @@ class FakeExchange:
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
         if not are_last:  # each shard must find out by itself that all are idle
-            self._all.told[self._shard] = facts_in(as_bytes(facts))
+            self._all.told[self._shard] = ShardFacts.unpack("told", facts.pack())
 
     @property
     def told(self) -> Mapping[int, ShardFacts]:

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from minicrawl.cluster.assignment import ShardFacts
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.together import START_TIMEOUT_S, RequestRate, StartBarrier
 from minicrawl.demo.web import DemoServer
 from minicrawl.opic.shard_channels import ShardPlace

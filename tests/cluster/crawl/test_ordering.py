@@ -4,7 +4,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, ShardFacts, sketch
+from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, sketch
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.together import AdmissionThreshold
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State

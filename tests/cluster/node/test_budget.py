@@ -9,7 +9,7 @@ import pytest
 from minicrawl.cluster.assignment import LEAST_AHEAD, ShardNeed
 from minicrawl.cluster.engine import Fenced
 from minicrawl.cluster.node.leases import SharedBudget
-from minicrawl.cluster.terms import GRANTS_KEY, GrantsRecord
+from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 pytestmark = pytest.mark.anyio
@@ -71,7 +71,7 @@ async def test_a_grant_whose_answer_was_lost_is_used_as_soon_as_it_is_known(faul
     assert node.granted() == {0: 0}
     await node.share_out()
     assert node.granted() == {0: LEAST_AHEAD}
-    assert written(servers).granted == {"0": LEAST_AHEAD}
+    assert written(servers).granted == {0: LEAST_AHEAD}
 
 
 @pytest.mark.parametrize("fault", list(Fault))
@@ -103,7 +103,7 @@ async def test_a_change_that_arrives_after_its_retry_is_refused() -> None:
     node.fetch(most=2)
     node.waiting[0] = 0
     await node.share_out()
-    late = replace(before, entry=before.entry + 1, granted={"0": 3}).pack()
+    late = replace(before, entry=before.entry + 1, granted={0: 3}).pack()
     await node.share_out()
     node.waiting[0] = 500
     await node.share_out()
@@ -129,7 +129,7 @@ async def test_a_new_holder_of_a_shard_has_no_pages_before_its_claim_is_written(
     former.hear()
     assert former.granted() == {0: 0}
     await former.share_out()
-    assert written(servers).generations == {"0": 2}
+    assert written(servers).generations == {0: 2}
 
 
 async def test_a_crawl_that_does_not_answer_keeps_what_it_was_granted() -> None:

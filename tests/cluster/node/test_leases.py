@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from minicrawl.cluster.node.leases import BEATS, HOLD_S, KEYS, LEASE_S, YOUNG_S, ClusterView, plan
-from minicrawl.cluster.terms import BeatRecord, LeaseRecord, NodeRecord
+from minicrawl.cluster.records import BeatRecord, LeaseRecord, NodeRecord
 
 SHARDS = 4
 

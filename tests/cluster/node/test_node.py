@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from minicrawl.cluster import overview as steering
-from minicrawl.cluster.assignment import ShardFacts, as_bytes
 from minicrawl.cluster.engine import EngineError, KeyEntry, KeyTaken
 from minicrawl.cluster.node import node as running
 from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView, NodePresence
 from minicrawl.cluster.node.node import CrawlState, Node, NodeParts
 from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders, ShardSupervisor
-from minicrawl.cluster.terms import (
+from minicrawl.cluster.records import (
     STATE_KEY,
     TERMS_KEY,
     CrawlActivity,
     LeaseRecord,
     RecordError,
+    ShardFacts,
     StateRecord,
-    TermsRecord,
 )
+from minicrawl.cluster.terms import TermsRecord
 from minicrawl.crawl.events import Reason
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
@@ -90,8 +90,8 @@ class TriedNode:
     async def hear(self) -> None:
         """Let the node hear all keys and beats as they are now."""
         for keys, hear in (
-            (self.engine, self.node.hearing.hear),
-            (self.engine.beats, self.node.hearing.hear_beat),
+            (self.engine, self.node.hear),
+            (self.engine.beats, self.node.hear_beat),
         ):
             for entry in sorted(keys.servers.values.values(), key=lambda one: one.revision):
                 hear(entry)
@@ -100,7 +100,8 @@ class TriedNode:
         await self.hear()
         await self.node.beat()
         await self.node.decide()
-        await self.held.settled()
+        while busy := [held.busy for held in self.held._shards.values() if held.busy]:
+            await asyncio.wait(busy)
 
 
 TERMS = TermsRecord(
@@ -173,9 +174,9 @@ def test_the_crawl_ends_when_all_shards_together_have_spent_a_limit(
     state.hear(KeyEntry(STATE_KEY, replace(RUNNING, fetched=8).pack(), 1))
     for shard in range(2):
         assert state.end == ""
-        state.hear_facts(f"told.1.{shard}", as_bytes(ShardFacts(shard, waiting=1)))
+        state.hear_facts(f"told.1.{shard}", ShardFacts(shard, waiting=1).pack())
     for shard in range(2):
-        state.hear_facts(f"told.1.{shard}", as_bytes(ShardFacts(shard, waiting=1, **told)))
+        state.hear_facts(f"told.1.{shard}", ShardFacts(shard, waiting=1, **told).pack())
     assert state.end == "budget spent"
 
 
@@ -190,7 +191,7 @@ async def test_the_crawl_ends_when_enough_importance_was_gathered_at_two_looks(
     for gathered, end in ((6, ""), (5, ""), (7, ""), (7, Reason.GATHERED)):
         for shard in range(SHARDS):
             facts = ShardFacts(shard, fetched=1, gathered=gathered, ungathered=10 - gathered)
-            a.state.hear_facts(f"told.1.{shard}", as_bytes(facts))
+            a.state.hear_facts(f"told.1.{shard}", facts.pack())
         assert a.state.end == ""
         await a.round()
         assert a.state.end == end
@@ -529,7 +530,7 @@ async def test_the_crawl_ends_when_nothing_is_left_in_any_shard(cluster: Cluster
     assert revision
     await cluster.pass_time(2, a)
     for shard in range(SHARDS):
-        await a.engine.put(f"told.1.{shard}", as_bytes(ShardFacts(shard, is_idle=True)))
+        await a.engine.put(f"told.1.{shard}", ShardFacts(shard, is_idle=True).pack())
     await cluster.pass_time(3, a)
     assert a.state.state.doing == CrawlActivity.ENDED
     assert a.state.state.reason == "nothing left to fetch"

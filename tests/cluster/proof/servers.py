@@ -11,8 +11,8 @@ from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
+from minicrawl.cluster.engine import ClusterAccess
 from minicrawl.cluster.nats.connecting import await_answer
-from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import LocalServer, LocalServers
 from tests.cluster.relay import ADDRESS, Place, Relay, relays
 from tests.real.daemons import free_port
@@ -93,7 +93,7 @@ async def relayed_servers(
         try:
             for server in servers:
                 await server.start()
-            await asyncio.gather(*(await_answer(NatsSettings(url=one.url)) for one in servers))
+            await asyncio.gather(*(await_answer(ClusterAccess(url=one.url)) for one in servers))
             yield found
         finally:
             await asyncio.gather(*(server.end() for server in servers))

@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.cluster.assignment import (
-    NO_THRESHOLD,
-    PotFacts,
-    cash_threshold,
-    levelling_transfers,
-    sketch,
-)
+from minicrawl.cluster.assignment import NO_THRESHOLD, cash_threshold, levelling_transfers, sketch
 from minicrawl.cluster.channels import (
     MOST_BYTES,
     MOST_HOPS,
@@ -32,6 +26,7 @@ from minicrawl.cluster.channels import (
     under_way,
     unpack,
 )
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.shard_channels import ChannelEnd, Channels, ShardPlace, shard_of
@@ -303,35 +298,39 @@ def test_the_audit_reports_the_fault(one: Statement, other: Statement, why: str)
 # ---------------------------------------------------------------- pots
 
 
+def holding(atoms: int, waiting: int) -> ShardFacts:
+    return ShardFacts(0, pot=atoms, waiting=waiting)
+
+
 def test_a_pot_gives_its_surplus_to_pots_below_their_share() -> None:
-    pots = {0: PotFacts(90, 10), 1: PotFacts(0, 10), 2: PotFacts(30, 20)}
+    pots = {0: holding(90, 10), 1: holding(0, 10), 2: holding(30, 20)}
     assert levelling_transfers(0, pots) == {1: 30, 2: 30}
     assert levelling_transfers(1, pots) == levelling_transfers(2, pots) == {}
     assert levelling_transfers(0, pots, least=31) == {}
 
 
 def test_level_pots_and_pots_without_unread_pages_send_nothing() -> None:
-    assert levelling_transfers(0, {0: PotFacts(5, 1), 1: PotFacts(5, 1)}) == {}
-    assert levelling_transfers(0, {0: PotFacts(5, 0), 1: PotFacts(5, 0)}) == {}
+    assert levelling_transfers(0, {0: holding(5, 1), 1: holding(5, 1)}) == {}
+    assert levelling_transfers(0, {0: holding(5, 0), 1: holding(5, 0)}) == {}
 
 
 @given(st.dictionaries(st.integers(0, 9), st.tuples(st.integers(-50, 1 << 60), st.integers(0, 99))))
 def test_no_pot_gives_more_than_it_holds_and_no_share_is_exceeded(
     pots: dict[int, tuple[int, int]],
 ) -> None:
-    known = {shard: PotFacts(*pot) for shard, pot in pots.items()}
-    after = {shard: max(0, pot.atoms) for shard, pot in known.items()}
+    known = {shard: holding(*told) for shard, told in pots.items()}
+    after = {shard: max(0, pot.pot) for shard, pot in known.items()}
     for shard in known:
         for other, atoms in levelling_transfers(shard, known).items():
             assert atoms > 0
             after[shard] -= atoms
             after[other] += atoms
-    purse, unread = sum(after.values()), sum(pot.unread for pot in known.values())
+    purse, unread = sum(after.values()), sum(pot.waiting for pot in known.values())
     for shard, pot in known.items():
-        share = purse * pot.unread // max(1, unread)
-        assert after[shard] >= min(share, max(0, pot.atoms))
+        share = purse * pot.waiting // max(1, unread)
+        assert after[shard] >= min(share, max(0, pot.pot))
         rounded = len(known)  # shares are rounded down
-        assert after[shard] <= max(share, pot.atoms, 0) + rounded
+        assert after[shard] <= max(share, pot.pot, 0) + rounded
 
 
 # ---------------------------------------------------------------- cash threshold

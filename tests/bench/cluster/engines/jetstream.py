@@ -8,7 +8,6 @@ from typing import Self
 
 from minicrawl.cluster.engine import ClusterAccess, connect_engine
 from minicrawl.cluster.nats.connecting import await_answer
-from minicrawl.cluster.nats.jetstream import NatsSettings
 from minicrawl.cluster.servers import LocalServers, local_servers
 from tests.bench.cluster.engines.servers import AppendClient
 
@@ -48,7 +47,7 @@ class JetStream:
             await server.end(signal.SIGKILL)
         for server in self._servers.servers:
             await server.start()
-        await await_answer(NatsSettings(url=self._servers.url, patience_s=60))
+        await await_answer(ClusterAccess(url=self._servers.url, patience_s=60))
 
 
 class _JetStreamClient:

@@ -1,0 +1,227 @@
+"""Records on the wire: values of the engine's keys, and what shards tell each other.
+
+Law: `T.unpack(key, value.pack()) == value`, and other bytes are refused in one line: nothing from
+the wire is trusted. Unknown fields, of later versions, are ignored.
+
+session     random name of one run of a node: a restarted process has another one
+generation  number of times that a shard was taken
+facts       numbers that shards tell each other about once a second
+idle        no page of the shard can be read, now or later, unless cash arrives; everything done is
+            committed, and everything sent is published
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Self
+
+from minicrawl.errors import MinicrawlError
+from minicrawl.opic.shard_channels import MOST_SHARDS
+
+NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
+TOLD_PREFIX = "told."
+CRAWL_PREFIX = "crawl."
+TERMS_KEY, STATE_KEY, GRANTS_KEY = "crawl.terms", "crawl.state", "crawl.grants"
+REBALANCE_KEY = "crawl.rebalance"
+
+MOST_BYTES = 1 << 20
+"""Limit of a record. NATS messages have at most 1 MiB by default."""
+MOST_BINS = 1024
+"""More bins than any sketch has: a key has 63 bits."""
+_LONGEST_TEXT = 1000
+_MOST, _MOST_ATOMS = 1 << 63, 1 << 100
+
+Atoms = int
+"""Number of atoms, which may be negative."""
+
+
+class RecordError(MinicrawlError):
+    """The value of a key, or a message, is not one that a node writes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Value of a key, or message."""
+
+    def pack(self) -> bytes:
+        """Encode as JSON."""
+        named = {one.name: getattr(self, one.name) for one in fields(self)}
+        return json.dumps(named, separators=(",", ":")).encode()
+
+    @classmethod
+    def unpack(cls, key: str, content: bytes) -> Self:
+        """Decode JSON. Raises RecordError."""
+        try:
+            if len(content) > MOST_BYTES:
+                raise ValueError(f"{len(content):,} bytes exceed the limit")
+            found = json.loads(content)
+            given = [one for one in fields(cls) if one.name in found or one.default is MISSING]
+            return cls(**{one.name: _checked(one.type, found[one.name]) for one in given})
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise RecordError(f"the cluster's key {key} has an invalid value: {error}") from None
+
+
+_CHECKS: Mapping[object, Callable[[Any], bool]] = {
+    "bool": lambda value: type(value) is bool,
+    "int": lambda value: type(value) is int and 0 <= value < _MOST,
+    "Atoms": lambda value: type(value) is int and -_MOST_ATOMS < value < _MOST_ATOMS,
+    "float": lambda value: type(value) in (int, float) and 0 <= value < _MOST_ATOMS,
+    "str": lambda value: type(value) is str and len(value) <= _LONGEST_TEXT and value.isprintable(),
+    "Mapping[str, object]": lambda value: type(value) is dict,
+    "Mapping[int, int]": lambda value: (
+        type(value) is dict and all(map(_is_count, value, value.values()))
+    ),
+}
+"""Checks of values, by the annotations of their fields, which are text since nobody evaluates them.
+"""
+
+
+def _checked(kind: object, value: Any) -> Any:
+    if not _CHECKS[kind](value):
+        raise ValueError(f"{value!a:.60} is not a valid {kind}")
+    return {int(key): count for key, count in value.items()} if "[int" in str(kind) else value
+
+
+def _is_count(key: str, value: object) -> bool:
+    """Return whether the key is the number of a shard or a bin, and the value a count."""
+    is_number = key.isdecimal() and len(key) < len(str(MOST_SHARDS)) + 1
+    return is_number and int(key) < MOST_SHARDS and _CHECKS["int"](value)
+
+
+# ================================================================ nodes and leases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRecord(Record):
+    """Record of a node, as the node describes itself. `beat` counts the repetitions."""
+
+    session: str
+    beat: int
+    version: str
+    machine: str
+    pid: int
+    room: int  # most shards that it may hold
+    workers: int  # fetching processes per shard; 0 if shards fetch themselves
+    disk_free: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeatRecord(Record):
+    """Sign of life of a node in the second bucket of keys, which another server leads."""
+
+    session: str
+    beat: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRecord(Record):
+    """Lease of a shard. Without a session it is free."""
+
+    node: str
+    session: str
+    generation: int
+
+    @property
+    def is_free(self) -> bool:
+        """True if nobody has taken the shard yet, or the holder has given it back."""
+        return not self.session
+
+
+class CrawlActivity(StrEnum):
+    """Activity of the whole crawl."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateRecord(Record):
+    """State of the crawl, its reason, and the number of its run.
+
+    `fetched` is the number of pages that earlier runs have fetched.
+    """
+
+    doing: str
+    run: int
+    reason: str
+    fetched: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        """True if nodes give up all shards."""
+        return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantsRecord(Record):
+    """Total of pages that each shard may fetch, and the generation of its lease, by shard."""
+
+    entry: int  # number in the log of grants
+    granted: Mapping[int, int]
+    generations: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredValue(Record):
+    """Number that a user wants: workers of a node, 1 to drain it, or the count of rebalancings."""
+
+    value: int
+
+
+# ================================================================ facts
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFacts(Record):
+    """Facts of one shard as of one moment. Counts cover all runs."""
+
+    shard: int
+    fetched: int = 0
+    under_way: int = 0
+    """Turns of pages and hosts in progress."""
+    waiting: int = 0
+    """Unread pages, without those that wait for a shorter path."""
+    outbox: int = 0
+    """Foreign pages in the outbox."""
+    pot: Atoms = 0
+    minted: Atoms = 0
+    recorded: Atoms = 0
+    entry: int = 0
+    """The last confirmed entry of the shard's log."""
+    pace: float = 0
+    """Recent requests per second."""
+    age_s: float = 0
+    """Seconds since the first shard began in this run."""
+    wire_bytes: int = 0
+    """Bytes of all response bodies."""
+    abroad: Atoms = 0
+    """Atoms sent, minus atoms received: the sum over all shards is under way."""
+    gathered: float = 0
+    """Importance of pages that were read, in units; 0 without `--until`."""
+    ungathered: float = 0
+    """Importance of pages that may still be read, those of other shards in the outbox included."""
+    discovery: float = 0
+    """New pages per reading, of late."""
+    sketch: Mapping[int, int] = field(default_factory=dict)
+    """Histogram of the richest waiting pages that may be requested soon, from `assignment.sketch`.
+    """
+    sent: Mapping[int, int] = field(default_factory=dict)
+    """Number of the last batch sent, by receiver."""
+    received: Mapping[int, int] = field(default_factory=dict)
+    """Number of the last batch posted, by sender."""
+    is_idle: bool = False
+    wants_pages: bool = False
+    """True if the shard has spent its grant and has more to read."""
+    has_choice: bool = False
+    """True if more hosts may be asked than the shard asks at a time."""
+
+    def __post_init__(self) -> None:
+        if self.shard >= MOST_SHARDS:
+            raise ValueError(f"{self.shard} is not a valid shard")
+        if any(place >= MOST_BINS for place in self.sketch):
+            raise ValueError("more cash on waiting pages than can exist")
