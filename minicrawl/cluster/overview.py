@@ -245,7 +245,7 @@ class ClusterWatch:
                 for name in sorted(self._view.nodes)
             ),
             budget=most_pages(crawl.limits, crawl.state.fetched),
-            fetched=fetched_together(told),
+            fetched=max(fetched_together(told), crawl.state.ended_with),
             pace=sum(one.pace for one in facts),
             waiting=sum(one.waiting for one in facts),
             batches=max(0, sent - posted),

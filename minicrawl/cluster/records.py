@@ -143,13 +143,15 @@ class CrawlActivity(StrEnum):
 class StateRecord(Record):
     """State of the crawl, its reason, and the number of its run.
 
-    `fetched` is the number of pages that earlier runs have fetched.
+    `fetched` is the number of pages that earlier runs have fetched. `ended_with` is that of all
+    runs when a node ended the crawl: the last facts of shards may arrive later, or get lost.
     """
 
     doing: str
     run: int
     reason: str
     fetched: int = 0
+    ended_with: int = 0
 
     @property
     def is_over(self) -> bool:

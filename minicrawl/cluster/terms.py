@@ -223,7 +223,7 @@ async def start_or_join(
             doing=CrawlActivity.RUNNING,
             run=state.run + 1,
             reason="",
-            fetched=sum(told.facts.fetched for told in ends if told is not None),
+            fetched=max(state.ended_with, sum(told.facts.fetched for told in ends if told)),
         )
         await engine.update(STATE_KEY, again.pack(), state_revision)
     return changed

@@ -51,6 +51,18 @@ async def test_facts_of_the_run_that_came_before_its_number_count() -> None:
     assert watch.status().fetched == 200
 
 
+def test_a_crawl_that_ended_shows_all_its_pages_before_the_last_facts_arrive() -> None:
+    seen = ClusterWatch(FakeEngine())
+    ended = StateRecord(doing=CrawlActivity.ENDED, run=RUN, reason="budget", ended_with=300)
+    for entry in (
+        KeyEntry(TERMS_KEY, TERMS.pack(), 1),
+        KeyEntry(STATE_KEY, ended.pack(), 2),
+        *(told(shard) for shard in range(2)),
+    ):
+        seen.hear(entry, 0.0)
+    assert seen.status(0.0).fetched == 300
+
+
 def test_old_facts_and_facts_of_no_run_are_ignored() -> None:
     seen = CrawlView(TERMS)
     seen.hear(KeyEntry(STATE_KEY, StateRecord(doing="running", run=RUN, reason="").pack(), 2))

@@ -162,7 +162,8 @@ class CrawlState(CrawlView):
 
     async def change(self, doing: CrawlActivity, reason: str = "") -> None:
         """Announce a new state of the crawl."""
-        state = replace(self.state, doing=doing, reason=reason)
+        fetched = fetched_together(self.told)
+        state = replace(self.state, doing=doing, reason=reason, ended_with=fetched)
         try:
             revision = await self._engine.update(STATE_KEY, state.pack(), self._revision)
         except (KeyTaken, EngineUnavailable):
