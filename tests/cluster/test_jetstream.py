@@ -7,6 +7,7 @@ from typing import cast
 from nats.aio.client import Client
 
 from minicrawl.cluster.engine import ClusterAccess, EngineUnavailable
+from minicrawl.cluster.nats.connecting import _first_of
 from minicrawl.cluster.nats.jetstream import JetStreamClient
 
 
@@ -48,3 +49,20 @@ def test_a_request_that_has_just_run_out_of_time_breaks_no_reconnection() -> Non
         raise AssertionError("nobody has answered")
 
     assert asyncio.run(asyncio.wait_for(work(), 60)) == []
+
+
+def test_an_attempt_to_connect_that_swallows_a_cancellation_is_ended_all_the_same() -> None:
+    async def reaching() -> None:
+        while True:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                break
+        await asyncio.sleep(60)
+
+    async def work() -> list[Exception]:
+        access = ClusterAccess("nats://nowhere", patience_s=0.01)
+        async with asyncio.timeout(30):
+            return await _first_of(reaching(), asyncio.Event().wait(), access)
+
+    assert asyncio.run(work()) == []

@@ -260,8 +260,11 @@ async def _first_of(
     tasks = [asyncio.create_task(reaching), asyncio.create_task(being_refused)]
     seconds = min(_CONNECT_S, settings.patience_s)
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()
+    left = set[asyncio.Task[Any]](tasks)
+    while left:  # `wait_for` of Python 3.11, which nats-py uses, may swallow a cancellation
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=_AGAIN_S)
     results = await asyncio.gather(*tasks, return_exceptions=True)
     return [result for result in results if isinstance(result, Exception)]
 
