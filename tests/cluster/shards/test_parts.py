@@ -176,6 +176,7 @@ def test_an_outbox_is_restored_from_a_loaded_ledger() -> None:
     kept.read(0, [URLS[1], URLS[2]])
     outbox = kept.shard.outbox
     outbox.restore(now=3.0)
+    assert outbox.atoms == kept.ledger.key[1] + kept.ledger.key[2] > 0
     assert outbox.due(3.9) == []
     assert sorted(outbox.due(4.0)) == [1, 2]
 
