@@ -5,8 +5,7 @@ import base64
 import re
 import stat
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -199,27 +198,6 @@ def test_a_signature_holds_for_five_minutes_and_no_two_are_the_same(pem: Path) -
     (first, until, nonce), (_, _, other) = (verify(one, "a.example:81") for one in as_sent)
     assert (first, until) == (1735689600, 1735689600 + VALID_S)
     assert nonce != other
-
-
-def test_the_headers_take_less_time_than_the_cryptography(pem: Path) -> None:
-    signer = RequestSigner(SigningKey.read(pem), key_directory(CONTACT))
-
-    def took_s(make: Callable[[], object]) -> float:
-        began = time.process_time()
-        for _ in range(200):
-            make()
-        return time.process_time() - began
-
-    # Interleaved, because a busy machine slows both.
-    both = [
-        (
-            took_s(lambda: signer.headers("a.example", 1735689600.0)),
-            took_s(lambda: signer.key.sign(bytes(300))),
-        )
-        for _ in range(10)
-    ]
-    whole, cryptography = map(min, zip(*both, strict=True))
-    assert whole < 2 * cryptography
 
 
 def fetched(
