@@ -103,7 +103,7 @@ class ClusterStatus:
 
 
 class CrawlView:
-    """What keys and broadcasts say of the whole crawl, kept up to date by `hear`."""
+    """Facts of the whole crawl, as keys and broadcasts tell them to `hear`."""
 
     def __init__(self, terms: TermsRecord | None = None) -> None:
         self.state = StateRecord(doing=CrawlActivity.RUNNING, run=0, reason="")
