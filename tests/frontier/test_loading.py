@@ -95,7 +95,9 @@ def test_a_fetch_that_the_index_by_page_lacks_is_found(path: Path) -> None:
         row = connection.execute(f"SELECT * FROM sqlite_master WHERE {index}").fetchone()
         connection.execute(f"DELETE FROM sqlite_master WHERE {index}")
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("INSERT INTO fetches SELECT NULL, 0, 0, '', 200, 0, 0, '', NULL FROM urls")
+        connection.execute(
+            "INSERT INTO fetches SELECT NULL, 0, 0, '', 200, 0, 0, '', NULL FROM urls"
+        )
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
     assert complaints(path) == ["2 fetches are known, but the index by page has 1"]
