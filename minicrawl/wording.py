@@ -35,8 +35,8 @@ def percentage(share: float | None) -> str:
 
 
 def at_least(share: float) -> str:
-    """Format a lower bound in percent, rounded down: `at least 41.2 %`."""
-    return f"at least {math.floor(1000 * share) / 10} %"
+    """Format a lower bound in percent, rounded down: `at least 41.2%`."""
+    return f"at least {math.floor(1000 * share) / 10}%"
 
 
 def rate(per_second: float) -> str:

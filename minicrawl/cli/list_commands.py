@@ -327,9 +327,9 @@ def duplicates(seen: Snapshot, host: str | None) -> Found:
 def report(file: Path, store: Path) -> None:
     """Write an HTML report on a site to FILE.
 
-    The report lists the issues of `minicrawl audit`, broken links, redirects, orphans, duplicates,
-    deep, slow and large pages, and missing or repeated titles. It also shows the most important
-    pages, the number of links per page, and a graph of the hosts. The file is self-contained.
+    The report lists the issues of `minicrawl audit` with their pages, broken links, redirects and
+    duplicates. It also shows the most important pages, the number of links per page, and a graph of
+    the hosts. The file is self-contained.
     """
     from minicrawl.own_files import replacing
     from minicrawl.report.site_report import site_report, write_site_report

@@ -1,7 +1,7 @@
 """Links of pages: backlinks, problems that the owner of a site may fix, texts.
 
 backlinks  the links to a page and from it
-problems   broken links, redirects, orphans and duplicates
+problems   broken links, redirects and duplicates
 written    links as written, with their texts
 """
 
@@ -209,7 +209,7 @@ def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
 
 # ================================================================ problems
 #
-# Problems that the owner of a site may fix: broken links, redirects, orphans and duplicates.
+# Problems that the owner of a site may fix: broken links, redirects and duplicates.
 #
 # broken     a link whose target is dead, directly or behind redirects; links whose target is
 #            blocked are listed after them (`report.verdicts`)
@@ -249,15 +249,6 @@ class Redirect(NamedTuple):
     url: str
     end: str
     through: str  # the redirects in between
-
-
-class Orphan(NamedTuple):
-    """Page that no page links to."""
-
-    importance: float
-    depth: int
-    state: str
-    url: str
 
 
 class Duplicate(NamedTuple):
@@ -354,22 +345,6 @@ def redirects(
     counts = link_counts(snapshot, tell)[0][pages]
     order = np.lexsort((-snapshot.importance[pages], -counts))
     return list(_redirects(snapshot, pages[order], counts[order]))
-
-
-def orphans(
-    snapshot: Snapshot, host: str | None = None, tell: Progress = unreported
-) -> list[Orphan]:
-    """Return the orphans of this host, or all; seeds are not orphans."""
-    refuse_without_links(snapshot)
-    is_orphan = link_counts(snapshot, tell)[0] == 0
-    is_orphan[questions.seeds(snapshot.connection)] = False
-    # The target of a redirect, or the original of a copy, is reached through it.
-    is_orphan[list(snapshot.frontier.books.forwards.values())] = False
-    pages = np.intersect1d(np.flatnonzero(is_orphan), pages_of_host(snapshot, host))
-    pages = pages[places_of_largest(snapshot.importance[pages], 0)]
-    places = questions.locations(snapshot.connection, pages.tolist())
-    shares, states = snapshot.importance[pages].tolist(), _labels(snapshot, pages)
-    return list(map(Orphan, shares, places.depths, states, places.urls))
 
 
 def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl import plugins
 from minicrawl.graph.outline import TAIL, DegreeDistribution, distribution
@@ -28,9 +27,9 @@ from minicrawl.report.crawl_log import ContentRow, content_rows, discovery
 from minicrawl.report.crawl_status import Sample, status
 from minicrawl.report.formats import Figure, PlotLine, draw, pyplot
 from minicrawl.report.page_links import with_texts
-from minicrawl.report.selected_pages import HostGraph, Pages, PageSelection, blocks, rows_of
-from minicrawl.report.snapshot import Snapshot, places_of_largest, urls
-from minicrawl.store import questions, tables
+from minicrawl.report.selected_pages import HostGraph, PageSelection, blocks, rows_of
+from minicrawl.report.snapshot import Snapshot, urls
+from minicrawl.store import questions
 from minicrawl.web.urls import readable
 from minicrawl.wording import at_least, counted, iso, percentage, visible
 
@@ -383,9 +382,6 @@ _MOST_ROWS = 200
 """Maximum rows of a section."""
 _MOST_BEST = 50
 _MOST_HOSTS = 40
-_DEEP = 4
-_SLOW_S = 1.0
-_LARGE_BYTES = 1_000_000
 
 
 def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteReport:
@@ -402,8 +398,6 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
             # of packages, such as the issues of an audit
             *chain.from_iterable(add(snapshot, tell) for add in plugins.loaded(plugins.SECTIONS)),
             *_problems(snapshot),
-            *_answers(snapshot),
-            *_titles(snapshot),
             *_content(snapshot),
             _seeds(snapshot),
             _best(snapshot),
@@ -455,32 +449,11 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
         page_links.redirects(snapshot),
     )
     yield _rows_section(
-        "Orphans",
-        "Pages that no page links to, known from a sitemap for example.",
-        page_links.Orphan,
-        page_links.orphans(snapshot),
-    )
-    yield _rows_section(
         "Duplicates",
         "Pages that are copies of another one, by rel=canonical, content or URL.",
         page_links.Duplicate,
         page_links.duplicates(snapshot),
     )
-
-
-def _answers(snapshot: Snapshot) -> Iterator[ReportSection]:
-    connection, read = snapshot.connection, np.flatnonzero(snapshot.was_read)
-    depths = tables.whole(tables.urls(connection, "depth"), "depth")[read].astype(np.int64)
-    deep = places_of_largest(depths, 0)[: np.count_nonzero(depths >= _DEEP)]
-    far = f"At least {_DEEP} links away from the seeds."
-    yield _of_pages(snapshot, "Deep pages", far, "depth", depths[deep], read[deep])
-    for name, means, column, least in (
-        ("Slow pages", f"The response took at least {_SLOW_S:g} s.", "elapsed_s", _SLOW_S),
-        ("Large pages", "At least 1 MB was downloaded for each.", "wire_bytes", _LARGE_BYTES),
-    ):
-        found = np.array(questions.costly_fetches(connection, column, least)).reshape(-1, 2)
-        pages, costs = found[:, 0].astype(np.int64), found[:, 1].round(2)
-        yield _of_pages(snapshot, name, means, column, costs, pages)
 
 
 def _content(snapshot: Snapshot) -> Iterator[ReportSection]:
@@ -510,29 +483,6 @@ def _seeds(snapshot: Snapshot) -> ReportSection:
     rows = [*map(SeedRow._make, zip(pages.tolist(), read.tolist(), outcomes, seeds, strict=True))]
     means = "Each page counts for the seed from which it was found first."
     return _rows_section("Seeds", means, SeedRow, sorted(rows, reverse=True))
-
-
-def _titles(snapshot: Snapshot) -> Iterator[ReportSection]:
-    for name, means, found in (
-        ("Pages without a title", "", questions.untitled(snapshot.connection)),
-        (
-            "Titles of several pages",
-            "Readers cannot tell these pages apart.",
-            questions.with_common_titles(snapshot.connection),
-        ),
-    ):
-        pages = np.array([page for page, _ in found], dtype=np.int64)
-        titles = np.array([title for _, title in found], dtype=object)
-        stays = snapshot.states[pages] == State.FETCHED
-        yield _of_pages(snapshot, name, means, "title", titles[stays], pages[stays])
-
-
-def _of_pages(
-    snapshot: Snapshot, name: str, means: str, column: str, values: NDArray[Any], pages: Pages
-) -> ReportSection:
-    """Return a section of pages with one value each."""
-    shown = zip(values[:_MOST_ROWS].tolist(), urls(snapshot, pages[:_MOST_ROWS]), strict=True)
-    return ReportSection(name, means, (column, "url"), list(shown), len(pages))
 
 
 def _best(snapshot: Snapshot) -> ReportSection:

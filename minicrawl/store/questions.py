@@ -160,19 +160,6 @@ def with_originals(connection: Connection) -> list[tuple[PageId, str]]:
     return connection.execute("SELECT page, url FROM originals").fetchall()
 
 
-def untitled(connection: Connection) -> list[tuple[PageId, str]]:
-    """Return the pages that were read and have no title."""
-    return connection.execute("SELECT page, title FROM documents WHERE title = ''").fetchall()
-
-
-def with_common_titles(connection: Connection) -> list[tuple[PageId, str]]:
-    """Return the pages that share their title with another, by title."""
-    return connection.execute(
-        "SELECT page, title FROM documents WHERE title IN (SELECT title FROM documents "
-        "WHERE title != '' GROUP BY title HAVING count(*) > 1) ORDER BY title, page"
-    ).fetchall()
-
-
 def hosts_waiting(connection: Connection) -> dict[int, tuple[float, str]]:
     """Return end of pause (0 for none) and last trouble of each host that has either, by host."""
     cursor = connection.execute(
@@ -432,16 +419,6 @@ def last_times(connection: Connection, ids: Sequence[int]) -> list[float | None]
         (as_json_list(ids),),
     )
     return list(chain.from_iterable(cursor))
-
-
-def costly_fetches(connection: Connection, column: str, least: float) -> list[tuple[PageId, float]]:
-    """Return the pages whose last request cost at least this much, most expensive first."""
-    cursor = connection.execute(
-        f"SELECT page, {column} FROM fetches WHERE id IN "
-        f"(SELECT max(id) FROM fetches GROUP BY page) AND {column} >= ? ORDER BY {column} DESC",
-        (least,),
-    )
-    return cursor.fetchall()
 
 
 class AnswerRow(NamedTuple):

@@ -71,12 +71,9 @@ class TestSiteReport:
         totals = {section.name: section.total for section in found.sections}
         expected = {
             "Broken links": 1,
-            "Deep pages": 2,
-            "Pages without a title": 2,
-            "Titles of several pages": 4,
             "Most important pages": 7,
         }
-        empty = ("Redirects", "Orphans", "Duplicates", "Slow pages", "Large pages")
+        empty = ("Redirects", "Duplicates")
         assert (
             expected.items() | dict.fromkeys(empty, 0).items() <= totals.items()
         )  # rooms add some
@@ -84,18 +81,6 @@ class TestSiteReport:
     def test_hosts_have_the_links_between_them(self, found: SiteReport) -> None:
         assert {host.name for host in found.hosts} == {"a.example", "b.example"}
         assert sorted(found.host_links) == [(0, 1, 1), (1, 0, 1)]
-
-    def test_slow_and_large_responses_are_listed(self, path: Path) -> None:
-        with closing(HandCrawl(path.with_name("other.db"))) as crawl:
-            crawl.seeds([f"{SITE}/"], endowment=1)
-            crawl.read(f"{SITE}/")
-            crawl.batch.fetches = [
-                row._replace(elapsed_s=2.5, wire_bytes=2_000_000) for row in crawl.batch.fetches
-            ]
-        with snapshot(path.with_name("other.db")) as seen:
-            rows = {row.name: row.rows for row in site_report(seen, NOON, unreported).sections}
-        assert rows["Slow pages"] == [(2.5, f"{SITE}/")]
-        assert rows["Large pages"] == [(2_000_000.0, f"{SITE}/")]
 
 
 class TestTheFile:

@@ -1,4 +1,4 @@
-"""Broken links, redirects, orphans and duplicates, with links as their pages have them."""
+"""Broken links, redirects and duplicates, with links as their pages have them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
@@ -15,7 +15,6 @@ from minicrawl.report.page_links import (
     broken_links,
     duplicates,
     linked_verdicts,
-    orphans,
     redirects,
 )
 from minicrawl.report.selected_pages import PageSelection, sorted_rows
@@ -105,16 +104,6 @@ class TestRedirects:
         }
 
 
-class TestOrphans:
-    def test_pages_without_links_to_them_are_orphans_unless_they_are_seeds(
-        self, seen: Snapshot
-    ) -> None:
-        assert [row.url for row in orphans(seen)] == [ALONE]
-
-    def test_a_host_without_orphans_has_none(self, seen: Snapshot) -> None:
-        assert orphans(seen, "b.example") == []
-
-
 class TestDuplicates:
     def test_each_duplicate_has_its_original_and_the_reason(self, seen: Snapshot) -> None:
         assert duplicates(seen) == [Duplicate(1, "alias", COPY, NEWS)]
@@ -140,7 +129,7 @@ class TestSortedRows:
         assert len(known) == 5
 
 
-@pytest.mark.parametrize("find", [broken_links, redirects, orphans])
+@pytest.mark.parametrize("find", [broken_links, redirects])
 def test_a_store_without_links_is_refused(tmp_path: Path, find: Find) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
         crawl.seeds([HOME])
@@ -148,7 +137,7 @@ def test_a_store_without_links_is_refused(tmp_path: Path, find: Find) -> None:
         find(empty, None)
 
 
-@pytest.mark.parametrize("find", [broken_links, redirects, orphans, duplicates])
+@pytest.mark.parametrize("find", [broken_links, redirects, duplicates])
 def test_a_crawl_without_problems_has_none(tmp_path: Path, find: Find) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([HOME], endowment=1)
