@@ -26,7 +26,8 @@ The command line shows the message as one line, so it has everything: the cause,
 place, and the remedy if that is not obvious.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -62,6 +63,18 @@ class UsageError(MinicrawlError):
     """Invalid value from the user; the message names the value and its place."""
 
     exit_code: ClassVar[int] = 2
+
+
+@contextmanager
+def needs(extra: str, task: str) -> Iterator[None]:
+    """Import packages of an extra. If one is missing, the UsageError names the extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "minicrawl":
+            raise
+        raise UsageError(f"{task} needs {package}: install minicrawl[{extra}]") from error
 
 
 class MissingStoreError(UsageError):

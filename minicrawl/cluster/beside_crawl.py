@@ -58,6 +58,9 @@ class ClusterCrawl(Companion):
         if asked.loaded.settings.cluster.url is None:
             return False
         from minicrawl.cli.crawl_command import seeds_of
+        from minicrawl.cluster.engine import import_engine
+
+        import_engine()
         from minicrawl.cluster.commands.crawling import ClusterRun, crawl_in_cluster
 
         given = asked.given

@@ -35,7 +35,7 @@ from zlib import crc32
 
 from minicrawl.cluster.channels import TransferBatch
 from minicrawl.config import Settings
-from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.errors import MinicrawlError, UsageError, needs
 
 MOST_ENTRY_BYTES = 1 << 19
 """Limit of a log entry. NATS messages have at most 1 MiB unless the server says otherwise."""
@@ -246,12 +246,8 @@ class ClusterEngine(ShardLogs, BatchChannels, KeyValues, Broadcasts, ObjectFiles
 _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
 """Servers and the path after them; the slashes of `nats://` do not count."""
 DEFAULT_NAME = "crawl"
-_MISSING = "a cluster needs nats-py[nkeys]: install minicrawl[cluster]"
 _OTHER_SYSTEM = "a cluster needs Linux, and this is {}: use a Linux container or virtual machine"
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
-_MODULES = ("nats", "nkeys")
-
-
 _SCHEMES = ("nats", "tls", "ws", "wss")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -402,12 +398,8 @@ def import_engine() -> None:
     Called early, it makes the first connection faster.
     """
     refuse_other_systems()
-    try:
+    with needs("cluster", "a cluster"):
         import minicrawl.cluster.nats.connecting  # noqa: F401
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _MODULES:
-            raise
-        raise UsageError(_MISSING) from None
 
 
 async def connect_engine(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:

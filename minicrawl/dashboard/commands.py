@@ -21,14 +21,12 @@ from minicrawl.cli.setting_options import (
     settings_options,
 )
 from minicrawl.config import Settings
-from minicrawl.errors import Interrupted, UsageError
+from minicrawl.errors import Interrupted, UsageError, needs
 from minicrawl.memory import OWN_PYTHON
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.crawl.events import Event
-
-_MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboard]"
 
 
 @click.command(cls=CommandWithSettings)
@@ -68,14 +66,10 @@ def dashboard(
     With --cluster, it shows the nodes of a cluster and the combined results of its shards, which
     are gathered while a browser is connected.
     """
-    try:
+    with needs("dashboard", "the dashboard"):
         from minicrawl.dashboard.launching import Launcher
         from minicrawl.dashboard.serving import Place, serve_views
         from minicrawl.dashboard.views import Views
-    except ModuleNotFoundError as error:
-        if error.name not in ("starlette", "uvicorn"):
-            raise
-        raise UsageError(_MISSING) from None
 
     is_store = context.get_parameter_source("store") is ParameterSource.COMMANDLINE
     with suppress(KeyboardInterrupt):

@@ -40,13 +40,12 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import ada_url
 
-from minicrawl.errors import UsageError
+from minicrawl.errors import UsageError, needs
 from minicrawl.fetch.transport import (
     SIGNATURES,
     Origin,
@@ -64,7 +63,7 @@ VALID_S = 300
 _NONCE_BYTES = 32
 _TAG, _ALGORITHM = "web-bot-auth", "ed25519"
 _COVERED = {'"@authority"', '"signature-agent"'}
-_MISSING = "signatures need the package cryptography: install minicrawl[signing]"
+_PACKAGE = ("signing", "a signature")
 
 
 # ---------------------------------------------------------------- keys
@@ -88,10 +87,10 @@ class SigningKey:
     @classmethod
     def read(cls, file: Path) -> Self:
         """Read a key from a PEM file, as `create` or openssl writes it."""
-        _check_installed()
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+        with needs(*_PACKAGE):
+            from cryptography.exceptions import UnsupportedAlgorithm
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+            from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         try:
             private = load_pem_private_key(file.read_bytes(), password=None)
@@ -109,9 +108,9 @@ class SigningKey:
     @classmethod
     def create(cls, file: Path) -> Self:
         """Write a new key to a new file, which only its owner can read."""
-        _check_installed()
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        with needs(*_PACKAGE):
+            from cryptography.hazmat.primitives import serialization
+            from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         private = Ed25519PrivateKey.generate()
         pem = private.private_bytes(
@@ -132,14 +131,9 @@ def key_directory(contact: str | None) -> str:
     """Return the URL of the key directory: on the server of the contact, which must be https."""
     if contact is None or not contact.startswith("https://"):
         raise UsageError(
-            "--sign-requests needs --contact with an https URL, whose server has the key directory"
+            "signatures need --contact with an https URL, whose server has the key directory"
         )
     return ada_url.URL(contact).origin + DIRECTORY_PATH
-
-
-def _check_installed() -> None:
-    if find_spec("cryptography") is None:
-        raise UsageError(_MISSING)
 
 
 def _base64url(data: bytes) -> str:

@@ -7,11 +7,8 @@ from pathlib import Path
 import click
 
 from minicrawl.cli.input_options import own_store_option
-from minicrawl.errors import UsageError
+from minicrawl.errors import needs
 from minicrawl.store.reader import missing_store
-
-_MISSING = "agents need the package mcp: install minicrawl[mcp]"
-_PACKAGES = ("mcp", "starlette", "uvicorn", "pydantic")
 
 
 @click.command()
@@ -46,13 +43,9 @@ def mcp(store: Path, port: int | None, below: tuple[str, ...], pages: int | None
         raise click.UsageError("--allow-crawl and --pages: give both or none")
     if not below and not store.is_file():
         raise missing_store(store)
-    try:
+    with needs("mcp", "a server for agents"):
         from minicrawl.mcp.serving import serve_http, server_for
         from minicrawl.mcp.tools import CrawlGrant
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _PACKAGES:
-            raise
-        raise UsageError(_MISSING) from None
 
     server = server_for(store, CrawlGrant.of(below, pages) if pages else None)
     with suppress(KeyboardInterrupt):

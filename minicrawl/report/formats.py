@@ -26,7 +26,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from minicrawl import plugins
-from minicrawl.errors import UsageError
+from minicrawl.errors import UsageError, needs
 from minicrawl.own_files import replacing, scratch
 from minicrawl.plugins import Registry
 from minicrawl.report.selected_pages import COLUMNS, LINK_COLUMNS, Block, Drawing
@@ -88,12 +88,8 @@ def write_parquet(
     No further block is taken when the file has about `most_bytes`. `types` are SQL types of columns
     that are not those of pages and links.
     """
-    try:
+    with needs("parquet", "Parquet"):
         import duckdb
-    except ImportError as error:
-        raise UsageError(
-            "Parquet needs the package duckdb: install minicrawl[parquet], or export .csv"
-        ) from error
     memory = max(_LEAST_MEMORY, _MEMORY_OF_GROUP * row_group_bytes)
     typed = ", ".join(f'{_cast(name, types or {})} AS "{name}"' for name in columns)
     none = ", ".join(f'NULL AS "{name}"' for name in columns)
@@ -510,10 +506,8 @@ def pyplot() -> ModuleType:
 
     Call this before computing anything, so that a missing package costs no time.
     """
-    try:
+    with needs("lab", "a figure"):
         import matplotlib as mpl
-    except ImportError as error:
-        raise UsageError("figures need matplotlib: pip install 'minicrawl[lab]'") from error
     mpl.use("agg")
     from matplotlib import pyplot as found
 

@@ -155,7 +155,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         self._end()
 
     def of(self, markup: str, url: str) -> list[str]:
-        """Return the texts of a page. Raise `TooSlow`, or MinicrawlError for a missing package."""
+        """Return the texts of a page. Raise `TooSlow`, or UsageError for a missing package."""
         self.begin(markup, url)
         return self.finish(url)
 
@@ -184,7 +184,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         self._charge(name, cost_s)
         if error:
             self._end()
-            raise MinicrawlError(error)
+            raise UsageError(error)
         return texts
 
     def _charge(self, name: str, cost_s: float) -> None:
@@ -260,7 +260,7 @@ def _made(makers: Sequence[TextMaker], markup: str, url: str) -> tuple[str, list
 def _maker(name: str) -> TextMaker:
     point = plugins.entry_points(plugins.PARSERS).get(name)
     if point is None:
-        raise MinicrawlError(f"no installed package extracts the text {name!r} from pages")
+        raise UsageError(f"no installed package extracts the text {name!r} from pages")
     return cast(TextMaker, point.load())
 
 

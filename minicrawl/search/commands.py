@@ -22,7 +22,7 @@ from minicrawl.cli.input_options import (
 )
 from minicrawl.cli.output import share, show_json, show_paragraph
 from minicrawl.cli.setting_options import Number, given_options
-from minicrawl.errors import UsageError
+from minicrawl.errors import needs
 from minicrawl.report.snapshot import kept_scores, scores, snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.query import MOST_WORDS, Query, Snippet, parse
@@ -140,7 +140,6 @@ def prepare_index(store: Path) -> None:
 
 # ================================================================ command
 
-_MISSING = "--serve needs starlette and uvicorn: install minicrawl[dashboard]"
 _INDENT = " " * 5
 _BEGIN, _END = "\x02", "\x03"
 """Marks around query words. No page text has them, since `visible` escapes them."""
@@ -260,13 +259,9 @@ class PageChoice:
             self._serve(store)
 
     def _serve(self, store: Path) -> None:
-        try:
+        with needs("dashboard", "--serve"):
             from minicrawl.search.publishing import serve_publicly
             from minicrawl.search.serving import serve_search
-        except ModuleNotFoundError as error:
-            if error.name not in ("starlette", "uvicorn"):
-                raise
-            raise UsageError(_MISSING) from None
         prepare_index(store)
         with suppress(KeyboardInterrupt):
             if self.host or self.base_url:

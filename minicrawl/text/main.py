@@ -34,7 +34,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from minicrawl.errors import UsageError
+from minicrawl.errors import needs
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -116,7 +116,6 @@ _ENDS = ".!?:;…。"
 _LOWEST = 7
 """Number above those of all headings."""
 _ANCHORS = frozenset("#¶§")
-_INSTALL = "main text needs selectolax: install minicrawl[text]"
 BREAK = "\0"
 """Line break inside a run; the parser leaves no such character in a text."""
 
@@ -226,10 +225,8 @@ def boxes_of(markup: str) -> Box:
 @lru_cache(1)
 def parse(markup: str) -> LexborHTMLParser:
     """Return the page parsed; several texts of a page need it once."""
-    try:
+    with needs("text", "main text"):
         from selectolax.lexbor import LexborHTMLParser
-    except ImportError:
-        raise UsageError(_INSTALL) from None
     return LexborHTMLParser(markup)
 
 

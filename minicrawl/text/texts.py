@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from minicrawl.errors import needs
 from minicrawl.text.main import (
     BREAK,
     HEADINGS,
@@ -44,7 +45,8 @@ def language_of(text: str) -> str:
     beginning = text[:_MOST]
     if sum(map(str.isalpha, beginning)) < _FEWEST_LETTERS:
         return ""
-    from py3langid import classify
+    with needs("text", "detection of languages"):
+        from py3langid import classify
 
     return str(classify(beginning)[0])
 

@@ -204,7 +204,7 @@ def _origin(origin: str, *, converged: bool) -> str:
 # `minicrawl rank` alone: the ranks saved beside a store.
 
 LIST_HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
-NO_RANKS = "no ranks: make one with `minicrawl rank`"
+NO_RANKS = "no ranks: `minicrawl rank pagerank` makes one"
 
 
 def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:

@@ -150,8 +150,8 @@ def test_a_file_without_a_key_is_refused(pem: Path, content: bytes) -> None:
 
 
 def test_without_the_package_the_extra_is_named(pem: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    monkeypatch.setattr("minicrawl.fetch.signing.find_spec", lambda _: None)
+    for name in ("exceptions", "hazmat.primitives"):
+        monkeypatch.setitem(sys.modules, f"cryptography.{name}", None)
     for make in (SigningKey.read, SigningKey.create):
         with pytest.raises(UsageError, match=r"minicrawl\[signing\]"):
             make(pem)
