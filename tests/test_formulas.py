@@ -22,7 +22,6 @@ MATHEMATICS = (
     "ranks.scores",
     "ranks.hits",
     "ranks.pagerank",
-    "ranks.trust",
     "ranks.seeds",
     "graph.distances",
     "search.ranking",

@@ -38,11 +38,10 @@ from minicrawl.plugins import Registry
 from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree, eigenvector, hyperball
 from minicrawl.ranks.hits import hits
-from minicrawl.ranks.pagerank import inverse_pagerank, pagerank
+from minicrawl.ranks.pagerank import chosen_seeds, inverse_pagerank, pagerank, trust
 from minicrawl.ranks.scores import Comparison, Floats, RankErrors, Scores
 from minicrawl.ranks.scores import compare as compare_scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
-from minicrawl.ranks.trust import chosen_seeds, trust
 from minicrawl.report.snapshot import (
     RISING,
     SavedRank,

@@ -23,7 +23,6 @@ from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks import centrality
 from minicrawl.ranks import hits as hits_ranks
-from minicrawl.ranks import trust as trust_ranks
 from minicrawl.ranks.commands.base_sets import (
     BaseSetChoice,
     base_set_options,
@@ -49,7 +48,16 @@ from minicrawl.ranks.commands.rank_options import (
     tolerance_option,
 )
 from minicrawl.ranks.hits import Community, Sign, by_deflation, by_destroying, randomised, subspace
-from minicrawl.ranks.pagerank import PageRankOptions, pagerank
+from minicrawl.ranks.pagerank import (
+    SEEDS_BY,
+    PageRankOptions,
+    Passing,
+    TrustOptions,
+    chosen_seeds,
+    less_distrust,
+    pagerank,
+)
+from minicrawl.ranks.pagerank import trust as trust_scores
 from minicrawl.ranks.scores import FURTHEST, Scores
 from minicrawl.ranks.sites import Guards, of_pages, site_graph, sites_of
 from minicrawl.report.snapshot import places_of_largest
@@ -237,7 +245,7 @@ def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:
 @click.option("--seeds", type=NAMES_FILE, help="Trust the nodes in this file, one per line.")
 @click.option(
     "--seed-by",
-    type=click.Choice(list(trust_ranks.SEEDS_BY)),
+    type=click.Choice(list(SEEDS_BY)),
     help="Trust the best nodes by this rank, if --seeds is not given.  [default: inverse]",
 )
 @click.option(
@@ -255,8 +263,8 @@ def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:
 @damping_option
 @click.option(
     "--passing",
-    type=click.Choice([passing.value for passing in trust_ranks.Passing]),
-    default=trust_ranks.Passing.SPLIT.value,
+    type=click.Choice([passing.value for passing in Passing]),
+    default=Passing.SPLIT.value,
     show_default=True,
     help="Split a page's trust among its links (split), or pass all of it along each link and "
     "take the maximum or the sum at the target.",
@@ -285,7 +293,7 @@ def trust(
 
     Link weights count only with `--passing split`; otherwise each link gets all of the trust.
     """
-    if passing != trust_ranks.Passing.SPLIT.value:
+    if passing != Passing.SPLIT.value:
         _refuse_weights(named, f"with --passing {passing} each link gets all of the trust")
     if seeds and (seed_by or count):
         raise UsageError("--seeds cannot be combined with --seed-by and --count")
@@ -293,17 +301,15 @@ def trust(
         nodes = nodes_of(named, lines_of(seeds), str(seeds))
     else:
         by = seed_by or "inverse"
-        nodes = trust_ranks.chosen_seeds(named.graph, named.weights, by, count or TRUSTED)
-    terms = trust_ranks.TrustOptions(
-        passing=trust_ranks.Passing(passing), damping=damping, passes=passes, tolerance=tolerance
+        nodes = chosen_seeds(named.graph, named.weights, by, count or TRUSTED)
+    terms = TrustOptions(
+        passing=Passing(passing), damping=damping, passes=passes, tolerance=tolerance
     )
     if bad is None:
-        return trust_ranks.trust(named.graph, nodes, named.weights, options=terms, tell=tell)
+        return trust_scores(named.graph, nodes, named.weights, options=terms, tell=tell)
     distrusted = nodes_of(named, lines_of(bad), str(bad))
     nodes = nodes if seeds else [node for node in nodes if node not in distrusted]
-    return trust_ranks.less_distrust(
-        named.graph, nodes, distrusted, named.weights, options=terms, tell=tell
-    )
+    return less_distrust(named.graph, nodes, distrusted, named.weights, options=terms, tell=tell)
 
 
 # ================================================================ hits

@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank, teleport
-from minicrawl.ranks.trust import (
+from minicrawl.ranks.pagerank import (
     SEEDS_BY,
+    Dangling,
+    PageRankOptions,
     Passing,
     TrustOptions,
     chosen_seeds,
     less_distrust,
+    pagerank,
+    teleport,
     trust,
 )
 from tests.graph.graphs import graph_of, networkx_of
