@@ -36,10 +36,14 @@ from minicrawl.progress import Progress
 from minicrawl.progress import part as part_of
 from minicrawl.ranks import centrality
 from minicrawl.ranks.centrality import MOST_STEPS, EigenvectorOptions, LinkMatrix
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
 from minicrawl.ranks.commands.named_ranks import RANKS, KnownRank, Rank, full_name, rank_of
 from minicrawl.ranks.commands.rank_commands import HitsVariant, random_option, subspace_option
-from minicrawl.ranks.commands.rank_options import ranking, tolerance_option
+from minicrawl.ranks.commands.rank_options import (
+    BaseSetChoice,
+    base_set_options,
+    ranking,
+    tolerance_option,
+)
 from minicrawl.ranks.hits import TOLERANCE, Hits
 from minicrawl.ranks.scores import (
     GRADES,

@@ -39,23 +39,21 @@ from minicrawl.ranks.blocks import (
     free_for,
     memory_plan,
 )
-from minicrawl.ranks.commands.base_sets import (
-    BaseSetChoice,
-    base_set_options,
-    mixed_with_similarity,
-    similarity_to,
-)
 from minicrawl.ranks.commands.named_ranks import full_name, keep, rank_of
 from minicrawl.ranks.commands.rank_options import (
     NAMES_FILE,
+    BaseSetChoice,
     Shown,
+    base_set_options,
     lines_of,
+    mixed_with_similarity,
     nodes_of,
     pagerank_options,
     rank_name,
     ranking,
     refuse_idle_dangling,
     show_in_parts,
+    similarity_to,
 )
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.snapshot import Snapshot

@@ -23,20 +23,15 @@ from minicrawl.graph.csr import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks import centrality
 from minicrawl.ranks import hits as hits_ranks
-from minicrawl.ranks.commands.base_sets import (
-    BaseSetChoice,
-    base_set_options,
-    has_kept_pages,
-    similarity_to,
-    weighed_by_similarity,
-    weighed_by_words,
-)
 from minicrawl.ranks.commands.named_ranks import TRUSTED, keep
 from minicrawl.ranks.commands.rank_options import (
     NAMES_FILE,
+    BaseSetChoice,
     as_option,
+    base_set_options,
     damping_option,
     guard_options,
+    has_kept_pages,
     lines_of,
     nodes_of,
     nodes_with_scores,
@@ -45,7 +40,10 @@ from minicrawl.ranks.commands.rank_options import (
     ranking,
     refuse_idle_dangling,
     show_ranks,
+    similarity_to,
     tolerance_option,
+    weighed_by_similarity,
+    weighed_by_words,
 )
 from minicrawl.ranks.hits import Community, Sign, by_deflation, by_destroying, randomised, subspace
 from minicrawl.ranks.pagerank import (
