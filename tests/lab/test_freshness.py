@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from minicrawl.lab.freshness import Days, FreshPoint, SitemapTruth, best_possible, freshness, nights
+from minicrawl.lab.reading_orders import (
+    Days,
+    FreshPoint,
+    SitemapTruth,
+    best_possible,
+    freshness,
+    nights,
+)
 from minicrawl.lab.webs import Model, synthetic_web
 
 DAYS = Days(warm_up=10, counted=20, seed=1)

@@ -8,8 +8,7 @@ import pytest
 from minicrawl.cluster import channels as audit
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.reading_orders import Crawls, Exploration, draw_seeds, fetched
-from minicrawl.lab.simulated_cluster import (
+from minicrawl.lab.commands.cluster_command import (
     BATCH_BYTES,
     SIMULATED_SHARDS,
     TRANSFER_BYTES,
@@ -18,10 +17,11 @@ from minicrawl.lab.simulated_cluster import (
     ShardedCrawl,
     SimulatedNodes,
     Staleness,
-    cluster,
+    cluster_points,
     owners,
     traffic,
 )
+from minicrawl.lab.reading_orders import Crawls, Exploration, draw_seeds, fetched
 from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
 from minicrawl.opic.ledger import READ
 
@@ -169,7 +169,7 @@ def test_a_crawl_without_transfers_sends_nothing() -> None:
 def points() -> list[ClusterPoint]:
     told: list[float] = []
     web = synthetic_web(Model.COPYING, 1500, seed=1)
-    found = cluster(
+    found = cluster_points(
         web,
         crawls=Crawls(draws=2, seed=1, endowment=0, fractions=(0.1, 0.5)),
         wanted=[real(10), real(20), real(10_000, wait_s=300)],

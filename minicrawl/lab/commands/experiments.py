@@ -12,7 +12,6 @@ from minicrawl.cli.input_options import json_option, progress
 from minicrawl.cli.output import show_table
 from minicrawl.cli.setting_options import Number
 from minicrawl.graph.csr import Csr
-from minicrawl.lab import freshness as lab_freshness
 from minicrawl.lab import known_webs as known
 from minicrawl.lab import reading_orders as lab
 from minicrawl.lab.commands.web_options import (
@@ -32,7 +31,6 @@ from minicrawl.lab.commands.web_options import (
     show,
     small_edge_option,
 )
-from minicrawl.lab.freshness import FreshPoint, NightPoint
 from minicrawl.lab.known_webs import (
     KNOWN_WEB_ORDERS,
     RATES,
@@ -41,7 +39,7 @@ from minicrawl.lab.known_webs import (
     WindowPoint,
     WindowPolicy,
 )
-from minicrawl.lab.reading_orders import CRAWL_ORDERS, Crawls, Curve
+from minicrawl.lab.reading_orders import CRAWL_ORDERS, Crawls, Curve, FreshPoint, NightPoint
 from minicrawl.lab.webs import ENTRANCES, PAGES, EstimateErrors, Farm, FarmKind, Model, Web
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
@@ -430,7 +428,7 @@ FRESH_DAYS, QUICK_FRESH_DAYS = 60, 15
     multiple=True,
     type=Number(0, 10, min_open=True),
     help="Share of the pages to read each day; repeatable.  "
-    f"[default: {', '.join(map(str, lab_freshness.SHARES))}]",
+    f"[default: {', '.join(map(str, lab.SHARES))}]",
 )
 @click.option(
     "--days",
@@ -450,10 +448,10 @@ def freshness(choice: WebChoice, shares: Sequence[float], days: int | None, as_j
     """
     web = choice.web()
     counted = choice.otherwise(days, FRESH_DAYS, QUICK_FRESH_DAYS)
-    duration = lab_freshness.Days(warm_up=-(-counted // 2), counted=counted, seed=choice.seed)
+    duration = lab.Days(warm_up=-(-counted // 2), counted=counted, seed=choice.seed)
     with progress("freshness") as tell:
-        points = lab_freshness.freshness(web, shares or lab_freshness.SHARES, duration, tell)
-        found: list[FreshPoint | NightPoint] = [*points, *lab_freshness.nights(web, duration)]
+        points = lab.freshness(web, shares or lab.SHARES, duration, tell)
+        found: list[FreshPoint | NightPoint] = [*points, *lab.nights(web, duration)]
     show(web.graph, found, as_json, _show_freshness)
 
 
