@@ -6,9 +6,8 @@ page_text        text of a page by its parts; reads kept pages in a process that
 index            the full-text index, a Tantivy folder
 notes            data that must outlive a run: anchor texts, boilerplate, watermark
 indexing         brings the index up to date, even while a crawl runs
-vocabulary       corrects and completes words by those of the index
+vocabulary       corrects and completes words by those of the index; synonyms and pins from a file
 query            parses queries; finds snippets
-curation         synonyms and pins from a file
 ranking          re-ranks the best pages
 searching        finds pages, and keeps the table of near-duplicates up to date
 near_duplicates  finds pages with nearly the same text

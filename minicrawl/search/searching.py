@@ -31,7 +31,6 @@ from minicrawl.report.snapshot import (
     snapshot,
 )
 from minicrawl.search import vocabulary
-from minicrawl.search.curation import curation, file_of
 from minicrawl.search.index import CANDIDATES, FOLDER, Counts, Hit, SearchIndex
 from minicrawl.search.near_duplicates import (
     SAMPLE,
@@ -44,6 +43,7 @@ from minicrawl.search.near_duplicates import (
 from minicrawl.search.notes import Entry, StoredEntry, TextNotes
 from minicrawl.search.query import Query, Snippet, parse, respelt, snippet
 from minicrawl.search.ranking import Forms, RankingWeights, Score, Sought, judged
+from minicrawl.search.vocabulary import curation, file_of
 from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.web.words import Hashes, shingles, spans

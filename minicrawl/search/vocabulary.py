@@ -1,4 +1,4 @@
-"""Corrects misspelt words by those of an index, and finds other forms of a word.
+"""Corrects misspelt words by those of an index; finds their other forms, and synonyms from a file.
 
 Law: only words of the index are proposed, and the number of pages with each decides between them. A
 word that pages have is never misspelt, however rare; a more frequent word is only suggested.
@@ -14,14 +14,21 @@ they would be far too many, so all words of the index with the same beginning ar
 
 from __future__ import annotations
 
-from collections import Counter
+import tomllib
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from minicrawl.errors import UsageError
+from minicrawl.search.query import Phrase, sought_words
+from minicrawl.web.words import of_phrase
 
 if TYPE_CHECKING:
     import tantivy
+
 
 _SHORTEST, _SHORTEST_OF_TWO = 4, 7
 """Minimum letters of a word to correct one mistake, and two."""
@@ -211,3 +218,72 @@ def _stemmer(name: str) -> tantivy.TextAnalyzer:
 
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     return words.filter(tantivy.Filter.stemmer(name)).build()
+
+
+# ================================================================ curation
+#
+# Synonyms and pins: what the owner of a search knows better than its ranking.
+#
+# A page with a synonym of a word counts as one with another form of the word. Pinned pages come
+# first if the query has these words and nothing else. Laws: a pin shows only pages of the index,
+# and a file with a mistake is refused as a whole.
+
+_CURATED = ("synonyms", "pins")
+
+
+class Curation(NamedTuple):
+    """Synonyms and pins."""
+
+    synonyms: Mapping[str, tuple[Phrase, ...]]
+    """Words, with their synonyms."""
+    pins: Mapping[str, tuple[str, ...]]
+    """Words of queries, with the URLs that come first."""
+
+
+def file_of(folder: Path) -> Path:
+    """Return the file with the synonyms and pins of an index in this folder.
+
+    It is read again when it changes:
+
+        synonyms = [["postgres", "postgresql"], ["ci", "continuous integration"]]
+
+        [pins]
+        "getting started" = ["https://example.org/tutorial"]
+    """
+    return folder.with_name(f"{folder.name}.toml")
+
+
+def curation(folder: Path) -> Curation:
+    """Return the synonyms and pins of an index. Raises UsageError if the file has a mistake."""
+    file = file_of(folder)
+    if not file.is_file():
+        return Curation({}, {})
+    try:
+        found = tomllib.loads(file.read_text("utf-8"))
+    except (ValueError, OSError) as error:
+        raise UsageError(f"{file}: {error}") from error
+    if unknown := found.keys() - set(_CURATED):
+        raise UsageError(f"{file}: {min(unknown)!r} is not one of {', '.join(_CURATED)}")
+    groups, pins = found.get("synonyms", []), found.get("pins", {})
+    if not isinstance(groups, list) or not all(map(_is_text_list, groups)):
+        raise UsageError(f"{file}: synonyms must be lists of words, such as [['tv', 'television']]")
+    if not isinstance(pins, dict) or not all(map(_is_text_list, pins.values())):
+        raise UsageError(f"{file}: pins must be lists of URLs")
+    pinned = {
+        " ".join(dict.fromkeys(sought_words(text))): tuple(urls) for text, urls in pins.items()
+    }
+    return Curation(_synonyms(groups), pinned)
+
+
+def _is_text_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _synonyms(groups: list[list[str]]) -> dict[str, tuple[Phrase, ...]]:
+    found = defaultdict[str, list[Phrase]](list)
+    for group in groups:
+        phrases = [phrase for text in group if (phrase := tuple(of_phrase(text)))]
+        for phrase in phrases:
+            if len(phrase) == 1:
+                found[phrase[0]] += (other for other in phrases if other != phrase)
+    return {word: tuple(others) for word, others in found.items()}
