@@ -11,8 +11,7 @@ query            parses queries; finds snippets
 ranking          re-ranks the best pages
 searching        finds pages, and keeps the table of near-duplicates up to date
 near_duplicates  finds pages with nearly the same text
-serving          the search in a browser, alone and as a dashboard panel; page/ has its files
-publishing       the search page for everybody
+serving          the search in a browser: alone, as a dashboard panel, for everybody, and page/
 static_site      a search page as files, for a static site
 commands         `minicrawl search` and `minicrawl index`
 beside_crawl     `crawl --index`

@@ -260,8 +260,7 @@ class PageChoice:
 
     def _serve(self, store: Path) -> None:
         with needs("dashboard", "--serve"):
-            from minicrawl.search.publishing import serve_publicly
-            from minicrawl.search.serving import serve_search
+            from minicrawl.search.serving import serve_publicly, serve_search
         prepare_index(store)
         with suppress(KeyboardInterrupt):
             if self.host or self.base_url:

@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
 from minicrawl.search.indexing import bring_up_to_date
-from minicrawl.search.publishing import BURST, RATE_S, PublicSearch, RateLimit, client_of
+from minicrawl.search.serving import BURST, RATE_S, PublicSearch, RateLimit, client_of
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
 from tests.search.stored.stores import indexed
