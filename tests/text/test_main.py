@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 pytest.importorskip("selectolax")
 
 from minicrawl.errors import UsageError
-from minicrawl.text.main import main_boxes, preorder
-from minicrawl.text.texts import MAIN, MARKDOWN
+from minicrawl.text.main import MAIN, MARKDOWN, main_boxes, preorder
 from minicrawl.web.encoding import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find

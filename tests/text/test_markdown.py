@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("selectolax")
 
-from minicrawl.text.texts import MARKDOWN
+from minicrawl.text.main import MARKDOWN
 
 URL = "http://a.example/docs/page.html"
 SENTENCE = "This sentence is long enough to be one, and says something about the subject itself."

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("selectolax")
 
 from minicrawl.text import metadata
-from minicrawl.text.texts import LANGUAGE
+from minicrawl.text.main import LANGUAGE
 
 URL = "http://a.example/news/1"
 

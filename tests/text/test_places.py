@@ -6,8 +6,7 @@ import pytest
 
 pytest.importorskip("selectolax")
 
-from minicrawl.text.main import FEWEST_PAGES, NO_PLACES, learned
-from minicrawl.text.texts import MAIN
+from minicrawl.text.main import FEWEST_PAGES, MAIN, NO_PLACES, learned
 from tests.text.sites import pages
 
 URL = "http://news.example/"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("tantivy")
-pytest.importorskip("minicrawl.text.texts", reason="the room `text` is absent")
+pytest.importorskip("minicrawl.text.main", reason="the room `text` is absent")
 
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.query import parse
