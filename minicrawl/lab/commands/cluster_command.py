@@ -34,7 +34,7 @@ from minicrawl.cluster.channels import MOST_TRANSFERS, Posting, Shard, Transfer,
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.commands.web_options import (
+from minicrawl.lab.commands.experiments import (
     WebChoice,
     about,
     endowment_option,
