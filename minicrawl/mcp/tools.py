@@ -39,7 +39,7 @@ from minicrawl.web.urls import canonical_seed
 from minicrawl.wording import iso, visible
 
 if TYPE_CHECKING:
-    from minicrawl.audit.findings import Issue, IssueFinding, IssuePage
+    from minicrawl.audit.commands import Issue, IssueFinding, IssuePage
 
 
 # ================================================================ answers
@@ -290,7 +290,7 @@ class HeldAudit:
     @classmethod
     def of(cls, store: Path) -> "HeldAudit":
         """Audit the store."""
-        from minicrawl.audit.findings import audited
+        from minicrawl.audit.commands import audited
 
         renewal = Renewal(store)
         with renewal.making(), audited(store) as audit:
@@ -322,7 +322,7 @@ class HeldAudit:
         ]
 
     def _table(self, seen: Snapshot, ranks: NDArray[np.int64]) -> "Sequence[Issue]":
-        from minicrawl.audit.findings import issue_table
+        from minicrawl.audit.commands import issue_table
 
         some = ((one, one.among(ranks)) for one in self.found if one.count)
         return issue_table(
@@ -337,7 +337,7 @@ class HeldAudit:
     def _pages(
         self, seen: Snapshot, one: "IssueFinding", ranks: NDArray[np.int64]
     ) -> "Iterator[IssuePage]":
-        from minicrawl.audit.findings import issue_pages
+        from minicrawl.audit.commands import issue_pages
 
         values = self.values.get(one.check.name)
         if values is not None:
@@ -475,7 +475,7 @@ class StoreTools:
         The first call on a large store takes minutes, for facts about all kept pages; the next ones
         are quick, also for other hosts.
         """
-        from minicrawl.audit.findings import chosen_checks
+        from minicrawl.audit.commands import chosen_checks
 
         chosen = {check.name for check in chosen_checks(() if issue is None else (issue,))}
         held = self._audit

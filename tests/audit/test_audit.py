@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.audit import checks
 from minicrawl.audit.checks import CHECKED, CHECKS
-from minicrawl.audit.findings import audited
+from minicrawl.audit.commands import audited
 from minicrawl.report.page_links import broken_links
 from minicrawl.report.snapshot import snapshot
 from tests.audit.planted import FAULTS, HOST, PlantedSite

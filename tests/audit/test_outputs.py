@@ -10,7 +10,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from minicrawl.audit.findings import SiteAudit, write_junit
+from minicrawl.audit.commands import SiteAudit, write_junit
 from minicrawl.cli import main
 from tests.audit.planted import HOST, PlantedSite
 from tests.audit.test_audit import crawled
