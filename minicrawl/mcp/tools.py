@@ -1,4 +1,4 @@
-"""Tools: questions about a store, and a crawl. Agents see their names, docstrings and parameters.
+"""Tools of agents, and their server. Agents see names, docstrings and parameters of the tools.
 
 Laws: a tool reads the store as of one moment, while a crawl may go on. All tools run in one thread,
 one after the other, so they share the columns of all pages, which take a second to load for a
@@ -6,26 +6,39 @@ million pages.
 """
 
 import asyncio
+import functools
 import json
 import os
-import re
+import secrets
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from hmac import compare_digest
 from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+import uvicorn
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.types import ToolAnnotations
 from numpy.typing import NDArray
 from pydantic import Field
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from minicrawl import __version__
 from minicrawl.control import ControlRequest, Verb, ask
+from minicrawl.dashboard.serving import LOOPBACK, listening
 from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.mcp.commands import CrawlGrant
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.report import archived_pages, crawl_status, page_links, page_states
 from minicrawl.report.page_states import ChangedPages
@@ -35,7 +48,6 @@ from minicrawl.store import questions
 from minicrawl.store.derived import OPIC
 from minicrawl.store.reader import LOG, file_beside, query_views, search_folder
 from minicrawl.store.writer import StoreLock
-from minicrawl.web.urls import canonical_seed
 from minicrawl.wording import iso, visible
 
 if TYPE_CHECKING:
@@ -559,38 +571,7 @@ def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
 #
 # Laws: whatever the store contains and the agent asks, only pages in the folders of the URLs that
 # the user named are requested, and at most the granted number while the server runs. The crawl is
-# as polite as any crawl, and a process of its own:
-#
-#     python -m minicrawl.mcp.tools STORE PAGES URL...     prints its summary as JSON
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlGrant:
-    """Permission by the user: folders that pages must be in, and a maximum number of pages."""
-
-    below: Sequence[str]
-    """URLs that name the folders, and that crawls begin with."""
-    pages: int
-
-    @classmethod
-    def of(cls, urls: Sequence[str], pages: int) -> "CrawlGrant":
-        """Return the grant; raise UsageError if one of the URLs is invalid."""
-        below = []
-        for url in urls:
-            found = canonical_seed(url)
-            if found is None:
-                raise UsageError(f"--allow-crawl: {url!a} is not a URL")
-            below.append(found)
-        return cls(below, pages)
-
-    def pattern(self) -> str:
-        """Return the pattern of URLs that may be requested."""
-        names = "|".join(re.escape(folder.partition("://")[2]) for folder in self.folders())
-        return f"^https?://({names})"
-
-    def folders(self) -> list[str]:
-        """Return the granted folders, each with a slash at its end."""
-        return [f"{url.partition('?')[0].rpartition('/')[0]}/" for url in self.below]
+# as polite as any crawl, and a process of its own, see `commands`.
 
 
 class CrawlTool:
@@ -630,7 +611,7 @@ class CrawlTool:
 
     async def _crawled(self, pages: int) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
-            *(*OWN_PYTHON, "-m", "minicrawl.mcp.tools", str(self._store), str(pages)),
+            *(*OWN_PYTHON, "-m", "minicrawl.mcp.commands", str(self._store), str(pages)),
             *self._grant.below,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -649,33 +630,130 @@ class CrawlTool:
         return found
 
 
-# ---------------------------------------------------------------- the process
+# ================================================================ the server
 #
-# Laws: the settings, the command and the limits of a store stay as they were, so that its own next
-# run goes on as before. A new store keeps the granted folders as its scope.
+# The protocol: tools on stdio, or on HTTP at loopback behind a token.
 
-_LONGEST = "10m"
-
-
-def crawl_within(grant: CrawlGrant, store: Path) -> None:
-    """Crawl the granted pages that are in the scope of the store, too."""
-    from minicrawl.app import Crawl
-    from minicrawl.cli.crawl_session import RunOptions, Session
-    from minicrawl.cli.setting_options import CONFIG_VARIABLE, loaded_from
-
-    given: dict[str, object] = {"new_pages": grant.pages, "for_": _LONGEST, "store": str(store)}
-    given |= {"continuous": False, "check": ("none",)}
-    if not store.exists():
-        given["scope"] = "prefix"
-    chosen = os.environ.get(CONFIG_VARIABLE)
-    loaded = loaded_from(given, Path(chosen) if chosen else None)
-    granted = re.compile(grant.pattern())
-    crawl = Crawl(grant.below, loaded, aside=True, accept=lambda url: bool(granted.match(url)))
-    Session(crawl, RunOptions(resume="", quiet=True, as_json=True)).run()
+TOKEN_VARIABLE = "MCP_TOKEN"
+PATH = "/mcp"
+_INSTRUCTIONS = (
+    "A store of the web crawler minicrawl: pages, links and the importance of each page, as of the "
+    f"crawl's last commit. {NOTICE}"
+)
+_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_CRAWLS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
+_GRACE_S = 1
 
 
-if __name__ == "__main__":
-    try:
-        crawl_within(CrawlGrant.of(sys.argv[3:], int(sys.argv[2])), Path(sys.argv[1]))
-    except MinicrawlError as error:
-        sys.exit(str(error))
+def server_for(store: Path, grant: CrawlGrant | None = None) -> MCPServer[Any]:
+    """Return a server with the tools of a store, and with the tool that crawls if granted."""
+    tools = StoreTools(store)
+    thread = _ToolThread(tools)
+
+    @asynccontextmanager
+    async def life(_server: MCPServer[Any]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await thread.leave()
+
+    server = MCPServer[Any](
+        "minicrawl",
+        version=__version__,
+        instructions=_INSTRUCTIONS,
+        log_level="ERROR",
+        lifespan=life,
+    )
+    for tool in tools.all():
+        server.add_tool(thread.runs(tool), annotations=_READS)
+    if grant is not None:
+        crawling = CrawlTool(store, grant)
+        server.add_tool(
+            _told(crawling.crawl), description=crawling.described(), annotations=_CRAWLS
+        )
+    return server
+
+
+class _ToolThread:
+    """Thread that runs all tools, and closes the store after `IDLE_S`."""
+
+    def __init__(self, tools: StoreTools) -> None:
+        self._tools = tools
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="tools")
+        self._leaving: asyncio.TimerHandle | None = None
+
+    def runs(self, tool: Callable[..., Answer]) -> Callable[..., Any]:
+        """Return a coroutine function that runs the tool in the thread."""
+
+        @functools.wraps(tool)
+        async def run(**given: Any) -> Answer:
+            loop = asyncio.get_running_loop()
+            if self._leaving is not None:
+                self._leaving.cancel()
+            try:
+                return await loop.run_in_executor(self._thread, functools.partial(tool, **given))
+            finally:
+                self._leaving = loop.call_later(IDLE_S, self._thread.submit, self._tools.close)
+
+        return _told(run)
+
+    async def leave(self) -> None:
+        """Close the store now."""
+        if self._leaving is not None:
+            self._leaving.cancel()
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._tools.close)
+
+
+def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the tool with our errors turned into errors of the protocol."""
+
+    @functools.wraps(tool)
+    async def run(**given: Any) -> Answer:
+        try:
+            found: Answer = await tool(**given)
+        except (MinicrawlError, OSError) as error:
+            raise ToolError(json.dumps(answer({"error": str(error)}))) from error
+        return found
+
+    return run
+
+
+# ================================================================ HTTP
+
+
+def serve_http(server: MCPServer[Any], port: int | None, announce: Callable[[str], None]) -> None:
+    """Serve at loopback until the process is stopped. `announce` gets address and token."""
+    token = os.environ.get(TOKEN_VARIABLE) or secrets.token_urlsafe(24)
+    with listening(LOOPBACK, port) as listener:
+        own_port = int(listener.getsockname()[1])
+        names = [f"{name}:{own_port}" for name in (LOOPBACK, "localhost")]
+        app = server.streamable_http_app(
+            streamable_http_path=PATH,
+            transport_security=TransportSecuritySettings(
+                allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
+            ),
+        )
+        config = uvicorn.Config(
+            TokenGuard(app, token),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+        announce(f"http://{names[0]}{PATH}\nAuthorization: Bearer {token}")
+        asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
+
+
+class TokenGuard:
+    """ASGI middleware that refuses requests without the token: any user can reach loopback."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._wanted = app, f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self._app
+        if scope["type"] == "http":
+            given = Headers(scope=scope).get("authorization", "").encode()
+            if not compare_digest(given, self._wanted):
+                app = JSONResponse({"error": "the token is missing or wrong"}, status_code=401)
+        await app(scope, receive, send)

@@ -25,15 +25,18 @@ from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.mcp import tools
-from minicrawl.mcp.serving import PATH, TOKEN_VARIABLE, TokenGuard, server_for
+from minicrawl.mcp.commands import CrawlGrant
 from minicrawl.mcp.tools import (
     LONGEST_ANSWER,
     LONGEST_TEXT,
     NOTICE,
-    CrawlGrant,
+    PATH,
+    TOKEN_VARIABLE,
     CrawlTool,
+    TokenGuard,
     answer,
     answer_with_rows,
+    server_for,
 )
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -290,7 +293,7 @@ def test_the_store_is_closed_while_the_agent_is_idle(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = asyncio.Event()
-    monkeypatch.setattr("minicrawl.mcp.serving.IDLE_S", 0.0)
+    monkeypatch.setattr("minicrawl.mcp.tools.IDLE_S", 0.0)
 
     async def ask() -> None:
         loop = asyncio.get_running_loop()
