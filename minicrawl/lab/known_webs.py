@@ -1,7 +1,6 @@
 """Estimates on a fully known web, whose pages are read again and again.
 
 convergence  how fast the estimates approach the true importance (figures 2 and 3 of the paper)
-matrices     the same for link matrices that are not those of a random walk
 windows      how windows follow a web that changes (figures 4, 5 and 6)
 
 A lap is as many reads as there are pages. Every page has one more link, to the virtual page; or it
@@ -11,16 +10,14 @@ gives the virtual page a fixed share of its cash, the small edge.
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
-from itertools import cycle, islice, pairwise
-from math import sqrt
+from itertools import cycle
 from random import Random
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import Adjacency, Csr
+from minicrawl.graph.csr import Csr
 from minicrawl.lab.webs import EstimateErrors, errors, mean
 from minicrawl.opic import estimate
 from minicrawl.opic.estimate import Floats, Importance, shares
@@ -29,7 +26,6 @@ from minicrawl.opic.money import UNIT, SmallEdge, fixed_edge, one_more_link
 from minicrawl.opic.queues import CandidateHeap
 from minicrawl.opic.windows import WINDOWS, Static, Window
 from minicrawl.progress import Progress, part
-from minicrawl.ranks.centrality import EigenvectorOptions, LinkMatrix, eigenvector, either_way
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 
 # ================================================================ orders
@@ -114,7 +110,6 @@ def read(ledger: Ledger, order: KnownOrder, links: list[list[int]], count: int) 
 # ================================================================ convergence
 
 OFF_LINE = "off-line"
-LAZY = "lazy"
 
 ONE_MORE_LINK = PageRankOptions(damping=None, dangling=Dangling.VIRTUAL, tolerance=1e-12)
 """Options of the paper: each page has one more link, to the virtual page."""
@@ -199,44 +194,21 @@ def _off_line(graph: Csr, laps: int, truth: Floats, small_edge: float | None) ->
     for _ in range(laps):
         x = pagerank(graph, options=options, start=x).values.astype(np.float64)
         found.append(errors(x, truth))
-    return _off_line_series(OFF_LINE, found)
-
-
-def _off_line_series(estimator: str, found: list[EstimateErrors]) -> Series:
-    g = [float(lap) for lap in range(1, len(found) + 1)]
-    return Series(strategy=OFF_LINE, estimator=estimator, errors=found, g=g, cash_when_read=None)
-
-
-class _Lap(NamedTuple):
-    """History and cash of the pages after a lap, and the sum of the histories."""
-
-    history: Floats
-    cash: Floats
-    recorded: float
+    g = [float(lap) for lap in range(1, laps + 1)]
+    return Series(strategy=OFF_LINE, estimator=OFF_LINE, errors=found, g=g, cash_when_read=None)
 
 
 def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress) -> list[Series]:
-    links, truth, small_edge = web
-    window = Static()
-    ledger = Ledger(windows=[window], small_edge=small_edge)
-    ledger.mint(len(links), pool=READ)
-    order = KNOWN_WEB_ORDERS[name](ledger, seed)
-
-    def lap() -> _Lap:
-        read(ledger, order, links, len(links))
-        return _Lap(window.history, ledger.cash_of_all(), ledger.recorded / UNIT)
-
-    return _curves(name, lap, laps, truth, progress)
-
-
-def _curves(
-    name: str, read_lap: Callable[[], _Lap], laps: int, truth: Floats, progress: Progress
-) -> list[Series]:
     """Return the errors of two estimators lap by lap: the paper's, and less the cash of birth."""
-    pages = len(truth)
+    links, truth, small_edge = web
+    pages, window = len(links), Static()
+    ledger = Ledger(windows=[window], small_edge=small_edge)
+    ledger.mint(pages, pool=READ)
+    order = KNOWN_WEB_ORDERS[name](ledger, seed)
     paper, minus_birth, g = [], [], []
     for lap in range(laps):
-        history, cash, recorded = read_lap()
+        read(ledger, order, links, pages)
+        history, cash, recorded = window.history, ledger.cash_of_all(), ledger.recorded / UNIT
         paper.append(errors(estimate.growing(history, cash, recorded, pages), truth))
         minus_birth.append(errors(estimate.minus_birth(history, cash, recorded), truth))
         g.append(recorded / pages)
@@ -245,135 +217,6 @@ def _curves(
         Series(strategy=name, estimator=label, errors=found, g=g, cash_when_read=g[-1] / laps)
         for label, found in (("paper", paper), ("minus-c0", minus_birth))
     ]
-
-
-# ================================================================ matrices
-#
-# OPIC on matrices of the paper that are not those of a random walk:
-#
-#     read(i):  H_i += C_i,  C_j += C_i L[i, j] / λ for every j,  C_i loses its old value
-#
-# L    the matrix: 1 for a link (`links`), or for a link in either direction (`either`); and 1 to
-#      and from the virtual page, as the paper needs it
-# λ    the largest eigenvalue of L. On-line it is unknown; here it is computed beforehand.
-# D    amount that the virtual page gave to every page. It is read as soon as it has cash, so D is
-#      one number, as in the ledger.
-#
-# Law: H + C = C0 + Lᵀ H / λ after every read. So H, normalised, converges to the fixpoint of L, as
-# long as all pages are read again and again. The invariant is not the sum of the cash but
-# Σ v_i C_i, where v is the right eigenvector. Integer atoms cannot keep it: no `Ledger` here.
-
-
-class MatrixCash:
-    """History and cash of all pages, each born with a cash of 1."""
-
-    def __init__(self, graph: Csr, largest: float) -> None:
-        """`largest` is λ."""
-        self.links = graph.adjacency()
-        self.histories = [0.0] * graph.nodes
-        self.keys = [1.0] * graph.nodes
-        """Cash minus D."""
-        self._largest, self._dividend = largest, 0.0
-
-    @property
-    def cash(self) -> Floats:
-        """Cash of each page."""
-        return np.array(self.keys) + self._dividend
-
-    def read(self, page: int) -> None:
-        """Pass on the cash of the page, and the virtual page's share of it at once."""
-        cash = self.keys[page] + self._dividend
-        share = cash / self._largest
-        self.histories[page] += cash
-        self.keys[page] = -self._dividend
-        for link in self.links[page]:
-            self.keys[link] += share
-        self._dividend += share / self._largest
-
-
-def _greedy(cash: MatrixCash) -> Iterator[int]:
-    """Yield the page with the most cash, again and again.
-
-    The heap may have several entries for a page; those whose key is outdated are skipped.
-    """
-    heap = [(-key, page) for page, key in enumerate(cash.keys)]
-    heapify(heap)
-    while True:
-        key, page = heappop(heap)
-        if -key == cash.keys[page]:
-            yield page
-            for changed in (page, *cash.links[page]):
-                heappush(heap, (-cash.keys[changed], changed))
-
-
-MATRIX_ORDERS: dict[str, Callable[[MatrixCash, int], Iterator[int]]] = {
-    "random": lambda cash, seed: at_random(len(cash.keys), seed),
-    "cycle": lambda cash, _seed: cycle(range(len(cash.keys))),
-    "greedy": lambda cash, _seed: _greedy(cash),
-}
-"""Orders of reading a known web with `MatrixCash`, by name."""
-
-
-def matrix_convergence(
-    graph: Csr,
-    matrix: LinkMatrix,
-    *,
-    strategies: Sequence[str],
-    laps: int,
-    seed: int,
-    progress: Progress,
-) -> list[Series]:
-    """Return the curves for this matrix; strategies are names of `MATRIX_ORDERS`."""
-    if matrix is LinkMatrix.EITHER:
-        graph, _ = either_way(graph, None)
-    options = EigenvectorOptions(LinkMatrix.LINKS, virtual_page=True, tolerance=1e-12)
-    truth = eigenvector(graph, options=options).values.astype(np.float64)
-    # λ of a vector x that sums to 1 without the virtual page: λ = Σ x_i out(i) + n / λ.
-    flowing = float(truth @ graph.out_degrees())
-    largest = (flowing + sqrt(flowing**2 + 4 * graph.nodes)) / 2
-    series = [_matrix_off_line(graph, laps, truth, largest)]
-    for done, name in enumerate(strategies):
-        tell = part(progress, done / len(strategies), (done + 1) / len(strategies))
-        series += _matrix_reading(name, MatrixCash(graph, largest), laps, seed, truth, tell)
-    return series
-
-
-def _matrix_off_line(graph: Csr, laps: int, truth: Floats, largest: float) -> Series:
-    """Run the power method on the matrix with the virtual page, or its lazy form.
-
-    The plain form oscillates where a second eigenvalue is nearly -λ, as in a star: hubs and their
-    targets take turns. The lazy form keeps half of each score, which turns -λ into 0.
-    """
-    estimator, found = OFF_LINE, _power_method(graph, laps, truth, kept=0)
-    if any(later.all > lap.all for lap, later in pairwise(found)):
-        estimator, found = LAZY, _power_method(graph, laps, truth, kept=largest)
-    return _off_line_series(estimator, found)
-
-
-def _power_method(graph: Csr, laps: int, truth: Floats, kept: float) -> list[EstimateErrors]:
-    """Run the power method on the matrix with `kept` on its diagonal."""
-    links, x, of_virtual_page, found = Adjacency(graph), np.ones(graph.nodes), 1.0, []
-    for _ in range(laps):
-        given, to_virtual_page = links.pushed(x) + of_virtual_page, float(x.sum())
-        x, of_virtual_page = given + kept * x, to_virtual_page + kept * of_virtual_page
-        total = x.sum() + of_virtual_page
-        x, of_virtual_page = x / total, of_virtual_page / total
-        found.append(errors(x, truth))
-    return found
-
-
-def _matrix_reading(
-    name: str, cash: MatrixCash, laps: int, seed: int, truth: Floats, progress: Progress
-) -> list[Series]:
-    order = MATRIX_ORDERS[name](cash, seed)
-
-    def lap() -> _Lap:
-        for page in islice(order, len(truth)):
-            cash.read(page)
-        history = np.array(cash.histories)
-        return _Lap(history, cash.cash, float(history.sum()))
-
-    return _curves(name, lap, laps, truth, progress)
 
 
 # ================================================================ windows

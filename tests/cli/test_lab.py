@@ -22,16 +22,6 @@ def document(capsys: Captured, *arguments: str) -> Any:
     return as_json(capsys, "lab", *arguments)
 
 
-@pytest.mark.parametrize("matrix", ["links", "either"])
-def test_another_link_matrix_changes_errors_and_converges(matrix: str, capsys: Captured) -> None:
-    options = ("--laps", "3", "--strategy", "cycle")
-    walk = document(capsys, "convergence", *SMALL, *options)
-    found = document(capsys, "convergence", *SMALL, *options, "--matrix", matrix)
-    assert [one["strategy"] for one in found["series"]] == ["off-line", "cycle", "cycle"]
-    assert found["series"] != walk["series"]
-    assert found["series"][2]["error_all"][2] < found["series"][2]["error_all"][0]
-
-
 def test_convergence_prints_a_series_for_each_estimator_as_json(capsys: Captured) -> None:
     found = document(capsys, "convergence", *SMALL, "--laps", "2", "--strategy", "greedy")
     assert found["graph"]["nodes"] == 300
@@ -252,10 +242,6 @@ def test_figures_may_be_of_a_graph_file(
         (["windows", "--width", "0"], ["--width", "0"]),
         (["windows", "--rate", "1.5"], ["--rate", "1.5"]),
         (["windows", "--rate", "nan"], ["--rate", "nan"]),
-        (
-            ["convergence", "--quick", "--matrix", "links", "--small-edge", "0.2"],
-            ["--small-edge", "--matrix"],
-        ),
         (["order", "--draws", "0"], ["--draws", "0"]),
         (["cluster", "--machines", "0"], ["--machines", "0"]),
         (["cluster", "--batch", "1001"], ["--batch", "1001"]),

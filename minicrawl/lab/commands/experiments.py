@@ -4,7 +4,6 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -42,7 +41,6 @@ from minicrawl.lab.webs import (
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
 from minicrawl.progress import Progress, part
-from minicrawl.ranks.centrality import LinkMatrix
 from minicrawl.report.formats import Figure, PlotLine, prepare, write
 from minicrawl.report.store_graph import crawled, opened
 from minicrawl.store.files import is_database
@@ -432,21 +430,12 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
     type=click.Choice(list(KNOWN_WEB_ORDERS)),
     help="Order of reading; repeatable.  [default: all]",
 )
-@click.option(
-    "--matrix",
-    type=click.Choice([matrix.value for matrix in LinkMatrix]),
-    default=LinkMatrix.WALK.value,
-    show_default=True,
-    help="Link matrix that defines importance: the links of a page add up to 1 (walk), each link "
-    "counts 1 (links), or 1 in both directions (either).",
-)
 @small_edge_option(None)
 @json_option
 def convergence(
     choice: WebChoice,
     laps: int | None,
     strategies: Sequence[str],
-    matrix: str,
     small_edge: float | None,
     as_json: bool,
 ) -> None:
@@ -456,17 +445,13 @@ def convergence(
     pages / of the most important tenth.
     """
     graph = choice.web().graph
-    run = partial(known.convergence, small_edge=small_edge)
-    if matrix != LinkMatrix.WALK:
-        if small_edge is not None:
-            raise click.UsageError(f"--small-edge cannot be combined with --matrix {matrix}")
-        run = partial(known.matrix_convergence, matrix=LinkMatrix(matrix))
     with progress("convergence") as tell:
-        series = run(
+        series = known.convergence(
             graph,
             strategies=strategies or list(KNOWN_WEB_ORDERS),
             laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
             seed=choice.seed,
+            small_edge=small_edge,
             progress=tell,
         )
     show(graph, series, as_json, _show_convergence)
