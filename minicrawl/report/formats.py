@@ -463,8 +463,6 @@ class PlotLine:
     x: Sequence[float]
     y: Sequence[float]
     error: Sequence[float] | None = None
-    names: Sequence[str] = ()
-    """On a map: the name of each point, or one label for the middle of the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -480,8 +478,6 @@ class Figure:
     log_y: bool = False
     points: bool = False
     """Draw points only, without lines."""
-    is_map: bool = False
-    """Draw a map: the first line is points with names, the others connect two of them."""
 
 
 def write(out: Path, figure: Figure) -> tuple[Path, Path]:
@@ -491,10 +487,7 @@ def write(out: Path, figure: Figure) -> tuple[Path, Path]:
         _write_csv(file, figure)
     plot = pyplot()
     canvas, axes = plot.subplots(figsize=(8, 5.5), layout="constrained")
-    if figure.is_map:
-        _draw_map(axes, figure)
-    else:
-        draw(plot, axes, figure)
+    draw(plot, axes, figure)
     with replacing(picture) as file:
         canvas.savefig(file, format="png", dpi=120)
     plot.close(canvas)
@@ -558,19 +551,6 @@ def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
         axes.xaxis.set_major_locator(plot.MaxNLocator(integer=True))
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
-
-
-def _draw_map(axes: Any, figure: Figure) -> None:
-    places, *joining = figure.lines
-    for line in joining:
-        axes.plot(line.x, line.y, color="0.6", zorder=1)
-        middle = (sum(line.x) / len(line.x), sum(line.y) / len(line.y))
-        axes.annotate(line.names[0], middle, fontsize="small", backgroundcolor="white")
-    axes.scatter(places.x, places.y, s=300, zorder=2)
-    for name, x, y in zip(places.names, places.x, places.y, strict=True):
-        axes.annotate(name, (x, y), ha="center", va="center", color="white", zorder=3)
-    axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-    axes.set_aspect("equal", adjustable="datalim")
 
 
 def _style(figure: Figure, number: int) -> dict[str, Any]:

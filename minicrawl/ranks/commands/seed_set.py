@@ -312,7 +312,6 @@ def _figures(report: Report) -> Iterator[Figure]:
         yield _depth_figure("Pages", trial.crawls.depths, lambda read: read.pages or None)
         yield _after_figure(trial.crawls.after)
         yield _distances_figure(trial.between_cores)
-        yield _map_figure(trial.between_cores)
 
 
 def _degrees_figure(
@@ -361,65 +360,6 @@ def _distances_figure(between: Degrees) -> Figure:
         ],
         points=True,
     )
-
-
-def _map_figure(between: Degrees) -> Figure:
-    """Draw the cores in a plane that preserves their distances as well as possible.
-
-    Lines join each core with its nearest cores, and are labelled with the distance in links.
-    """
-    # The shorter of both directions; 0 without a path and on the diagonal.
-    farthest = np.iinfo(np.int32).max
-    apart = np.where(between > 0, between, farthest)
-    apart = np.minimum(apart, apart.T)
-    apart = np.where(apart == farthest, 0, apart)
-    x, y = _in_a_plane(np.where(apart > 0, apart, apart.max(initial=0) + 1.0))
-    cores = [str(core) for core in range(1, len(between) + 1)]
-    pairs = [(one, other) for one, other in _nearest_pairs(apart) if one < other]
-    return Figure(
-        name="core-map",
-        title="Cores, joined to their nearest cores",
-        x_label="links",
-        y_label="links",
-        lines=[
-            PlotLine(label="core", x=x.tolist(), y=y.tolist(), names=cores),
-            *(
-                PlotLine(
-                    label=f"{cores[one]} to {cores[other]}",
-                    x=[float(x[one]), float(x[other])],
-                    y=[float(y[one]), float(y[other])],
-                    names=[str(int(apart[one, other]))],
-                )
-                for one, other in pairs
-            ),
-        ],
-        is_map=True,
-    )
-
-
-def _nearest_pairs(apart: Degrees) -> Iterator[tuple[int, int]]:
-    """Return the pairs of each core and its nearest cores, in both orders."""
-    pairs = {
-        (one, int(other))
-        for one, row in enumerate(apart)
-        if (row > 0).any()
-        for other in np.flatnonzero(row == row[row > 0].min())
-    }
-    return iter(sorted(pairs | {(other, one) for one, other in pairs}))
-
-
-def _in_a_plane(apart: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return coordinates by classical multidimensional scaling (Torgerson, 1952)."""
-    squares = apart**2
-    np.fill_diagonal(squares, 0)
-    centred = squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True)
-    values, vectors = np.linalg.eigh(-(centred + squares.mean()) / 2)
-    coordinates = np.zeros((2, len(apart)))
-    for axis, place in enumerate(values.argsort()[::-1][:2]):
-        vector = vectors[:, place]
-        sign = 1.0 if vector[np.abs(vector).argmax()] >= 0 else -1.0
-        coordinates[axis] = sign * vector * max(values[place], 0.0) ** 0.5
-    return coordinates
 
 
 def _after_figure(after: Sequence[EqualPages]) -> Figure:

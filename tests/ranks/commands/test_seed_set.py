@@ -285,15 +285,11 @@ class TestFigures:
     def test_each_figure_is_a_picture_with_its_numbers(
         self, folder: Path, capsys: Captured
     ) -> None:
-        """Three cores form a chain. Neighbours are 1 link apart, but the first and the last are
-        3 links apart, since one link is inside the second. No map has 1 + 1 = 3: it has 1.5 + 1.5.
-        """
         third = [f"{hub}>{page}" for hub in ("m1", "m2") for page in ("c1", "c2")]
         (folder / "web.tsv").write_text(web(*LARGE, *SMALL, *third, "a1>k1", "b1>m1"))
         out, err = printed(capsys, "--evaluate", "--figures", "figures", "--json")
         names = [
             "core-distances",
-            "core-map",
             "core-sizes",
             "depth-mean-pagerank",
             "depth-pages",
@@ -317,14 +313,6 @@ class TestFigures:
             for core, row in lengths.items()
             if row
         ]
-
-        rows = numbers(folder, "core-map")[1:]
-        assert [label for label, *_ in rows] == ["core"] * 3 + ["1 to 2"] * 2 + ["2 to 3"] * 2
-        places = [complex(float(x), float(y)) for _, x, y in rows]
-        apart = [abs(places[0] - places[1]), abs(places[1] - places[2])]
-        assert apart == pytest.approx([1.5, 1.5])
-        assert abs(places[0] - places[2]) == pytest.approx(3)
-        assert places[3:] == [places[0], places[1], places[1], places[2]]
 
     def test_without_an_evaluation_degrees_and_cores_are_drawn(
         self, folder: Path, capsys: Captured
