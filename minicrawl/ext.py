@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from minicrawl.frontier.page_table import Frontier
     from minicrawl.graph.csr import Csr, NamedGraph
     from minicrawl.opic.windows import Interpolation, Window
-    from minicrawl.progress import Progress
+    from minicrawl.ports import Progress
     from minicrawl.ranks.scores import Scores
     from minicrawl.report.crawl_status import StoredPart
     from minicrawl.report.formats import Writer
@@ -60,7 +60,7 @@ HOMES = {
     "OwnWeb": "minicrawl.cli.setting_options",
     "PageOrder": "minicrawl.crawl.schedule.orders",
     "PageRead": "minicrawl.crawl.workers.scoring",
-    "Progress": "minicrawl.progress",
+    "Progress": "minicrawl.ports",
     "Scores": "minicrawl.ranks.scores",
     "StoredPart": "minicrawl.report.crawl_status",
     "Window": "minicrawl.opic.windows",

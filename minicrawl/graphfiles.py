@@ -26,7 +26,7 @@ from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import Csr, Edge, NamedGraph, NodeHosts
 from minicrawl.graph.distances import FAR, Distances
 from minicrawl.graph.text_formats import LineBlock, NumericNames, parse
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.web import urls
 
 PIPE: Final = "-"

@@ -1,4 +1,4 @@
-"""Protocols of the outside world of a crawl: web and clock. Tests pass fakes."""
+"""Protocols of the outside world: web, clock and display of progress. Tests pass fakes."""
 
 from __future__ import annotations
 
@@ -77,3 +77,16 @@ class Clock(Protocol):
 
     def today(self) -> float:
         """Return the seconds since 1970."""
+
+
+Progress = Callable[[float], None]
+"""Function that a long task calls with the share done, between 0 and 1."""
+
+
+def unreported(_share: float) -> None:
+    """Discard progress."""
+
+
+def part(progress: Progress, start: float, end: float) -> Progress:
+    """Return the progress function of a subtask that covers the shares `start` to `end`."""
+    return lambda share: progress(start + share * (end - start))

@@ -42,7 +42,7 @@ from minicrawl.cli.output import show_json, show_list
 from minicrawl.errors import UsageError
 from minicrawl.memory import mmap_large_arrays
 from minicrawl.own_files import replacing
-from minicrawl.progress import Progress, part, unreported
+from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.formats import write_csv
 from minicrawl.report.selected_pages import Block, hosts_named
 from minicrawl.report.site_report import ReportSection

@@ -26,7 +26,7 @@ from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.audit.page_facts import BIT, LAYOUT, VERSION, UrlReference, facts_of
 from minicrawl.errors import Damaged
 from minicrawl.model import READ_STATES, State
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.report.archived_pages import kept_pages
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.report.store_graph import final_pages, page_links

@@ -30,7 +30,7 @@ from minicrawl.config.values import size
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.own_files import replacing
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.report.archived_pages import PermittedPages, captures, facts_of, with_contents
 from minicrawl.report.folders import (
     DataSet,

@@ -92,7 +92,7 @@ from minicrawl.opic.ledger import READ, UNREAD, Books, Ledger, Spending, Step, S
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import TICK_BITS
 from minicrawl.own_files import drafting, scratch
-from minicrawl.progress import Progress, part, unreported
+from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables
 from minicrawl.store.files import files_of

@@ -36,7 +36,7 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.errors import StoreError
 from minicrawl.own_files import scratch
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch

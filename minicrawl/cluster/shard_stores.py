@@ -34,7 +34,7 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.ledger import FOREIGN, READ, Spending, StepKind, Totals
 from minicrawl.opic.shard_channels import ChannelEnd, Channels, shard_of
-from minicrawl.progress import Progress, part
+from minicrawl.ports import Progress, part
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import questions, tables
 from minicrawl.store.questions import UrlColumns, asked_at, fetch_rows, originals, url_columns

@@ -64,7 +64,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.own_files import drafting
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.responses import types_of

@@ -44,7 +44,7 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import sites_of
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.opic.cash_flow import CashFlow, RankMass, Refinement
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     OPIC,

@@ -28,7 +28,7 @@ from minicrawl.fetch.fetcher import read_response, with_wire
 from minicrawl.fetch.http1 import BLANK_LINE, ByChunks, Head, has_word, read_head, take_cookies
 from minicrawl.fetch.transport import Fault, failure
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Wire
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.web.responses import is_html
 from minicrawl.wording import counted
 

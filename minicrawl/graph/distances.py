@@ -30,7 +30,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 
 UNREACHED = -1
 

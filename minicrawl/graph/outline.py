@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from minicrawl.graph import distances as hyperball
 from minicrawl.graph.csr import Csr, with_pages
 from minicrawl.graph.distances import SAMPLE, UNREACHED, Extent, exact, exact_work, levels, sampled
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 
 # ================================================================ degrees
 #

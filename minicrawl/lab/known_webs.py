@@ -25,7 +25,7 @@ from minicrawl.opic.ledger import READ, Ledger, Plan, replay, restate
 from minicrawl.opic.money import UNIT, SmallEdge, fixed_edge, one_more_link
 from minicrawl.opic.queues import CandidateHeap
 from minicrawl.opic.windows import WINDOWS, Static, Window
-from minicrawl.progress import Progress, part
+from minicrawl.ports import Progress, part
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 
 # ================================================================ orders

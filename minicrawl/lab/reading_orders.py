@@ -61,7 +61,7 @@ from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan, replay, visit
 from minicrawl.opic.money import SMALL_EDGE, fixed_edge
 from minicrawl.opic.queues import CandidateHeap
 from minicrawl.opic.siblings import Siblings
-from minicrawl.progress import Progress, part
+from minicrawl.ports import Progress, part
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 from minicrawl.store.records import DocumentRow
 

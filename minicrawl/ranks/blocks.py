@@ -50,7 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Ids, LinkArrays, Vector, squeeze
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.scores import PowerMethod, Scores, rounding_floor
 
 Places = NDArray[np.int32]

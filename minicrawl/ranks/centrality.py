@@ -34,7 +34,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Adjacency, BuiltGraph, Csr, Vector, Weights
 from minicrawl.graph.distances import HyperLogLogCounters, fronts, most_rounds
 from minicrawl.opic.estimate import shares
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.hits import Approximation, all_alike, chord, images_within, leading, scores
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 from minicrawl.ranks.scores import FURTHEST, Scores, share_done

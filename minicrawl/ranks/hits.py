@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Adjacency, Csr, NamedGraph, Vector, Weights, with_links, with_nodes
 from minicrawl.opic.estimate import shares
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.scores import FURTHEST, Floats, PowerMethod, Scores, share_done
 from minicrawl.ranks.sites import first_of_each
 

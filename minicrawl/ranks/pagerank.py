@@ -47,7 +47,7 @@ from minicrawl.graph.csr import (
 )
 from minicrawl.graph.distances import linked_from
 from minicrawl.opic.estimate import shares
-from minicrawl.progress import Progress, part, unreported
+from minicrawl.ports import Progress, part, unreported
 from minicrawl.ranks.hits import hits
 from minicrawl.ranks.scores import FURTHEST, Floats, PowerMethod, Scores, rounding_floor, share_done
 from minicrawl.web.words import parts_by_counts

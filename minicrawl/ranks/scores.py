@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Vector
 from minicrawl.opic.estimate import shares
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 
 Floats = NDArray[np.float64] | NDArray[np.float32]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr, NamedGraph, NodeHosts, with_links, with_pages
 from minicrawl.graph.distances import Nodes, fronts, levels, linked_from
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.hits import textbook
 from minicrawl.ranks.scores import Floats
 

@@ -30,7 +30,7 @@ from minicrawl.config.parts import FILES
 from minicrawl.errors import Damaged, MinicrawlError, TooSlow, UsageError
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables

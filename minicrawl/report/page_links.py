@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
 from minicrawl.model import PageId, State
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.report.selected_pages import (
     Block,
     Pages,

@@ -19,7 +19,7 @@ import numpy as np
 from minicrawl.errors import Damaged
 from minicrawl.model import FULL_VALUE, READ_STATES, FailureKind, PageId, State
 from minicrawl.opic.expected_value import Signal
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.report.page_links import indexed_linking_pages, standing_for
 from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
 from minicrawl.report.snapshot import (

@@ -25,7 +25,7 @@ from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
 from minicrawl.graph.outline import Outline, extent
 from minicrawl.model import CRAWLED, KNOWN, READ_STATES, State
 from minicrawl.opic.ledger import Spending, StepKind
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.report.crawl_status import EVERY_S, Basis, Sample, keep_sample, samples
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.model import FULL_VALUE, READ_STATES, STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.report.snapshot import (
     LABELS,
     Floats,

@@ -21,7 +21,7 @@ from minicrawl import plugins
 from minicrawl.graph.outline import TAIL, DegreeDistribution, distribution
 from minicrawl.model import State
 from minicrawl.own_files import replacing
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.report import page_links
 from minicrawl.report.crawl_log import ContentRow, content_rows, discovery
 from minicrawl.report.crawl_status import Sample, status

@@ -32,7 +32,7 @@ from minicrawl.graph.csr import (
 from minicrawl.model import CRAWLED, PageId, State
 from minicrawl.opic.ledger import Spending, StepKind
 from minicrawl.opic.money import PARTS
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.report.snapshot import (
     Snapshot,
     location_of,

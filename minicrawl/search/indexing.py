@@ -34,7 +34,7 @@ from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
 from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import State
-from minicrawl.progress import Progress, part, unreported
+from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.archived_pages import kept_pages
 from minicrawl.report.crawl_status import StoredPart
 from minicrawl.report.snapshot import (

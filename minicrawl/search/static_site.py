@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.errors import UsageError
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.search.notes import Entry
 from minicrawl.search.ranking import importance_part
 from minicrawl.search.searching import Finder

@@ -18,7 +18,7 @@ import click
 import numpy as np
 
 from minicrawl.errors import MinicrawlError
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 from minicrawl.ranks.commands.named_ranks import RANKS
 from minicrawl.ranks.scores import compare
 from minicrawl.report.crawl_status import status

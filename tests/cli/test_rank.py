@@ -13,7 +13,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.opic.money import PARTS
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.ranks import commands as group
 from minicrawl.ranks.commands.rank_options import ranking
 from minicrawl.ranks.scores import Scores

@@ -22,7 +22,7 @@ from minicrawl.opic.estimate import shares
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 from minicrawl.report.audit import differences
 from minicrawl.report.crawl_status import status
 from minicrawl.report.snapshot import convergence_of, snapshot

@@ -25,7 +25,7 @@ from minicrawl.lab.reading_orders import (
 from minicrawl.lab.webs import Model, Web, synthetic_web, web_of, without_hosts
 from minicrawl.opic import families
 from minicrawl.opic.money import SMALL_EDGE
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 from tests.graph.graphs import Link, graph_of
 
 Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]

@@ -16,7 +16,7 @@ from minicrawl.lab.webs import (
     synthetic_web,
     without_hosts,
 )
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 
 HONEST = 40
 

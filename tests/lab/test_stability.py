@@ -15,7 +15,7 @@ from minicrawl.lab.commands.rank_quality import (
     Stability,
     stability_of,
 )
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.ranks.centrality import degree
 from minicrawl.ranks.commands.named_ranks import RANKS, Rank
 from minicrawl.ranks.scores import Scores

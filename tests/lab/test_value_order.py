@@ -11,7 +11,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graphfiles import read
 from minicrawl.lab.reading_orders import BY_VALUE, Crawls, Curve, order
 from minicrawl.lab.webs import Model, PageValues, read_values, synthetic_web
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 
 # ---------------------------------------------------------------- files
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 from minicrawl.ranks.scores import PowerMethod, rounding_floor
 
 

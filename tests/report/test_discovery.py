@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.model import State
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 from minicrawl.report.crawl_log import discovery
 from minicrawl.report.site_report import site_report
 from minicrawl.report.snapshot import snapshot

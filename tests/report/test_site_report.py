@@ -17,7 +17,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.model import State
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 from minicrawl.report.site_report import HostNode, SiteReport, site_report, write_site_report
 from minicrawl.report.snapshot import snapshot
 from tests.stores import NOON, HandCrawl, filled_store

@@ -25,7 +25,7 @@ from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.own_files import drafting
-from minicrawl.progress import Progress, unreported
+from minicrawl.ports import Progress, unreported
 from minicrawl.store import tables
 from minicrawl.store.reader import real_path, refuse_to_overwrite
 from minicrawl.store.records import (

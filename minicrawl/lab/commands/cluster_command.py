@@ -56,7 +56,7 @@ from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step
 from minicrawl.opic.money import SMALL_EDGE, fixed_edge
 from minicrawl.opic.queues import CandidateHeap
 from minicrawl.opic.shard_channels import shard_of
-from minicrawl.progress import Progress, part
+from minicrawl.ports import Progress, part
 
 SIMULATED_SHARDS = 64
 """Number of shards in a simulation, and the least number in the real crawl."""

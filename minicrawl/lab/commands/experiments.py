@@ -40,7 +40,7 @@ from minicrawl.lab.webs import (
 )
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
-from minicrawl.progress import Progress, part
+from minicrawl.ports import Progress, part
 from minicrawl.report.formats import Figure, PlotLine, prepare, write
 from minicrawl.report.store_graph import crawled, opened
 from minicrawl.store.files import is_database

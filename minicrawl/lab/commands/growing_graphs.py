@@ -47,7 +47,7 @@ from minicrawl.lab.dynamic_graphs import (
 )
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.own_files import replacing
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.report.formats import prepare, pyplot
 from minicrawl.wording import counted
 

@@ -32,8 +32,8 @@ from minicrawl.cli.output import (
 from minicrawl.cli.setting_options import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Mask, NamedGraph, with_nodes
-from minicrawl.progress import Progress
-from minicrawl.progress import part as part_of
+from minicrawl.ports import Progress
+from minicrawl.ports import part as part_of
 from minicrawl.ranks import centrality
 from minicrawl.ranks.centrality import MOST_STEPS, EigenvectorOptions, LinkMatrix
 from minicrawl.ranks.commands.named_ranks import RANKS, KnownRank, Rank, full_name, rank_of

@@ -35,7 +35,7 @@ from minicrawl.cli.output import (
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.plugins import Registry
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.ranks.centrality import degree, eigenvector, hyperball
 from minicrawl.ranks.hits import hits
 from minicrawl.ranks.pagerank import chosen_seeds, inverse_pagerank, pagerank, trust

@@ -20,7 +20,7 @@ from minicrawl.cli.output import show_json, show_list
 from minicrawl.cli.setting_options import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.ranks import centrality
 from minicrawl.ranks import hits as hits_ranks
 from minicrawl.ranks.commands.named_ranks import TRUSTED, keep

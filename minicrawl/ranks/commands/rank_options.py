@@ -38,7 +38,7 @@ from minicrawl.cli.setting_options import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Ids, NamedGraph, Vector
 from minicrawl.opic.estimate import shares
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.ranks.commands.named_ranks import RANKS, checked_name, keep
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
 from minicrawl.ranks.pagerank import (

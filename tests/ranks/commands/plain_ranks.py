@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.ranks.commands.named_ranks import BUILT_IN
 from minicrawl.ranks.scores import Scores
 from tests.stores import C, HandCrawl, filled_store

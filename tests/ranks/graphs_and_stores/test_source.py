@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.progress import Progress
+from minicrawl.ports import Progress
 from minicrawl.report.store_graph import Source, opened
 from minicrawl.store.records import StoreTerms
 from tests.ranks.graphs import links_in

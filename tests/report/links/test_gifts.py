@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.progress import unreported
+from minicrawl.ports import unreported
 from minicrawl.report import store_graph as gifts
 from minicrawl.report.page_links import linking_pages, standing_for
 from minicrawl.report.snapshot import page_of, snapshot

@@ -1,4 +1,4 @@
-from minicrawl.progress import part, unreported
+from minicrawl.ports import part, unreported
 
 
 def test_a_part_of_the_work_moves_the_whole_from_its_start_to_its_end() -> None:
