@@ -12,13 +12,14 @@ from minicrawl.cli.crawl_display import (
     RICHEST,
     DisplayState,
     Lines,
+    Panel,
     RunCounter,
     Silence,
     Speed,
     as_line,
+    as_panel,
     display,
 )
-from minicrawl.cli.crawl_panel import Panel, as_panel
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress, RenderingProgress
