@@ -67,9 +67,8 @@ from minicrawl.model import (
 from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
 from minicrawl.report.archived_pages import kept_pages, markup_of, may_lead_on, needed_by_file
-from minicrawl.report.page_links import PageReferences, link_counts
+from minicrawl.report.page_links import SHOWN, PageReferences, link_counts, verdicts_of
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot, urls
-from minicrawl.report.verdicts import SHOWN, verdicts_of
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     LARGE_IMAGE,

@@ -20,7 +20,7 @@ import numpy as np
 from minicrawl import plugins
 from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Column, Mask
 from minicrawl.model import State
-from minicrawl.report.verdicts import LinkVerdict
+from minicrawl.report.page_links import LinkVerdict
 from minicrawl.store.derived import LARGE_IMAGE
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"

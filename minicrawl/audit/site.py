@@ -28,9 +28,9 @@ from minicrawl.errors import Damaged
 from minicrawl.model import READ_STATES, State
 from minicrawl.ports import Progress
 from minicrawl.report.archived_pages import kept_pages
+from minicrawl.report.page_links import LinkVerdict, verdicts
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.report.store_graph import final_pages, page_links
-from minicrawl.report.verdicts import LinkVerdict, verdicts
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     LARGE_IMAGE,

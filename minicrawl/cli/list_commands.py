@@ -285,8 +285,7 @@ def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found
     --host selects the pages that contain the links. `text` and `kind` describe the link, in a store
     of `crawl --keep links` or --keep pages.
     """
-    from minicrawl.report.page_links import BrokenLink, broken_links
-    from minicrawl.report.verdicts import SHOWN, LinkVerdict
+    from minicrawl.report.page_links import SHOWN, BrokenLink, LinkVerdict, broken_links
 
     chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
     with progress("links") as tell:

@@ -50,8 +50,8 @@ from minicrawl.errors import Damaged
 from minicrawl.model import State
 from minicrawl.opic.ledger import StepKind
 from minicrawl.report.archived_pages import kept_pages
+from minicrawl.report.page_links import checked_files, checked_pages
 from minicrawl.report.snapshot import Snapshot, urls
-from minicrawl.report.verdicts import checked_files, checked_pages
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import NOT_ASKED, FetchRow

@@ -9,9 +9,8 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.model import State
 from minicrawl.report.archived_pages import kept_pages, last_version
-from minicrawl.report.page_links import broken_links, linked_verdicts
+from minicrawl.report.page_links import LinkVerdict, broken_links, linked_verdicts, verdict_of
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.verdicts import LinkVerdict, verdict_of
 from minicrawl.web.blocked_or_missing import BLOCKS, COOKIE_WALL
 from tests.webs import crawl_web
 
