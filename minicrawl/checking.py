@@ -81,17 +81,17 @@ from minicrawl.store.derived import (
 )
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.blocked_or_missing import (
+from minicrawl.web.encoding import decode
+from minicrawl.web.html_page import parse_page
+from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_targets
+from minicrawl.web.responses import (
     COOKIE_WALL,
     SOFT_404,
     MissingPage,
     asks_for_password,
     missing_siblings,
+    parse_content_type,
 )
-from minicrawl.web.encoding import decode
-from minicrawl.web.html_page import parse_page
-from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_targets
-from minicrawl.web.responses import parse_content_type
 from minicrawl.web.urls import ResolvedUrl, canonical, host, origin, site, split
 from minicrawl.web.words import ALIKE, shingles, words_of
 from minicrawl.wording import counted

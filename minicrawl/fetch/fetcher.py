@@ -71,12 +71,15 @@ from minicrawl.model import (
     Want,
     Wire,
 )
-from minicrawl.web.blocked_or_missing import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
 from minicrawl.web.responses import (
+    BLOCKS,
+    COOKIE_WALL,
     HTML_TYPES,
     NO_TYPE,
     DocumentType,
+    challenge,
     is_wanted,
+    leads_to_cookie_wall,
     max_age_s,
     parse_content_type,
     type_of,

@@ -60,8 +60,8 @@ from minicrawl.store.derived import (
 )
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import WrittenLinks
-from minicrawl.web.blocked_or_missing import BLOCKS, COOKIE_WALL, SOFT_404, is_missing_sibling
 from minicrawl.web.references import Reference, ReferenceReader, References
+from minicrawl.web.responses import BLOCKS, COOKIE_WALL, SOFT_404, is_missing_sibling
 from minicrawl.web.urls import resolve, split
 
 if TYPE_CHECKING:

@@ -2,7 +2,8 @@
 
 urls        parsing, resolution and canonical form of URLs; hosts and sites; shapes of URLs
 scope       which URLs may be fetched, by the user's rules
-responses   response headers, types of documents, and the price of parsing a body
+responses   response headers, types of documents, and the price of parsing a body; challenges and
+            soft 404s, by which a response hides that a page is blocked or missing
 encoding    from the bytes of a page to its text
 markup      the relevant tags of a page and their content: title, links, robots directives
 html_page   from a response to a parsed page
@@ -12,8 +13,6 @@ sitemaps    sitemaps and feeds
 robots      robots.txt: its rules, and the rule that matches a path
 usage       uses of its pages that a site allows or denies, such as training a model
 cookie_jar  cookies, and the jar that keeps them
-blocked_or_missing
-            responses that hide that a page is blocked or missing: challenges, soft 404s
 cosmetic    filters that hide consent banners
 words       the words of a text; signatures of texts, to find near-duplicates
 

@@ -24,7 +24,7 @@ from minicrawl.report.crawl_status import status
 from minicrawl.report.page_links import BrokenLink, linked_verdicts, with_texts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import CheckRow, all_checks
-from minicrawl.web.blocked_or_missing import missing_siblings
+from minicrawl.web.responses import missing_siblings
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
 from tests.crawl.fakes import html as page
 from tests.webs import crawl_web

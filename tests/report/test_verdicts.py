@@ -11,7 +11,7 @@ from minicrawl.model import State
 from minicrawl.report.archived_pages import kept_pages, last_version
 from minicrawl.report.page_links import LinkVerdict, broken_links, linked_verdicts, verdict_of
 from minicrawl.report.snapshot import snapshot
-from minicrawl.web.blocked_or_missing import BLOCKS, COOKIE_WALL
+from minicrawl.web.responses import BLOCKS, COOKIE_WALL
 from tests.webs import crawl_web
 
 HOST, OTHER = "https://a.example", "https://b.example"

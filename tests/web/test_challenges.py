@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.web.blocked_or_missing import (
+from minicrawl.web.responses import (
     READ_BYTES,
     SHORT_BYTES,
     SIGNATURES,

@@ -5,7 +5,7 @@ from os import environ
 
 import pytest
 
-from minicrawl.web.blocked_or_missing import (
+from minicrawl.web.responses import (
     MissingPage,
     asks_for_password,
     is_missing_sibling,

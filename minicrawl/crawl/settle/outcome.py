@@ -28,8 +28,7 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.store.records import CHANGED
-from minicrawl.web.blocked_or_missing import COOKIE_WALL
-from minicrawl.web.responses import retry_after_s
+from minicrawl.web.responses import COOKIE_WALL, retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
 
 _MOST_BEGINNINGS = 1000

@@ -37,7 +37,7 @@ from minicrawl.opic.ledger import READ, Plan, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.opic.queues import CandidateHeap
 from minicrawl.store.tables import Numbers
-from minicrawl.web.blocked_or_missing import COOKIE_WALL
+from minicrawl.web.responses import COOKIE_WALL
 from minicrawl.web.urls import host, site
 
 if TYPE_CHECKING:
