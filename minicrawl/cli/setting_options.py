@@ -22,8 +22,7 @@ from minicrawl import plugins
 from minicrawl.cli import missing_room
 from minicrawl.config import Loaded, Settings, Storing, load
 from minicrawl.config import values as kinds
-from minicrawl.config.parts import BY_NAME, SECTIONS, TABLE
-from minicrawl.config.setting import PREFIX, Setting
+from minicrawl.config.parts import BY_NAME, PREFIX, SECTIONS, TABLE, Setting
 from minicrawl.config.settings import FORMER, told_ignored, unknown_variables
 from minicrawl.model import GRAPHS
 from minicrawl.wording import visible

@@ -1,7 +1,7 @@
 """Settings: frozen values in parts, so that each package gets only what it needs.
 
-parts       all settings: fields of the parts, each with default, kind, help and names
-setting     declaration of a setting, and what is derived from it
+parts       all settings: fields of the parts, each with default, kind, help and names; the
+            declaration of a setting, and what is derived from it
 values      kinds of values: parsing and validation
 settings    effective settings: `Settings`, `load`; flags, environment and minicrawl.toml as raw
             values with their places; settings as TOML or JSON, with origins

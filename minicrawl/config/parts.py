@@ -1,29 +1,163 @@
 """Parts of the settings: each setting is a field with its default, its kind and its help.
 
-To add a setting, add a field here and use it in the code: `config.setting` lists what is derived
-from the field. A field that is not declared by `setting` is a limit in the code that only
-tests change.
+To add a setting, add a field here and use it in the code:
+
+    delay_s: float | str = setting(
+        1.0, either("auto", WAIT), "Time between two requests to a host.", name="delay"
+    )
+
+in the part `Politeness` declares the flag `--delay TIME|auto`, the variable `MINICRAWL_DELAY`, the
+key `delay` in `[politeness]` of minicrawl.toml, the argument `delay` in Python (`for_` where the
+name is a keyword of Python), the help, and an entry of the reference. The name of the field is the
+name of the setting, unless `name` says another one: fields have units, names have none. A field
+that is not declared by `setting` is a limit in the code that only tests change.
+
+Law: a setting that touches this machine or can weaken a promise has a rule in `weakens`. A value
+from a stranger, such as a store, is used only if it weakens nothing.
 """
 
-from dataclasses import dataclass
+import keyword
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 from minicrawl import plugins
 from minicrawl.config import values as kinds
-from minicrawl.config.setting import (
-    Section,
-    allows_more,
-    differs,
-    is_higher,
-    is_lower,
-    names_another_example,
-    reads_another_file,
-    setting,
-    settings_in,
-    starts_with_another_file,
-)
-from minicrawl.config.values import AUTO, ENVIRONMENT, OFF, ON
+from minicrawl.config.values import AUTO, ENVIRONMENT, LOGIN, OFF, ON, ValueKind
 from minicrawl.web.usage import PURPOSES
+
+T = TypeVar("T")
+
+PREFIX = "MINICRAWL_"
+
+Weakens = Callable[[Any, Any], bool]
+"""Function that returns True if a stranger's value may do more than the user's own value."""
+
+
+def setting(
+    default: T,
+    kind: ValueKind,
+    text: str,
+    *,
+    name: str = "",
+    off: str = "",
+    weakens: Weakens | None = None,
+    kept: bool = False,
+) -> T:
+    """Declare a field of a part as a setting, with its default, its kind and its help.
+
+    `off` is the flag that turns a switch off, `--no-NAME` by default. A store keeps the `kept`
+    settings: scope, ranking and politeness. Budgets and resources are set for each run.
+    """
+    declared = {"kind": kind, "help": text, "name": name, "off": off}
+    declared |= {"weakens": weakens, "kept": kept}
+    return field(default=default, repr=kind.mask is None, metadata=declared)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Section of minicrawl.toml, and the part of the settings that it sets."""
+
+    name: str
+    make: type
+
+    @property
+    def part(self) -> str:
+        """Name of the part in `Settings`."""
+        return self.make.__name__.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Declared setting: its names, kind and help. `field` is the name of the part's field."""
+
+    section: Section
+    field: str
+    default: object
+    kind: ValueKind
+    help: str
+    name: str
+    off: str  # the flag that turns a switch off
+    weakens: Weakens | None  # None: harmless from any source
+    kept: bool
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name}"
+
+    @property
+    def variable(self) -> str:
+        return variable_of(self.name)
+
+    @property
+    def key(self) -> str:
+        return f"{self.section.name}.{self.name}"
+
+    @property
+    def argument(self) -> str:
+        name = self.name.replace("-", "_")
+        return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return PREFIX + name.replace("-", "_").upper()
+
+
+def settings_in(section: Section) -> Iterator[Setting]:
+    """Yield the settings that the part of a section declares.
+
+    Its other fields are limits in the code, which only tests change.
+    """
+    for one in fields(section.make):
+        if one.metadata:
+            declared = dict(one.metadata)
+            declared["name"] = name = declared["name"] or one.name.replace("_", "-")
+            if declared["kind"].is_switch:
+                declared["off"] = declared["off"] or f"--no-{name}"
+            yield Setting(section=section, field=one.name, default=one.default, **declared)
+
+
+# ================================================================ rules for strangers
+
+
+def differs(value: object, own: object) -> bool:
+    """Rule for files, programs, addresses and servers: any other value is a risk."""
+    return value != own
+
+
+def is_lower(value: Any, own: Any) -> bool:
+    """Rule for delays and for protective switches. The delay `auto` has a minimum."""
+    return not isinstance(value, str) and (isinstance(own, str) or value < own)
+
+
+def is_higher(value: Any, own: Any) -> bool:
+    """Rule for limits. The number `auto` depends on the machine."""
+    return not isinstance(value, str) and value > (0 if isinstance(own, str) else own)
+
+
+def allows_more(value: bool | None, own: bool | None) -> bool:
+    """Rule for private addresses: none, those of seeds, or all."""
+    ordered = (False, None, True)
+    return ordered.index(value) > ordered.index(own)
+
+
+def reads_another_file(value: Sequence[str], own: Sequence[str]) -> bool:
+    """Rule for logins: a stranger's login is harmless, but may not come from a file of the user."""
+    found = (LOGIN.fullmatch(text) for text in value if text not in own)
+    return any(one is not None and one["file"] for one in found)
+
+
+def names_another_example(value: Sequence[str], own: Sequence[str]) -> bool:
+    """Rule for scorers: a stranger may not make the crawl read files of the user as examples."""
+    return any(text.startswith("likeness:") and text not in own for text in value)
+
+
+def starts_with_another_file(value: object, own: object) -> bool:
+    """Rule for cookies: on and off are harmless, a file is a risk."""
+    return isinstance(value, Path) and value != own
+
 
 FIRST_DELAY_S = 1.0
 """Delay of --delay auto before a host has responded."""

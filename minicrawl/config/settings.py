@@ -16,6 +16,7 @@ from minicrawl.config.parts import (
     BY_NAME,
     FILES,
     KEPT,
+    PREFIX,
     SECTIONS,
     TABLE,
     Access,
@@ -27,10 +28,11 @@ from minicrawl.config.parts import (
     Politeness,
     Rendering,
     Scope,
+    Setting,
     Storing,
     Traps,
+    variable_of,
 )
-from minicrawl.config.setting import PREFIX, Setting, variable_of
 from minicrawl.config.values import NONE, InvalidValue
 from minicrawl.errors import UsageError
 

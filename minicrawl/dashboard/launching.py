@@ -22,8 +22,7 @@ from threading import Lock
 from typing import IO, Any
 
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.parts import BY_NAME, DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES, KEPT
-from minicrawl.config.setting import Setting
+from minicrawl.config.parts import BY_NAME, DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES, KEPT, Setting
 from minicrawl.config.settings import DEFAULT, as_text, plain
 from minicrawl.config.values import NONE, InvalidValue
 from minicrawl.control import ControlRequest, Verb, ask

@@ -8,8 +8,17 @@ import pytest
 from click.testing import CliRunner
 
 from minicrawl.cli import setting_options as options
-from minicrawl.config.parts import BY_NAME, KEPT, SECTIONS, TABLE
-from minicrawl.config.setting import Section, Setting, differs, setting, settings_in
+from minicrawl.config.parts import (
+    BY_NAME,
+    KEPT,
+    SECTIONS,
+    TABLE,
+    Section,
+    Setting,
+    differs,
+    setting,
+    settings_in,
+)
 from minicrawl.config.settings import GONE, Settings
 from minicrawl.config.values import PATTERN, SWITCH, WAIT, several
 from minicrawl.opic import windows
