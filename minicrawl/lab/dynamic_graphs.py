@@ -1,7 +1,7 @@
 """Algorithms for distances and strong components under edge insertions, to compare them.
 
 After every edge the answer is that of the whole graph so far. Edges are only added, and all have
-length 1. A2 and levels are those of the product (`graph.growing`).
+length 1. A2 and levels are those of the product (`graph.outline`).
 
 one matrix  all distances in one matrix, repaired after each edge (A1, A2) or batch of edges (A3,
             A4)
@@ -31,7 +31,7 @@ from scipy.sparse.csgraph import connected_components, floyd_warshall, johnson
 
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR, Distances
-from minicrawl.graph.growing import A2, Levels, UnionFind, no_edges, shorten
+from minicrawl.graph.outline import A2, Levels, UnionFind, no_edges, shorten
 from minicrawl.graphfiles import EdgeSequence, SavedGraph
 
 # ================================================================ one matrix

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Edge, with_pages
 from minicrawl.graph.distances import linked_from
-from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
-from minicrawl.graph.outline import Outline, extent, outline
+from minicrawl.graph.outline import GrowingGraph, GrowingInBatches, Outline, extent, outline
 from tests.graph.graphs import SMALL, graph_of, links_of, networkx_of, nodes_and_links
 from tests.real_graphs import graph_in
 

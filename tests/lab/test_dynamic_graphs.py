@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.growing import Levels, UnionFind
+from minicrawl.graph.outline import Levels, UnionFind
 from minicrawl.lab.dynamic_graphs import (
     ALGORITHMS,
     SUITE,

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Edge
-from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
-from minicrawl.graph.outline import Outline, extent, outline
+from minicrawl.graph.outline import GrowingGraph, GrowingInBatches, Outline, extent, outline
 from minicrawl.model import CRAWLED, GRAPHS, KNOWN, State
 from minicrawl.report.sampling import LinkLog
 from minicrawl.report.store_graph import as_linked, opened
