@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from minicrawl.audit.checks import Check, Detector
     from minicrawl.audit.site import AuditedSite
-    from minicrawl.cli.setting_options import ClusterDoor, Companion, CrawlRequest, OwnWeb
+    from minicrawl.cli.options import ClusterDoor, Companion, CrawlRequest, OwnWeb
     from minicrawl.crawl.parts import OnPage
     from minicrawl.crawl.schedule.orders import PageOrder
     from minicrawl.crawl.workers.scoring import PageRead
@@ -48,16 +48,16 @@ Sink: TypeAlias = "Callable[[str], AbstractContextManager[OnPage]]"
 HOMES = {
     "AuditedSite": "minicrawl.audit.site",
     "Check": "minicrawl.audit.checks",
-    "ClusterDoor": "minicrawl.cli.setting_options",
-    "Companion": "minicrawl.cli.setting_options",
-    "CrawlRequest": "minicrawl.cli.setting_options",
+    "ClusterDoor": "minicrawl.cli.options",
+    "Companion": "minicrawl.cli.options",
+    "CrawlRequest": "minicrawl.cli.options",
     "Csr": "minicrawl.graph.csr",
     "Detector": "minicrawl.audit.checks",
     "Frontier": "minicrawl.frontier.page_table",
     "Interpolation": "minicrawl.opic.windows",
     "NamedGraph": "minicrawl.graph.csr",
     "OnPage": "minicrawl.crawl.parts",
-    "OwnWeb": "minicrawl.cli.setting_options",
+    "OwnWeb": "minicrawl.cli.options",
     "PageOrder": "minicrawl.crawl.schedule.orders",
     "PageRead": "minicrawl.crawl.workers.scoring",
     "Progress": "minicrawl.ports",

@@ -21,7 +21,7 @@ import click
 
 import minicrawl
 from minicrawl import cli, ext
-from minicrawl.cli.setting_options import OWN_OPTIONS, SettingOption
+from minicrawl.cli.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.parts import SECTIONS, TABLE, Setting, differs
 from minicrawl.control import SUFFIX as CONTROL
 from minicrawl.crawl.start.preparation import COOKIES_SUFFIX as COOKIES

@@ -37,8 +37,8 @@ from minicrawl.audit.checks import (
     all_checks,
 )
 from minicrawl.audit.site import AuditedSite, Column, Mask, UrlKeys, note_facts, titles
-from minicrawl.cli.input_options import count_option, json_option, percent, progress, store_option
-from minicrawl.cli.output import show_json, show_list
+from minicrawl.cli.options import count_option, json_option, store_option
+from minicrawl.cli.output import percent, progress, show_json, show_list
 from minicrawl.errors import UsageError
 from minicrawl.memory import mmap_large_arrays
 from minicrawl.own_files import replacing

@@ -20,7 +20,7 @@ import click
 
 from minicrawl import plugins
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.setting_options import (
+from minicrawl.cli.options import (
     CommandWithSettings,
     CrawlRequest,
     Number,
@@ -270,7 +270,7 @@ def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
 def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) -> Crawl:
     """Return the crawl of the seeds or of `served`; it ends with the stack."""
     from minicrawl import app
-    from minicrawl.cli.input_options import reporting_damaged_store
+    from minicrawl.cli.options import reporting_damaged_store
 
     seeds = seeds_of(asked.given["seeds"], stack) if served is None else served.seeds
     loaded = asked.loaded if served is None else served.loaded
@@ -487,8 +487,7 @@ PAGE_HEADINGS = ("turn", "cash", "action", "url")
 
 def show_preview(found: Preview, scope: Scope) -> None:
     """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
-    from minicrawl.cli.input_options import units
-    from minicrawl.cli.output import show_facts, show_list
+    from minicrawl.cli.output import show_facts, show_list, units
 
     show_facts(
         [

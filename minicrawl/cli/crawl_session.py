@@ -39,10 +39,9 @@ from minicrawl.cli.crawl_display import (
     may_hear_keys,
     watched,
 )
-from minicrawl.cli.input_options import progress
+from minicrawl.cli.options import naming
 from minicrawl.cli.output import as_json as json_line
-from minicrawl.cli.output import show_json
-from minicrawl.cli.setting_options import naming
+from minicrawl.cli.output import progress, show_json
 from minicrawl.control import NOTIFY_SOCKET, tell_systemd
 from minicrawl.crawl.events import (
     Asked,

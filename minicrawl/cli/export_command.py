@@ -13,19 +13,19 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.archive.warc import Capture, WaczKey, write_wacz, write_warc
-from minicrawl.cli.input_options import (
+from minicrawl.cli.options import (
     READ,
     Moment,
+    graph_of_option,
     json_option,
-    progress,
     refuse_without_near_duplicates,
+    refuse_without_text,
     selection_options,
     store_option_for,
     tell_of_importance,
     warn_of_unranked_pages,
 )
-from minicrawl.cli.output import show_json
-from minicrawl.cli.setting_options import graph_of_option, refuse_without_text
+from minicrawl.cli.output import progress, show_json
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN

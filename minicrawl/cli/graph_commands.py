@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from minicrawl.cli.input_options import json_option, progress, source_options, store_option
-from minicrawl.cli.output import show_facts, show_json
-from minicrawl.cli.setting_options import graph_of_option
+from minicrawl.cli.options import graph_of_option, json_option, source_options, store_option
+from minicrawl.cli.output import progress, show_facts, show_json
 from minicrawl.errors import Interrupted
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import CRAWLED, KNOWN

@@ -16,20 +16,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from minicrawl.cli.input_options import (
+from minicrawl.cli.options import (
     Moment,
     count_option,
     json_option,
-    percent,
-    progress,
     refuse_without_near_duplicates,
     selection_options,
     store_option,
     tell_of_importance,
-    units,
     warn_of_unranked_pages,
 )
-from minicrawl.cli.output import short_time, show_json, show_list
+from minicrawl.cli.output import percent, progress, short_time, show_json, show_list, units
 from minicrawl.model import State
 from minicrawl.report.selected_pages import (
     COLUMNS,

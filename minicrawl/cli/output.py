@@ -12,6 +12,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -50,6 +51,16 @@ def sizes_option(default: str) -> Callable[[Command], Command]:
         show_default=True,
         help="Show the overlap of the K best pages of each rank.",
     )
+
+
+def percent(share: float) -> str:
+    """Format a share as a percentage."""
+    return f"{100 * share:.4f} %"
+
+
+def units(amount: float) -> str:
+    """Format an amount of cash, in units."""
+    return f"{amount:,.2f}"
 
 
 def correlation(value: float | None) -> str:
@@ -380,3 +391,69 @@ def shortened_url(url: str, width: int) -> str:
         host = f"{host[: max(room - 1, 1)]}…"
     end = max(width - len(host) - len("/…"), 0)
     return f"{host}{slash}{path if len(path) <= end else f'…{path[-end:]}'}"[:width]
+
+
+# ================================================================ progress
+#
+# Progress of long tasks on stderr: a bar on a terminal, elsewhere a line now and then.
+
+QUIET_S = 2.0
+"""Shorter tasks show no bar."""
+LINE_EVERY_S = 30.0
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[float], None]]:
+    """Yield a function to report the share that is done, between 0 and 1."""
+    if sys.stderr.isatty():
+        with _bar(label) as report:
+            yield report
+    else:
+        yield _lines(label)
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[float], None]]:
+    """Show a bar after QUIET_S. rich is imported late, because that takes time."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        bars: list[Callable[[float], None]] = []
+
+        def report(share: float) -> None:
+            if not bars and time.monotonic() - began > QUIET_S:
+                bars.append(_shown(label, began, stack))
+            for show in bars:
+                show(share)
+
+        yield report
+
+
+def _shown(label: str, began: float, stack: ExitStack) -> Callable[[float], None]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    bar = stack.enter_context(
+        Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+    )
+    task = bar.add_task(label, total=1.0)
+    bar.tasks[0].start_time = began
+    return lambda share: bar.update(task, completed=share)
+
+
+def _lines(label: str) -> Callable[[float], None]:
+    last = time.monotonic()
+
+    def report(share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            click.echo(f"{label}: {share:.0%}", err=True)
+
+    return report

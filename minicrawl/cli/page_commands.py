@@ -6,22 +6,24 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.input_options import (
+from minicrawl.cli.options import (
+    MAIN,
+    MARKDOWN,
     count_option,
     json_option,
-    percent,
-    progress,
+    refuse_without_text,
     store_option,
     store_with_pages_option,
-    units,
 )
 from minicrawl.cli.output import (
+    percent,
+    progress,
     short_time,
     show_facts,
     show_json,
     show_list,
+    units,
 )
-from minicrawl.cli.setting_options import MAIN, MARKDOWN, refuse_without_text
 from minicrawl.errors import UsageError
 from minicrawl.report import archived_pages as pages
 from minicrawl.report import page_states as reasons

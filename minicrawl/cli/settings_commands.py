@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from minicrawl.cli.input_options import STEER, json_option, store_option_for
-from minicrawl.cli.output import show_facts, show_json
-from minicrawl.cli.setting_options import (
+from minicrawl.cli.options import (
+    STEER,
     CommandWithSettings,
     cluster_door,
+    json_option,
     loaded_options,
     settings_options,
+    store_option_for,
 )
+from minicrawl.cli.output import show_facts, show_json
 from minicrawl.config import Loaded, Politeness, Settings
 from minicrawl.config.settings import as_document, as_toml, told_ignored
 from minicrawl.control import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask

@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli.graph_commands import sample_facts
-from minicrawl.cli.input_options import (
+from minicrawl.cli.options import (
+    CONFIG_VARIABLE,
     count_option,
+    graph_of_option,
     json_option,
-    progress,
+    loaded_from,
     store_option,
-    units,
 )
 from minicrawl.cli.output import (
+    progress,
     share,
     short_time,
     show_facts,
     show_json,
     show_list,
+    units,
 )
-from minicrawl.cli.setting_options import CONFIG_VARIABLE, graph_of_option, loaded_from
 from minicrawl.config import Settings
 from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError, UsageError

@@ -15,20 +15,17 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.input_options import (
-    json_option,
-    own_store_option,
-    progress,
-    store_with_pages_option,
-)
-from minicrawl.cli.output import show_facts, show_json
-from minicrawl.cli.setting_options import (
+from minicrawl.cli.options import (
     CommandWithSettings,
     SettingOption,
     given_options,
+    json_option,
     loaded_options,
     naming,
+    own_store_option,
+    store_with_pages_option,
 )
+from minicrawl.cli.output import progress, show_facts, show_json
 from minicrawl.config import Loaded, Settings
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted, visible

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from minicrawl.cli.setting_options import Companion, CrawlRequest
+from minicrawl.cli.options import Companion, CrawlRequest
 from minicrawl.config import Settings
 from minicrawl.config.parts import DEMO_PAGES
 
@@ -79,7 +79,7 @@ class ClusterCrawl(Companion):
 
 
 class Nats:
-    """`--cluster` in other commands; implements `cli.setting_options.ClusterDoor`."""
+    """`--cluster` in other commands; implements `cli.options.ClusterDoor`."""
 
     def gathered(self, settings: Settings, *, pages: bool) -> AbstractContextManager[Path]:
         """Return a store of all shards, with or without their kept pages."""

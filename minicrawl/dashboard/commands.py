@@ -11,14 +11,15 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.input_options import WATCH, store_option_for
-from minicrawl.cli.setting_options import (
+from minicrawl.cli.options import (
+    WATCH,
     CommandWithSettings,
     Companion,
     CrawlRequest,
     cluster_door,
     loaded_from,
     settings_options,
+    store_option_for,
 )
 from minicrawl.config import Settings
 from minicrawl.errors import Interrupted, UsageError, needs

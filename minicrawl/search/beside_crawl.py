@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.setting_options import Companion, CrawlRequest
+from minicrawl.cli.options import Companion, CrawlRequest
 from minicrawl.errors import UsageError
 from minicrawl.memory import OWN_PYTHON
 

@@ -14,14 +14,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from minicrawl.cli.input_options import (
-    json_option,
-    percent,
-    progress,
-    store_with_pages_option,
-)
-from minicrawl.cli.output import share, show_json, show_paragraph
-from minicrawl.cli.setting_options import Number, given_options
+from minicrawl.cli.options import Number, given_options, json_option, store_with_pages_option
+from minicrawl.cli.output import percent, progress, share, show_json, show_paragraph
 from minicrawl.errors import needs
 from minicrawl.report.snapshot import kept_scores, scores, snapshot
 from minicrawl.search.index import FOLDER, SearchIndex

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.setting_options import CONFIG_VARIABLE
+from minicrawl.cli.options import CONFIG_VARIABLE
 from minicrawl.config.parts import TABLE
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.setting_options import CONFIG_VARIABLE
+from minicrawl.cli.options import CONFIG_VARIABLE
 from minicrawl.config import load
 from minicrawl.store import tables
 from minicrawl.store.records import Batch

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from minicrawl.cli import main, root
-from minicrawl.cli.setting_options import CommandWithSettings, settings_options
+from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.config import Budget, Order, Politeness, Scope, Settings
 from minicrawl.config.parts import TABLE
 from tests import readme

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.input_options import progress
+from minicrawl.cli.output import progress
 from tests.cli.calls import Captured
 from tests.stores import A, filled_store
 
@@ -13,7 +13,7 @@ from tests.stores import A, filled_store
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Clock that the test advances."""
     now = [100.0]
-    monkeypatch.setattr("minicrawl.cli.input_options.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("minicrawl.cli.output.time.monotonic", lambda: now[0])
     return now
 
 
@@ -79,7 +79,7 @@ def test_commands_that_may_take_long_have_a_bar(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("minicrawl.cli.input_options.QUIET_S", -1.0)
+    monkeypatch.setattr("minicrawl.cli.output.QUIET_S", -1.0)
     monkeypatch.setattr("minicrawl.report.audit._STEPS_PER_REPORT", 1)
     assert main(command) == 0
     assert "%" in capsys.readouterr().err
@@ -91,7 +91,7 @@ def test_rows_on_the_terminal_have_no_bar_between_them(
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("minicrawl.cli.input_options.QUIET_S", -1.0)
+    monkeypatch.setattr("minicrawl.cli.output.QUIET_S", -1.0)
     assert main(["export", "-", "--format=jsonl"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out.splitlines()[0])["rank"] == 1

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from minicrawl.cli import setting_options as options
+from minicrawl.cli import options
 from minicrawl.config.parts import (
     BY_NAME,
     KEPT,

@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 
 from minicrawl.cli import main
-from minicrawl.cli.setting_options import CrawlRequest
+from minicrawl.cli.options import CrawlRequest
 from minicrawl.config import Settings, load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.start.opening import with_stored_settings

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.input_options import json_option, progress
-from minicrawl.cli.output import show_facts, show_json, show_list
-from minicrawl.cli.setting_options import CommandWithSettings, loaded_options, settings_options
+from minicrawl.cli.options import CommandWithSettings, json_option, loaded_options, settings_options
+from minicrawl.cli.output import progress, show_facts, show_json, show_list
 from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine, access_of, opened
 from minicrawl.cluster.overview import ClusterStatus, NodeRow, overview

@@ -20,9 +20,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cli.input_options import json_option, progress
-from minicrawl.cli.output import Sizes, show_table
-from minicrawl.cli.setting_options import Number
+from minicrawl.cli.options import Number, json_option
+from minicrawl.cli.output import Sizes, progress, show_table
 from minicrawl.cluster import channels as audit
 from minicrawl.cluster.assignment import (
     NO_THRESHOLD,

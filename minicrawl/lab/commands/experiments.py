@@ -9,9 +9,8 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from minicrawl.cli.input_options import Command, json_option, progress
-from minicrawl.cli.output import show_json, show_table
-from minicrawl.cli.setting_options import Number
+from minicrawl.cli.options import Command, Number, json_option
+from minicrawl.cli.output import progress, show_json, show_table
 from minicrawl.config.values import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr, NamedGraph
 from minicrawl.graphfiles import read

@@ -26,9 +26,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cli.input_options import json_option, progress
-from minicrawl.cli.output import show_json, show_lines, show_table
-from minicrawl.cli.setting_options import Number
+from minicrawl.cli.options import Number, json_option
+from minicrawl.cli.output import progress, show_json, show_lines, show_table
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR

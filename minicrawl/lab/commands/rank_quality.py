@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.input_options import json_option, source_options
+from minicrawl.cli.options import Number, json_option, source_options
 from minicrawl.cli.output import (
     correlation,
     share,
@@ -29,7 +29,6 @@ from minicrawl.cli.output import (
     show_table,
     sizes_option,
 )
-from minicrawl.cli.setting_options import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Mask, NamedGraph, with_nodes
 from minicrawl.ports import Progress

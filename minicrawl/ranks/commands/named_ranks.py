@@ -16,7 +16,7 @@ import click
 from numpy.random import default_rng
 
 from minicrawl import plugins
-from minicrawl.cli.input_options import (
+from minicrawl.cli.options import (
     json_option,
     source_options,
     warn_of_unranked_pages,

@@ -16,8 +16,7 @@ import numpy as np
 from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from minicrawl.cli.input_options import Command, source_options
-from minicrawl.cli.setting_options import Number
+from minicrawl.cli.options import Command, Number, source_options
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph, Vector

@@ -10,14 +10,8 @@ from typing import Any
 import click
 import numpy as np
 
-from minicrawl.cli.input_options import (
-    count_option,
-    json_option,
-    percent,
-    source_options,
-)
-from minicrawl.cli.output import show_json, show_list
-from minicrawl.cli.setting_options import Number
+from minicrawl.cli.options import Number, count_option, json_option, source_options
+from minicrawl.cli.output import percent, show_json, show_list
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.ports import Progress

@@ -21,20 +21,14 @@ import numpy as np
 from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from minicrawl.cli.input_options import (
-    Command,
-    count_option,
-    json_option,
-    percent,
-    source_options,
-)
+from minicrawl.cli.options import Command, Number, count_option, json_option, source_options
 from minicrawl.cli.output import (
+    percent,
     show_json,
     show_list,
     show_long_json,
     show_long_list,
 )
-from minicrawl.cli.setting_options import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Ids, NamedGraph, Vector
 from minicrawl.opic.estimate import shares

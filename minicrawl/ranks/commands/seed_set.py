@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.input_options import json_option, progress, source_options
-from minicrawl.cli.output import show_json, show_list, show_table
-from minicrawl.cli.setting_options import Number
+from minicrawl.cli.options import Number, json_option, source_options
+from minicrawl.cli.output import progress, show_json, show_list, show_table
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.graph.distances import UNREACHED, Extent
 from minicrawl.graph.outline import extent as extent_of

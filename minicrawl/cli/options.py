@@ -1,4 +1,4 @@
-"""The table of settings as options of commands, and what packages add to commands.
+"""Options of commands: the table of settings, stores and other inputs, and those of packages.
 
 `@settings_options("budget", "order")` adds the options of these sections to a command, or of all
 sections, and passes `settings` to it: flags, environment, minicrawl.toml and defaults combined. An
@@ -6,12 +6,15 @@ option hands its value on as text and the table parses it, so that a bad flag an
 give the same message.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import os
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -20,23 +23,25 @@ from click.core import ParameterSource
 
 from minicrawl import plugins
 from minicrawl.cli import missing_room
+from minicrawl.cli.output import progress, wide_option
 from minicrawl.config import Loaded, Settings, Storing, load
 from minicrawl.config import values as kinds
-from minicrawl.config.parts import BY_NAME, PREFIX, SECTIONS, TABLE, Setting
-from minicrawl.config.settings import FORMER, told_ignored, unknown_variables
+from minicrawl.config.parts import BY_NAME, DEMO_STORE, PREFIX, SECTIONS, TABLE, Setting
+from minicrawl.config.settings import DEFAULT, FORMER, told_ignored, unknown_variables
+from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.model import GRAPHS
-from minicrawl.wording import visible
+from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.control import ControlRequest
+    from minicrawl.report.snapshot import Snapshot
 
 DEFAULT_FILE = Path("minicrawl.toml")
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 OWN_OPTIONS = "Options"
 
 Command = Callable[..., Any]
-Completion = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
 class Number(click.FloatRange):
@@ -179,6 +184,10 @@ def _rows(names: Sequence[str], without: Sequence[str] = ()) -> list[Setting]:
 
 def _option(row: Setting) -> Callable[[Command], Command]:
     kind = row.kind
+
+    def complete(_context: click.Context, _option: click.Parameter, typed: str) -> list[str]:
+        return [name for name in kind.all_names() if name.startswith(typed)]
+
     return click.option(
         f"{row.flag}/{row.off}" if row.off else row.flag,
         row.argument,
@@ -189,7 +198,7 @@ def _option(row: Setting) -> Callable[[Command], Command]:
         multiple=kind.many,
         type=_type(row),
         help=f"{row.help}{_default(row)}",
-        shell_complete=_completion(kind.all_names) if kind.names else None,
+        shell_complete=complete if kind.names else None,
     )
 
 
@@ -198,13 +207,6 @@ def _type(row: Setting) -> click.ParamType[Any] | None:
     if row.off:
         return None
     return click.Path() if row.kind is kinds.FILE else click.STRING
-
-
-def _completion(names: Callable[[], Iterable[str]]) -> Completion:
-    def complete(_context: click.Context, _option: click.Parameter, typed: str) -> list[str]:
-        return [name for name in names() if name.startswith(typed)]
-
-    return complete
 
 
 def _default(row: Setting) -> str:
@@ -258,7 +260,7 @@ class ClusterDoor(Protocol):
         """Return a store of all shards, with or without their kept pages."""
 
     def steer(
-        self, settings: Settings, action: str, request: "ControlRequest", *, as_json: bool
+        self, settings: Settings, action: str, request: ControlRequest, *, as_json: bool
     ) -> None:
         """Steer the crawl of all nodes."""
 
@@ -333,7 +335,7 @@ class Companion:
         """Return whether to sample the growing graph."""
         return False
 
-    def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
+    def beside(self, crawl: Crawl, asked: CrawlRequest) -> AbstractContextManager[None]:
         """Return a context that is open while the crawl runs."""
         return nullcontext()
 
@@ -350,3 +352,245 @@ def companion_options(command: Command) -> Command:
         for option in reversed(companion.options):
             command = option(command)
     return command
+
+
+# ================================================================ stores
+
+NeedsPages = Callable[[Mapping[str, Any]], bool]
+"""True if a command with these parameters reads kept pages."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+READ, STEER, WATCH = "read", "steer", "watch"
+_OF_DEMO = (READ, STEER, WATCH)
+_DEFAULTS = {
+    False: str(Storing().store),
+    True: f"{Storing().store}, or {DEMO_STORE} if only that exists",
+}
+
+
+def store_option_for(
+    purpose: str, *, of_cluster: bool = False, needs_pages: NeedsPages = lambda _given: False
+) -> Callable[[Command], Command]:
+    """Pass `store` to the command, from the strongest source of settings.
+
+    `of_cluster` adds --cluster, which gathers the shards of a cluster into a store first, with
+    their kept pages if the command `needs_pages`.
+    """
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_store(store: Path | None, cluster: str | None = None, **rest: Any) -> Any:
+            warn_of_unknown_variables()
+            chosen = os.environ.get(CONFIG_VARIABLE)
+            given = {"store": store and str(store), "cluster": cluster}
+            loaded = loaded_from(given, Path(chosen) if chosen else None)
+            used = ("store", "cluster", "insecure") if of_cluster else ("store",)
+            warn_of_ignored(loaded, map(BY_NAME.__getitem__, used))
+            with ExitStack() as stack:
+                if of_cluster and _is_of_cluster(given, loaded, rest):
+                    gathered = cluster_door().gathered(loaded.settings, pages=needs_pages(rest))
+                    read = stack.enter_context(gathered)
+                else:
+                    read = _store_of(loaded, purpose)
+                if not rest.get("graph"):
+                    stack.enter_context(reporting_damaged_store(read))
+                return command(store=read, **rest)
+
+        decorated: Command = click.option(
+            "--store",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help=f"The store to {purpose}.  [default: {_DEFAULTS[purpose in _OF_DEMO]}]",
+        )(with_store)
+        return _cluster_option(decorated) if of_cluster else decorated
+
+    return decorate
+
+
+_cluster_option = click.option(
+    "--cluster",
+    metavar="URL",
+    help="Read the crawl of this cluster instead of a store. Its shards are gathered first.",
+)
+
+
+def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[str, object]) -> bool:
+    """Return whether the strongest source of settings that names an input names a cluster."""
+    others = {"--store": given["store"], "--graph": more.get("graph"), "FOLDER": more.get("folder")}
+    named = next((name for name, value in others.items() if value), None)
+    if given["cluster"] and named:
+        raise click.UsageError(f"--cluster and {named} cannot be combined")
+    if named or loaded.settings.cluster.url is None:
+        return False
+    return bool(given["cluster"]) or loaded.origins["store"] == DEFAULT
+
+
+def _store_of(loaded: Loaded, purpose: str) -> Path:
+    """Return the named store, else the default store, else (for some purposes) that of the demo."""
+    store, is_named = loaded.settings.storing.store, loaded.origins["store"] != DEFAULT
+    if is_named or purpose not in _OF_DEMO or store.exists() or not DEMO_STORE.exists():
+        return store
+    return DEMO_STORE
+
+
+@contextmanager
+def reporting_damaged_store(store: Path) -> Iterator[None]:
+    """Turn an unexpected error into a `StoreError` if the store is damaged.
+
+    A damaged value can make any code fail in any way, so the store is audited after such an error.
+    Without damage, the error is a bug in minicrawl and is raised unchanged.
+    """
+    from minicrawl.store.records import translating_sqlite_errors
+
+    try:
+        with translating_sqlite_errors(store):
+            yield
+    # These say what is wrong by themselves. Checking the store before each command would catch
+    # damage earlier, but takes minutes in a large store.
+    except (MinicrawlError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):
+        raise
+    except Exception as error:
+        if wrong := _first_wrong(store):
+            raise StoreError(
+                f"{store} is damaged ({wrong}): run `minicrawl check` for details"
+            ) from error
+        raise
+
+
+def _first_wrong(store: Path) -> str | None:
+    from minicrawl.report.audit import audit
+
+    try:
+        return next(iter(audit(store).wrong), None) if store.is_file() else None
+    except MinicrawlError as error:
+        return str(error)
+
+
+store_option = store_option_for(READ, of_cluster=True)
+store_with_pages_option = store_option_for(READ, of_cluster=True, needs_pages=lambda _given: True)
+own_store_option = store_option_for(READ)
+"""Without --cluster, for commands that change files beside a store."""
+
+
+def selection_options(count: int) -> Callable[[Command], Command]:
+    """Pass `selection`, the pages to show, to the command."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_selection(
+            n: int, host: str | None, unread: bool, fetched: bool, **rest: Any
+        ) -> Any:
+            if unread and fetched:
+                raise click.UsageError("--unread and --fetched cannot be combined")
+            from minicrawl.report.selected_pages import PageSelection
+
+            selection = PageSelection(count=n, host=host, unread=unread, fetched=fetched)
+            return command(selection=selection, **rest)
+
+        decorated: Command = with_selection
+        for option in reversed(
+            (
+                count_option(count),
+                click.option("--host", metavar="NAME", help="Only pages of this host."),
+                click.option(
+                    "--unread", is_flag=True, help="Only pages that have not been fetched."
+                ),
+                click.option("--fetched", is_flag=True, help="Only pages that have been fetched."),
+            )
+        ):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def count_option(count: int) -> Callable[[Command], Command]:
+    """Pass `n`, the number of rows to show (0: all), and add --wide unless `count` is 0."""
+    number = click.option(
+        "-n",
+        "--n",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=count,
+        help=f"At most N rows; 0 for all.  [default: {count or 'all'}]",
+    )
+    return (lambda command: number(wide_option(command))) if count else number
+
+
+def refuse_without_near_duplicates(seen: Snapshot) -> None:
+    """Raise UsageError if there is no search index, which finds near-duplicates."""
+    from minicrawl.store.reader import search_folder
+
+    if not search_folder(seen.path).is_dir():
+        raise UsageError(f"{seen.path} has no index: `minicrawl index` finds near-duplicates")
+
+
+def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
+    """Warn about ranks that are older than some pages."""
+    from minicrawl.report.snapshot import saved_ranks
+
+    for rank in saved_ranks(seen.path, seen.connection) if names else ():
+        if rank.row.name in names and rank.unranked:
+            pages = counted(rank.unranked, "page has", "pages have")
+            click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
+
+
+def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
+    """Print how exact and how old the importance is, unless the store is empty."""
+    from minicrawl.report.snapshot import convergence_of, told
+
+    if len(seen):
+        click.echo(f"importance: {told(convergence_of(seen))}", err=err)
+
+
+graph_option = click.option(
+    "--graph",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="Read this graph file instead of a store: links between IDs or names, plain or .gz; - "
+    "for stdin.",
+)
+
+
+def source_options(command: Command) -> Command:
+    """Pass an open `source`, the graph, to the command. click's `obj` has it as well."""
+
+    @functools.wraps(command)
+    def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
+        from minicrawl.report.store_graph import opened
+
+        context = click.get_current_context()
+        if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
+            raise click.UsageError("--store and --graph cannot be combined")
+        with opened(store, graph, progress) as source:
+            context.obj = source
+            return command(source=source, **rest)
+
+    return graph_option(store_option(with_source))
+
+
+# ================================================================ moments
+#
+# Times as users write them: a day, a time of day, or an age.
+
+
+class Moment(click.ParamType[float]):
+    """A time in seconds since 1970."""
+
+    name = "time"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        from minicrawl.report.archived_pages import moment
+
+        is_number = kinds.finite_number(value) is not None
+        ago_s = None if is_number else kinds.seconds(value)
+        if ago_s is not None:
+            return time.time() - ago_s
+        try:
+            return moment(str(value))
+        except UsageError as error:
+            self.fail(f"{error}, nor an age such as 7d", param, ctx)
