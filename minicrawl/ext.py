@@ -1,19 +1,34 @@
-"""Names for packages that extend minicrawl by entry points; nothing else is a promise to them.
+"""Extension by entry points: names for packages that extend minicrawl, and how these are found.
 
 One registration is enough: `crawl`, resumed crawls, `explain`, `frontier`, `--help`, completion and
 messages all know the extension. Like `minicrawl` itself, this module imports a name on first
 access, so that a package does not slow down `--help`.
 
 `Checks`, `Filter`, `Order`, `Parser`, `Rank`, `Scorer`, `Sink` and `Writer` are the types of the
-functions that are registered; the other names are what these take and return.
+functions that are registered; the other names in `__all__` are what these take and return. No
+other name is a promise to packages.
+
+A room is a folder beside the core, such as `minicrawl.search`. The core names no room and looks
+rooms up here, so deleting a room's folder and entry points removes that room and nothing else.
+
+Laws: built-in objects cannot be replaced. A package is imported only when its extension is used,
+because `--help` should take a tenth of a second. For the same reason, entry points are read from
+the files that installers leave beside packages, without importlib.metadata and its mail parser.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
+
+from minicrawl.errors import MinicrawlError, UsageError
 
 if TYPE_CHECKING:
     from minicrawl.audit.checks import Check, Detector
@@ -29,6 +44,7 @@ if TYPE_CHECKING:
     from minicrawl.ranks.scores import Scores
     from minicrawl.report.crawl_status import StoredPart
     from minicrawl.report.formats import Writer
+
 
 Checks: TypeAlias = "Callable[[], Iterable[Check]]"
 """Function of `minicrawl.audits`: returns rows of checks."""
@@ -108,3 +124,173 @@ if not TYPE_CHECKING:  # hides `__getattr__` from the type checker, which knows 
     def __dir__() -> list[str]:
         """Return the names for extenders, for completion, without importing them."""
         return sorted(__all__)
+
+
+# ================================================================ entry points
+
+T = TypeVar("T")
+
+AUDITS = "minicrawl.audits"
+"""Functions that return rows of `audit.checks.Check`."""
+COMMANDS = "minicrawl.commands"
+"""click commands."""
+COMPANIONS = "minicrawl.companions"
+"""`cli.options.Companion`: extensions of `crawl`."""
+CLUSTERS = "minicrawl.clusters"
+"""`cli.options.ClusterDoor`: the provider of `--cluster`."""
+FILTERS = "minicrawl.filters"
+"""Functions of a URL that return whether to fetch it, for `--scope NAME`."""
+EXPORTERS = "minicrawl.exporters"
+"""Writers of blocks of rows (`report.formats.Writer`), by file suffix."""
+ORDERS = "minicrawl.orders"
+"""Functions of a frontier that return a `crawl.schedule.orders.PageOrder`."""
+PANELS = "minicrawl.panels"
+"""Functions of a store that return starlette routes for the dashboard."""
+PARSERS = "minicrawl.parsers"
+"""Functions of a page's markup and of its URL that return text, for `page` and `export --with`."""
+RANKS = "minicrawl.ranks"
+"""Functions of a named graph and a progress function that return `ranks.scores.Scores`."""
+SCORERS = "minicrawl.scorers"
+"""Functions of arguments that return a `crawl.workers.scoring.Scorer`, for `crawl --score`."""
+SECTIONS = "minicrawl.sections"
+"""Functions of a snapshot and a progress function that return `site_report.ReportSection`s."""
+SINKS = "minicrawl.sinks"
+"""Functions of a URL that return a context with an `on_page`, by the scheme of `crawl --sink`."""
+STORED = "minicrawl.stored"
+"""Functions of a store that return `report.crawl_status.StoredPart`, for `status --stored`."""
+WINDOWS = "minicrawl.windows"
+"""Functions of a width and a number of measures that return an `opic.windows.Window`."""
+
+_OWN = "minicrawl"
+_RENAMED = {"minicrawl.texts": PARSERS}
+"""Former names of groups, still accepted for one version."""
+_FILE = "entry_points.txt"
+_MARK = b"[minicrawl."
+_DESCRIPTION = re.compile(r"([^-]+)(?:-.*)?\.(?:dist|egg)-info")
+
+
+class EntryPoint(NamedTuple):
+    """Name, and the object that a package registers under it: `module:attribute`."""
+
+    name: str
+    value: str
+    package: str
+
+    def load(self) -> object:
+        """Import the object. Raise MinicrawlError if the package cannot be imported."""
+        module, _, attribute = self.value.partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except Exception as error:
+            raise MinicrawlError(
+                f"the package {self.package} adds {self.name!r}, which cannot be imported: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+    def summary(self) -> str:
+        """Return the first line of the object's docstring, from its source, without importing it.
+
+        Fall back to the name of the package.
+        """
+        module, _, attribute = self.value.partition(":")
+        for place in sys.path:
+            path = Path(place or ".", *module.split("."))
+            for file in (path.with_suffix(".py"), path / "__init__.py"):
+                if file.is_file() and (line := _first_line(file, attribute)):
+                    return line
+        return f"A command of the package {self.package}."
+
+
+def _first_line(file: Path, function: str) -> str | None:
+    source = file.read_text(encoding="utf-8", errors="replace")
+    found = re.search(
+        rf'^def {re.escape(function)}\(.*?:\n +r?"""(.+?)(?:"""|\n)',
+        source,
+        re.MULTILINE | re.DOTALL,
+    )
+    return found and found[1].strip()
+
+
+def entry_points(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name; minicrawl's own come first and win."""
+    found = _groups(tuple(sys.path)).get(group, {})
+    return dict(sorted(found.items(), key=lambda item: (item[1].package != _OWN, item[0])))
+
+
+def loaded(group: str) -> Iterator[Any]:
+    """Import and yield the objects of a group, minicrawl's own first."""
+    return (point.load() for point in entry_points(group).values())
+
+
+@cache
+def _groups(path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
+    """Return the entry points of all our groups. Of two packages with one name, the first wins, as
+    on import.
+    """
+    groups: dict[str, dict[str, EntryPoint]] = {}
+    packages: dict[str, list[tuple[str, EntryPoint]]] = {}
+    for folder, name in (found for place in path for found in _descriptions(place)):
+        if name not in packages:
+            packages[name] = list(_named_in(folder, name))
+    for _, points in sorted(packages.items(), key=lambda item: item[0] != _OWN):
+        for group, point in points:
+            groups.setdefault(group, {}).setdefault(point.name, point)
+    return groups
+
+
+def _descriptions(place: str) -> Iterator[tuple[str, str]]:
+    """Yield the metadata folder and the name of each package installed in `place`."""
+    try:
+        entries = list(os.scandir(place or "."))
+    except OSError:
+        return
+    for entry in entries:
+        if found := _DESCRIPTION.fullmatch(entry.name):
+            yield entry.path, found[1].replace("_", "-").lower()
+
+
+def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:
+    """Yield the entry points of a package, each with its group."""
+    try:
+        content = Path(folder, _FILE).read_bytes()
+    except OSError:
+        return
+    if _MARK not in content:
+        return
+    group = ""
+    for line in content.decode(errors="replace").splitlines():
+        name, equals, value = line.partition("=")
+        if line.startswith("["):
+            group = line.strip(" []")
+            group = _RENAMED.get(group, group)
+        elif equals and group.startswith(_MARK[1:].decode()):
+            yield group, EntryPoint(name.strip(), value.partition("[")[0].strip(), package)
+
+
+def required(group: str, name: str, what: str) -> object:
+    """Return the object of this name; raise UsageError if no installed package has it."""
+    point = entry_points(group).get(name)
+    if point is None:
+        raise UsageError(f"{what} {name!r} is unknown: install the package that defines it")
+    return point.load()
+
+
+class Registry(Mapping[str, T]):
+    """Registry of built-in objects, followed by those of packages."""
+
+    def __init__(self, group: str, built_in: Mapping[str, T]) -> None:
+        self._group, self._built_in = group, built_in
+
+    def __getitem__(self, name: str) -> T:
+        if name in self._built_in:
+            return self._built_in[name]
+        return cast(T, entry_points(self._group)[name].load())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._built_in or name in entry_points(self._group)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._built_in, *entry_points(self._group))))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))

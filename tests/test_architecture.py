@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl import plugins
+from minicrawl import ext
 from tests import readme
 from tests.questions import changes_in_questions
 
@@ -157,7 +157,7 @@ def test_what_the_table_names_exists(name: str) -> None:
     if "/" in name:
         assert (ROOT / name).exists()
     elif name.startswith("minicrawl."):
-        assert name in vars(plugins).values()  # a group of entry points
+        assert name in vars(ext).values()  # a group of entry points
     elif name.startswith("python -m "):
         assert find_spec(name.split()[2])
     elif name.startswith("minicrawl "):

@@ -17,7 +17,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Column, Mask
 from minicrawl.model import State
 from minicrawl.report.page_links import LinkVerdict
@@ -430,7 +430,7 @@ CHECKS: tuple[Check, ...] = (
 def all_checks() -> tuple[Check, ...]:
     """Return the checks of the table, and those of packages, which cannot replace them."""
     known = {check.name for check in CHECKS}
-    points = plugins.entry_points(plugins.AUDITS).values()
+    points = ext.entry_points(ext.AUDITS).values()
     added = [
         check
         for point in points

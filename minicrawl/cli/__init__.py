@@ -28,7 +28,7 @@ from pathlib import Path
 
 import click
 
-from minicrawl import __version__, plugins
+from minicrawl import __version__, ext
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.wording import visible
 
@@ -188,7 +188,7 @@ class LazyGroup(click.Group):
 class AddedCommand(DeferredCommand):
     """Command of another package, or of a room beside the core."""
 
-    def __init__(self, point: plugins.EntryPoint) -> None:
+    def __init__(self, point: ext.EntryPoint) -> None:
         super().__init__(point.name, target=point.value, summary=point.summary())
         self._point = point
 
@@ -223,7 +223,7 @@ class Program(LazyGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with this name: our own, or a package's."""
         built_in = super().get_command(ctx, cmd_name)
-        point = None if built_in else plugins.entry_points(plugins.COMMANDS).get(cmd_name)
+        point = None if built_in else ext.entry_points(ext.COMMANDS).get(cmd_name)
         return built_in if point is None else AddedCommand(point)
 
     def resolve_command(
@@ -240,7 +240,7 @@ class Program(LazyGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return sorted({*super().list_commands(ctx), *plugins.entry_points(plugins.COMMANDS)})
+        return sorted({*super().list_commands(ctx), *ext.entry_points(ext.COMMANDS)})
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         left = dict.fromkeys(self.list_commands(ctx))

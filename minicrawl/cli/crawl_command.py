@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import click
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.options import (
     CommandWithSettings,
@@ -383,7 +383,7 @@ def _show_changes(store: Path, not_requested: int, *, as_json: bool) -> None:
 
 def _opened_sink(address: str) -> AbstractContextManager[OnPage]:
     scheme, colon, _ = address.partition(":")
-    known = plugins.entry_points(plugins.SINKS)
+    known = ext.entry_points(ext.SINKS)
     if not colon or scheme not in known:
         schemes = ", ".join(f"{name}:" for name in known) or "none, install a package that adds one"
         raise UsageError(f"--sink {hidden_login(address)}: its scheme must be a sink's ({schemes})")

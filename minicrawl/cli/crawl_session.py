@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import click
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.crawl_display import (
@@ -189,7 +189,7 @@ class Session:
         self._print("next steps", "bold")
         settings = self._crawl.settings
         is_of_owner = settings.scope.scope != "any" and settings.storing.keep == "pages"
-        has_audit = "audit" in plugins.entry_points(plugins.COMMANDS)
+        has_audit = "audit" in ext.entry_points(ext.COMMANDS)
         audit = ("audit",) if is_of_owner and has_audit else ()
         for command in (*audit, "top --n 20", "status", *refine):
             self._print(f"  {PROGRAM} {command}{store}")

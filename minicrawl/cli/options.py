@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import click
 from click.core import ParameterSource
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.cli import missing_room
 from minicrawl.cli.output import progress, wide_option
 from minicrawl.config import Loaded, Settings, Storing, load
@@ -270,7 +270,7 @@ class ClusterDoor(Protocol):
 
 def cluster_door() -> ClusterDoor:
     """Return the installed provider of `--cluster`; raise UsageError if there is none."""
-    for make in plugins.loaded(plugins.CLUSTERS):
+    for make in ext.loaded(ext.CLUSTERS):
         door: ClusterDoor = make()
         return door
     raise missing_room("--cluster", "cluster")
@@ -285,7 +285,7 @@ MAIN, MARKDOWN = "main", "markdown"
 
 def refuse_without_text(name: str, option: str) -> None:
     """Raise if the option needs a text of the room `text`, which is not installed."""
-    if name in {MAIN, MARKDOWN} and name not in plugins.entry_points(plugins.PARSERS):
+    if name in {MAIN, MARKDOWN} and name not in ext.entry_points(ext.PARSERS):
         raise missing_room(option, "text")
 
 
@@ -343,7 +343,7 @@ class Companion:
 @functools.cache
 def companions() -> tuple[Companion, ...]:
     """Return the companions of all packages."""
-    return tuple(make() for make in plugins.loaded(plugins.COMPANIONS))
+    return tuple(make() for make in ext.loaded(ext.COMPANIONS))
 
 
 def companion_options(command: Command) -> Command:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.config import values as kinds
 from minicrawl.config.values import AUTO, ENVIRONMENT, LOGIN, OFF, ON, ValueKind
 from minicrawl.web.usage import PURPOSES
@@ -230,7 +230,7 @@ class Order:
         kinds.choice(
             *["siblings", "greedy", "random", "breadth-first"],
             renamed={"cycle": "breadth-first"},
-            group=plugins.ORDERS,
+            group=ext.ORDERS,
         ),
         "Order of fetching: most cash first (greedy), greedy adjusted by what pages found "
         "together with a page have led to (siblings), first found first (breadth-first), or "
@@ -256,7 +256,7 @@ class Order:
         "interpolation",
         kinds.choice(
             *["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"],
-            group=plugins.WINDOWS,
+            group=ext.WINDOWS,
         ),
         "Window of a page's history that its importance is computed from.",
         kept=True,
@@ -322,7 +322,7 @@ class Scope:
 
     scope: str = setting(
         "any",
-        kinds.choice("any", "domain", "host", "prefix", group=plugins.FILTERS),
+        kinds.choice("any", "domain", "host", "prefix", group=ext.FILTERS),
         "Fetch any page, or only pages in the domain, on the host or under the path prefix of a "
         "seed, or those that the filter of a package admits. host and prefix compare ports (the "
         "standard ports of http and https are equal); domain ignores them.",

@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from minicrawl import plugins
+from minicrawl import ext
 
 ON, OFF = "on", "off"
 """Values of settings that also take a file."""
@@ -186,7 +186,7 @@ class ValueKind:
 
     def all_names(self) -> tuple[str, ...]:
         """Return the built-in names, and those of installed packages."""
-        added = plugins.entry_points(self.group) if self.group else ()
+        added = ext.entry_points(self.group) if self.group else ()
         return tuple(dict.fromkeys((*self.names, *added)))
 
     @property

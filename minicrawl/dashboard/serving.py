@@ -30,7 +30,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.control import MOST_PAGES
 from minicrawl.dashboard.views import (
     METRICS_TYPE,
@@ -256,7 +256,7 @@ class Dashboard:
             Route("/api/search", self._search),
             *chain.from_iterable(
                 cast(Callable[[Path], list[Route]], point.load())(self._views.store)
-                for point in plugins.entry_points(plugins.PANELS).values()
+                for point in ext.entry_points(ext.PANELS).values()
             ),
             Route("/api/errors", self._errors),
             Route("/api/graph", self._graph),

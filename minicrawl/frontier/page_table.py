@@ -34,8 +34,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.errors import UsageError
+from minicrawl.ext import Registry
 from minicrawl.frontier.url_table import UrlsOf, UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.estimate import Importance, Level, shares
@@ -43,7 +44,6 @@ from minicrawl.opic.ledger import Books, Ledger, Plan, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, fixed_edge
 from minicrawl.opic.shard_channels import Channels
 from minicrawl.opic.windows import WINDOWS, Past, Window
-from minicrawl.plugins import Registry
 from minicrawl.store import tables
 from minicrawl.store.records import PaidRow, StepRow, StoreTerms
 from minicrawl.wording import counted
@@ -202,7 +202,7 @@ def _never_saved(_page: int) -> int:
     return 0
 
 
-_WINDOWS = Registry(plugins.WINDOWS, WINDOWS)
+_WINDOWS = Registry(ext.WINDOWS, WINDOWS)
 
 
 def _window_of(terms: StoreTerms) -> Window:

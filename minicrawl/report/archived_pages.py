@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader, IndexRow, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
 from minicrawl.archive.segments import Segments
@@ -263,7 +263,7 @@ class ComparedTexts(AbstractContextManager["ComparedTexts"]):
 
     def __init__(self, snapshot: Snapshot, archive: ArchiveReader) -> None:
         self._archive, self._made = archive, None
-        if MAIN in plugins.entry_points(plugins.PARSERS):
+        if MAIN in ext.entry_points(ext.PARSERS):
             from minicrawl.report.page_texts import PageTexts
 
             self._made = PageTexts([MAIN], partial(pages_of_site, snapshot, archive))
@@ -597,7 +597,7 @@ def with_contents(
 
     texts_in_columns = {name for name in names if name not in CONTENTS and name not in _OF_STORE}
     texts_in_columns.discard(TEXT_HASH)
-    if TEXT_HASH in names and MAIN in plugins.entry_points(plugins.PARSERS):
+    if TEXT_HASH in names and MAIN in ext.entry_points(ext.PARSERS):
         texts_in_columns.add(MAIN)
     made, of_store = sorted(texts_in_columns), _StoreColumns(snapshot, names)
     with kept_pages(snapshot) as archive, ExitStack() as stack:

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.importance import converges_anew, gathered_now
@@ -631,7 +631,7 @@ def stored_parts(store: Path) -> list[StoredPart]:
         parts = [
             *_repository(store, connection),
             # of packages, such as the search index
-            *chain.from_iterable(stored(store) for stored in plugins.loaded(plugins.STORED)),
+            *chain.from_iterable(stored(store) for stored in ext.loaded(ext.STORED)),
             StoredPart("links", *_with_unit(questions.links_stored(connection), "links")),
             *_written(connection),
             StoredPart("documents", *_with_unit(questions.documents_stored(connection), "pages")),

@@ -27,8 +27,8 @@ import numpy as np
 
 from minicrawl import plugins
 from minicrawl.errors import UsageError, needs
+from minicrawl.ext import Registry
 from minicrawl.own_files import replacing, scratch
-from minicrawl.plugins import Registry
 from minicrawl.report.selected_pages import COLUMNS, LINK_COLUMNS, Block, Drawing
 from minicrawl.web.usage import PURPOSES
 from minicrawl.wording import all_harmless, visible

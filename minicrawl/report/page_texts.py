@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection
 from typing import cast
 from urllib.parse import urlsplit
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.errors import MinicrawlError, TooSlow, UsageError
 from minicrawl.memory import OWN_PYTHON, limit_memory
 from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
@@ -109,7 +109,7 @@ class Parent:
 #
 # Texts that packages extract from archived pages, such as their main text.
 #
-# Parsers of packages (`plugins.PARSERS`) make the texts: functions of markup and its URL. One with
+# Parsers of packages (`ext.PARSERS`) make the texts: functions of markup and its URL. One with
 # a method `for_site` first gets sample pages of each host, and returns the function for the pages
 # of that host.
 #
@@ -258,7 +258,7 @@ def _made(makers: Sequence[TextMaker], markup: str, url: str) -> tuple[str, list
 
 
 def _maker(name: str) -> TextMaker:
-    point = plugins.entry_points(plugins.PARSERS).get(name)
+    point = ext.entry_points(ext.PARSERS).get(name)
     if point is None:
         raise UsageError(f"no installed package extracts the text {name!r} from pages")
     return cast(TextMaker, point.load())

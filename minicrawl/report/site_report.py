@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.graph.outline import TAIL, DegreeDistribution, distribution
 from minicrawl.model import State
 from minicrawl.own_files import replacing
@@ -396,7 +396,7 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
         facts=list(_facts(snapshot)),
         sections=[
             # of packages, such as the issues of an audit
-            *chain.from_iterable(add(snapshot, tell) for add in plugins.loaded(plugins.SECTIONS)),
+            *chain.from_iterable(add(snapshot, tell) for add in ext.loaded(ext.SECTIONS)),
             *_problems(snapshot),
             *_content(snapshot),
             _seeds(snapshot),

@@ -26,7 +26,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.errors import UsageError
 from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import ShownImportance, guaranteed_share, shown_importance
@@ -141,7 +141,7 @@ class Snapshot:
     @cached_property
     def _added_keys(self) -> NDArray[np.int64]:
         """Keys of all pages in the order that a package adds."""
-        order: Any = plugins.required(plugins.ORDERS, self.strategy, "strategy")
+        order: Any = ext.required(ext.ORDERS, self.strategy, "strategy")
         urls = self.frontier.urls
         if not urls.host_of:
             urls.load_hosts(self.connection)

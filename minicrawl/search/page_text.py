@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
@@ -434,7 +434,7 @@ def _text(answer: Answer, *, is_simple: bool) -> PageText:
 @lru_cache(1)
 def _main_text() -> TextMaker | None:
     """Return the parser that extracts main text; None without the room `text`."""
-    point = plugins.entry_points(plugins.PARSERS).get("main")
+    point = ext.entry_points(ext.PARSERS).get("main")
     return None if point is None else cast(TextMaker, point.load())
 
 

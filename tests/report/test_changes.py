@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.model import State
@@ -266,9 +266,9 @@ def test_a_changed_menu_counts_only_without_the_main_text(
     path = tmp_path / "crawl.db"
     since = crawled_twice(path, Framed())
     if has_text_room:
-        if "main" not in plugins.entry_points(plugins.PARSERS):
+        if "main" not in ext.entry_points(ext.PARSERS):
             pytest.skip("no room that extracts the main text")
         assert what_happened(path, since) == {EDITED: "changed", f"{SITE}/bare": "changed"}
         return
-    monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+    monkeypatch.setattr(ext, "entry_points", lambda _group: {})
     assert set(what_happened(path, since)) == {HOME, STEADY, EDITED, f"{SITE}/bare"}

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.cli import main
 from minicrawl.report.folders import INDEX, read_until
 from minicrawl.web.urls import domains
@@ -99,7 +99,7 @@ def test_exports_of_a_store_are_identical(store: Path, tmp_path: Path) -> None:
             exported(store, folder, "--format", name, "--shard", "30kB", *columns)
             sets.append({place.name: place.read_bytes() for place in folder.iterdir()})
         assert sets[0] == sets[1]
-    makes_texts = "main" in plugins.entry_points(plugins.PARSERS)
+    makes_texts = "main" in ext.entry_points(ext.PARSERS)
     for name in ("pages.wacz", *(("pages.wet.gz",) if makes_texts else ())):
         places = [tmp_path / copy / name for copy in ("c", "d")]
         for place in places:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("selectolax")
 
-from minicrawl import Store, plugins
+from minicrawl import Store, ext
 from minicrawl.cli import main
 from minicrawl.errors import MinicrawlError, TooSlow, UsageError
 from minicrawl.report import page_texts
@@ -81,7 +81,7 @@ def test_an_export_has_facts_of_the_page_in_columns(
     types = duckdb.sql(f"SELECT page_id, crawl_order, bytes FROM '{place}'").types
     assert set(map(str, types)) == {"BIGINT"}
     whole = shown(capsys, store, "page", URLS[0], "--text").removesuffix("\n")
-    monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+    monkeypatch.setattr(ext, "entry_points", lambda _group: {})
     assert exported(FACTS) == [[*read[:-1], sha256(whole.encode()).hexdigest()], unread]
 
 
@@ -138,7 +138,7 @@ def test_pages_kept_as_text_have_no_main_text(tmp_path: Path, capsys: Captured) 
 def test_without_the_text_room_options_name_its_extra(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+    monkeypatch.setattr(ext, "entry_points", lambda _group: {})
     for arguments in (
         ("page", URLS[0], "--main"),
         ("page", URLS[0], "--markdown"),

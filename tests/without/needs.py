@@ -38,7 +38,7 @@ NEEDED_BY = {
 OF_THE_WHOLE = (
     "tests/test_architecture.py",
     "tests/test_formulas.py",
-    "tests/test_plugins.py",
+    "tests/test_ext.py",
     "tests/test_pytest_plugin.py",
     "tests/test_readme.py",
     "tests/test_reference.py",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.config import Settings
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
@@ -252,7 +252,7 @@ def queue_of(frontier: KnownPages, strategy: str, value_weight: float = 0.0) -> 
 
 def _added(frontier: KnownPages, strategy: str) -> PageOrder:
     """Return the order that a package adds."""
-    make = plugins.required(plugins.ORDERS, strategy, "strategy")
+    make = ext.required(ext.ORDERS, strategy, "strategy")
     return cast(Callable[[KnownPages], PageOrder], make)(frontier)
 
 

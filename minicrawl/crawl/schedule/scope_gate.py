@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import cast
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.config import Scope
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.errors import MinicrawlError
@@ -106,7 +106,7 @@ def _filter(scope: str) -> Callable[[str], bool] | None:
     """
     if scope in REACHES:
         return None
-    admits = cast(Callable[[str], bool], plugins.required(plugins.FILTERS, scope, "scope"))
+    admits = cast(Callable[[str], bool], ext.required(ext.FILTERS, scope, "scope"))
 
     def is_admitted(url: str) -> bool:
         try:

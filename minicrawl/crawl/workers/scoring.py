@@ -20,7 +20,7 @@ from inspect import iscoroutinefunction
 from threading import Thread
 from typing import IO, Any, NamedTuple, cast
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.config.values import SECRET, why_no_header
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.errors import UsageError
@@ -172,7 +172,7 @@ def scorers_of(names: Sequence[str]) -> list[Scorer]:
     found = []
     for text in names:
         name, _, arguments = text.partition(":")
-        make = plugins.required(plugins.SCORERS, name, "scorer")
+        make = ext.required(ext.SCORERS, name, "scorer")
         try:
             found.append(cast(Callable[[str], Scorer], make)(arguments))
         except Exception as error:

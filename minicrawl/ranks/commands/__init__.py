@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.cli import DeferredCommand, LazyGroup
 from minicrawl.cli.options import json_option, store_option
 
@@ -27,12 +27,12 @@ class RankGroup(LazyGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command with this name."""
         built_in = super().get_command(ctx, cmd_name)
-        point = None if built_in else plugins.entry_points(plugins.RANKS).get(cmd_name)
+        point = None if built_in else ext.entry_points(ext.RANKS).get(cmd_name)
         return built_in if point is None else AddedRank(cmd_name, point.package)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all ranks."""
-        return [*super().list_commands(ctx), *plugins.entry_points(plugins.RANKS)]
+        return [*super().list_commands(ctx), *ext.entry_points(ext.RANKS)]
 
 
 class AddedRank(DeferredCommand):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import click
 from numpy.random import default_rng
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.cli.options import (
     json_option,
     source_options,
@@ -33,8 +33,8 @@ from minicrawl.cli.output import (
     sizes_option,
 )
 from minicrawl.errors import UsageError
+from minicrawl.ext import Registry
 from minicrawl.graph.csr import NamedGraph
-from minicrawl.plugins import Registry
 from minicrawl.ports import Progress
 from minicrawl.ranks.centrality import degree, eigenvector, hyperball
 from minicrawl.ranks.hits import hits
@@ -90,7 +90,7 @@ BUILT_IN: dict[str, Rank] = {
     "sites": _sites,
 }
 
-RANKS = Registry(plugins.RANKS, BUILT_IN)
+RANKS = Registry(ext.RANKS, BUILT_IN)
 """Ranks that can be computed by name, with default options."""
 
 

@@ -18,7 +18,7 @@ import click
 import psycopg
 import pytest
 
-from minicrawl import PageRead, Store, plugins
+from minicrawl import PageRead, Store, ext
 from minicrawl.cli import ROOMS, main, root
 from minicrawl.config import Scope
 from minicrawl.crawl.schedule import scope_gate
@@ -26,8 +26,8 @@ from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import MinicrawlError
+from minicrawl.ext import EntryPoint, Registry
 from minicrawl.model import READ_STATES
-from minicrawl.plugins import EntryPoint, Registry
 from tests.stores import filled_store
 
 ROOT = Path(__file__).parents[1]
@@ -212,7 +212,7 @@ class TestOnTheCommandLine:
         def broken(_url: str) -> bool:
             raise ValueError("too late")
 
-        monkeypatch.setattr(plugins, "required", lambda *_: broken)
+        monkeypatch.setattr(ext, "required", lambda *_: broken)
         gate = ScopeGate(Scope(), ["http://a.example/"])
         assert not gate.has_filter
         monkeypatch.setattr(scope_gate, "REACHES", {})
@@ -280,7 +280,7 @@ class TestSinkToPostgresql:
 
     @pytest.mark.usefixtures("added")
     def test_a_page_that_is_handed_over_again_replaces_its_row(self, postgresql: str) -> None:
-        sink = plugins.entry_points(plugins.SINKS)["postgresql"].load()
+        sink = ext.entry_points(ext.SINKS)["postgresql"].load()
         page = PageRead(
             url="http://a.example/twice",
             status=200,
@@ -337,14 +337,14 @@ class TestRooms:
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+        monkeypatch.setattr(ext, "entry_points", lambda _group: {})
         assert main([command]) == 2
         assert f"minicrawl.{room}" in capsys.readouterr().err
 
     def test_cluster_needs_its_room(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(plugins, "entry_points", lambda _group: {})
+        monkeypatch.setattr(ext, "entry_points", lambda _group: {})
         assert main(["top", "--cluster", "nats://localhost:1"]) == 2
         assert "minicrawl[cluster]" in capsys.readouterr().err
 
@@ -369,7 +369,7 @@ class TestRooms:
 class TestRegistry:
     @pytest.mark.usefixtures("added")
     def test_built_in_names_come_before_added_ones(self) -> None:
-        registry = Registry[object](plugins.WINDOWS, {"static": 1})
+        registry = Registry[object](ext.WINDOWS, {"static": 1})
         assert list(registry) == ["static", "half-life"]
         assert len(registry) == 2
         assert "half-life" in registry
@@ -381,7 +381,7 @@ class TestRegistry:
 
     @pytest.mark.usefixtures("added")
     def test_a_built_in_name_cannot_be_replaced(self) -> None:
-        assert Registry[object](plugins.WINDOWS, {"half-life": 1})["half-life"] == 1
+        assert Registry[object](ext.WINDOWS, {"half-life": 1})["half-life"] == 1
 
     def test_a_package_that_is_broken_is_named(self) -> None:
         point = EntryPoint("wrong", "minicrawl_nowhere:thing", "nowhere")
