@@ -50,19 +50,19 @@ COMMANDS = {
         "Read a crawl again and say what changed.",
     ),
     "control": (
-        "minicrawl.cli.settings_commands:control",
+        "minicrawl.cli.manage_commands:control",
         "Pause, stop or adjust a running crawl.",
     ),
     "config": (
-        "minicrawl.cli.settings_commands:config",
+        "minicrawl.cli.manage_commands:config",
         "Show all settings and where they come from.",
     ),
     "about": (
-        "minicrawl.cli.settings_commands:about",
+        "minicrawl.cli.manage_commands:about",
         "Describe the crawler to owners of servers.",
     ),
     "import": (
-        "minicrawl.cli.store_commands:import_",
+        "minicrawl.cli.manage_commands:import_",
         "Create a store from WARC files or a graph file.",
     ),
     "refine": (
@@ -78,11 +78,11 @@ COMMANDS = {
     "status": ("minicrawl.cli.status_commands:status", "Show the progress of a crawl."),
     "plot": ("minicrawl.cli.graph_commands:plot", "Plot a crawl: progress, degrees and hosts."),
     "check": ("minicrawl.cli.status_commands:check", "Verify the integrity of a store."),
-    "move": ("minicrawl.cli.store_commands:move", "Move a store and its files."),
+    "move": ("minicrawl.cli.manage_commands:move", "Move a store and its files."),
     "explain": ("minicrawl.cli.page_commands:explain", "Explain the rank and state of a page."),
     "page": ("minicrawl.cli.page_commands:page", "Show a page as it was fetched."),
-    "forget": ("minicrawl.cli.store_commands:forget", "Take a page down, with all its versions."),
-    "archive": ("minicrawl.cli.store_commands:archive", "Describe or verify kept pages."),
+    "forget": ("minicrawl.cli.manage_commands:forget", "Take a page down, with all its versions."),
+    "archive": ("minicrawl.cli.manage_commands:archive", "Describe or verify kept pages."),
     "backlinks": ("minicrawl.cli.page_commands:backlinks", "List the pages that link to a page."),
     "links": ("minicrawl.cli.page_commands:links", "List the pages that a page links to."),
     "pages": (
