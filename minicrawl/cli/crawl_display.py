@@ -147,7 +147,7 @@ class DisplayState:
         """Return rows about the graph, if it is sampled."""
         if self.latest_sample is None:
             return []
-        from minicrawl.cli.graph_commands import sample_rows
+        from minicrawl.cli.output import sample_rows
 
         return list(sample_rows(self.latest_sample(), time.time()))
 

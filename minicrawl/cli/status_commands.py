@@ -1,27 +1,34 @@
-"""The state of a crawl: `minicrawl status`, `errors`, `frontier` and `check`."""
+"""The state of a crawl and of its graph: `minicrawl status`, `errors`, `frontier` and `check`;
+`graph`, `refine` and `plot`.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from minicrawl.cli.graph_commands import sample_facts
 from minicrawl.cli.options import (
     CONFIG_VARIABLE,
     count_option,
     graph_of_option,
     json_option,
     loaded_from,
+    source_options,
     store_option,
 )
 from minicrawl.cli.output import (
+    outline_facts,
     progress,
+    sample_facts,
     share,
     short_time,
     show_facts,
@@ -31,11 +38,11 @@ from minicrawl.cli.output import (
 )
 from minicrawl.config import Settings
 from minicrawl.control import ControlRequest, Verb, ask
-from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.model import CRAWLED, State
+from minicrawl.errors import Interrupted, MinicrawlError, UsageError
+from minicrawl.frontier.importance import UNTIL
+from minicrawl.model import CRAWLED, KNOWN, State
 from minicrawl.report import crawl_status as report
-from minicrawl.report.audit import audit
-from minicrawl.report.crawl_status import StoredPart, mirrors, shown_sample, stored_parts
+from minicrawl.report.crawl_status import mirrors, shown_sample, stored_parts
 from minicrawl.report.page_states import (
     KINDS,
     ErrorKind,
@@ -50,7 +57,11 @@ from minicrawl.wording import as_duration, at_least, counted, iso, percentage, r
 
 if TYPE_CHECKING:
     from minicrawl.checking import Cloaking, PageAnswer
+    from minicrawl.crawl.refinement import Refined
     from minicrawl.report.crawl_log import ContentRow
+    from minicrawl.report.site_report import HostLinks
+    from minicrawl.report.store_graph import Source
+
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
@@ -102,6 +113,8 @@ def status(
     --graph-stats`). Otherwise a small graph is measured now; a large one only with `--graph`, else
     its last sample is shown. `minicrawl check` verifies the store itself.
     """
+    from minicrawl.report.crawl_log import counts_of
+
     found = report.status(store)
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
@@ -120,11 +133,13 @@ def status(
     if wants_mirrors and not repeating:
         mirrors_found = [("mirror", "none")]
     links = [("linked", _counts(linked))] if linked else []
-    kept = _kept_lines(content) if content else ()
-    show_facts([*live.items(), *_facts(found, store), *links, *kept, *mirrors_found])
+    kept = counts_of(content, _MOST_COUNTS) if content else ()
+    kept_lines = ((name, _counts(counts)) for name, counts in kept)
+    show_facts([*live.items(), *_facts(found, store), *links, *kept_lines, *mirrors_found])
     if parts:
         click.echo()
-        show_list(STORED_HEADINGS, map(_part_line, parts), texts=1)
+        lines = [(f"{one.number:,}", one.of, _size(one.bytes), one.part) for one in parts]
+        show_list(STORED_HEADINGS, lines, texts=1)
     if sample is not None:
         click.echo()
         show_facts(sample_facts(sample, time.time()))
@@ -148,18 +163,6 @@ def _content(store: Path, found: report.Status, *, of_many: bool) -> list[Conten
 
     with snapshot(store) as seen:
         return content_rows(seen, most=None if of_many else _MOST_RESPONSES)
-
-
-def _kept_lines(content: list[ContentRow]) -> Iterator[tuple[str, str]]:
-    from minicrawl.report.crawl_log import counts_of
-
-    for name, counts in counts_of(content, _MOST_COUNTS):
-        yield name, _counts(counts)
-
-
-def _part_line(part: StoredPart) -> tuple[str, ...]:
-    size = "-" if part.bytes is None else _size(part.bytes)
-    return f"{part.number:,}", part.of, size, part.part
 
 
 def _live(store: Path) -> Iterator[tuple[str, str]]:
@@ -343,6 +346,8 @@ def check(context: click.Context, store: Path, url: str | None, as_json: bool) -
     """
     if url is not None:
         context.exit(1 if is_cloaked(url, as_json=as_json) else 0)
+    from minicrawl.report.audit import audit
+
     with progress("check") as tell:
         found = audit(store, tell)
     if as_json:
@@ -414,3 +419,183 @@ def _verdict(found: Cloaking) -> str:
     if found.is_unsteady:
         return "not known: the page changes too much by itself"
     return "the same for both"
+
+
+# ================================================================ graph
+
+_SEED = 1
+"""Fixed, so that a graph is always measured from the same pages."""
+
+
+@click.command()
+@graph_of_option(KNOWN)
+@json_option
+@source_options
+def graph(source: Source, graph_of: str, as_json: bool) -> None:
+    """Show size, components and distances of a graph.
+
+    Distances are between pages joined by a path. Large graphs are measured from some pages only;
+    the diameter is then a lower bound.
+    """
+    import numpy as np
+
+    from minicrawl.graph.outline import outline
+    from minicrawl.report.store_graph import as_linked
+
+    linked = as_linked(source, graph_of)
+    with source.progress("distances") as tell:
+        found = outline(linked, np.random.default_rng(_SEED), tell)
+    if as_json:
+        show_json(found.as_json())
+    else:
+        show_facts(outline_facts(found))
+
+
+# ================================================================ refine
+#
+# `minicrawl refine`: converged ranks of a crawl, and their change.
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@click.command()
+@click.option(
+    "--until",
+    metavar="ERROR",
+    type=float,
+    default=UNTIL,
+    show_default=True,
+    help="Stop when the error, summed over all shares of importance, is at most this.",
+)
+@click.option(
+    "--to",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Copy the store to this new file, and write the ranks beside the copy.",
+)
+@json_option
+@store_option
+def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
+    """Compute converged ranks of all known pages, without fetching.
+
+    A crawl does the same when it ends and while it is idle. refine spends all cash again along the
+    stored links, round after round, until the ranks converge. The result is saved beside the store
+    and does not affect the order of a resumed crawl. Repeat the command to continue an interrupted
+    run.
+    """
+    from minicrawl.crawl.refinement import refine as refine_store
+
+    with _while_undisturbed() as goes_on, progress("refine") as tell:
+        refined = refine_store(store, until=until, to=to, tell=tell, goes_on=goes_on)
+    if refined is None or not refined.converged:
+        raise Interrupted(_interrupted(refined))
+    if as_json:
+        show_json(asdict(refined) | {"store": str(refined.store)})
+    else:
+        show_facts(_refined_facts(refined))
+
+
+def _refined_facts(refined: Refined) -> list[tuple[str, str]]:
+    from minicrawl.crawl.refinement import TOP
+
+    return [
+        ("store", str(refined.store)),
+        ("pages", f"{refined.pages:,}"),
+        ("links", f"{refined.links:,}"),
+        ("rounds", f"{refined.rounds:,}"),
+        ("error", f"at most {refined.error_bound:.1e}, summed over all shares"),
+        ("moved", f"{refined.moved:.3g} of at most 2, summed over all shares"),
+        ("unchanged", f"{refined.top_kept} of the top {min(TOP, refined.pages)} pages"),
+    ]
+
+
+def _interrupted(refined: Refined | None) -> str:
+    if refined is None or not refined.is_kept:
+        return "interrupted before the ranks were worth keeping: run the same command again"
+    return (
+        f"interrupted; ranks with an error of at most {refined.error_bound:.1e} are kept: "
+        "run the same command to resume"
+    )
+
+
+@contextmanager
+def _while_undisturbed() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns True until a signal arrives. The second signal kills."""
+    came: list[int] = []
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        signal.signal(number, signal.SIG_DFL)
+
+    former = [signal.signal(number, remember) for number in _SIGNALS]
+    try:
+        yield lambda: not came
+    finally:
+        for number, handler in zip(_SIGNALS, former, strict=True):
+            signal.signal(number, handler)
+
+
+# ================================================================ plot
+#
+# `minicrawl plot`: a crawl in one picture.
+
+ENDINGS = (".png", ".svg")
+
+
+class PictureFile(click.Path):
+    """Name of an image file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.suffix.lower() not in ENDINGS:
+            self.fail(f"{str(path)!r} must end in {' or '.join(ENDINGS)}", param, ctx)
+        return path
+
+
+@click.command()
+@click.argument("file", type=PictureFile(dir_okay=False))
+@graph_of_option(CRAWLED)
+@store_option
+def plot(store: Path, file: Path, graph_of: str) -> None:
+    """Plot a crawl to FILE, a .png or .svg.
+
+    Shows pages, pace, importance gathered, errors, components and distances over time, the current
+    degrees of the pages, and the 40 largest hosts with the links between them. The points in time
+    are the samples of `crawl --graph-stats`; without samples, they come from the log of the store.
+
+    Needs matplotlib: install minicrawl with the extra `lab`.
+    """
+    from minicrawl.report.formats import pyplot
+    from minicrawl.report.sampling import history
+    from minicrawl.report.site_report import draw_crawl
+
+    pyplot()
+    with progress("samples") as tell:
+        found = history(store, graph_of, tell)
+    last = found[-1]
+    title = f"{store.name}: {last.crawled:,} of {counted(last.known, 'page')} crawled"
+    draw_crawl(file, title, found, _hosts(store, graph_of))
+    click.echo(file)
+
+
+def _hosts(store: Path, graph_of: str) -> HostLinks:
+    """Return the hosts with the most pages, and the links between them."""
+    from minicrawl.report.selected_pages import HostGraph, PageSelection
+    from minicrawl.report.site_report import MOST_HOSTS, HostLinks
+    from minicrawl.report.snapshot import snapshot
+
+    with snapshot(store) as seen:
+        graph = HostGraph(seen, PageSelection(fetched=graph_of != KNOWN)).drawing()
+        pages = {
+            node: (name, count)
+            for block in graph.nodes
+            for node, name, count in zip(block["id"], block["label"], block["pages"], strict=True)
+        }
+        largest = dict(sorted(pages.items(), key=lambda node: -node[1][1])[:MOST_HOSTS])
+        links = {
+            (largest[source][0], largest[target][0]): weight
+            for block in graph.links
+            for source, target, weight in zip(*(block[name] for name in block), strict=True)
+            if source != target and source in largest and target in largest
+        }
+    return HostLinks(pages=dict(largest.values()), links=links)
