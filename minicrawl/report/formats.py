@@ -25,7 +25,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from minicrawl import plugins
+from minicrawl import ext
 from minicrawl.errors import UsageError, needs
 from minicrawl.ext import Registry
 from minicrawl.own_files import replacing, scratch
@@ -152,7 +152,7 @@ def lines_of(suffix: str) -> Callable[[Any, Callable[[str], None]], Iterator[byt
 
 def content_columns() -> tuple[str, ...]:
     """Return `CONTENTS`, and the texts that packages add."""
-    return (*CONTENTS, *plugins.entry_points(plugins.PARSERS))
+    return (*CONTENTS, *ext.entry_points(ext.PARSERS))
 
 
 RAW_TEXTS = ("end", "rel", "written")
@@ -279,7 +279,7 @@ ROW_WRITERS: dict[str, Writer] = {
 }
 """Built-in writers by file suffix."""
 
-WRITERS = Registry(plugins.EXPORTERS, ROW_WRITERS)
+WRITERS = Registry(ext.EXPORTERS, ROW_WRITERS)
 """Built-in writers, and those of installed packages."""
 
 
