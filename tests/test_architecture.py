@@ -175,7 +175,7 @@ def test_a_file_or_folder_that_is_named_exists(file: str) -> None:
 
 
 def test_the_way_of_a_page_names_its_stations() -> None:
-    assert {"crawl/loop.py", "crawl/dispatch.py", "web/html_page.py"} <= set(FILES)
+    assert {"crawl/loop.py", "web/html_page.py"} <= set(FILES)
 
 
 def resolved(name: str) -> object:

@@ -1,12 +1,11 @@
 """A crawl, from the first page to the last.
 
-The path of a page: dispatch leases it and decides what to do with it -> page_turns has it fetched
+The path of a page: loop leases it and decides what to do with it -> page_turns has it fetched
 and parsed by workers -> settle.outcome decides how the turn ends -> settle.settler turns that into
 a step -> settle.recorder applies the step to the frontier.
 
-loop            begins turns, and ends the crawl
-dispatch        leases pages, decides what to do with each, and begins their turns; closes, parks
-                and reopens pages that are not requested
+loop            leases pages, decides what to do with each, and begins their turns; closes, parks
+                and reopens pages that are not requested; ends the crawl
 page_turns      takes one page through its turn: request, parse, settle, record; keeps large pages
                 and sitemaps from delaying others
 parts           parts that the turns share; hooks of a Python program: a filter, a call for each

@@ -14,18 +14,431 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
+from time import perf_counter
 
 from minicrawl.config import Budget, Settings
-from minicrawl.crawl.dispatch import Dispatcher
-from minicrawl.crawl.events import Ended, Event, Listener, Reason
-from minicrawl.crawl.hosts.pacing import StepClock
+from minicrawl.crawl.events import Ended, Event, Listener, Reason, Settled
+from minicrawl.crawl.hosts.pacing import Rank, RequestSlot, StepClock
+from minicrawl.crawl.hosts.politeness import HostState, resolve_targets
+from minicrawl.crawl.page_turns import PageTurns, Turn
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import Progress, are_bytes_spent, with_wait
+from minicrawl.crawl.progress import ImportanceLimit, Progress, are_bytes_spent, with_wait
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.schedule.orders import DistanceTracker
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
-from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
+from minicrawl.crawl.settle.settler import PageIntroducer
 from minicrawl.crawl.start.opening import LAST_AT
+from minicrawl.crawl.trap_detector import SkipReason
+from minicrawl.model import PageId, State
 from minicrawl.ports import Clock, WebAccess
+from minicrawl.store.records import NOT_ASKED, FetchRow
+from minicrawl.web.sitemaps import Sitemap
+
+# ================================================================ skipped pages
+#
+# Pages that are not requested: closed, parked, and reopened when their reason is gone.
+#
+# Laws: a page that is closed without a request ends its turn with a reason. Its cost is charged to
+# its host, which may be contacted for another page at once. A page that is too far is closed for
+# that reason only when everything else is read.
+#
+# closed   settled without a request: scope, limits, robots.txt, a failing host, a trap
+# parked   too far from the seeds; waits until a shorter path to it is found
+
+
+class SkippedPages:
+    """Ends turns without a request."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        self._recorder, self._clock, self._tell = context.recorder, context.clock, context.tell
+        self._is_continuous = context.settings.budget.continuous
+        self._settler, self._traps, self._trackers = parts.settler, parts.traps, parts.trackers
+        self._leases, self._hosts = parts.leases, parts.hosts
+        self._suspended = parts.suspended
+
+    # ------------------------------------------------------------ pages that are leased
+
+    def close(self, lease: Lease, reason: SkipReason, now: float, began: float) -> None:
+        """End the turn with a reason; `began` is the start of the turn by `perf_counter`."""
+        self._suspended.end(lease.page)
+        if lease.again:
+            self._leave(lease, reason.state, now)
+        else:
+            self._close(lease.page, lease.url, reason)
+        self._charge(lease.host, now, began)
+
+    def park(self, turn: Turn, tracker: DistanceTracker, now: float, began: float) -> None:
+        """Let the page wait until this tracker finds a shorter path."""
+        tracker.park(turn.page)
+        if turn.lease.again:
+            self._leases.refresh.forget(turn.page)
+        self._charge(turn.host, now, began)
+
+    def _leave(self, lease: Lease, state: State, now: float) -> None:
+        """Skip a page that was read before: it keeps its state."""
+        if state is not self._hosts[lease.host].trouble_at(now):
+            self._leases.refresh.forget(lease.page)
+            return
+        self._leases.refresh.release(lease.page)
+        self._tell(Settled(url=lease.url, state=state))
+        if self._is_continuous:
+            self._hosts[lease.host].pause_while_down()
+
+    def _close(self, page: PageId, url: str, reason: SkipReason) -> None:
+        state, detail, original = reason
+        if original is None:
+            self._settler.close(page, state)
+        else:
+            self._settler.fold(page, original)
+        if detail:
+            today = self._clock.today()
+            self._recorder.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
+        self._tell(Settled(url=url, state=state, detail=detail))
+
+    def _charge(self, host: int, now: float, began: float) -> None:
+        self._hosts.charge(host, perf_counter() - began, now, was_asked=False)
+        self._hosts.resume_when_ready(host, now)
+
+    # ------------------------------------------------------------ pages that wait
+
+    def has_unread(self) -> bool:
+        """Return whether pages wait that are not parked."""
+        return self._leases.has_more(sum(map(len, self._trackers)))
+
+    def reopen_due(self) -> bool:
+        """Now and then, reopen pages that may be requested by now. Return whether there are any."""
+        requests = self._recorder.counters.number("requests")
+        return requests >= self._traps.due_at and self._reopen(self._traps.due(requests))
+
+    def reopen_or_close(self, *, may_close: bool = True) -> bool:
+        """Reopen pages that may be requested by now; if there are none, close the parked pages.
+
+        To be called when everything else is read. Without `may_close`, a shorter path to a parked
+        page may still be found. Return whether any page changed.
+        """
+        return self._reopen(self._traps.earned()) or (may_close and self._close_parked())
+
+    def _reopen(self, pages: list[int]) -> bool:
+        if pages:
+            self._settler.poster.reopen(pages)
+        return bool(pages)
+
+    def _close_parked(self) -> bool:
+        trackers = self._trackers
+        pages = [(page, tracker.refusal) for tracker in trackers for page in tracker.give_up()]
+        for page, state in pages:
+            self._suspended.end(page)
+            self._close(page, self._recorder.pages.url_of(page), SkipReason(state))
+        return bool(pages)
+
+
+# ================================================================ dispatch
+#
+# Chooses the page or the host that has the next turn, and begins the turn.
+#
+# Laws: the next page is the richest one whose host may be contacted now. It is chosen only when
+# there is room for it. A page that may not be requested now is given back, and its host is resumed
+# when the obstacle is gone. While many pages are closed in a row, the loop runs other tasks in
+# between.
+
+CLOSED_AT_ONCE = 500
+"""Number of pages that are closed without a request before the loop continues."""
+LONGEST_LOOK_S = 0.02
+"""Time after which the loop continues, even if fewer pages were closed."""
+
+
+class Dispatcher:
+    """Begins turns, each in a task of its own, while there is room and budget."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        recorder, wanted = context.recorder, context.settings.budget.importance
+        self._context, self._parts = context, parts
+        self._clock, self._gate, self._wake = context.clock, context.gate, context.wake
+        self._counters, self._depth = recorder.counters, recorder.frontier.urls.depth
+        self._hosts, self._leases, self._slots = parts.hosts, parts.leases, parts.slots
+        self._onboarding, self._traps, self._trackers = (
+            parts.onboarding,
+            parts.traps,
+            parts.trackers,
+        )
+        self.limit = None if wanted is None else ImportanceLimit(wanted, recorder)
+        introducer = PageIntroducer(recorder, parts.settler.poster)
+        self._page_turns = PageTurns(context, parts, introducer)
+        self._host_turns = HostTurns(context, parts, introducer)
+        self.skipped = SkippedPages(context, parts)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._fetched_before = recorder.counters.number("fetched")
+        self.paused_until: float | None = None
+        """End of the wait for the pace of the crawl (--max-rate, --hours) that kept the last round
+        from beginning a turn, or None. The loop uses this value for the whole round: if it asked
+        the pace again, a wait that ends in the middle of a round would be missed.
+        """
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @property
+    def requesting(self) -> int:
+        """Number of turns that hold a request."""
+        return len(self._tasks) - self._parts.side_requests.idle
+
+    @property
+    def in_flight(self) -> int:
+        """Number of turns that do not wait for a host."""
+        return len(self._tasks) - self._parts.side_requests.waiting
+
+    def is_budget_spent(self) -> bool:
+        """Return whether the budget of pages, bytes or importance is spent, or about to be."""
+        budget, counted = self._context.settings.budget, self._counters.number
+        most, most_new = budget.pages, budget.new_pages
+        if most is not None or most_new is not None:
+            # Turns under way count as if they had been fetched. Otherwise a crawl of 10 pages with
+            # 32 slots would request 32 of them.
+            fetched = counted("fetched") + self._page_turns.under_way
+            if most is not None and fetched >= most:
+                return True
+            if most_new is not None and fetched >= self._fetched_before + most_new:
+                return True
+        if self.limit is not None and self.limit.is_reached:
+            return True
+        return budget.body_bytes is not None and counted("wire_bytes") >= budget.body_bytes
+
+    def launch(self, group: asyncio.TaskGroup) -> None:
+        """Give pages their turns while there is room."""
+        until, clock = perf_counter() + LONGEST_LOOK_S, self._clock
+        self.paused_until = None
+        self._slots.give_up_silent(clock.now())
+        most = 1 if self._context.settings.order.deterministic else inf
+        while len(self._tasks) < most and not self.is_budget_spent():
+            now, pace = clock.now(), self._hosts.pace
+            if pace is not None and (wait_s := pace.wait_s(now)):
+                self.paused_until = now + wait_s
+                return
+            if self.requesting >= self._context.settings.politeness.concurrency:
+                self._make_room(now)
+                return
+            turn = self._next_turn(now, until)
+            if turn is None:
+                # No turn runs and none may begin, so an expensive host keeps nobody waiting.
+                if not self._tasks and self._hosts.release_expensive(clock.now()):
+                    self._wake()
+                return
+            # A task for each turn, not a fixed number of worker coroutines: the next page is chosen
+            # when a slot is free, so a page that has become richer meanwhile still comes first.
+            task = group.create_task(turn)
+            self._tasks.add(task)
+            task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._wake()
+
+    def _make_room(self, now: float) -> None:
+        """Free a slot of a slow host for the next page, if slow hosts hold too many."""
+        leases = self._leases
+        # Lease a page only to see whether one is ready: if not, nobody needs the slot.
+        if self._slots.has_too_many_slow(now) and (lease := leases.next()):
+            leases.give_back(lease)
+            leases.resume(lease.host)
+            self._slots.give_up_slowest(now)
+
+    def next_slow(self, now: float) -> float | None:
+        """Return when a request under way may lose its slot to another host, or None."""
+        if self.requesting >= self._context.settings.politeness.concurrency:
+            return self._slots.next_slow(now)
+        return self._slots.next_silent()
+
+    async def let_end(self, grace_s: float | None) -> None:
+        """Cancel the turns of hosts, wait `grace_s` for those of pages, and cancel what is left."""
+        self._parts.side_requests.leave()
+        self._host_turns.cancel()
+        if self._tasks:
+            _, late = await asyncio.wait(tuple(self._tasks), timeout=grace_s)
+            for task in late:
+                task.cancel()
+
+    # ------------------------------------------------------------ one turn
+
+    def _next_turn(self, now: float, until: float) -> Coroutine[None, None, None] | None:
+        """Return the next turn, if one is found before `until`, a moment of `perf_counter`."""
+        for _ in range(CLOSED_AT_ONCE):
+            lease = self._leases.next()
+            if lease is None:
+                if self._slots.resume_one():
+                    continue
+                return None
+            if turn := self._dispatch(lease, now):
+                return turn
+            if perf_counter() >= until:
+                break
+        self._wake()
+        return None
+
+    def _dispatch(self, lease: Lease, now: float) -> Coroutine[None, None, None] | None:
+        """Decide what to do with a leased page; the first reason that applies counts.
+
+        Reasons that refuse the page for good precede reasons that delay it, and a delay of its host
+        precedes the first request to the host. Return the turn of the page, or the turn of its
+        host if the address or robots.txt of that is not known yet; None if no request begins now.
+        """
+        began = perf_counter()
+        page, host, url, again, _ = lease
+        state, onboarding = self._hosts[host], self._onboarding
+        pages, is_seed = 0 if again else state.pages, not self._depth[page]
+        refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
+        if refused is not None:
+            # The scope needs no look-up and no request, and comes first: pages out of scope are the
+            # most common ones, and must not have their hosts located.
+            self.skipped.close(lease, SkipReason(refused), now, began)
+            return None
+        turn = self._parts.suspended.turn_of(lease)
+        for tracker in self._trackers:
+            if tracker.is_too_far(page):
+                self.skipped.park(turn, tracker, now, began)
+                return None
+        # The next two calls may query the store. The checks above refuse many pages without that.
+        turn.own = self._context.recorder.pages.own_request(page)
+        onboarding.recall(host)
+        is_known, reason = onboarding.is_known(host), None
+        # Trouble comes before robots.txt: a host that is down may have no rules, and its pages get
+        # the same state as if they were requested.
+        if (trouble := state.trouble_at(now)) is not None:
+            reason = SkipReason(trouble)
+        elif is_known:
+            reason = onboarding.refusal(host, turn.sent_url)
+        if reason is None and not again and turn.own is None:  # not if a program wants this request
+            reason = self._traps.skip_reason(page, host, url)
+        if reason is not None:
+            self.skipped.close(lease, reason, now, began)
+            return None
+        if self._defer(turn, state, now, is_known=is_known):
+            self._leases.give_back(lease)
+            return None
+        if is_known:
+            turn.cost_s = perf_counter() - began
+            return self._page_turns.begin(turn, now)
+        self._leases.give_back(lease)
+        return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)
+
+    def _defer(self, turn: Turn, state: HostState, now: float, *, is_known: bool) -> bool:
+        """Make the page wait if its host cannot take a request now. Return whether it waits."""
+        host, hosts, slots, shared = turn.host, self._hosts, self._slots, state.shared
+        # Each `return True` needs somebody who resumes the host later. Otherwise its pages would
+        # wait forever, and the crawl would not end.
+        if host in self._host_turns.under_way:  # resumed when that turn ends
+            return True
+        if not hosts.has_room(host, now):
+            hosts.wait_for_room(host, now, self._rank(turn, is_strange=not is_known))
+            return True
+        if shared.to_render or not hosts.may_be_asked(host, now):
+            hosts.resume_when_ready(host, now)
+            return True
+        if not shared.answers:
+            has_slot = slots.has_room_for_silent()
+        else:
+            has_slot = state.pages > 0 or slots.has_room_for_strangers()
+        if not has_slot:
+            slots.wait(host, is_first=not is_known and not shared.was_asked)
+        return not has_slot
+
+    def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
+        """Return the rank of the page among those that wait for its address; see `pacing.Rank`."""
+        queue = self._leases.queue
+        return queue.precedence(turn.host), -queue.key(turn.page), is_strange
+
+
+# ================================================================ host turns
+#
+# Turns of hosts: a host is located, and its robots.txt requested, before its first page.
+#
+# Laws: one file of a host is requested per turn, such as robots.txt or a sitemap; meanwhile none of
+# its pages begins a turn. The slot of a turn is given back, whatever happens.
+
+
+class HostTurns:
+    """Hosts that are being onboarded."""
+
+    def __init__(
+        self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
+    ) -> None:
+        self._clock, self._tell = context.clock, context.tell
+        self._hosts, self._onboarding = parts.hosts, parts.onboarding
+        self._slots, self._traps = parts.slots, parts.traps
+        self._introducer, self._leases = introducer, parts.leases
+        self._targets = resolve_targets(context.settings)
+        self.under_way: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
+        """Begin the turn of a host; `rank` is that of the page that needs it."""
+        state = self._hosts[host]
+        is_silent, is_strange = not state.shared.answers, not state.pages
+        is_first = not state.shared.was_asked
+        slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange, is_first=is_first)
+        self.under_way.add(host)
+        return self._learn(host, slot, rank)
+
+    def cancel(self) -> None:
+        """Cancel all turns of hosts: no more pages will be requested."""
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    async def _learn(self, host: int, slot: RequestSlot, rank: Rank) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        slot.give_up = task.cancel
+        try:
+            if await self._locate(host):
+                await self._ask(host, rank)
+        except asyncio.CancelledError:
+            if not slot.was_given_up or task.uncancel():
+                raise
+            # The host lost its slot because it is silent: it goes behind hosts never asked before.
+            shared = self._hosts[host].shared
+            shared.free_at = max(shared.free_at, self._slots.when_all_were_asked(self._clock.now()))
+        finally:
+            self._tasks.discard(task)
+            self._slots.leave(slot)
+            self.under_way.discard(host)
+            # Last, and however the turn ended: leasing the page has paused the host, and nothing
+            # else resumes it.
+            self._hosts.resume_when_ready(host, self._clock.now())
+
+    async def _locate(self, host: int) -> bool:
+        """Find the address of the host. Return False if it has none.
+
+        Hosts at one address share a quota of pages, unless --resolve names the address.
+        """
+        if not await self._onboarding.locate(host):
+            return False
+        address = self._hosts[host].address
+        if address is not None and address not in self._targets:
+            self._traps.located(host, address)
+        return True
+
+    async def _ask(self, host: int, rank: Rank) -> None:
+        """Request the next file of the host, or make the host wait for its address."""
+        now = self._clock.now()
+        self._onboarding.recall(host)
+        if self._onboarding.is_known(host):
+            return
+        if self._hosts.has_room(host, now):
+            await self._onboarding.learn(host, self._tell, self._introduce)
+        else:
+            self._hosts.wait_for_room(host, now, rank)
+
+    async def _introduce(self, urls: tuple[str, ...], depth: int, listed: Sitemap) -> float:
+        """Make pages of a sitemap known, and note when they changed. Return the processor time."""
+        found = await self._introducer.introduce(list(dict.fromkeys(urls)), depth, listed.originals)
+        if self._leases.reads_again:
+            self._leases.refresh.hear(found.pages, listed.changed)
+        return found.cost_s
+
+
+# ================================================================ the loop
 
 GRACE_S = 5.0
 """Time for requests under way to end when the crawl is stopped, or its time is over."""

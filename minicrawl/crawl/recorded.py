@@ -32,9 +32,8 @@ from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.refinement import refine_for
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
-from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.settle.keeping import ArchiveSinks, open_places, set_pages_aside
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, MOST_STEPS, Recorder
 from minicrawl.crawl.settle.settler import PageIntroducer
 from minicrawl.crawl.start.opening import opened_crawl, store_terms
 from minicrawl.crawl.start.preparation import check_types

@@ -37,9 +37,8 @@ from minicrawl.config import Settings
 from minicrawl.crawl.page_turns import Turn
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.scope_gate import ScopeGate
-from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.outcome import WasRead
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
 from minicrawl.crawl.settle.settler import ReplayScheduler, Settler, StepPoster
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.trap_detector import TrapDetector

@@ -24,7 +24,7 @@ from minicrawl.cli import crawl_command as command
 from minicrawl.cli import crawl_session as session
 from minicrawl.cli import main
 from minicrawl.crawl import loop
-from minicrawl.crawl.settle import committer
+from minicrawl.crawl.settle import recorder as recording
 from minicrawl.store import writer
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
@@ -83,10 +83,10 @@ def run(plan: Plan) -> None:
 
 
 def _shrink(plan: Plan) -> None:
-    committer.COMMIT_EVERY_S = 0.01
-    committer.STEPS_A_BATCH = 50
-    committer.CHANGES_A_CHECKPOINT = 400
-    committer.TRY_AGAIN_S = plan.retry_s
+    recording.COMMIT_EVERY_S = 0.01
+    recording.STEPS_A_BATCH = 50
+    recording.CHANGES_A_CHECKPOINT = 400
+    recording.TRY_AGAIN_S = plan.retry_s
 
 
 def _log_commits(path: Path) -> None:

@@ -132,7 +132,7 @@ def work_takes_no_time() -> Iterator[None]:
     """
     with (
         patch("minicrawl.crawl.hosts.politeness.FREE_S", inf),
-        patch("minicrawl.crawl.dispatch.LONGEST_LOOK_S", inf),
+        patch("minicrawl.crawl.loop.LONGEST_LOOK_S", inf),
         patch("minicrawl.crawl.workers.parser.ROUND_S", inf),
         patch("minicrawl.fetch.body._TURN_S", inf),
     ):

@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.crawl.events import Event, Reason, Settled, Warned
 from minicrawl.crawl.hosts.pacing import SILENT_S
-from minicrawl.crawl.settle.committer import TRY_AGAIN_S
+from minicrawl.crawl.settle.recorder import TRY_AGAIN_S
 from minicrawl.errors import NoRoom
 from minicrawl.model import FailureKind, FetchResult, Request
 from minicrawl.report.audit import audit

@@ -283,13 +283,13 @@ import json, os, signal, sqlite3, sys
 from pathlib import Path
 import httpx
 from minicrawl import Crawl, Settings, Store
-from minicrawl.crawl.settle import committer
+from minicrawl.crawl.settle import recorder as recording
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.store.writer import StoreWriter
 
 PAGES = 5
 PLACES = "call return step commit committed".split()
-committer.COMMIT_EVERY_S, committer.STEPS_A_BATCH = 0, 1
+recording.COMMIT_EVERY_S, recording.STEPS_A_BATCH = 0, 1
 moment = ["", 0]
 
 def reach(place):

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl import progress
-from minicrawl.crawl.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.crawl.hosts import politeness as fairness
 from minicrawl.crawl.hosts.pacing import SILENT_S
-from minicrawl.crawl.loop import GRACE_S
+from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
 from minicrawl.crawl.settle import settler
 from minicrawl.crawl.settle.settler import LINKS_AT_ONCE
 from minicrawl.crawl.workers.parser import Reading

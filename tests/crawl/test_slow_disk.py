@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.events import Event, Reason, Settled
-from minicrawl.crawl.settle import committer
-from minicrawl.crawl.settle.committer import Committer
+from minicrawl.crawl.settle import recorder as recording
+from minicrawl.crawl.settle.recorder import Committer
 from tests.crawl.fakes import FakeWeb, Scene, crawl, web_of
 from tests.crawl.large_web import AT_ONCE, LINKS, SEED
 from tests.crawl.settle.recording import steps_in
@@ -29,7 +29,7 @@ def test_a_crawl_waits_for_its_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         if isinstance(event, Settled):
             waited.append(scene.recorder.frontier.last_seq - steps_in(path))
 
-    monkeypatch.setattr(committer, "MOST_STEPS", MOST)
+    monkeypatch.setattr(recording, "MOST_STEPS", MOST)
     monkeypatch.setattr(Committer, "commit", slow)
     web = FakeWeb(web_of(LINKS), takes_s=0.1)
     run = crawl(web, path, SEED, hear=hear, concurrency=AT_ONCE)

@@ -5,8 +5,7 @@ settler    step of an outcome; hands steps to the recorder and notifies the sche
            splits a page's cash among its links
 contents   index from a content to its original; decides which of two pages with one content, on
            different sites, is the original
-recorder   applies changes to the frontier at once and queues their rows; reads pages and hosts,
-           committed or not; looks URLs up
+recorder   applies changes to the frontier at once, commits their rows in batches and writes
+           checkpoints; reads pages and hosts, committed or not; looks URLs up
 keeping    archive and WARC files: written before each commit, opened with a store, pruned
-committer  commits rows in batches and writes checkpoints
 """

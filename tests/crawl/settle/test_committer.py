@@ -4,9 +4,8 @@ from threading import Event
 
 import pytest
 
-from minicrawl.crawl.settle import committer
-from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle import recorder as recording
+from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
 from minicrawl.errors import NoRoom
 from minicrawl.opic.ledger import Spending
 from minicrawl.report.crawl_status import status
@@ -46,7 +45,7 @@ def test_steps_are_committed_at_intervals_and_at_the_end(recorder: Recorder, pat
 async def test_a_full_batch_is_committed_at_once(
     recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "STEPS_A_BATCH", 3)
+    monkeypatch.setattr(recording, "STEPS_A_BATCH", 3)
     committing = asyncio.create_task(recorder.committer.keep())
     await asyncio.sleep(0)
     for number in range(3):
@@ -60,7 +59,7 @@ async def test_a_full_batch_is_committed_at_once(
 
 
 @pytest.mark.parametrize(
-    ("urls", "chars"), [(committer.MANY_URLS, 3), (1000, committer.MANY_CHARS // 1000)]
+    ("urls", "chars"), [(recording.MANY_URLS, 3), (1000, recording.MANY_CHARS // 1000)]
 )
 @in_jumping_time
 async def test_a_page_with_many_or_long_new_urls_waits_until_they_are_written(
@@ -82,7 +81,7 @@ async def test_a_page_with_many_or_long_new_urls_waits_until_they_are_written(
 def test_many_changed_rows_cause_a_checkpoint(
     recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "CHANGES_A_CHECKPOINT", 10)
+    monkeypatch.setattr(recording, "CHANGES_A_CHECKPOINT", 10)
     for number in range(8):
         bear(recorder, f"{A}/{number}")
     in_time(recorder.committer.commit())
