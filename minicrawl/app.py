@@ -33,7 +33,7 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.refinement import LastConvergence, kept_fresh
-from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
+from minicrawl.crawl.scope_and_traps import ScopeGate, gate_for
 from minicrawl.crawl.settle.keeping import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup

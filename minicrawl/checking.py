@@ -42,7 +42,7 @@ from minicrawl.crawl.events import Checking, Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
-from minicrawl.crawl.schedule.scope_gate import gate_for
+from minicrawl.crawl.scope_and_traps import gate_for
 from minicrawl.crawl.start.opening import opened_crawl, store_terms
 from minicrawl.crawl.workers.parser import LoopRounds, ParserLost, ParserProcess
 from minicrawl.crawl.workers.pool import open_web_access

@@ -21,8 +21,8 @@ import pytest
 from minicrawl import PageRead, Store, ext
 from minicrawl.cli import ROOMS, main, root
 from minicrawl.config import Scope
-from minicrawl.crawl.schedule import scope_gate
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl import scope_and_traps
+from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import MinicrawlError
@@ -215,7 +215,7 @@ class TestOnTheCommandLine:
         monkeypatch.setattr(ext, "required", lambda *_: broken)
         gate = ScopeGate(Scope(), ["http://a.example/"])
         assert not gate.has_filter
-        monkeypatch.setattr(scope_gate, "REACHES", {})
+        monkeypatch.setattr(scope_and_traps, "REACHES", {})
         gate = ScopeGate(Scope(), ["http://a.example/"])
         with pytest.raises(MinicrawlError, match=r"any.*too late.*http://a\.example/x"):
             gate.refusal("http://a.example/x", 1, 0)

@@ -26,11 +26,10 @@ from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import ImportanceLimit, Progress, are_bytes_spent, with_wait
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.orders import DistanceTracker
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate, SkipReason
 from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
 from minicrawl.crawl.settle.settler import PageIntroducer
 from minicrawl.crawl.start.opening import LAST_AT
-from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.model import PageId, State
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.store.records import NOT_ASKED, FetchRow

@@ -18,12 +18,11 @@ from minicrawl.crawl.page_turns import SuspendedTurns
 from minicrawl.crawl.progress import Progress
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.orders import DepthTracker, DistanceTracker, without_effect
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate, TrapDetector
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import ReplayScheduler, Settler, StepPoster
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.opening import reopen
-from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.crawl.workers.scoring import (
     EnqueuedLink,
     OwnScorer,

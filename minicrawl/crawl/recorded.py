@@ -31,7 +31,7 @@ from minicrawl.crawl.page_turns import PageTurns, parsed_visit
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.refinement import refine_for
 from minicrawl.crawl.schedule.leases import Lease
-from minicrawl.crawl.schedule.scope_gate import gate_for
+from minicrawl.crawl.scope_and_traps import gate_for
 from minicrawl.crawl.settle.keeping import ArchiveSinks, open_places, set_pages_aside
 from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, MOST_STEPS, Recorder
 from minicrawl.crawl.settle.settler import PageIntroducer

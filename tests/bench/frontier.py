@@ -36,12 +36,11 @@ from minicrawl.app import SystemClock
 from minicrawl.config import Settings
 from minicrawl.crawl.page_turns import Turn
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate, TrapDetector
 from minicrawl.crawl.settle.outcome import WasRead
 from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
 from minicrawl.crawl.settle.settler import ReplayScheduler, Settler, StepPoster
 from minicrawl.crawl.start.opening import plant
-from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.checkpoint import load_frontier
 from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import ParsedPage, Response

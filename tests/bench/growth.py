@@ -37,7 +37,7 @@ from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser

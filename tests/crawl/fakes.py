@@ -19,7 +19,7 @@ from unittest.mock import patch
 from minicrawl.checking import check_links
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.schedule.scope_gate import gate_for
+from minicrawl.crawl.scope_and_traps import gate_for
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser

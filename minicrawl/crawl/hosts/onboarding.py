@@ -48,10 +48,9 @@ from minicrawl.crawl.hosts.side_requests import (
     SitemapQueue,
     UsageFiles,
 )
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate, SkipReason
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.trap_detector import SkipReason
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response, State
 from minicrawl.ports import Clock, PageFetcher, WebAccess
 from minicrawl.store.records import HostRow

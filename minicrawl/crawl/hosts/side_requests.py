@@ -20,7 +20,7 @@ from minicrawl.archive.record import pack_any, record_of
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.politeness import HostTable
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import (
     Failed,

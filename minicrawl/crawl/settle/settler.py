@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from minicrawl.config import Order, Settings
 from minicrawl.crawl.schedule.orders import DistanceTracker, PageQueue
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate, TrapDetector
 from minicrawl.crawl.settle.contents import ContentIndex
 from minicrawl.crawl.settle.outcome import (
     GivenUp,
@@ -29,7 +29,6 @@ from minicrawl.crawl.settle.outcome import (
     WasRead,
 )
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import Originals, PageId, ParsedPage, State

@@ -19,7 +19,7 @@ from minicrawl.config.settings import as_kept, as_text, from_store, plain
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.crawl.schedule.orders import DistanceTracker
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup

@@ -21,7 +21,7 @@ from minicrawl.crawl.hosts.politeness import hosts_of, resolve_targets
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.schedule.orders import queue_of
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import refuse_contradictions
 from minicrawl.errors import UsageError

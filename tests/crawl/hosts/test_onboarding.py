@@ -14,7 +14,7 @@ from minicrawl.crawl.events import Noted, Reason, Settled
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostState, HostTable
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State, Unchanged
 from minicrawl.ports import Timed

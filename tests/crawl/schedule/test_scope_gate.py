@@ -1,7 +1,7 @@
 import pytest
 
 from minicrawl.config import Scope
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 

@@ -6,11 +6,10 @@ from minicrawl.config import Scope, Settings
 from minicrawl.crawl.page_turns import Turn
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.orders import ORDERS, DepthTracker
-from minicrawl.crawl.schedule.scope_gate import ScopeGate
+from minicrawl.crawl.scope_and_traps import ScopeGate, TrapDetector
 from minicrawl.crawl.settle.outcome import NO_CHAIN, Outcome, RedirectChain, Redirects, WasRead
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler, StepPoster
-from minicrawl.crawl.trap_detector import TrapDetector
 from minicrawl.frontier.url_table import NO_PAGES
 from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.ledger import Plan

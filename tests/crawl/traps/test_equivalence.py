@@ -2,8 +2,8 @@
 
 import pytest
 
-from minicrawl.crawl import trap_detector as module
-from minicrawl.crawl.trap_detector import (
+from minicrawl.crawl import scope_and_traps as module
+from minicrawl.crawl.scope_and_traps import (
     LONGEST_NAME,
     LONGEST_PLACE,
     MOST_OF_A_PLACE,

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from minicrawl.crawl import trap_detector as module
-from minicrawl.crawl.trap_detector import Novelty, NoveltyTracker
+from minicrawl.crawl import scope_and_traps as module
+from minicrawl.crawl.scope_and_traps import Novelty, NoveltyTracker
 from minicrawl.model import ParsedPage
 from minicrawl.web.html_page import title_bit
 
