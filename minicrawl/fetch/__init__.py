@@ -11,7 +11,6 @@ proxy        proxy settings, and connections through proxies
 tls          certificate settings; TLS over a connection, with session resumption
 signing      signs requests, so that servers can verify who sent them (Web Bot Auth)
 resolver     DNS lookups by the system or by name servers; which addresses may be connected to
-body         reads a response body within limits of size, time and memory
-decoding     decoders of content codings, with limits
+body         reads and decodes a response body within limits of size, time and memory
 warc         recorded responses from WARC files, in place of the network
 """

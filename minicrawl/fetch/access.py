@@ -24,7 +24,7 @@ from minicrawl import __version__
 from minicrawl.config import Access, Politeness
 from minicrawl.config.values import HEADER, LOGIN, ON, TOKEN, USER_PASSWORD
 from minicrawl.errors import UsageError
-from minicrawl.fetch.decoding import ACCEPTED
+from minicrawl.fetch.body import ACCEPTED
 from minicrawl.fetch.transport import Origin, ResponseStream, Transport, TransportRequest, target
 from minicrawl.model import Request, Want
 

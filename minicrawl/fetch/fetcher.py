@@ -22,8 +22,16 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.values import OFF, without_login
 from minicrawl.fetch.access import RequestHeaders
-from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, Judge, read_body
-from minicrawl.fetch.decoding import UnknownCoding, codings
+from minicrawl.fetch.body import (
+    Body,
+    BodyLimits,
+    BodyVerdict,
+    DecodeBudget,
+    Judge,
+    UnknownCoding,
+    codings,
+    read_body,
+)
 from minicrawl.fetch.http1 import (
     CONFLICT,
     MOST_CHARACTERS,

@@ -13,9 +13,16 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import pytest
 import zstandard
 
-from minicrawl.fetch.body import BodyLimits, BodyVerdict, DecodeBudget, read_body
+from minicrawl.fetch.body import (
+    FACTOR,
+    FLOOR_BYTES,
+    BodyLimits,
+    BodyVerdict,
+    DecodeBudget,
+    Decoder,
+    read_body,
+)
 from minicrawl.fetch.connection import READ_BUFFER_BYTES, Connection
-from minicrawl.fetch.decoding import FACTOR, FLOOR_BYTES, Decoder
 from minicrawl.fetch.http1 import ByChunks, ResponseParser
 from minicrawl.model import Failed, FailureKind
 from tests.linear_time import TIMES, expect_linear

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
 
-from minicrawl.fetch.decoding import Decoder, UnknownCoding, codings
+from minicrawl.fetch.body import Decoder, UnknownCoding, codings
 from minicrawl.fetch.http1 import ByChunks, ResponseParser, content_length, read_head
 from minicrawl.fetch.transport import Fault
 from minicrawl.web import encoding, html_page, markup, responses, urls

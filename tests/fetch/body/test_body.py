@@ -7,8 +7,17 @@ from random import Random
 
 import pytest
 
-from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
-from minicrawl.fetch.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
+from minicrawl.fetch.body import (
+    FACTOR,
+    FLOOR_BYTES,
+    Body,
+    BodyLimits,
+    BodyVerdict,
+    DecodeBudget,
+    UnknownCoding,
+    codings,
+    read_body,
+)
 from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.sitemaps import MAX_BYTES

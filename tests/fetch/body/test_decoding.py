@@ -9,7 +9,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.fetch.decoding import Decoder, UnknownCoding, codings
+from minicrawl.fetch.body import Decoder, UnknownCoding, codings
 
 PAGE = b"".join(b"<p><a href=/%d>page %d</a>\n" % (page, page * page) for page in range(2000))
 LIMIT = 1_000_000
