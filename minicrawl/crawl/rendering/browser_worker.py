@@ -16,7 +16,7 @@ of its own, and the page has an image.
 
     worker  routes the fetch: WantedResource(1, ".../news.json", "fetch", asker="https://a.example")
             aborts the image. The clock of the page stands still
-    crawl   passes the request through the gate of `resources`: --deny, robots.txt and the delay of
+    crawl   passes the request through the gate of `renderer`: --deny, robots.txt and the delay of
             b.example; a preflight, as the script set a header; no cookies, no logins
     crawl   answers Resource(1, 200, "application/json", ...), or status 0 if anything refused it
     worker  fulfils the route, and the script continues. Its clock runs again

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicrawl.crawl.rendering.render_messages import Resource, WantedResource
-from minicrawl.crawl.rendering.resources import (
+from minicrawl.crawl.rendering.renderer import (
     MOST,
     FoundResource,
     PageResources,
