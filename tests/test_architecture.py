@@ -314,9 +314,9 @@ MAKERS = {
     ("app.py", "WorkerPool"),
     ("checking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
     ("checking.py", "HttpFetcher"),
-    ("crawl/recorded.py", "Visitor"),  # reads WARC files and sends nothing
+    ("crawl/imports.py", "Visitor"),  # reads WARC files and sends nothing
     ("crawl/steering.py", "WorkerPool"),  # resizes it
-    ("crawl/recorded.py", "visiting"),
+    ("crawl/imports.py", "visiting"),
     ("crawl/workers/pool.py", "visiting"),
     ("crawl/workers/worker.py", "HttpFetcher"),
 }

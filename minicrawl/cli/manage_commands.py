@@ -43,8 +43,7 @@ from minicrawl.wording import counted, visible
 if TYPE_CHECKING:
     from minicrawl.archive.reader import ArchiveReader
     from minicrawl.archive.writer import Pruning
-    from minicrawl.crawl.recorded import WarcImport
-    from minicrawl.crawl.start.graph_import import Imported
+    from minicrawl.crawl.imports import Imported, WarcImport
     from minicrawl.fetch.signing import SigningKey
     from minicrawl.report.crawl_status import Status
 
@@ -322,7 +321,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
 
 
 def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
-    from minicrawl.crawl.recorded import import_warcs
+    from minicrawl.crawl.imports import import_warcs
     from minicrawl.report.crawl_status import status
 
     with progress("import") as tell:
@@ -371,7 +370,7 @@ def _refuse_options_of_pages() -> None:
 
 
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
-    from minicrawl.crawl.start.graph_import import import_graph
+    from minicrawl.crawl.imports import import_graph
     from minicrawl.graphfiles import PIPE
     from minicrawl.report.store_graph import opened
     from minicrawl.store.reader import refuse_to_overwrite

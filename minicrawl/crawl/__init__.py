@@ -23,5 +23,5 @@ steering        the socket of a running crawl, and changes that the user makes t
 events          events that listeners get
 progress        progress of a crawl, and its budgets of bytes and importance
 refinement      computes converged ranks beside the store, during a crawl and when it ends
-recorded        a crawl whose responses come from WARC files
+imports         a crawl whose responses come from WARC files; the store of a graph file
 """

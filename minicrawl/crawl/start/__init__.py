@@ -4,5 +4,4 @@ opening       opens the store: locked, checked, with its settings, its archive a
               the endowment among the seeds; finds pages that wait again
 preparation   logins, headers and cookies; browsers; checks of proxies, certificates and addresses
               before the first request; the first pages of a crawl, for --dry-run
-graph_import  turns a graph file into a store, as if a crawl had read it
 """

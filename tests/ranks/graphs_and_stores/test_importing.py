@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from minicrawl.crawl import imports as importing
+from minicrawl.crawl.imports import Imported, import_graph
 from minicrawl.crawl.refinement import refine
-from minicrawl.crawl.start import graph_import as importing
-from minicrawl.crawl.start.graph_import import Imported, import_graph
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.model import State
