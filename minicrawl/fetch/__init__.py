@@ -1,9 +1,9 @@
 """Fetches one URL: from a request to a value that describes its outcome.
 
-fetcher      one request with its deadline, and the interpretation of its response
+fetcher      one request with its deadline, and the interpretation of its response; builds the
+             client that the settings ask for, and checks it before the crawl
 access       the crawler's identity to servers: headers and logins
 transport    requests and responses between the fetcher and the HTTP client, and their errors
-opening      builds the client that the settings ask for, and checks it before the crawl
 connection   HTTP client: its connections, how they are opened, and its pool
 http1        HTTP/1.1 without I/O: writes requests and parses responses
 http2        HTTP/2 by httpcore, with guards

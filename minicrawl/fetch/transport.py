@@ -1,6 +1,6 @@
 """Requests and responses between the fetcher and the HTTP client, and the errors on the way.
 
-`connection.HttpClient` is the usual transport; `opening` adapts any httpx transport.
+`connection.HttpClient` is the usual transport; `fetcher` adapts any httpx transport.
 
 origin   scheme, host and port; a connection belongs to one origin
 path     the part of a URL between its origin and its fragment

@@ -13,8 +13,7 @@ from minicrawl import __version__
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch import connection, fetcher
-from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.opening import pace_of
+from minicrawl.fetch.fetcher import HttpFetcher, pace_of
 from minicrawl.fetch.resolver import LookupAnswer
 from minicrawl.model import (
     Failed,

@@ -25,7 +25,7 @@ from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import refuse_contradictions
 from minicrawl.errors import UsageError
-from minicrawl.fetch import opening as reaching
+from minicrawl.fetch.fetcher import check_network
 from minicrawl.model import (
     Failed,
     FetchResult,
@@ -325,7 +325,7 @@ async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> No
     """
     if is_given:
         return
-    reach = await reaching.check(network)
+    reach = await check_network(network)
     for text in reach.notes:
         tell(Noted(text=text))
     for text in reach.warnings:

@@ -26,8 +26,7 @@ from minicrawl.config.values import AUTO
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.parser import LARGE, LoopRounds, PageParser, is_pdf, to_disk
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, PickleChannel, marked
-from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.opening import known
+from minicrawl.fetch.fetcher import HttpFetcher, network_with_proxies
 from minicrawl.fetch.resolver import HostAndPort
 from minicrawl.memory import freeze_loaded_objects, mmap_large_arrays
 from minicrawl.model import (
@@ -99,7 +98,7 @@ class WorkerConfig:
         Proxies that files and the environment name are looked up here.
         """
         return cls(
-            network=known(settings.network),
+            network=network_with_proxies(settings.network),
             politeness=settings.politeness,
             trusted_hosts=frozenset(trusted_hosts),
             parse_options=_parse_options(settings),

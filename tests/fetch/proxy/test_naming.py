@@ -5,7 +5,7 @@ import pytest
 from minicrawl.config import Network
 from minicrawl.config.values import ENVIRONMENT
 from minicrawl.errors import UsageError
-from minicrawl.fetch.opening import known
+from minicrawl.fetch.fetcher import network_with_proxies
 from minicrawl.fetch.proxy import (
     Proxy,
     ProxyRoutes,
@@ -43,32 +43,32 @@ def test_a_proxy_without_a_port_has_that_of_its_scheme(url: str, port: int) -> N
 
 def test_an_environment_without_proxies_changes_nothing() -> None:
     network = Network()
-    assert known(network, {"PATH": "/bin"}) is network
+    assert network_with_proxies(network, {"PATH": "/bin"}) is network
 
 
 def test_the_environment_names_proxies_by_the_scheme_of_the_page() -> None:
-    network = known(Network(), {"HTTP_PROXY": A, "https_proxy": B})
+    network = network_with_proxies(Network(), {"HTTP_PROXY": A, "https_proxy": B})
     assert chosen(network, "http://e.org/") == [A]
     assert chosen(network, "https://e.org/") == [B]
 
 
 def test_all_proxy_is_for_schemes_without_a_proxy_of_their_own() -> None:
-    network = known(Network(), {"HTTP_PROXY": A, "ALL_PROXY": B})
+    network = network_with_proxies(Network(), {"HTTP_PROXY": A, "ALL_PROXY": B})
     assert chosen(network, "http://e.org/") == [A]
     assert chosen(network, "https://e.org/") == [B]
-    assert chosen(known(Network(), {"all_proxy": B}), "http://e.org/") == [B]
+    assert chosen(network_with_proxies(Network(), {"all_proxy": B}), "http://e.org/") == [B]
 
 
 def test_lower_case_variables_come_first_and_a_scheme_may_be_missing() -> None:
     environ = {"HTTP_PROXY": "http://no:1", "http_proxy": "a.proxy:3128"}
-    assert chosen(known(Network(), environ), "http://e.org/") == [A]
+    assert chosen(network_with_proxies(Network(), environ), "http://e.org/") == [A]
     assert names_of_proxies(Network(), environ) == "http_proxy"
 
 
 @pytest.mark.parametrize("url", ["http://localhost:8000/", "http://127.0.0.1/", "http://[::1]/"])
 def test_proxies_of_the_environment_are_not_for_this_machine(url: str) -> None:
-    assert chosen(known(Network(), {"ALL_PROXY": B}), url) == []
-    assert chosen(known(Network(proxy=(B,)), {}), url) == [B]
+    assert chosen(network_with_proxies(Network(), {"ALL_PROXY": B}), url) == []
+    assert chosen(network_with_proxies(Network(proxy=(B,)), {}), url) == [B]
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,16 @@ def test_proxies_of_the_environment_are_not_for_this_machine(url: str) -> None:
 )
 def test_no_proxy_takes_hosts_domains_ports_and_networks(url: str, is_bypassed: bool) -> None:
     environ = {"ALL_PROXY": B, "NO_PROXY": ".example.org, b.test:8080 10.0.0.0/8,fd00::/8"}
-    assert (chosen(known(Network(), environ), url) == []) is is_bypassed
+    assert (chosen(network_with_proxies(Network(), environ), url) == []) is is_bypassed
 
 
 def test_no_proxy_may_name_all_hosts_and_settings_override_it() -> None:
     environ = {"NO_PROXY": "*"}
-    assert chosen(known(Network(proxy=(A,)), environ), "http://e.org/") == []
-    assert chosen(known(Network(proxy=(A,), no_proxy=()), environ), "http://e.org/") == [A]
-    assert known(Network(proxy=()), {"HTTP_PROXY": A}).proxy == ()
+    assert chosen(network_with_proxies(Network(proxy=(A,)), environ), "http://e.org/") == []
+    assert chosen(
+        network_with_proxies(Network(proxy=(A,), no_proxy=()), environ), "http://e.org/"
+    ) == [A]
+    assert network_with_proxies(Network(proxy=()), {"HTTP_PROXY": A}).proxy == ()
 
 
 def test_hosts_without_a_proxy_are_listed_with_the_variable_that_names_them() -> None:
@@ -138,10 +140,10 @@ def test_a_file_without_usable_proxies_is_refused(
 
 def test_a_bad_variable_is_refused_without_showing_its_login() -> None:
     with pytest.raises(UsageError, match=r"HTTP_PROXY=ftp://\*\*\*@x: must be") as caught:
-        known(Network(), {"HTTP_PROXY": "ftp://me:secret@x"})
+        network_with_proxies(Network(), {"HTTP_PROXY": "ftp://me:secret@x"})
     assert "secret" not in str(caught.value)
     with pytest.raises(UsageError, match=r"NO_PROXY=a/b: must be"):
-        known(Network(), {"HTTP_PROXY": A, "NO_PROXY": "a/b"})
+        network_with_proxies(Network(), {"HTTP_PROXY": A, "NO_PROXY": "a/b"})
 
 
 def test_hosts_are_spread_over_proxies_and_keep_theirs_when_another_goes() -> None:
