@@ -406,7 +406,7 @@ def _refuse_no_pages(nodes: int) -> None:
 # Values that the user gives to the pages of a web, for experiments with the order by value.
 #
 # A file of values has a line for each page that is worth something: its name, or its name, a tab
-# and a number from 0 to 1. The order itself is the crawl's (`opic.value_queue`).
+# and a number from 0 to 1. The order itself is the crawl's (`opic.sibling_queue`).
 
 
 class PageValues(NamedTuple):

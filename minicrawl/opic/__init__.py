@@ -10,8 +10,8 @@ cash_flow      the limit of the histories under endless replays, computed off-li
 expected_value expected values of unread pages, by the values of pages that were read
 queues         exact priority queues in bounded memory: all pages, by host, by site
 siblings       an alternative order: ranks a page by what pages found together with it revealed
-sibling_queue  queue of groups of siblings: the best page among the ready hosts
-value_queue    the same queue, weighted by the expected values of pages
+sibling_queue  queue of groups of siblings: the best page among the ready hosts; the same queue,
+               weighted by the expected values of pages
 shard_channels cash that a shard has sent to other shards and received from them
 families       read budgets of sites that the user did not name; running means of the order
 """

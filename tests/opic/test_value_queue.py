@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.model import FULL_VALUE
-from minicrawl.opic import sibling_queue, value_queue
+from minicrawl.opic import sibling_queue
 from minicrawl.opic.expected_value import ValueEstimate
 from minicrawl.opic.ledger import Plan, visit
+from minicrawl.opic.sibling_queue import ByValue
 from minicrawl.opic.siblings import page_key
-from minicrawl.opic.value_queue import ByValue
 from tests.opic.sibling_worlds import SiblingWorld
 from tests.opic.test_sibling_queue import HOSTS, SITES, go_on
 
@@ -50,7 +50,7 @@ def test_the_page_that_is_taken_has_the_largest_key(few_members: int, seed: int)
         patch.setattr(sibling_queue, "_RANKED", 2)
         patch.setattr(sibling_queue, "_LARGE", 64 if few_members else 2)
         patch.setattr(sibling_queue, "PART_AT_FIRST", 1000)
-        patch.setattr(value_queue, "_PARTS", 1 << 20)  # all levels at each look
+        patch.setattr(sibling_queue, "_PARTS", 1 << 20)  # all levels at each look
         world = ValuedWorld(2.0)
         world.begin(range(HOSTS), 20)
         for _ in range(60):

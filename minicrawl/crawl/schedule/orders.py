@@ -218,7 +218,7 @@ def _by_siblings(
         raise ValueError("the frontier was loaded without siblings")
     if not value_weight or frontier.values is None:
         return ByGroup(frontier.siblings, importance)
-    from minicrawl.opic.value_queue import ByValue
+    from minicrawl.opic.sibling_queue import ByValue
 
     return ByValue(frontier.siblings, frontier.values, value_weight, importance)
 
