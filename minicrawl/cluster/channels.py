@@ -23,7 +23,7 @@ So the engine may lose, repeat, delay and reorder messages, and no atom is lost 
 Deduplication by the engine was rejected: with it, NATS before 2.10.5 can lose messages.
 
 Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
-from its step, a checkpoint has the ends of the channels (`opic.shard_channels`), and the outbox
+from its step, a checkpoint has the ends of the channels (`opic.ledger`), and the outbox
 follows from the ledger: a foreign page waits in it if it holds cash or has never been sent.
 
 rhythm    how long a shard waits before it tells facts or sends cash
@@ -46,9 +46,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from minicrawl.model import PageId
-from minicrawl.opic.ledger import FOREIGN, Books, Ledger, Plan, Spending, Step, StepKind
+from minicrawl.opic.ledger import (
+    FOREIGN,
+    MOST_SHARDS,
+    Books,
+    ChannelEnd,
+    Channels,
+    Ledger,
+    Plan,
+    Spending,
+    Step,
+    StepKind,
+)
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.shard_channels import MOST_SHARDS, ChannelEnd, Channels
 
 # ================================================================ rhythm
 #

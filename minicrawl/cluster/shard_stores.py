@@ -32,8 +32,16 @@ from minicrawl.cluster.channels import Statement, faults, statement_of
 from minicrawl.errors import DamagedStore, StoreError, UsageError
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, State
-from minicrawl.opic.ledger import FOREIGN, READ, Spending, StepKind, Totals
-from minicrawl.opic.shard_channels import ChannelEnd, Channels, shard_of
+from minicrawl.opic.ledger import (
+    FOREIGN,
+    READ,
+    ChannelEnd,
+    Channels,
+    Spending,
+    StepKind,
+    Totals,
+    shard_of,
+)
 from minicrawl.ports import Progress, part
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import questions, tables

@@ -35,8 +35,8 @@ from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import ImportanceEstimate
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, State
+from minicrawl.opic.ledger import ShardPlace
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.shard_channels import ShardPlace
 
 if TYPE_CHECKING:
     from minicrawl.crawl.loop import Crawler

@@ -55,8 +55,7 @@ from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms
 from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId, State
-from minicrawl.opic.ledger import Plan, Spending, Step, StepKind
-from minicrawl.opic.shard_channels import Channels, ShardPlace
+from minicrawl.opic.ledger import Channels, Plan, ShardPlace, Spending, Step, StepKind
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin, site
 

@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from minicrawl.frontier.page_table import Cut, Frontier, Numbers
 from minicrawl.frontier.url_table import UrlsOf, no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, State
-from minicrawl.opic.ledger import FOREIGN, Spending
+from minicrawl.opic.ledger import FOREIGN, Channels, Spending
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.shard_channels import Channels
 from minicrawl.opic.windows import Births, Past
 from minicrawl.store import questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, StoreTerms

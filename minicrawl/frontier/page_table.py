@@ -40,9 +40,8 @@ from minicrawl.ext import Registry
 from minicrawl.frontier.url_table import UrlsOf, UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.estimate import Importance, Level, shares
-from minicrawl.opic.ledger import Books, Ledger, Plan, Spending, Step, StepKind
+from minicrawl.opic.ledger import Books, Channels, Ledger, Plan, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, fixed_edge
-from minicrawl.opic.shard_channels import Channels
 from minicrawl.opic.windows import WINDOWS, Past, Window
 from minicrawl.store import tables
 from minicrawl.store.records import PaidRow, StepRow, StoreTerms

@@ -23,8 +23,7 @@ from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.checkpoint import contradictions, verify
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
-from minicrawl.opic.ledger import READ, StepKind
-from minicrawl.opic.shard_channels import ShardPlace
+from minicrawl.opic.ledger import READ, ShardPlace, StepKind
 from minicrawl.ports import Progress
 from minicrawl.report.archived_pages import lost_pages
 from minicrawl.report.snapshot import (

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from minicrawl.cluster.channels import Arrival, BatchError, Shard, Transfer, TransferBatch, judge
 from minicrawl.model import State
-from minicrawl.opic.ledger import Spending, Step, StepKind
-from minicrawl.opic.shard_channels import Channels, shard_of
+from minicrawl.opic.ledger import Channels, Spending, Step, StepKind, shard_of
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl

@@ -18,7 +18,7 @@ from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.config import Loaded, Settings
 from minicrawl.demo.small_web import DemoResponse, refused
-from minicrawl.opic.shard_channels import shard_of
+from minicrawl.opic.ledger import shard_of
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import Lateness, begun
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until

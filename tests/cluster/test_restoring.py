@@ -14,7 +14,7 @@ from minicrawl.cluster.records import STATE_KEY, TERMS_KEY, ShardFacts, StateRec
 from minicrawl.cluster.replica import store_snapshot
 from minicrawl.cluster.terms import FORMAT, TermsRecord
 from minicrawl.errors import UsageError
-from minicrawl.opic.shard_channels import ShardPlace
+from minicrawl.opic.ledger import ShardPlace
 from minicrawl.report.audit import audit
 from minicrawl.store import schema
 from minicrawl.store.reader import search_folder

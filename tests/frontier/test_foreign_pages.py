@@ -14,9 +14,16 @@ from minicrawl.crawl.refinement import refine
 from minicrawl.errors import UsageError
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.ledger import FOREIGN, Spending, Step, StepKind
+from minicrawl.opic.ledger import (
+    FOREIGN,
+    ChannelEnd,
+    Channels,
+    ShardPlace,
+    Spending,
+    Step,
+    StepKind,
+)
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.shard_channels import ChannelEnd, Channels, ShardPlace
 from minicrawl.report.audit import audit
 from minicrawl.report.crawl_status import status
 from minicrawl.report.selected_pages import PageSelection, rows

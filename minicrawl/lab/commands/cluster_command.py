@@ -51,10 +51,9 @@ from minicrawl.lab.reading_orders import (
     spread,
 )
 from minicrawl.lab.webs import Floats, Model, Web
-from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
+from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind, shard_of
 from minicrawl.opic.money import SMALL_EDGE, fixed_edge
 from minicrawl.opic.queues import CandidateHeap
-from minicrawl.opic.shard_channels import shard_of
 from minicrawl.ports import Progress, part
 
 SIMULATED_SHARDS = 64

@@ -22,7 +22,7 @@ from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.demo.small_web import DemoResponse, refused
 from minicrawl.demo.web import DemoServer
-from minicrawl.opic.shard_channels import ShardPlace
+from minicrawl.opic.ledger import ShardPlace
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import site
 from tests.bench.cluster.nodes import crawl_settings, nodes, shards_of, until

@@ -19,7 +19,7 @@ from minicrawl.cluster.traffic import ShardAddresses
 from minicrawl.config import Politeness
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.hosts.pacing import CRAWL, FIRST, AddressPacing, CrawlPace, address_delay
-from minicrawl.opic.shard_channels import ShardPlace
+from minicrawl.opic.ledger import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 pytestmark = pytest.mark.anyio

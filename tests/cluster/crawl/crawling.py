@@ -17,8 +17,7 @@ from minicrawl.crawl.events import Reason
 from minicrawl.demo.web import DemoServer
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.ledger import StepKind
-from minicrawl.opic.shard_channels import Channels, ShardPlace
+from minicrawl.opic.ledger import Channels, ShardPlace, StepKind
 from minicrawl.report.snapshot import unproven
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

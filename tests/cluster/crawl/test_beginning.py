@@ -6,7 +6,7 @@ from pathlib import Path
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.together import START_TIMEOUT_S, RequestRate, StartBarrier
 from minicrawl.demo.web import DemoServer
-from minicrawl.opic.shard_channels import ShardPlace
+from minicrawl.opic.ledger import ShardPlace
 from tests.cluster.crawl.crawling import ShardedCrawl
 from tests.cluster.crawl.web import LittleWeb
 

@@ -18,8 +18,7 @@ from minicrawl.crawl.events import Event, Reason, Warned
 from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.opic.ledger import StepKind
-from minicrawl.opic.shard_channels import ShardPlace
+from minicrawl.opic.ledger import ShardPlace, StepKind
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

@@ -5,7 +5,7 @@ from itertools import count
 from random import Random
 
 from minicrawl.demo.small_web import DemoResponse, moved, refused
-from minicrawl.opic.shard_channels import shard_of
+from minicrawl.opic.ledger import shard_of
 
 _MISSING = refused(404, "There is no such page.")
 

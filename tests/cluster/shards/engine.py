@@ -20,9 +20,8 @@ from minicrawl.cluster.channels import (
     pack,
     unpack,
 )
-from minicrawl.opic.ledger import Books, Ledger, Spending, Step, StepKind
+from minicrawl.opic.ledger import Books, Ledger, Spending, Step, StepKind, shard_of
 from minicrawl.opic.money import fixed_edge
-from minicrawl.opic.shard_channels import shard_of
 
 
 class EngineDown(Exception):

@@ -13,8 +13,8 @@ from minicrawl.cluster.assignment import (
     has_ended,
 )
 from minicrawl.cluster.records import MOST_BYTES, RecordError, ShardFacts
+from minicrawl.opic.ledger import MOST_SHARDS
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.shard_channels import MOST_SHARDS
 
 COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)

@@ -27,9 +27,16 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger import (
+    ChannelEnd,
+    Channels,
+    ShardPlace,
+    Spending,
+    Step,
+    StepKind,
+    shard_of,
+)
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.shard_channels import ChannelEnd, Channels, ShardPlace, shard_of
 from tests.cluster.shards.engine import FakeEngine, KeptShard
 
 # ---------------------------------------------------------------- owners
