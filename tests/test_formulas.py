@@ -16,7 +16,6 @@ PLACES = sorted({place for row in ROWS for place in re.findall(r"`([\w.]+)`", ro
 # Readers look for the formulas of these modules here, and find helpers from there.
 MATHEMATICS = (
     "opic.estimate",
-    "opic.cash_flow",
     "opic.windows",
     "ranks.centrality",
     "ranks.scores",

@@ -43,7 +43,7 @@ from minicrawl.frontier.importance import (
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import sites_of
 from minicrawl.memory import OWN_PYTHON
-from minicrawl.opic.cash_flow import CashFlow, RankMass, Refinement
+from minicrawl.opic.estimate import CashFlow, RankMass, Refinement
 from minicrawl.ports import Progress, unreported
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (

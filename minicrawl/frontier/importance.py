@@ -31,8 +31,16 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PASSING, READ_STATES, READABLE, PageId, State
-from minicrawl.opic.cash_flow import KEPT, CashFlow, FlowBuilder, RankMass, Refinement
-from minicrawl.opic.estimate import RunningLevels, completed, shares
+from minicrawl.opic.estimate import (
+    KEPT,
+    CashFlow,
+    FlowBuilder,
+    RankMass,
+    Refinement,
+    RunningLevels,
+    completed,
+    shares,
+)
 from minicrawl.opic.ledger import Books, Spending, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.store import questions, tables

@@ -5,9 +5,8 @@ ledger         cash of every page; plans for a visit, a replay, a redirect, a de
                between the ledgers of two shards; the log of steps, and the books as a fold over it;
                cash that a shard has sent to other shards and received from them
 windows        how much of the past a page's history remembers
-estimate       importance from history and cash
-cash_flow      the limit of the histories under endless replays, computed off-line; a proven lower
-               bound of the importance on the pages read
+estimate       importance from history and cash; its limit under endless replays, computed
+               off-line; a proven lower bound of the importance on the pages read
 expected_value expected values of unread pages, by the values of pages that were read
 queues         exact priority queues in bounded memory: all pages, by host, by site
 siblings       an alternative order: ranks a page by what pages found together with it revealed

@@ -57,9 +57,9 @@ GATHERED = "gathered"
 READABLE_PAGES = "readable"
 """Option of `OPIC`: number of readable pages, whether read or not."""
 FLOWED = "flowed"
-"""Option of `OPIC`: mean flow through a page per iteration of `opic.cash_flow`."""
+"""Option of `OPIC`: mean flow through a page per iteration of `opic.estimate`."""
 GUARANTEED = "guaranteed"
-"""Option of `OPIC`: share of PageRank from the seeds that is proven by `opic.cash_flow`."""
+"""Option of `OPIC`: share of PageRank from the seeds that is proven by `opic.estimate`."""
 
 SUFFIX = "-ranks"
 

@@ -25,8 +25,7 @@ from minicrawl.graphfiles import read
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import CRAWL_ORDERS, Exploration, draw_seeds
 from minicrawl.lab.webs import Web, web_of
-from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, RankMass, Refinement
-from minicrawl.opic.estimate import of_all
+from minicrawl.opic.estimate import CashFlow, FlowBuilder, RankMass, Refinement, of_all
 from minicrawl.opic.ledger import READ, Spending, VirtualPage
 from minicrawl.opic.money import SMALL_EDGE, UNIT
 from minicrawl.opic.windows import WINDOWS

@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.errors import Interrupted
-from minicrawl.opic.cash_flow import Refinement
+from minicrawl.opic.estimate import Refinement
 from minicrawl.report.crawl_status import status
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.cli.damages import DAMAGES, whole_store

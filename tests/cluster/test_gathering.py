@@ -15,7 +15,7 @@ from minicrawl.cluster.gathering import Gathered, gather
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
 from minicrawl.model import State
-from minicrawl.opic.cash_flow import Refinement
+from minicrawl.opic.estimate import Refinement
 from minicrawl.opic.money import UNIT
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.opic import cash_flow, estimate
-from minicrawl.opic.cash_flow import CashFlow, FlowBuilder, Refinement
+from minicrawl.opic import estimate
+from minicrawl.opic.estimate import CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.ledger import Books, Ledger, Spending, Step, StepKind
 from minicrawl.opic.money import PARTS, fixed_edge
 from minicrawl.opic.windows import Static
@@ -223,7 +223,7 @@ def test_the_error_falls_from_round_to_round() -> None:
 
 def test_many_links_are_refined_like_few(monkeypatch: pytest.MonkeyPatch) -> None:
     few = refined(a_large_web())
-    monkeypatch.setattr(cash_flow, "FEW_LINKS", 0)
+    monkeypatch.setattr(estimate, "FEW_LINKS", 0)
     assert refined(a_large_web()) == pytest.approx(few, abs=1e-12)
 
 

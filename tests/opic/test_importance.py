@@ -13,8 +13,7 @@ from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import Exploration, fetched
 from minicrawl.lab.webs import Model, Web, synthetic_web
-from minicrawl.opic.cash_flow import FlowBuilder, Refinement
-from minicrawl.opic.estimate import Importance, Level, Sums, shares
+from minicrawl.opic.estimate import FlowBuilder, Importance, Level, Refinement, Sums, shares
 from minicrawl.opic.ledger import READ, Ledger, Spending, visit
 from minicrawl.opic.money import SMALL_EDGE, UNIT, fixed_edge
 from minicrawl.opic.windows import WINDOWS, Interpolation, Static, interpolated

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.opic import cash_flow
-from minicrawl.opic.cash_flow import FlowBuilder, RankMass
+from minicrawl.opic import estimate
+from minicrawl.opic.estimate import FlowBuilder, RankMass
 from minicrawl.opic.ledger import Spending
 from minicrawl.opic.money import fixed_edge
 
@@ -164,5 +164,5 @@ def test_no_atom_is_created(
 
 def test_many_links_prove_the_same_share_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
     few = proven(LINKED_ALIKE, {0, 1}, {0: 1})
-    monkeypatch.setattr(cash_flow, "FEW_LINKS", 0)
+    monkeypatch.setattr(estimate, "FEW_LINKS", 0)
     assert proven(LINKED_ALIKE, {0, 1}, {0: 1}) == few

@@ -128,7 +128,7 @@ def test_with_a_short_log_status_has_the_converged_ranks_of_other_reports(tmp_pa
 def test_with_a_long_log_guaranteed_importance_is_known_while_the_seeds_stay_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A links to B and C, B to A; C is unread. Computed by hand as in `opic.cash_flow`, e = 1/4.
+    """A links to B and C, B to A; C is unread. Computed by hand as in `opic.estimate`, e = 1/4.
 
     When half of the jumps go to an unread page, half of the flow is left.
     """
