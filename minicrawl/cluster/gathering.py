@@ -53,28 +53,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.kept_pages import drafted, fetch_archives, has_pages, join_archives
+from minicrawl.cluster.kept_pages import fetch_archives, has_pages, join_archives
 from minicrawl.cluster.replica import find_end, restore
 from minicrawl.cluster.shard_stores import (
     GatheredTurn,
-    Holdings,
-    NumberedShards,
-    NumberedStore,
+    Hosts,
+    LoadedShard,
     Numbers,
-    SentBatches,
     ShardStore,
     ShardTurns,
     Small,
     UnmatchedBatches,
+    audited,
     blocks,
     counters_of_all,
-    holdings,
-    judged,
+    load_shard,
     number_pages,
     opened,
-    sent_batches,
     terms_of_all,
-    under_way,
     write_rows_of_all,
 )
 from minicrawl.cluster.terms import (
@@ -91,17 +87,16 @@ from minicrawl.model import State
 from minicrawl.opic.ledger import READ, UNREAD, Books, Ledger, Spending, Step, StepKind, Totals
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import TICK_BITS
-from minicrawl.own_files import drafting, scratch
+from minicrawl.own_files import scratch
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables
-from minicrawl.store.files import files_of
+from minicrawl.store.files import files_of, move
 from minicrawl.store.questions import endowments, is_begun
 from minicrawl.store.reader import (
     ARCHIVE,
     LOCK,
     archive_folder,
-    real_path,
     refuse_to_overwrite,
     shared_archive,
 )
@@ -145,14 +140,14 @@ _MEASURED = frozenset(("fixed", "improved-fixed", "variable"))
 class GatheredLedger:
     """Ledger with the pages of all shards, and the other columns that a store has of pages."""
 
-    def __init__(self, shards: Sequence[Holdings], terms: StoreTerms) -> None:
-        """Join the own pages of all shards, one shard after another."""
+    def __init__(self, shards: Sequence[LoadedShard], terms: StoreTerms, unknown: int) -> None:
+        """Join the own pages of all shards, one shard after another, and mint `unknown` others."""
         self._terms = terms
-        self.state: NDArray[np.uint8] = np.concatenate([one.own.state for one in shards])
+        self.state: NDArray[np.uint8] = np.concatenate([one.state for one in shards])
         is_unread = self.state == State.UNREAD
         ledger, totals = Ledger(), [one.totals for one in shards]
         ledger.restore(
-            array("q", np.concatenate([one.own.key for one in shards]).tobytes()),
+            array("q", np.concatenate([one.key for one in shards]).tobytes()),
             bytearray(np.where(is_unread, UNREAD, READ).astype(np.uint8)),
             totals[0]._replace(
                 minted=sum(one.minted for one in totals),
@@ -166,13 +161,21 @@ class GatheredLedger:
             ),
         )
         self.ledger, self.books = ledger, Books(ledger, lambda _page: Spending(()))
-        self.history: Numbers = np.concatenate([one.own.history for one in shards])
-        self.g_time: Numbers = np.concatenate(
-            [self._retimed(one.own.g_time, one.totals) for one in shards]
-        )
-        self.inlinks: Small = np.concatenate([one.own.inlinks for one in shards])
+        times = [self._retimed(one.g_time, one.totals) for one in shards]
+        self.books.apply(Step(StepKind.BORN, born=unknown))
+        nothing = np.zeros(unknown, dtype=np.uint32)
+        self.state = np.append(self.state, np.full(unknown, State.UNREAD, dtype=np.uint8))
+        self.history: Numbers = np.concatenate([*(one.history for one in shards), nothing])
+        self.g_time: Numbers = np.concatenate([*times, np.full(unknown, ledger.now)])
+        self.inlinks: Small = np.concatenate([*(one.inlinks for one in shards), nothing])
         self.spent: Small = np.zeros(len(self), dtype=np.uint32)
         self.measures: dict[int, bytes] = {}
+        for one in shards:
+            self.inlinks[one.pages[~one.is_own]] += one.foreign_inlinks
+            self._add_measures(one)
+            self.books.forwards.update(
+                (int(one.pages[page]), int(one.pages[end])) for page, end in one.forwards.items()
+            )
 
     def __len__(self) -> int:
         return len(self.ledger)
@@ -186,9 +189,9 @@ class GatheredLedger:
         found: Numbers = np.maximum(self.ledger.now - np.rint(ages * scale).astype(np.int64), 0)
         return found
 
-    def add_measures(self, pages: Small, shard: Holdings) -> None:
-        """Add a shard's measures, by the common clock; `pages` maps its pages to common pages."""
-        for page, packed in shard.own.measures.items():
+    def _add_measures(self, shard: LoadedShard) -> None:
+        """Add a shard's measures, by the common clock."""
+        for page, packed in shard.measures.items():
             numbers = np.frombuffer(packed, dtype=np.int64).copy()
             if self._terms.window in _MEASURED:
                 size = 3 if self._terms.measures else 2
@@ -196,18 +199,9 @@ class GatheredLedger:
             elif self._terms.window == "adaptive":
                 scale = self.ledger.minted / max(shard.totals.minted, 1)
                 numbers[0] = max(1, round(int(numbers[0]) * scale))
-            self.measures[int(pages[page])] = numbers.tobytes()
+            self.measures[int(shard.pages[page])] = numbers.tobytes()
 
-    # ------------------------------------------------------------ pages
-
-    def mint(self, count: int) -> None:
-        """Add `count` unread pages, each with its unit."""
-        self.books.apply(Step(StepKind.BORN, born=count))
-        self.state = np.append(self.state, np.full(count, State.UNREAD, dtype=np.uint8))
-        self.history = np.append(self.history, np.zeros(count, dtype=np.int64))
-        self.g_time = np.append(self.g_time, np.full(count, self.ledger.now))
-        self.inlinks = np.append(self.inlinks, np.zeros(count, dtype=np.uint32))
-        self.spent = np.append(self.spent, np.zeros(count, dtype=np.uint32))
+    # ------------------------------------------------------------ cash
 
     def receive(self, pages: Small, atoms: Sequence[int], to_pot: int = 0) -> int:
         """Post cash that is abroad, and return its atoms."""
@@ -215,10 +209,10 @@ class GatheredLedger:
         self.books.apply(Step(StepKind.RECEIVE, spending=spending))
         return sum(atoms) + to_pot
 
-    def receive_outbox(self, pages: Small, shard: Holdings) -> int:
+    def receive_outbox(self, shard: LoadedShard) -> int:
         """Post the cash that waits on foreign pages of a shard, and return its atoms."""
         waits = np.flatnonzero(shard.outbox)
-        foreign, total = pages[~shard.is_own], 0
+        foreign, total = shard.pages[~shard.is_own], 0
         for start in range(0, len(waits), _ROWS_AT_ONCE):
             some = waits[start : start + _ROWS_AT_ONCE]
             total += self.receive(foreign[some], shard.outbox[some].tolist())
@@ -327,30 +321,28 @@ class _Log:
 
 def write_log(
     out: StoreWriter,
-    numbering: NumberedShards,
-    held: Sequence[Holdings],
+    shards: Sequence[LoadedShard],
+    unknown: int,
     gathered: GatheredLedger,
     broken: Sequence[int],
     tell: Progress,
 ) -> int:
     """Write all steps, and return the number of the last one.
 
-    `broken` are pages that no longer stand for others.
+    The last `unknown` pages are those that their owners have not heard of; `broken` ones no longer
+    stand for others.
     """
     log = _Log(out, gathered)
-    for count in (*(len(shard.own) for shard in numbering.shards), numbering.unknown):
+    for count in (*(len(shard.own) for shard in shards), unknown):
         if count:
             log.add(StepKind.BORN, born=count)
-    for shard in numbering.shards:
+    for shard in shards:
         for seeds, units in endowments(shard.store.connection):
             pages = sorted(shard.pages[list(seeds)].tolist())
             log.add(StepKind.ENDOWED, amount=units, pages=pages)
     all_turns = int(np.count_nonzero(gathered.state != State.UNREAD))
     dead_ends = frozenset(broken)
-    turns = merge(
-        *(_turns(shard, one) for shard, one in zip(numbering.shards, held, strict=True)),
-        key=attrgetter("at"),
-    )
+    turns = merge(*map(_turns, shards), key=attrgetter("at"))
     for block in blocks(turns, _TURNS_AT_ONCE):
         log.add_turns(
             [
@@ -367,9 +359,9 @@ def write_log(
     return log.last
 
 
-def _turns(shard: NumberedStore, held: Holdings) -> Iterator[GatheredTurn]:
+def _turns(shard: LoadedShard) -> Iterator[GatheredTurn]:
     with reporting_damage(shard.store.path):
-        yield from ShardTurns(shard.store.connection, held, shard.pages)
+        yield from ShardTurns(shard)
 
 
 # ================================================================ gathering
@@ -411,112 +403,90 @@ def gather(
 ) -> Gathered:
     """Merge the stores of all shards of a crawl, except `absent` ones that have not begun.
 
-    Ranks converge at the end, as in a crawl.
+    Ranks converge at the end, as in a crawl. Callers remove an `into` that was left incomplete.
     """
-    refuse_to_overwrite(into)
-    place = real_path(into)
-    with opened(paths, absent) as stores, drafting(place) as folder:
-        draft = folder / place.name
-        with closing(StoreWriter.open(draft)) as out:
-            begin_draft(out)
-            out.agree(terms_of_all(stores))
-            found = _Gathering(stores, out, into).run(part(tell, 0, _GATHERED))
-            end_draft(out)
-        refuse_to_overwrite(into)
-        draft.rename(place)
-        has_links = terms_of_all(stores).links
-    if has_links:
-        refine(place, tell=part(tell, _GATHERED, 1))
+    with opened(paths, absent) as stores, closing(StoreWriter.open(into)) as out:
+        terms = terms_of_all(stores)
+        begin_draft(out)
+        out.agree(terms)
+        found = _merged(stores, terms, out, part(tell, 0, _GATHERED))
+        end_draft(out)
+    if terms.links:
+        refine(into, tell=part(tell, _GATHERED, 1))
     return found
 
 
-class _Gathering:
-    """State of one merge."""
+def _merged(
+    stores: Sequence[ShardStore], terms: StoreTerms, out: StoreWriter, tell: Progress
+) -> Gathered:
+    hosts, shards = Hosts(), list[LoadedShard]()
+    for count, store in enumerate(stores, 1):
+        shards.append(load_shard(store, hosts, shards[-1].own.stop if shards else 0))
+        part(tell, 0, 0.1)(count / len(stores))
+    report = audited(shards)
+    if wrong := report.faults:
+        more = f"; and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
+        raise StoreError(f"cash of the shards is wrong: {'; '.join(wrong[:_SHOWN])}{more}")
+    unknown = number_pages(shards, hosts, out, part(tell, 0.1, 0.5))
+    gathered = GatheredLedger(shards, terms, unknown)
+    broken = gathered.break_circles()
+    in_outboxes = sum(map(gathered.receive_outbox, shards))
+    in_batches = _receive_batches(gathered, shards)
+    gathered.take_from_pot(sum(one.atoms for one in report.ahead))
+    if lost := gathered.missing():
+        raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
+    last = write_log(out, shards, unknown, gathered, broken, part(tell, 0.5, 0.8))
+    _write(out, shards, gathered, last)
+    tell(1)
+    return Gathered(
+        store=out.path,
+        shards=len(shards),
+        pages=len(gathered),
+        unheard=unknown,
+        minted=gathered.ledger.minted / UNIT,
+        in_outboxes=in_outboxes / UNIT,
+        under_way=in_batches / UNIT,
+        circles=len(broken),
+        ahead=report.ahead,
+    )
 
-    def __init__(self, stores: Sequence[ShardStore], out: StoreWriter, into: Path) -> None:
-        self._stores, self._out, self._into = stores, out, into
-        self._held: list[Holdings] = []
-        self._sent: dict[int, SentBatches] = {}
 
-    def run(self, tell: Progress) -> Gathered:
-        self._load(part(tell, 0, 0.1))
-        report = judged([one.statement for one in self._held], self._sent)
-        if wrong := report.faults:
-            more = f"; and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
-            raise StoreError(f"cash of the shards is wrong: {'; '.join(wrong[:_SHOWN])}{more}")
-        numbering = number_pages(self._stores, self._held, self._out, part(tell, 0.1, 0.5))
-        gathered = GatheredLedger(self._held, terms_of_all(self._stores))
-        broken = self._join(gathered, numbering)
-        in_outboxes, in_batches = self._receive(gathered, numbering)
-        gathered.take_from_pot(sum(one.atoms for one in report.ahead))
-        if lost := gathered.missing():
-            raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
-        last = write_log(self._out, numbering, self._held, gathered, broken, part(tell, 0.5, 0.8))
-        self._write(gathered, numbering, last)
-        tell(1)
-        return Gathered(
-            store=self._into,
-            shards=len(self._stores),
-            pages=len(gathered),
-            unheard=numbering.unknown,
-            minted=gathered.ledger.minted / UNIT,
-            in_outboxes=in_outboxes / UNIT,
-            under_way=in_batches / UNIT,
-            circles=len(broken),
-            ahead=report.ahead,
-        )
-
-    def _load(self, tell: Progress) -> None:
-        for place, store in enumerate(self._stores):
-            self._held.append(holdings(store))
-            self._sent[store.number] = sent_batches(store)
-            tell((place + 1) / len(self._stores))
-
-    def _join(self, gathered: GatheredLedger, numbering: NumberedShards) -> list[int]:
-        """Add unknown pages, in-links, measures, forwards; return the ends of broken circles."""
-        gathered.mint(numbering.unknown)
-        for shard, held in zip(numbering.shards, self._held, strict=True):
-            pages = shard.pages
-            gathered.inlinks[pages[~held.is_own]] += held.foreign_inlinks
-            gathered.add_measures(pages, held)
-            gathered.books.forwards.update(
-                (int(pages[page]), int(pages[end])) for page, end in held.forwards.items()
-            )
-        return gathered.break_circles()
-
-    def _receive(self, gathered: GatheredLedger, numbering: NumberedShards) -> tuple[int, int]:
-        """Post what waits in outboxes, and all unposted batches; return the atoms of both."""
-        in_outboxes = in_batches = 0
-        for shard, held in zip(numbering.shards, self._held, strict=True):
-            in_outboxes += gathered.receive_outbox(shard.pages, held)
-            sender = held.statement.shard
-            posted = {
-                one.statement.shard: end
-                for one in self._held
-                if (end := one.statement.received.get(sender)) is not None
-            }
-            for spending in under_way(shard.store, self._sent[sender], posted):
+def _receive_batches(gathered: GatheredLedger, shards: Sequence[LoadedShard]) -> int:
+    """Post all batches that were sent and not posted, and return their atoms."""
+    atoms = 0
+    posted = {
+        (sender, one.store.number): end.number
+        for one in shards
+        for sender, end in one.statement.received.items()
+    }
+    for shard in shards:
+        for receiver, sent in shard.sent.items():
+            for step in sent.after(posted.get((shard.store.number, receiver), 0)):
+                spending = tables.spending(shard.store.connection, step)
                 pages = shard.pages[list(spending.links)]
-                in_batches += gathered.receive(pages, spending.weights, spending.idle)
-        return in_outboxes, in_batches
+                atoms += gathered.receive(pages, spending.weights, spending.idle)
+    return atoms
 
-    def _write(self, gathered: GatheredLedger, numbering: NumberedShards, last: int) -> None:
-        out, totals = self._out, gathered.ledger.totals
-        for first in range(0, len(gathered), _PAGES_A_CHECKPOINT):
-            rows = gathered.rows(first, min(first + _PAGES_A_CHECKPOINT, len(gathered)))
-            out.checkpoint(Checkpoint(watermark=last, totals=totals, born=rows, turned=(), paid=()))
-        requests = write_rows_of_all(numbering.shards, out)
-        counters = counters_of_all(numbering.shards) | {
-            tables.STATES: gathered.states(),
-            tables.RECORDED: totals.recorded,
-            tables.MINTED: totals.minted,
-            tables.STEPS: last,
-            tables.FETCHES: requests,
-        }
-        out.commit(Batch(counters=counters))
-        mark(out, last)
-        share = gathered_importance(load(out.path, out.connection))
-        out.commit(Batch(counters=counters | {tables.GATHERED: share}))
+
+def _write(
+    out: StoreWriter, shards: Sequence[LoadedShard], gathered: GatheredLedger, last: int
+) -> None:
+    totals = gathered.ledger.totals
+    for first in range(0, len(gathered), _PAGES_A_CHECKPOINT):
+        rows = gathered.rows(first, min(first + _PAGES_A_CHECKPOINT, len(gathered)))
+        out.checkpoint(Checkpoint(watermark=last, totals=totals, born=rows, turned=(), paid=()))
+    requests = write_rows_of_all(shards, out)
+    counters = counters_of_all(shards) | {
+        tables.STATES: gathered.states(),
+        tables.RECORDED: totals.recorded,
+        tables.MINTED: totals.minted,
+        tables.STEPS: last,
+        tables.FETCHES: requests,
+    }
+    out.commit(Batch(counters=counters))
+    mark(out, last)
+    share = gathered_importance(load(out.path, out.connection))
+    out.commit(Batch(counters=counters | {tables.GATHERED: share}))
 
 
 # ================================================================ restoring
@@ -545,25 +515,33 @@ async def gather_cluster(
     engine: ClusterEngine, into: Path, tell: Progress = unreported
 ) -> Gathered:
     """Gather the whole cluster into one store, including kept pages."""
-    refuse_to_overwrite(into)
-    terms = await _terms(engine)
-    with drafted(into) as draft:
-        made = await _gathered(engine, await _ends(engine, terms), draft, part(tell, 0, _MADE))
+    with _drafted(into) as draft:
+        ends = await _ends(engine, await _terms(engine))
+        made = await _gathered(engine, ends, draft, part(tell, 0, _MADE))
         if not has_pages(draft):
             await fetch_archives(engine, draft, archive_folder(draft), part(tell, _MADE, 1))
-        refuse_to_overwrite(into)
     return replace(made, store=into)
 
 
 def gather_stores(paths: Sequence[Path], into: Path, tell: Progress = unreported) -> Gathered:
     """Gather the stores of all shards into one, including the archives beside them."""
-    refuse_to_overwrite(into)
-    with drafted(into) as draft:
+    with _drafted(into) as draft:
         made = gather(paths, draft, part(tell, 0, _MADE))
         if not has_pages(draft):
             join_archives(paths, draft, part(tell, _MADE, 1))
-        refuse_to_overwrite(into)
     return replace(made, store=into)
+
+
+@contextmanager
+def _drafted(into: Path) -> Iterator[Path]:
+    """Yield a draft path for a store; at the end, the store and its side files move to `into`."""
+    refuse_to_overwrite(into)
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with scratch("gathered", into.parent) as folder:
+        draft = folder / into.name
+        yield draft
+        refuse_to_overwrite(into)
+        move(draft, into)
 
 
 async def kept_store(
@@ -585,7 +563,9 @@ async def kept_store(
     if reading is not None:
         reading.enter_context(in_use(store))
     if not store.exists():
-        made = await _gathered(engine, ends, store, part(tell, 0, _MADE) if pages else tell)
+        with _drafted(store) as draft:
+            made = await _gathered(engine, ends, draft, part(tell, 0, _MADE) if pages else tell)
+        made = replace(made, store=store)
         _remove_older(folder, store)
     if pages and not has_pages(store):
         joined = shared_archive(store)
@@ -675,11 +655,19 @@ def mark_of(store: Path) -> Path:
 def in_use(store: Path) -> Iterator[None]:
     """Protect a store, which need not exist yet, from removal until exit."""
     # The lock is on a file beside the store: SQLite's locks do not keep a file from being removed.
-    held = _locked(mark_of(store))
+    path = mark_of(store)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        mark = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(mark, fcntl.LOCK_SH)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(mark), path.stat()):
+                break
+        os.close(mark)  # the store was removed while we waited
     try:
         yield
     finally:
-        os.close(held)
+        os.close(mark)
 
 
 @contextmanager
@@ -695,19 +683,3 @@ def unread(store: Path) -> Iterator[bool]:
             yield True
     finally:
         os.close(mark)
-
-
-def _locked(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        mark = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(mark, fcntl.LOCK_SH)
-        if _is_linked(mark, path):
-            return mark
-        os.close(mark)  # the store was removed while we waited
-
-
-def _is_linked(mark: int, path: Path) -> bool:
-    with suppress(FileNotFoundError):
-        return os.path.samestat(os.fstat(mark), path.stat())
-    return False

@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 from asyncio import to_thread
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing, closing, contextmanager
+from contextlib import aclosing, closing
 from enum import IntEnum
 from pathlib import Path
 from secrets import token_bytes
@@ -252,18 +252,6 @@ def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreporte
                 archive.add(str(shard), segments, end)
             tell(count / len(ends))
         _note_archive_end(store, archive.end)
-
-
-@contextmanager
-def drafted(into: Path) -> Iterator[Path]:
-    """Yield a draft path for a store; at the end, the store and its side files move to `into`."""
-    from minicrawl.store.files import move
-
-    into.parent.mkdir(parents=True, exist_ok=True)
-    with scratch("gathered", into.parent) as folder:
-        draft = folder / into.name
-        yield draft
-        move(draft, into)
 
 
 def _shard_of(path: Path) -> int:

@@ -3,7 +3,7 @@
 A *common* page or host is one of the gathered store, with the number that it has there.
 
 opening    opens the stores; each shard is there once, and all were begun on the same terms
-holdings   cash and history of own pages, and cash waiting on foreign ones
+loading    cash and history of own pages, and cash waiting on foreign ones
 law        the audit of all shards, from the senders' logs and the receivers' channels
 turns      the last turn of each page
 names      maps the pages of a shard to common pages
@@ -148,18 +148,30 @@ def _of_whole_crawl(terms: StoreTerms) -> StoreTerms:
     return replace(terms, shard=0, shards=1)
 
 
-# ================================================================ holdings
+# ================================================================ loading
 
 Numbers = NDArray[np.int64]
 Small = NDArray[np.uint32]
+Pages = NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnColumns:
-    """Columns of a shard's own pages, by ascending id. `key` of a read page is all of its cash."""
+class LoadedShard:
+    """A shard as of the last commit of its store, with common numbers of its pages and hosts."""
 
+    store: ShardStore
+    hosts: Sequence[int]
+    """Common host of each host of the shard."""
+    pages: Pages
+    """Common page of each page of the shard; 0 for foreign pages until `number_pages`."""
+    own: range
+    """Common pages that the shard owns."""
+    is_own: NDArray[np.bool_]
+    """True for own pages; one value for each page of the shard."""
     state: NDArray[np.uint8]
+    """State of own pages, by ascending id, as are the next five columns."""
     key: Numbers
+    """All cash of a read page; the key of an unread one."""
     history: Numbers
     g_time: Numbers
     inlinks: Small
@@ -167,15 +179,6 @@ class OwnColumns:
     """Number of the step that says where the page's cash goes, or 0."""
     measures: Mapping[int, bytes]
     """Measures by id of the page in the shard."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holdings:
-    """Holdings of one shard as of the last commit of its store."""
-
-    is_own: NDArray[np.bool_]
-    """True for own pages; one value for each page of the shard."""
-    own: OwnColumns
     outbox: Numbers
     """Atoms waiting on each foreign page, by ascending id."""
     foreign_inlinks: Small
@@ -183,16 +186,17 @@ class Holdings:
     """page -> page that it stands for, which may be foreign; ids of the shard."""
     totals: Totals
     statement: Statement
+    sent: SentBatches
 
 
-def holdings(store: ShardStore) -> Holdings:
-    """Load the holdings from the last checkpoint and the steps after it."""
+def load_shard(store: ShardStore, hosts: Hosts, first: int) -> LoadedShard:
+    """Load the last checkpoint and the steps after it. Own pages are numbered from `first`."""
     frontier = load(store.path, store.connection)
     with reporting_damage(store.path):
-        return _holdings(store, frontier)
+        return _loaded(store, frontier, hosts, first)
 
 
-def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
+def _loaded(store: ShardStore, frontier: Frontier, hosts: Hosts, first: int) -> LoadedShard:
     connection, ledger = store.connection, frontier.ledger
     statement = statement_of(store.number, ledger, frontier.channels or Channels())
     if lost := statement.minted - ledger.abroad - statement.held:
@@ -204,7 +208,15 @@ def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
     keys = np.frombuffer(ledger.key, dtype=np.int64).copy()
     keys[flags == READ] += ledger.virtual_page.dividend
     is_own = flags != FOREIGN
-    own = OwnColumns(
+    own = range(first, first + int(np.count_nonzero(is_own)))
+    pages: Pages = np.zeros(len(is_own), dtype=np.uint32)
+    pages[is_own] = np.arange(own.start, own.stop, dtype=np.uint32)
+    return LoadedShard(
+        store=store,
+        hosts=hosts.join(tables.hosts(connection)),
+        pages=pages,
+        own=own,
+        is_own=is_own,
         state=frontier.states()[is_own],
         key=keys[is_own],
         history=history[is_own],
@@ -212,15 +224,12 @@ def _holdings(store: ShardStore, frontier: Frontier) -> Holdings:
         inlinks=links[is_own],
         spent=spent[is_own],
         measures=measures,
-    )
-    return Holdings(
-        is_own=is_own,
-        own=own,
         outbox=keys[~is_own],
         foreign_inlinks=links[~is_own],
         forwards=frontier.books.forwards,
         totals=ledger.totals,
         statement=statement,
+        sent=_sent_batches(connection),
     )
 
 
@@ -264,14 +273,16 @@ class SentChannel:
         self._steps = array("q")
         self._atoms = array("q")
 
-    def __len__(self) -> int:
-        return len(self._steps)
+    @property
+    def end(self) -> ChannelEnd:
+        return ChannelEnd(len(self._steps), self.until(len(self._steps)))
 
     def add(self, step: int, number: int, atoms: int) -> None:
         """Add the next batch, sent by this step."""
-        if number != len(self) + 1:
-            raise ValueError(f"batch {number} follows batch {len(self)}: the log has a gap")
-        self._atoms.append(self.until(len(self)) + atoms)
+        last = self.end
+        if number != last.number + 1:
+            raise ValueError(f"batch {number} follows batch {last.number}: the log has a gap")
+        self._atoms.append(last.atoms + atoms)
         self._steps.append(step)
 
     def until(self, number: int) -> int:
@@ -304,72 +315,37 @@ class AuditReport:
     ahead: Sequence[UnmatchedBatches]
 
 
-def sent_batches(store: ShardStore) -> SentBatches:
+def _sent_batches(connection: tables.Connection) -> SentBatches:
     """Return the channels of a shard, from the SEND steps of its log."""
     channels: dict[int, SentChannel] = {}
-    with reporting_damage(store.path):
-        for seq, step in tables.sendings_after(store.connection, 0):
-            atoms = sum(step.spending.weights) + step.spending.idle
-            channels.setdefault(step.page, SentChannel()).add(seq, step.amount, atoms)
+    for seq, step in tables.sendings_after(connection, 0):
+        atoms = sum(step.spending.weights) + step.spending.idle
+        channels.setdefault(step.page, SentChannel()).add(seq, step.amount, atoms)
     return channels
 
 
-def judged(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> AuditReport:
-    """Check the law of all shards; `sent` has the channels by sender."""
-    ahead = list(_ahead(statements))
-    then = [_without_ahead(one, ahead) for one in statements]
-
-    def sent_until(sender: int, receiver: int, number: int) -> int:
-        channel = sent.get(sender, {}).get(receiver)
-        return channel.until(number) if channel else 0
-
-    return AuditReport(
-        faults=[*_miscounted(statements, sent), *faults(then, sent_until)], ahead=ahead
+def audited(shards: Sequence[LoadedShard]) -> AuditReport:
+    """Check the law of all shards."""
+    statements = [one.statement for one in shards]
+    logs = {(one.store.number, to): sent for one in shards for to, sent in one.sent.items()}
+    counts = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
+    miscounted = [
+        f"shard {one.store.number} counts different sent batches than its log has"
+        for one in shards
+        if {to: sent.end for to, sent in one.sent.items()} != one.statement.sent
+    ]
+    ahead = [
+        UnmatchedBatches(sender, one.shard, end.number - sent.number, end.atoms - sent.atoms)
+        for one in statements
+        for sender, end in one.received.items()
+        if end.number > (sent := counts.get((sender, one.shard), NOTHING)).number
+    ]
+    wrong = faults(
+        statements,
+        lambda sender, receiver, number: logs[sender, receiver].until(number) if number else 0,
+        ahead={(one.sender, one.receiver) for one in ahead},
     )
-
-
-def under_way(
-    store: ShardStore, sent: SentBatches, received: Mapping[int, ChannelEnd]
-) -> Iterator[Spending]:
-    """Yield the batches that the shard sent and their receivers have not posted.
-
-    `received` has the end of the shard's channel at each receiver.
-    """
-    for receiver, channel in sent.items():
-        for step in channel.after(received.get(receiver, NOTHING).number):
-            yield tables.spending(store.connection, step)
-
-
-def _ahead(statements: Sequence[Statement]) -> Iterator[UnmatchedBatches]:
-    ends = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
-    for one in statements:
-        for sender, end in one.received.items():
-            sent = ends.get((sender, one.shard), NOTHING)
-            if end.number > sent.number:
-                more = end.number - sent.number
-                yield UnmatchedBatches(sender, one.shard, more, end.atoms - sent.atoms)
-
-
-def _without_ahead(one: Statement, ahead: Sequence[UnmatchedBatches]) -> Statement:
-    """Return the statement without batches that are ahead."""
-    received, held = dict(one.received), one.held
-    for more in ahead:
-        if more.receiver == one.shard:
-            end = received[more.sender]
-            received[more.sender] = ChannelEnd(end.number - more.batches, end.atoms - more.atoms)
-            held -= more.atoms
-    return replace(one, received=received, held=held)
-
-
-def _miscounted(statements: Sequence[Statement], sent: Mapping[int, SentBatches]) -> Iterator[str]:
-    """Yield a sentence for each shard whose count of sent batches differs from its log."""
-    for one in statements:
-        logged = {
-            to: ChannelEnd(len(channel), channel.until(len(channel)))
-            for to, channel in sent[one.shard].items()
-        }
-        if logged != one.sent:
-            yield f"shard {one.shard} counts different sent batches than its log has"
+    return AuditReport(faults=[*miscounted, *wrong], ahead=ahead)
 
 
 # ================================================================ turns
@@ -403,14 +379,13 @@ class GatheredTurn(NamedTuple):
 class ShardTurns:
     """Last turns of all pages of a shard."""
 
-    def __init__(self, connection: tables.Connection, shard: Holdings, pages: Pages) -> None:
-        """`pages` maps pages of the shard to common pages."""
-        self._connection, self._pages = connection, pages
-        rows = len(shard.is_own)
+    def __init__(self, shard: LoadedShard) -> None:
+        self._connection = connection = shard.store.connection
+        self._pages, rows = shard.pages, len(shard.is_own)
         self._state = np.full(rows, State.FOREIGN, dtype=np.uint8)
-        self._state[shard.is_own] = shard.own.state
+        self._state[shard.is_own] = shard.state
         self._spent = np.zeros(rows, dtype=np.int64)
-        self._spent[shard.is_own] = shard.own.spent
+        self._spent[shard.is_own] = shard.spent
         self._at = asked_at(connection, rows)
         is_scored = tables.has_values(connection)
         self._values = tables.values_of(connection, range(rows)) if is_scored else {}
@@ -514,7 +489,6 @@ def sorted_in_rows(counts: Numbers, links: Numbers) -> Numbers:
 
 Digests = NDArray[np.uint64]
 """Two 64-bit numbers for each URL."""
-Pages = NDArray[np.uint32]
 
 UNKNOWN = -1
 _DIGEST_BYTES = 16
@@ -594,37 +568,28 @@ def owner_of(origin: str, shards: int) -> int:
     return shard_of(site(host_of_url(f"{origin}/")), shards)
 
 
-@dataclass(slots=True)
-class _UnknownPage:
-    row: UrlRow
-    page: int
-
-
 class PagesUnknownToOwners:
     """Common pages that links lead to, but that their owners have not heard of."""
 
     def __init__(self, first: int) -> None:
         self._first = first
-        self._found: dict[bytes, _UnknownPage] = {}
+        self._rows: dict[bytes, UrlRow] = {}
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._rows)
 
-    def pages(self, found: Digests, urls: Sequence[UrlRow]) -> list[int]:
-        """Return the pages of these URLs. A page has the least depth that any shard knows."""
-        return [self._page(digest.tobytes(), row) for digest, row in zip(found, urls, strict=True)]
+    @property
+    def rows(self) -> Iterable[UrlRow]:
+        """Rows of all pages, in order."""
+        return self._rows.values()
 
-    def rows(self) -> Iterator[UrlRow]:
-        """Yield the rows of all pages, in order."""
-        return (one.row._replace(id=one.page) for one in self._found.values())
-
-    def _page(self, digest: bytes, row: UrlRow) -> int:
-        known = self._found.get(digest)
-        if known is None:
-            known = self._found[digest] = _UnknownPage(row, self._first + len(self._found))
-        elif row.depth < known.row.depth:
-            known.row = row
-        return known.page
+    def page(self, digest: bytes, row: UrlRow) -> int:
+        """Return the page of a URL. A page has the least depth that any shard knows."""
+        known = self._rows.get(digest)
+        number = self._first + len(self._rows) if known is None else known.id
+        if known is None or row.depth < known.depth:
+            self._rows[digest] = row._replace(id=number)
+        return number
 
 
 # ================================================================ rows
@@ -643,16 +608,6 @@ _OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES)
 """Counters that are equal in all shards."""
 
 
-class NumberedStore(NamedTuple):
-    """Store of a shard, with the common page of each page and the common host of each host."""
-
-    store: ShardStore
-    pages: Pages
-    hosts: Sequence[int]
-    own: range
-    """Common pages that the shard owns."""
-
-
 def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]:
     """Yield the rows in blocks."""
     source = iter(rows)
@@ -660,7 +615,7 @@ def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]
         yield block
 
 
-def write_rows_of_all(shards: Sequence[NumberedStore], out: StoreWriter) -> int:
+def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
     """Write requests, documents, original URLs and mirrors. Return the number of requests."""
     requests = 0
     for fetches in blocks(merge(*map(_fetches, shards), key=_AT)):
@@ -675,7 +630,7 @@ def write_rows_of_all(shards: Sequence[NumberedStore], out: StoreWriter) -> int:
     return requests
 
 
-def counters_of_all(shards: Sequence[NumberedStore]) -> dict[str, object]:
+def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
     """Return the merged counters of all shards."""
     known = [tables.counters(shard.store.connection) for shard in shards]
     found = {name: known[0][name] for name in _OF_ALL if name in known[0]}
@@ -693,12 +648,12 @@ def counters_of_all(shards: Sequence[NumberedStore]) -> dict[str, object]:
     return found | {tables.ARCHIVES: ends} if ends else found
 
 
-def _fetches(shard: NumberedStore) -> Iterator[FetchRow]:
+def _fetches(shard: LoadedShard) -> Iterator[FetchRow]:
     pages = shard.pages
     return (FetchRow(int(pages[row.page]), *row[1:]) for row in fetch_rows(shard.store.connection))
 
 
-def _documents(shard: NumberedStore) -> Iterator[DocumentRow]:
+def _documents(shard: LoadedShard) -> Iterator[DocumentRow]:
     pages = shard.pages
     return (
         DocumentRow(int(pages[row.page]), *row[1:])
@@ -706,7 +661,7 @@ def _documents(shard: NumberedStore) -> Iterator[DocumentRow]:
     )
 
 
-def _originals(shards: Sequence[NumberedStore]) -> Iterator[tuple[int, str]]:
+def _originals(shards: Sequence[LoadedShard]) -> Iterator[tuple[int, str]]:
     """Yield original URLs. The owner of a page takes precedence over other shards."""
     told = set[int]()
     for is_own in (True, False):
@@ -718,7 +673,7 @@ def _originals(shards: Sequence[NumberedStore]) -> Iterator[tuple[int, str]]:
                     yield number, url
 
 
-def _mirrors(shards: Sequence[NumberedStore]) -> list[tuple[int, int, int]]:
+def _mirrors(shards: Sequence[LoadedShard]) -> list[tuple[int, int, int]]:
     found = Counter[tuple[int, int]]()
     for shard in shards:
         for host, of_host, pages in tables.mirrors(shard.store.connection):
@@ -736,56 +691,43 @@ def _mirrors(shards: Sequence[NumberedStore]) -> list[tuple[int, int, int]]:
 _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberedShards:
-    """Shards with common pages, and the number of pages that their owners have not heard of."""
-
-    shards: Sequence[NumberedStore]
-    unknown: int
-
-
 def number_pages(
-    stores: Sequence[ShardStore], held: Sequence[Holdings], out: StoreWriter, tell: Progress
-) -> NumberedShards:
-    """Number the pages of all shards, and write URLs and hosts."""
-    hosts, shards, known = Hosts(), list[NumberedStore](), [_NO_DIGESTS]
-    for place, (store, one) in enumerate(zip(stores, held, strict=True)):
-        with reporting_damage(store.path):
-            shards.append(_numbered(store, one, hosts, first=shards[-1].own.stop if shards else 0))
-            known += _write_own(shards[-1], one, out)
-            _refuse_pages_of_others(shards[-1], one, hosts)
-        part(tell, 0, 0.5)((place + 1) / len(stores))
+    shards: Sequence[LoadedShard], hosts: Hosts, out: StoreWriter, tell: Progress
+) -> int:
+    """Number the foreign pages of all shards, and write URLs and hosts.
+
+    Return the number of pages that their owners have not heard of.
+    """
+    known = [_NO_DIGESTS]
+    for count, shard in enumerate(shards, 1):
+        with reporting_damage(shard.store.path):
+            known += _write_own(shard, out)
+            _refuse_pages_of_others(shard, hosts)
+        part(tell, 0, 0.5)(count / len(shards))
     index = PageIndex(np.concatenate(known))
     if (twice := index.twice()) is not None:
         first, other = (tables.url_of(out.connection, page) for page in twice)
         raise StoreError(f"{first} was born in two shards" + (f", as {other}" * (first != other)))
     unknown = PagesUnknownToOwners(shards[-1].own.stop)
-    for place, (shard, one) in enumerate(zip(shards, held, strict=True)):
-        _find_foreign(shard, one, index, unknown)
-        part(tell, 0.5, 1)((place + 1) / len(stores))
-    for block in blocks(unknown.rows()):
+    for count, shard in enumerate(shards, 1):
+        _find_foreign(shard, index, unknown)
+        part(tell, 0.5, 1)(count / len(shards))
+    for block in blocks(unknown.rows):
         out.commit(Batch(urls=block))
     out.commit(Batch(hosts=hosts.rows))
-    return NumberedShards(shards=shards, unknown=len(unknown))
+    return len(unknown)
 
 
-def _numbered(store: ShardStore, held: Holdings, hosts: Hosts, first: int) -> NumberedStore:
-    own = range(first, first + len(held.own.key))
-    pages: Pages = np.zeros(len(held.is_own), dtype=np.uint32)
-    pages[held.is_own] = np.arange(own.start, own.stop, dtype=np.uint32)
-    return NumberedStore(store, pages, hosts.join(tables.hosts(store.connection)), own)
-
-
-def _write_own(shard: NumberedStore, held: Holdings, out: StoreWriter) -> Iterator[Digests]:
+def _write_own(shard: LoadedShard, out: StoreWriter) -> Iterator[Digests]:
     """Write the URLs of a shard's own pages, and yield their digests."""
-    for ids, urls in _urls(shard, held.is_own):
+    for ids, urls in _urls(shard, shard.is_own):
         pages = shard.pages[ids].tolist()
         rows = map(UrlRow._make, zip(pages, urls.hosts, urls.paths, urls.depths, strict=True))
         out.commit(Batch(urls=list(rows)))
         yield digests(urls.hosts, urls.paths)
 
 
-def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbers, UrlColumns]]:
+def _urls(shard: LoadedShard, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbers, UrlColumns]]:
     """Yield the ids and URLs of the chosen pages, with the common hosts."""
     hosts, first = np.array(shard.hosts, dtype=np.int64), 0
     for block in url_columns(shard.store.connection):
@@ -799,11 +741,11 @@ def _urls(shard: NumberedStore, chosen: NDArray[np.bool_]) -> Iterator[tuple[Num
             yield ids, UrlColumns(of_all, list(paths), list(depths))
 
 
-def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) -> None:
+def _refuse_pages_of_others(shard: LoadedShard, hosts: Hosts) -> None:
     """Refuse own pages of hosts that belong to other shards."""
     store = shard.store
     host_of = tables.whole(tables.urls(store.connection, "host"), "host")
-    for host in np.unique(host_of[held.is_own]).tolist():
+    for host in np.unique(host_of[shard.is_own]).tolist():
         origin = hosts.rows[shard.hosts[host]].origin
         if (owner := owner_of(origin, store.terms.shards)) != store.number:
             raise StoreError(
@@ -811,16 +753,11 @@ def _refuse_pages_of_others(shard: NumberedStore, held: Holdings, hosts: Hosts) 
             )
 
 
-def _find_foreign(
-    shard: NumberedStore, held: Holdings, index: PageIndex, new: PagesUnknownToOwners
-) -> None:
-    for ids, urls in _urls(shard, ~held.is_own):
+def _find_foreign(shard: LoadedShard, index: PageIndex, unknown: PagesUnknownToOwners) -> None:
+    for ids, urls in _urls(shard, ~shard.is_own):
         wanted = digests(urls.hosts, urls.paths)
         found = index.find(wanted)
-        unknown = np.flatnonzero(found == UNKNOWN)
-        rows = [
-            UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
-            for place in unknown.tolist()
-        ]
-        found[unknown] = new.pages(wanted[unknown], rows)
+        for place in np.flatnonzero(found == UNKNOWN).tolist():
+            row = UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
+            found[place] = unknown.page(wanted[place].tobytes(), row)
         shard.pages[ids] = found

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.cluster.gathering import Gathered, gather
+from minicrawl.cluster.gathering import Gathered, gather_stores
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
 from minicrawl.model import State
@@ -38,7 +38,7 @@ def hand(tmp_path: Path) -> Iterator[HandCluster]:
 
 def gathered(hand: HandCluster, into: Path) -> Gathered:
     hand.commit()
-    found = gather(hand.paths, into)
+    found = gather_stores(hand.paths, into)
     assert list(audit(into).wrong) == []
     return found
 
@@ -363,7 +363,7 @@ def test_stores_of_different_moments_are_gathered_without_a_loss(
     hand.commit()
     number = hand.of(here).terms.shard
     paths = [older if place == number else path for place, path in enumerate(hand.paths)]
-    found = gather(paths, tmp_path / "all.db")
+    found = gather_stores(paths, tmp_path / "all.db")
     (ahead,) = found.ahead
     assert (ahead.sender, ahead.receiver, ahead.batches) == (number, hand.of(there).terms.shard, 1)
     with snapshot(tmp_path / "all.db") as seen:
@@ -383,7 +383,7 @@ def test_posted_atoms_that_were_never_sent_are_an_error(hand: HandCluster, tmp_p
     hand.of(there).receive(more)
     hand.commit()
     with pytest.raises(StoreError, match=r"atoms were posted of \d+ in the same batches"):
-        gather(hand.paths, tmp_path / "all.db")
+        gather_stores(hand.paths, tmp_path / "all.db")
     assert not (tmp_path / "all.db").exists()
 
 
@@ -396,30 +396,30 @@ def test_a_url_that_two_shards_own_is_an_error(tmp_path: Path) -> None:
             shard.seeds([url])
         hand.commit()
         with pytest.raises(StoreError, match=r"s0\.example"):
-            gather(hand.paths, tmp_path / "all.db")
+            gather_stores(hand.paths, tmp_path / "all.db")
 
 
 def test_the_error_names_a_missing_shard(hand: HandCluster, tmp_path: Path) -> None:
     hand.commit()
     with pytest.raises(UsageError, match="1 shard of 3 missing: 1;"):
-        gather([hand.paths[0], hand.paths[2]], tmp_path / "all.db")
+        gather_stores([hand.paths[0], hand.paths[2]], tmp_path / "all.db")
 
 
 def test_two_stores_of_one_shard_are_refused(hand: HandCluster, tmp_path: Path) -> None:
     hand.commit()
     with pytest.raises(UsageError, match="shard 0"):
-        gather([hand.paths[0], hand.paths[0]], tmp_path / "all.db")
+        gather_stores([hand.paths[0], hand.paths[0]], tmp_path / "all.db")
 
 
 def test_a_store_of_a_whole_crawl_is_refused(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "one.db")) as crawl:
         crawl.seeds(SITES)
     with pytest.raises(UsageError, match="store of a whole crawl"):
-        gather([tmp_path / "one.db"], tmp_path / "all.db")
+        gather_stores([tmp_path / "one.db"], tmp_path / "all.db")
 
 
 def test_no_store_is_overwritten(hand: HandCluster, tmp_path: Path) -> None:
     hand.commit()
     (tmp_path / "all.db").touch()
     with pytest.raises(UsageError, match=r"all\.db exists"):
-        gather(hand.paths, tmp_path / "all.db")
+        gather_stores(hand.paths, tmp_path / "all.db")

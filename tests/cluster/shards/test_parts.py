@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -301,6 +302,16 @@ def test_atoms_under_way_are_not_missing() -> None:
 def test_the_audit_reports_the_fault(one: Statement, other: Statement, why: str) -> None:
     (found,) = faults([one, other], by_number)
     assert why in found
+
+
+def test_a_receiver_may_be_ahead_of_an_older_statement_of_its_sender() -> None:
+    one, other = (
+        told(0, 90, sent={1: ChannelEnd(1, 10)}),
+        told(1, 120, received={0: ChannelEnd(2, 20)}),
+    )
+    assert list(faults([one, other], by_number, ahead={(0, 1)})) == []
+    (lost,) = faults([one, replace(other, held=119)], by_number, ahead={(0, 1)})
+    assert lost == "1 atoms of cash are missing over all shards"
 
 
 # ---------------------------------------------------------------- pots
