@@ -124,7 +124,6 @@ class Bench:
         lease = self._leasing.next()
         assert lease is not None
         assert self._gate.refusal(lease.url, 0, 0) is None
-        self._leasing.grant(lease)
         return lease
 
     async def turn(self) -> None:

@@ -270,7 +270,6 @@ async def scheduling(path: Path, hosts: int) -> str:
             clocks.wake(now)
             lease = leasing.next()
             assert lease is not None
-            leasing.grant(lease)
             clocks.begin(lease.host, now)
             in_flight.append(lease)
             if len(in_flight) > settings.politeness.concurrency:

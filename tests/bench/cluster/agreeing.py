@@ -43,10 +43,15 @@ class Budget(NamedTuple):
 
     pages: int
     delay_s: float
+    order: str = "greedy"
+    """Order of the cluster, and of both when they read everything: what is a trap depends on it.
+    One machine reads the other budgets by its default, siblings."""
 
     def options(self, who: str) -> tuple[str, ...]:
         """Return the options of `minicrawl crawl`."""
         options = (f"--pages={self.pages}", f"--delay={self.delay_s}", "--address-delay=0")
+        if who == CLUSTER or self.pages == _ALL:
+            options = (*options, f"--strategy={self.order}")
         if self.delay_s or self.pages == _ALL:
             return options
         return *options, f"--concurrency={1 if who == CLUSTER else _SHARDS}"
@@ -64,16 +69,21 @@ def agreement(folder: Path, demo_pages: int) -> Iterator[str]:
     yield f"Demo web of {demo_pages:,} pages; one machine, and three servers with four nodes."
     yield ""
     yield from head(
-        *("budget", "delay s", "importance: one machine", "cluster"),
+        *("budget", "order of the cluster", "delay s", "importance: one machine", "cluster"),
         *("share of one machine's pages in the cluster", "in another crawl of one machine"),
     )
     shares = []
-    for part, delay_s in product(PARTS, DELAYS_S):
-        budget = Budget(round(part * len(read[0])), delay_s)
+    limits = [
+        *product(PARTS, DELAYS_S, ("greedy",)),
+        *product(PARTS, (DELAYS_S[-1],), ("siblings",)),
+    ]
+    for part, delay_s, order in limits:
+        budget = Budget(round(part * len(read[0])), delay_s, order)
         found = BothWays(_scores(whole[0], _RANK), crawls, budget)
         shares.append(found.agreement(CLUSTER))
         yield row(
             f"{budget.pages:,} pages, {part:.0%}",
+            order,
             f"{delay_s:g}",
             f"{found.gathered('one'):.1%}",
             f"{found.gathered(CLUSTER):.1%}",
@@ -135,7 +145,7 @@ class DemoCrawls:
 
     def run(self, who: str, budget: Budget) -> Path:
         """Crawl the demo web and return the store."""
-        store = self._folder / f"{who}-{budget.pages}-{budget.delay_s}.db"
+        store = self._folder / f"{who}-{budget.pages}-{budget.delay_s}-{budget.order}.db"
         is_cluster = who == CLUSTER
         where = ("--cluster", "demo") if is_cluster else ("--demo", "--store", store.name)
         web = (f"--demo-pages={self._demo_pages}", "--deny", _ENDLESS, "--quiet")
