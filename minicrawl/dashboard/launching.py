@@ -260,7 +260,9 @@ class Launcher:
         with self._reading:  # the first caller reads the output
             output, self._output = self._output, None
             if output is not None:
-                self._said = _last_lines(output)
+                with output:
+                    output.seek(max(output.seek(0, 2) - _MOST_OUTPUT, 0))
+                    self._said = output.read().decode("utf-8", "replace").strip()
         return {"exit_code": self._process.returncode, "said": self._said}
 
     async def start(self, form: Form) -> None:
@@ -324,13 +326,6 @@ class Launcher:
         except MinicrawlError:
             return True
         return True
-
-
-def _last_lines(output: IO[bytes]) -> str:
-    with output:
-        size = output.seek(0, 2)
-        output.seek(max(size - _MOST_OUTPUT, 0))
-        return output.read().decode("utf-8", "replace").strip()
 
 
 def _file_of(seeds: list[str]) -> IO[bytes]:

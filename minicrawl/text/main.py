@@ -423,7 +423,7 @@ def _named(root: Box, below: list[Box]) -> Box | None:
         return None
     related = {id(box) for box in preorder(best)}
     rivals = [box for box in _outermost(named) if id(box) not in related and box is not best]
-    others = sum(box.worth for box in rivals if not _has(box, best))
+    others = sum(box.worth for box in rivals if all(one is not best for one in preorder(box)))
     return best if others < _RIVAL * best.worth else None
 
 
@@ -434,10 +434,6 @@ def _outermost(boxes: Iterable[Box]) -> Iterator[Box]:
         if id(box) not in seen:
             seen.update(map(id, preorder(box)))
             yield box
-
-
-def _has(box: Box, other: Box) -> bool:
-    return any(one is other for one in preorder(box))
 
 
 def _searched(box: Box) -> Box:
