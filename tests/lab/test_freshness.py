@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.lab.reading_orders import (
+from minicrawl.lab.known_webs import (
     Days,
     FreshPoint,
     SitemapTruth,

@@ -20,12 +20,14 @@ from minicrawl.lab import webs
 from minicrawl.lab.known_webs import (
     KNOWN_WEB_ORDERS,
     RATES,
+    FreshPoint,
+    NightPoint,
     Series,
     Watching,
     WindowPoint,
     WindowPolicy,
 )
-from minicrawl.lab.reading_orders import CRAWL_ORDERS, Crawls, Curve, FreshPoint, NightPoint
+from minicrawl.lab.reading_orders import CRAWL_ORDERS, Crawls, Curve
 from minicrawl.lab.webs import (
     ENTRANCES,
     PAGES,
@@ -627,7 +629,7 @@ FRESH_DAYS, QUICK_FRESH_DAYS = 60, 15
     multiple=True,
     type=Number(0, 10, min_open=True),
     help="Share of the pages to read each day; repeatable.  "
-    f"[default: {', '.join(map(str, lab.SHARES))}]",
+    f"[default: {', '.join(map(str, known.SHARES))}]",
 )
 @click.option(
     "--days",
@@ -647,10 +649,10 @@ def freshness(choice: WebChoice, shares: Sequence[float], days: int | None, as_j
     """
     web = choice.web()
     counted = choice.otherwise(days, FRESH_DAYS, QUICK_FRESH_DAYS)
-    duration = lab.Days(warm_up=-(-counted // 2), counted=counted, seed=choice.seed)
+    duration = known.Days(warm_up=-(-counted // 2), counted=counted, seed=choice.seed)
     with progress("freshness") as tell:
-        points = lab.freshness(web, shares or lab.SHARES, duration, tell)
-        found: list[FreshPoint | NightPoint] = [*points, *lab.nights(web, duration)]
+        points = known.freshness(web, shares or known.SHARES, duration, tell)
+        found: list[FreshPoint | NightPoint] = [*points, *known.nights(web, duration)]
     show(web.graph, found, as_json, _show_freshness)
 
 
