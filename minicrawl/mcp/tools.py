@@ -51,7 +51,7 @@ from minicrawl.store.writer import StoreLock
 from minicrawl.wording import iso, visible
 
 if TYPE_CHECKING:
-    from minicrawl.audit.commands import Issue, IssueFinding, IssuePage
+    from minicrawl.audit.checks import Issue, IssueFinding, IssuePage
 
 
 # ================================================================ answers
@@ -302,7 +302,7 @@ class HeldAudit:
     @classmethod
     def of(cls, store: Path) -> "HeldAudit":
         """Audit the store."""
-        from minicrawl.audit.commands import audited
+        from minicrawl.audit.checks import audited
 
         renewal = Renewal(store)
         with renewal.making(), audited(store) as audit:
@@ -334,7 +334,7 @@ class HeldAudit:
         ]
 
     def _table(self, seen: Snapshot, ranks: NDArray[np.int64]) -> "Sequence[Issue]":
-        from minicrawl.audit.commands import issue_table
+        from minicrawl.audit.checks import issue_table
 
         some = ((one, one.among(ranks)) for one in self.found if one.count)
         return issue_table(
@@ -349,7 +349,7 @@ class HeldAudit:
     def _pages(
         self, seen: Snapshot, one: "IssueFinding", ranks: NDArray[np.int64]
     ) -> "Iterator[IssuePage]":
-        from minicrawl.audit.commands import issue_pages
+        from minicrawl.audit.checks import issue_pages
 
         values = self.values.get(one.check.name)
         if values is not None:
@@ -487,7 +487,7 @@ class StoreTools:
         The first call on a large store takes minutes, for facts about all kept pages; the next ones
         are quick, also for other hosts.
         """
-        from minicrawl.audit.commands import chosen_checks
+        from minicrawl.audit.checks import chosen_checks
 
         chosen = {check.name for check in chosen_checks(() if issue is None else (issue,))}
         held = self._audit

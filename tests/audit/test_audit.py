@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from minicrawl.audit import checks
-from minicrawl.audit.checks import CHECKED, CHECKS
-from minicrawl.audit.commands import audited
+from minicrawl.audit.checks import CHECKED, CHECKS, audited
 from minicrawl.report.page_links import broken_links
 from minicrawl.report.snapshot import snapshot
 from tests.audit.planted import FAULTS, HOST, PlantedSite

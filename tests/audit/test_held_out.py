@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.audit import checks
-from minicrawl.audit.commands import audited
+from minicrawl.audit.checks import audited
 from tests.audit.held_out import HOST, planted_site
 from tests.webs import crawl_web
 

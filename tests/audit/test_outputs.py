@@ -10,10 +10,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from minicrawl.audit.commands import SiteAudit, write_junit
+from minicrawl.audit.checks import SiteAudit, write_junit
 from minicrawl.cli import main
 from tests.audit.planted import HOST, PlantedSite
 from tests.audit.test_audit import crawled
+from tests.cli.imports import HEAVY, packages_imported_by
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +138,10 @@ def test_the_site_report_lists_issues_and_their_pages(store: Path, tmp_path: Pat
         assert f">{section} <span" in text
     assert "<td>title-missing</td>" in text
     assert "of &lt;everything&gt; &amp; more" in text
+
+
+def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
+    loaded = packages_imported_by(
+        "from minicrawl.cli import main\nassert main(['audit', '--help']) == 0", folder=tmp_path
+    )
+    assert loaded.isdisjoint(HEAVY)

@@ -19,7 +19,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from minicrawl import Crawl, Settings, Store
-from minicrawl.audit.commands import audited
+from minicrawl.audit.checks import audited
 from minicrawl.cli import main
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
