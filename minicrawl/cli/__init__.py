@@ -73,7 +73,7 @@ COMMANDS = {
         "minicrawl.cli.status_commands:graph",
         "Show size, components and distances of a graph.",
     ),
-    "top": ("minicrawl.cli.list_commands:top", "List the most important pages."),
+    "top": ("minicrawl.cli.page_commands:top", "List the most important pages."),
     "export": ("minicrawl.cli.export_command:export", "Export pages, links or ranks to a file."),
     "status": ("minicrawl.cli.status_commands:status", "Show the progress of a crawl."),
     "plot": ("minicrawl.cli.status_commands:plot", "Plot a crawl: progress, degrees and hosts."),
@@ -86,23 +86,23 @@ COMMANDS = {
     "backlinks": ("minicrawl.cli.page_commands:backlinks", "List the pages that link to a page."),
     "links": ("minicrawl.cli.page_commands:links", "List the pages that a page links to."),
     "pages": (
-        "minicrawl.cli.list_commands:pages",
+        "minicrawl.cli.page_commands:pages",
         "List pages with selected columns.",
     ),
     "changes": (
-        "minicrawl.cli.list_commands:changes",
+        "minicrawl.cli.page_commands:changes",
         "List new, changed and removed pages.",
     ),
-    "broken": ("minicrawl.cli.list_commands:broken", "List broken links."),
+    "broken": ("minicrawl.cli.page_commands:broken", "List broken links."),
     "redirects": (
-        "minicrawl.cli.list_commands:redirects",
+        "minicrawl.cli.page_commands:redirects",
         "List redirects and their final targets.",
     ),
     "duplicates": (
-        "minicrawl.cli.list_commands:duplicates",
+        "minicrawl.cli.page_commands:duplicates",
         "List duplicate pages.",
     ),
-    "report": ("minicrawl.cli.list_commands:report", "Write an HTML report on a site."),
+    "report": ("minicrawl.cli.page_commands:report", "Write an HTML report on a site."),
     "errors": ("minicrawl.cli.status_commands:errors", "Show failed pages and the reasons."),
     "frontier": ("minicrawl.cli.status_commands:frontier", "List the next pages to fetch."),
 }

@@ -1,21 +1,38 @@
-"""Commands on one page: `minicrawl page`, `explain`, `backlinks` and `links`."""
+"""Pages and links: one page, lists of them, and a report with most of the lists.
 
+`minicrawl page`, `explain`, `backlinks` and `links` are about one page; `pages`, `changes`,
+`broken`, `redirects`, `duplicates` and `top` are lists; `report` is an HTML file. Each command
+imports its report on demand, so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import functools
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
 from minicrawl.cli.options import (
     MAIN,
     MARKDOWN,
+    Moment,
     count_option,
     json_option,
+    refuse_without_near_duplicates,
     refuse_without_text,
+    selection_options,
     store_option,
     store_with_pages_option,
+    tell_of_importance,
+    warn_of_unranked_pages,
 )
 from minicrawl.cli.output import (
+    NONE,
     percent,
     progress,
     short_time,
@@ -25,20 +42,25 @@ from minicrawl.cli.output import (
     units,
 )
 from minicrawl.errors import UsageError
-from minicrawl.report import archived_pages as pages
-from minicrawl.report import page_states as reasons
-from minicrawl.report.archived_pages import PageVersion
-from minicrawl.report.page_links import (
-    RAW_COLUMNS,
-    Linked,
-    WrittenLink,
-    links_of,
-    links_to,
+from minicrawl.model import State
+from minicrawl.report.selected_pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    Block,
+    PageSelection,
+    RankedPage,
+    sorted_rows,
 )
-from minicrawl.report.page_links import backlinks as find_backlinks
-from minicrawl.report.page_links import links as find_links
-from minicrawl.report.snapshot import snapshot, told
-from minicrawl.wording import iso, visible
+from minicrawl.report.selected_pages import top as top_pages
+from minicrawl.report.snapshot import RISING, Snapshot, snapshot, told
+from minicrawl.store.derived import OPIC
+from minicrawl.wording import counted, iso, visible
+
+if TYPE_CHECKING:
+    from minicrawl.report.archived_pages import PageVersion
+    from minicrawl.report.page_links import Linked, WrittenLink
+    from minicrawl.report.page_states import Explanation
+    from minicrawl.report.store_graph import RankedSite
 
 
 @click.command()
@@ -91,12 +113,14 @@ def page(
         )
     if at is not None and number is not None:
         raise click.UsageError("--at and --version each choose a response: leave out one")
+    from minicrawl.report.archived_pages import made_text, moment, version
+
     made = MAIN if only_main else MARKDOWN if markdown else None
     if made:
         refuse_without_text(made, f"--{made}")
     with snapshot(store) as seen:
-        found = pages.version(seen, url, number, None if at is None else pages.moment(at))
-        text = pages.made_text(seen, found, made) if made else None
+        found = version(seen, url, number, None if at is None else moment(at))
+        text = made_text(seen, found, made) if made else None
     if made:
         if text is None:
             raise UsageError(f"{found.answer.url} has no {made} text: only its whole text was kept")
@@ -110,18 +134,24 @@ def page(
 
 
 def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
+    from minicrawl.report.archived_pages import VersionRow, versions
+
     with snapshot(store) as seen:
-        found = pages.versions(seen, url)
+        found = versions(seen, url)
     if as_json:
         show_json([row._asdict() for row in found])
         return
-    show_list(pages.VersionRow._fields, map(_version_line, found), texts=0)
-
-
-def _version_line(row: pages.VersionRow) -> tuple[str, ...]:
-    size = "-" if row.bytes is None else f"{row.bytes:,}"
-    same = f"{row.same_as}" if row.same_as else "-"
-    return f"{row.version}", row.fetched, f"{row.status or '-'}", size, same
+    lines = (
+        (
+            f"{row.version}",
+            row.fetched,
+            f"{row.status or '-'}",
+            "-" if row.bytes is None else f"{row.bytes:,}",
+            f"{row.same_as or '-'}",
+        )
+        for row in found
+    )
+    show_list(VersionRow._fields, lines, texts=0)
 
 
 def _show(lines: Iterator[str]) -> None:
@@ -168,8 +198,10 @@ _SHOWN = 100
 @store_option
 def explain(url: str, store: Path, as_json: bool) -> None:
     """Explain the rank of the page at URL, where its cash came from, and why it was read or not."""
+    from minicrawl.report.page_states import explain as explained
+
     with snapshot(store, ordered=True) as seen, progress("links") as tell:
-        found = reasons.explain(seen, url, tell)
+        found = explained(seen, url, tell)
     if as_json:
         show_json(found.as_json())
         return
@@ -187,7 +219,7 @@ def explain(url: str, store: Path, as_json: bool) -> None:
         show_list(FETCH_HEADINGS, fetches, texts=2)
 
 
-def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
+def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
     yield "url", found.url
     if found.original:
         yield "original url", found.original
@@ -197,7 +229,12 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
     yield "importance", f"{percent(found.importance)}, rank {found.rank:,}"
     yield "", told(found.convergence)
     for score in found.ranks:
-        yield f"by {score.name}", _score(score)
+        yield (
+            f"by {score.name}",
+            "no score: the page was found later"
+            if score.score is None
+            else f"{percent(score.score)}, rank {score.rank:,}",
+        )
     yield "cash", f"{units(found.cash)} units"
     yield "history", f"{units(found.history)} units"
     yield "depth", str(found.depth)
@@ -212,12 +249,6 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
         yield "reason", reason
 
 
-def _score(found: reasons.RankScore) -> str:
-    if found.score is None:
-        return "no score: the page was found later"
-    return f"{percent(found.score)}, rank {found.rank:,}"
-
-
 @click.command()
 @click.argument("url")
 @raw_option
@@ -230,6 +261,9 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     Links to redirects and duplicates of the page count as well. The first call builds an index of
     all links beside the store.
     """
+    from minicrawl.report.page_links import backlinks as linking_pages
+    from minicrawl.report.page_links import links_to
+
     with snapshot(store) as seen, progress("index of links") as tell:
         if raw:
             found = links_to(seen, url, n, tell)
@@ -237,7 +271,7 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
             are_direct = not any(link.end for link in found)
             _show_raw(found, "target" if are_direct else "end", as_json)
             return
-        _show_links(find_backlinks(seen, url, n, tell), as_json)
+        _show_links(linking_pages(seen, url, n, tell), as_json)
 
 
 @click.command()
@@ -248,15 +282,20 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
 @store_option
 def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     """Show the pages that the page at URL links to, the most important first."""
+    from minicrawl.report.page_links import links as linked_pages
+    from minicrawl.report.page_links import links_of
+
     with snapshot(store) as seen:
         if raw:
             _show_raw(links_of(seen, url, n), "source", as_json)
             return
-        _show_links(find_links(seen, url, n), as_json)
+        _show_links(linked_pages(seen, url, n), as_json)
 
 
 def _show_raw(found: list[WrittenLink], named: str, as_json: bool) -> None:
     """Show a table without empty columns and the column `named`, the page that the user gave."""
+    from minicrawl.report.page_links import RAW_COLUMNS
+
     if as_json:
         show_json([link._asdict() for link in found])
         return
@@ -274,5 +313,454 @@ def _show_links(found: Linked, as_json: bool) -> None:
     show_facts((name, value) for name, value in facts if value)
     if found.pages:
         click.echo()
-        pages_ = ((percent(page.importance), page.state, page.url) for page in found.pages)
-        show_list(LINK_HEADINGS, pages_, texts=1)
+        rows = ((percent(page.importance), page.state, page.url) for page in found.pages)
+        show_list(LINK_HEADINGS, rows, texts=1)
+
+
+# ================================================================ lists
+
+_TEXTS = (
+    *("url", "text", "target", "source", "original", "end", "through", "stands_for"),
+    *("host", "title"),
+)
+_TIMES = ("first_fetched", "last_fetched", "at")
+_USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
+
+Command = Callable[..., Any]
+Rows = Sequence[Sequence[object]]
+Form = Literal["table", "csv", "json"]
+Found = tuple[type[NamedTuple], Rows]
+"""Kind of rows, and the rows."""
+Finder = Callable[..., Found]
+"""Function of a snapshot, a host (None for all) and further options."""
+
+
+_host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
+
+
+_exit_code_option = click.option(
+    "--exit-code",
+    "has_exit_code",
+    is_flag=True,
+    help="Exit 1 if anything is listed (for CI).",
+)
+
+
+def _form_options(command: Command) -> Command:
+    """Pass `form`, in which to print rows."""
+
+    @functools.wraps(command)
+    def with_form(as_csv: bool, as_json: bool, **rest: Any) -> Any:
+        if as_csv and as_json:
+            raise click.UsageError("--csv and --json cannot be combined")
+        form = "csv" if as_csv else "json" if as_json else "table"
+        return command(form=form, **rest)
+
+    csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+    return csv_option(json_option(with_form))
+
+
+def _listing(
+    finish: Callable[[Snapshot, Any], Rows] = lambda _seen, rows: rows,
+    further: Callable[[Command], Command] = lambda command: command,
+    fails: Callable[..., bool] = lambda _row, **_options: True,
+    summary: Callable[[Snapshot], str] = lambda _seen: "",
+) -> Callable[[Finder], click.Command]:
+    """Make a command that shows rows as a table, CSV or JSON.
+
+    `finish` post-processes the rows shown; `further` adds an option; `fails` tells, by a row and
+    that option, if the row counts for --exit-code; `summary` is the line below a table.
+    """
+
+    def decorate(find: Finder) -> click.Command:
+        @click.command(find.__name__, help=find.__doc__)
+        @further
+        @_host_option
+        @count_option(_SHOWN)
+        @_exit_code_option
+        @_form_options
+        @store_option
+        def command(
+            store: Path, host: str | None, n: int, has_exit_code: bool, form: Form, **rest: Any
+        ) -> None:
+            with snapshot(store) as seen:
+                kind, rows = find(seen, host, **rest)
+                shown = finish(seen, rows[: n or None])
+                below = summary(seen) if form == "table" else ""
+            _show_rows(form, kind._fields, shown)
+            if below:
+                click.echo(below)
+            if form == "table" and len(rows) > n > 0:
+                click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
+            if has_exit_code and any(fails(row, **rest) for row in rows):
+                raise click.exceptions.Exit(1)
+
+        return command
+
+    return decorate
+
+
+def _show_rows(form: Form, columns: Sequence[str], rows: Rows) -> None:
+    match form:
+        case "json":
+            show_json([dict(zip(columns, row, strict=True)) for row in rows])
+        case "csv":
+            from minicrawl.report.formats import write_csv
+
+            block: Block = {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+            write_csv([block], sys.stdout.buffer, columns)
+        case "table":
+            _show_table(columns, rows)
+
+
+def _show_table(columns: Sequence[str], rows: Rows) -> None:
+    """Show a table, numbers first, without empty columns of text."""
+    if not rows:
+        click.echo(NONE)
+        return
+    places = range(len(columns))
+    texts = [i for i in places if columns[i] in _TEXTS and any(row[i] for row in rows)]
+    order = [*(i for i in places if columns[i] not in _TEXTS), *texts]
+    lines = ([_cell(columns[i], row[i]) for i in order] for row in rows)
+    show_list([columns[i] for i in order], lines, texts=len(texts))
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return "-"
+    if name in _TIMES and sys.stdout.isatty():
+        return short_time(str(value))
+    if isinstance(value, float):
+        return percent(value) if name == "importance" else units(value)
+    return str(value)
+
+
+class _Columns(click.ParamType[tuple[str, ...]]):
+    """Names of columns, separated by commas."""
+
+    name = "columns"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        names = tuple(name.strip() for name in str(value).split(","))
+        for name in names:
+            if name not in LIST_COLUMNS:
+                self.fail(f"{name!r} is not one of {', '.join(LIST_COLUMNS)}", param, ctx)
+        return names
+
+
+@click.command()
+@_host_option
+@count_option(_SHOWN)
+@click.option(
+    "--state",
+    "states",
+    metavar="STATE",
+    type=click.Choice([state.label for state in State if state is not State.FOREIGN]),
+    multiple=True,
+    help="Only pages in this state, such as not-found or moved. Repeatable.",
+)
+@click.option(
+    "--sort",
+    metavar="COLUMN",
+    default="rank",
+    show_default=True,
+    help="Sort by this column; a leading - sorts descending.",
+)
+@click.option(
+    "--columns",
+    metavar="NAME,...",
+    type=_Columns(),
+    default=_USUAL_COLUMNS,
+    show_default=True,
+    help=f"Columns to show, from {', '.join(LIST_COLUMNS)}.",
+)
+@_form_options
+@store_option
+def pages(
+    store: Path,
+    host: str | None,
+    n: int,
+    states: tuple[str, ...],
+    sort: str,
+    columns: tuple[str, ...],
+    form: Form,
+) -> None:
+    """List pages with selected columns."""
+    column = sort.removeprefix("-")
+    if column not in COLUMNS:
+        raise click.UsageError(f"--sort {sort}: not one of {', '.join(COLUMNS)}")
+    wanted = PageSelection(count=n, host=host, states=frozenset(map(State.labelled, states)))
+    with snapshot(store) as seen:
+        found = sorted_rows(seen, wanted, column, falling=sort.startswith("-"))
+    _show_rows(form, columns, [[row[name] for name in columns] for row in found])
+
+
+@_listing(
+    further=click.option(
+        "--since",
+        metavar="TIME",
+        type=Moment(),
+        help="Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, "
+        "7d).  [default: since the last crawl began]",
+    ),
+)
+def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
+    """List new, changed and removed pages.
+
+    The most important pages come first. `what` is new, changed, reappeared, moved, gone, failed or
+    refused; `at` is when a crawl noticed. A kept page has changed if its main text differs, or its
+    whole text where it has no main text; `old_words` and `new_words` are the lengths of both texts.
+    Any other page has changed if a byte differs.
+    """
+    from minicrawl.report.page_states import Change
+    from minicrawl.report.page_states import changes as find_changes
+
+    return Change, find_changes(seen, since, host)
+
+
+def _with_texts(seen: Snapshot, rows: Any) -> Rows:
+    from minicrawl.report.page_links import with_texts
+
+    return with_texts(seen, rows)
+
+
+def _all_verdicts(seen: Snapshot) -> str:
+    from minicrawl.report.page_links import linked_verdicts
+
+    counts = (f"{count:,} {name}" for name, count in linked_verdicts(seen).items())
+    return f"linked pages and files: {', '.join(counts)}"
+
+
+@_listing(
+    _with_texts,
+    further=click.option(
+        "--verdict",
+        "verdicts",
+        type=click.Choice(("dead", "blocked", "forbidden", "unchecked")),
+        multiple=True,
+        help="Only targets with this verdict; --exit-code counts them all. Repeatable.  [default: "
+        "dead and blocked, of which --exit-code counts dead]",
+    ),
+    fails=lambda row, verdicts: row.verdict in {"dead", *verdicts},
+    summary=_all_verdicts,
+)
+def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found:
+    """List broken links, most linked target first.
+
+    The verdict on a link is dead if its target failed, directly or behind the redirects in
+    `through`, or has a non-public address. It is blocked if the server blocks robots: people may
+    see a page. It is forbidden if robots.txt forbids the target, and unchecked for the reason in
+    `state`. The last line counts all linked pages and files.
+
+    --host selects the pages that contain the links. `text` and `kind` describe the link, in a store
+    of `crawl --keep links` or --keep pages.
+    """
+    from minicrawl.report.page_links import SHOWN, BrokenLink, LinkVerdict, broken_links
+
+    chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
+    with progress("links") as tell:
+        return BrokenLink, broken_links(seen, host, tell, chosen)
+
+
+@_listing()
+def redirects(seen: Snapshot, host: str | None) -> Found:
+    """List redirects and their final targets, most linked first.
+
+    `links` is the number of links to the redirect, `state` the state of its target, `through` the
+    other redirects on the way. A loop, or a redirect to nowhere, has no target.
+    """
+    from minicrawl.report import page_links
+
+    with progress("links") as tell:
+        return page_links.Redirect, page_links.redirects(seen, host, tell)
+
+
+@_listing()
+def duplicates(seen: Snapshot, host: str | None) -> Found:
+    """List duplicate pages, largest group first.
+
+    A duplicate names another page as canonical (canonical), has the same content (alias), or has a
+    URL of a form that led to the same page before (twin).
+    """
+    from minicrawl.report import page_links
+
+    return page_links.Duplicate, page_links.duplicates(seen, host)
+
+
+# ---------------------------------------------------------------- HTML report
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@store_option
+def report(file: Path, store: Path) -> None:
+    """Write an HTML report on a site to FILE.
+
+    The report lists the issues of `minicrawl audit` with their pages, broken links, redirects and
+    duplicates. It also shows the most important pages, the number of links per page, and a graph of
+    the hosts. The file is self-contained.
+    """
+    from minicrawl.own_files import replacing
+    from minicrawl.report.site_report import site_report, write_site_report
+
+    with snapshot(store) as seen, progress("links") as tell:
+        found = site_report(seen, time.time(), tell)
+    with replacing(file) as written:
+        write_site_report(found, written)
+    click.echo(f"{file}: {len(found.sections)} sections", err=True)
+
+
+# ================================================================ top
+#
+# `minicrawl top`: the most important pages or sites.
+
+PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
+SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")
+
+
+@click.command()
+@selection_options(count=100)
+@click.option("--by", metavar="NAME", default=OPIC, show_default=True, help="Order by this rank.")
+@click.option(
+    "--sites",
+    is_flag=True,
+    help="List sites, by cash from other sites; with --by, by the sum of their pages' scores.",
+)
+@click.option(
+    "--rising",
+    is_flag=True,
+    help="Order by cash received since the last fetch, relative to the page's history (1: "
+    "unchanged).",
+)
+@click.option(
+    "--all",
+    "takes_all",
+    is_flag=True,
+    help="Include redirects, duplicates and missing pages.",
+)
+@click.option(
+    "--fold",
+    is_flag=True,
+    help="Show only the best of each group of near-duplicates, as found by `index`.",
+)
+@json_option
+@store_option
+def top(
+    store: Path,
+    selection: PageSelection,
+    by: str,
+    sites: bool,
+    rising: bool,
+    takes_all: bool,
+    fold: bool,
+    as_json: bool,
+) -> None:
+    """List the most important pages, fetched or not.
+
+    The importance of a page is its share of all cash flow once the ranks have converged; until then
+    it is estimated from the cash that has flowed. The last line gives the error. The rank is the
+    place among all known pages. `found` numbers the pages in order of discovery.
+    """
+    _refuse_conflicts(selection, by, sites=sites, rising=rising, fold=fold)
+    if takes_all and (sites or selection.unread):
+        raise click.UsageError("--all is for pages that were read: leave out --sites and --unread")
+    by = RISING if rising else by
+    selection = replace(selection, by=by, only_pages=not takes_all, folds=fold)
+    with snapshot(store) as seen:
+        warn_of_unranked_pages(seen, [by])
+        if sites:
+            from minicrawl.report.store_graph import top_sites
+
+            with progress("links") as tell:
+                ranked = top_sites(seen, selection.count, by, tell)
+            _show_sites(seen, ranked, by, as_json)
+            return
+        if fold:
+            refuse_without_near_duplicates(seen)
+        found = top_pages(seen, selection)
+        if as_json:
+            show_json([page._asdict() for page in found])
+            return
+        _show_pages(found, by, fold=fold)
+        tell_of_importance(seen)
+
+
+def _show_pages(found: Iterable[RankedPage], by: str, *, fold: bool) -> None:
+    headings = PAGE_HEADINGS if by == OPIC else _with_heading(PAGE_HEADINGS, by)
+    show_list(
+        _folded(headings, "alike") if fold else headings,
+        (_line(page, by, fold=fold) for page in found),
+        texts=2,
+    )
+
+
+def _line(page: RankedPage, by: str, *, fold: bool) -> tuple[str, ...]:
+    line = _page_line(page)
+    line = line if by == OPIC else _with_score(line, page.score, by)
+    return _folded(line, f"{page.near_duplicates:,}") if fold else line
+
+
+def _folded(line: Sequence[str], alike: str) -> tuple[str, ...]:
+    """Insert the number of near-duplicates before the texts."""
+    return (*line[:-2], alike, *line[-2:])
+
+
+def _refuse_conflicts(
+    selection: PageSelection, by: str, *, sites: bool, rising: bool, fold: bool
+) -> None:
+    if rising and by != OPIC:
+        raise click.UsageError("--rising is an order of its own: leave out --by")
+    if sites and (rising or by == RISING):
+        raise click.UsageError("--rising is an order of pages: leave out --sites")
+    if sites and not selection.is_all:
+        raise click.UsageError("--sites cannot be combined with --host, --unread and --fetched")
+    if sites and fold:
+        raise click.UsageError("--fold is for pages: leave out --sites")
+
+
+def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:
+    first, *others = headings
+    return first, by, *others
+
+
+def _with_score(line: Sequence[str], score: float | None, by: str) -> tuple[str, ...]:
+    if score is None:
+        return _with_heading(line, "-")
+    return _with_heading(line, f"{score:.2f}" if by == RISING else percent(score))
+
+
+def _page_line(page: RankedPage) -> tuple[str, ...]:
+    return (
+        f"{page.rank:,}",
+        percent(page.importance),
+        f"{page.inlinks:,}",
+        str(page.depth),
+        f"{page.found:,}",
+        str(page.status or "-"),
+        page.url,
+        page.title,
+    )
+
+
+def _show_sites(seen: Snapshot, sites: list[RankedSite], by: str, as_json: bool) -> None:
+    if as_json:
+        show_json([site._asdict() for site in sites])
+    elif by == OPIC:
+        show_list(SITE_HEADINGS, map(_site_line, sites), texts=1)
+        tell_of_importance(seen)
+    else:
+        lines = (_with_score(_site_line(site), site.score, by) for site in sites)
+        show_list(_with_heading(SITE_HEADINGS, by), lines, texts=1)
+
+
+def _site_line(site: RankedSite) -> tuple[str, ...]:
+    return (
+        f"{site.rank:,}",
+        percent(site.importance),
+        percent(site.pages_importance),
+        f"{site.pages:,}",
+        f"{site.fetched:,}",
+        site.site,
+    )
