@@ -81,8 +81,8 @@ from minicrawl.store.derived import (
 )
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.encoding import decode
 from minicrawl.web.html_page import parse_page
+from minicrawl.web.markup import decode
 from minicrawl.web.references import LEADS_ON, Reference, plain_text, style_targets
 from minicrawl.web.responses import (
     COOKIE_WALL,

@@ -41,7 +41,7 @@ from minicrawl.model import (
     Unchanged,
     Wire,
 )
-from minicrawl.web.encoding import decode
+from minicrawl.web.markup import decode
 from minicrawl.web.responses import DocumentType, parse_content_type, type_of
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from minicrawl.store.derived import (
     listed_in_blocks,
 )
 from minicrawl.store.reader import archive_folder
-from minicrawl.web.encoding import decode
+from minicrawl.web.markup import decode
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.sitemaps import content_of, moment_of, stated_entries
 from minicrawl.web.urls import canonical, host_of

@@ -35,7 +35,7 @@ from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blo
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, earlier_file, reading
-from minicrawl.web.encoding import decode
+from minicrawl.web.markup import decode
 from minicrawl.web.references import (
     LEADS_ON,
     Reference,

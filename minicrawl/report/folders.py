@@ -34,7 +34,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.own_files import replacing
 from minicrawl.report.formats import CONTENTS, Writer, write_parquet
 from minicrawl.report.selected_pages import Block, Drawing
-from minicrawl.web.encoding import decode
+from minicrawl.web.markup import decode
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.urls import canonical, domains, is_address
 from minicrawl.wording import iso, visible

@@ -39,7 +39,7 @@ from minicrawl.web.documents import (
     read_markdown,
     read_text,
 )
-from minicrawl.web.encoding import decode
+from minicrawl.web.markup import decode
 from minicrawl.web.references import headings, language, plain_text
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.urls import canonical, site

@@ -4,8 +4,7 @@ urls        parsing, resolution and canonical form of URLs; hosts and sites; sha
 scope       which URLs may be fetched, by the user's rules
 responses   response headers, types of documents, and the price of parsing a body; challenges and
             soft 404s, by which a response hides that a page is blocked or missing
-encoding    from the bytes of a page to its text
-markup      the relevant tags of a page and their content: title, links, robots directives
+markup      the text of a page, its relevant tags and their content: title, links, robots rules
 html_page   from a response to a parsed page
 references  text and links of a page as written, for reports and search
 documents   documents that are not HTML: plain text, Markdown, feeds, PDF

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.model import ParsedPage
 from minicrawl.web import sitemaps
-from minicrawl.web.encoding import codec, decode, sniff
 from minicrawl.web.html_page import (
     DEFAULT_OPTIONS,
     ENOUGH,
@@ -34,7 +33,7 @@ from minicrawl.web.html_page import (
     page_of,
     parse_page,
 )
-from minicrawl.web.markup import TITLE_LENGTH, Markup, href, unescaped
+from minicrawl.web.markup import TITLE_LENGTH, Markup, codec, decode, href, sniff, unescaped
 from minicrawl.web.responses import DocumentType, parse_content_type, parse_robots_tag, type_of
 from minicrawl.wording import counted
 

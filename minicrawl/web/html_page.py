@@ -15,13 +15,16 @@ from typing import NamedTuple
 from zlib import crc32
 
 from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting, ScriptKind
-from minicrawl.web.encoding import UTF_8, UTF_16, UTF_16_US, decode
 from minicrawl.web.markup import (
     AT_ONCE_S,
     MOST_LINKS,
     STOP,
+    UTF_8,
+    UTF_16,
+    UTF_16_US,
     Markup,
     attributes,
+    decode,
     meta_refresh,
     scan,
     unescaped,

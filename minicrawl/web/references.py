@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from typing import Any, NamedTuple, cast
 
-from minicrawl.web.encoding import decode
 from minicrawl.web.markup import (
     ATTRIBUTES,
     LONGEST_TEXT,
     STOP,
     AnchorTag,
     attributes,
+    decode,
     unescaped,
 )
 from minicrawl.web.responses import parse_content_type

@@ -17,8 +17,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from minicrawl.model import Originals, StatedChanges
-from minicrawl.web.encoding import codec, sniff
-from minicrawl.web.markup import attributes
+from minicrawl.web.markup import attributes, codec, sniff
 from minicrawl.web.urls import LONGEST, MOST_CHARS, canonical, resolve_links
 
 # ================================================================ limits

@@ -11,7 +11,7 @@ from random import Random
 from minicrawl.fetch.body import Decoder, UnknownCoding, codings
 from minicrawl.fetch.http1 import ByChunks, ResponseParser, content_length, read_head
 from minicrawl.fetch.transport import Fault
-from minicrawl.web import encoding, html_page, markup, responses, urls
+from minicrawl.web import html_page, markup, responses, urls
 from minicrawl.web import robots as rules
 from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.documents import parse_document
@@ -133,8 +133,8 @@ def read_headers(body: bytes, random: Random) -> None:
 
 
 def decode(body: bytes, random: Random) -> None:
-    text, name = encoding.decode(body, random.choice(LABELS))
-    assert encoding.encoding_of_label(name) == name
+    text, name = markup.decode(body, random.choice(LABELS))
+    assert markup.encoding_of_label(name) == name
     assert len(text) <= len(body) + 1
 
 

@@ -16,7 +16,7 @@ pytest.importorskip("selectolax")
 
 from minicrawl.errors import UsageError
 from minicrawl.text.main import MAIN, MARKDOWN, main_boxes, preorder
-from minicrawl.web.encoding import decode
+from minicrawl.web.markup import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find
 

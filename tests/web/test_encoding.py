@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.encoding import chinese, decode, encoding_of_label, sniff
+from minicrawl.web.markup import chinese, decode, encoding_of_label, sniff
 
 LATIN_2 = "Łódź".encode("iso-8859-2")
 

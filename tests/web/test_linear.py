@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicrawl.web import encoding, html_page, markup, responses, urls
+from minicrawl.web import html_page, markup, responses, urls
 from minicrawl.web import robots as rules
 from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.html_page import ParseOptions, parse_page
@@ -28,7 +28,7 @@ def as_bytes(text: str) -> bytes:
 
 
 def decode(text: str) -> object:
-    return encoding.decode(as_bytes(text) + b"\xff", None)
+    return markup.decode(as_bytes(text) + b"\xff", None)
 
 
 def link_to(text: str) -> object:

@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from minicrawl.web import encoding
+from minicrawl.web import markup
 from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.markup import TooExpensive
 from minicrawl.web.responses import DocumentType, document_price_s, list_price_s, robots_price_s
@@ -100,7 +100,7 @@ def test_large_pages_in_utf_16_are_given_up_before_decoding(
     mark: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each lone surrogate calls an error handler, which takes 19 ms in 256 kB."""
-    monkeypatch.setattr(encoding, "_text", None)
+    monkeypatch.setattr(markup, "_text", None)
     headers = {"content-type": "text/html; charset=utf-16le"}
     with pytest.raises(TooExpensive):
         parse_page(filled(b"\0\xd8", mark, 2 * SIZE), URL, headers, most_us=ENOUGH_S * 1e6)

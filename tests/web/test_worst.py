@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.documents import parse_document
-from minicrawl.web.encoding import decode
 from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.markup import decode
 from minicrawl.web.responses import types_of
 from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules, parse
 

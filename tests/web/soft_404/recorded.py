@@ -12,7 +12,7 @@ from itertools import compress, cycle, islice
 from operator import not_
 from pathlib import Path
 
-from minicrawl.web.encoding import decode
+from minicrawl.web.markup import decode
 from minicrawl.web.references import plain_text
 from minicrawl.web.responses import missing_siblings
 from tests.real.nginx import SITES
