@@ -51,6 +51,8 @@ from minicrawl.wording import counted
 _UNKNOWN = "a page whose URL cannot be read"
 _CODING = "content-encoding"
 _NO_BODY = "it is a revisit, and the record that has its body is gone"
+_IDENTITY_BYTES = 64
+"""Bytes of the first record that identify an archive."""
 
 
 class ArchiveReader:
@@ -90,6 +92,14 @@ class ArchiveReader:
                 self.segments.close()
                 self.segments.remove_before(self.begin)
         return is_alone
+
+    def identity(self) -> str:
+        """Return a name that changes when the archive is rewritten; "" for an empty archive."""
+        for found in scan(self.segments, self.begin, self.end):
+            if found.header is not None:
+                length = min(found.length, _IDENTITY_BYTES)
+                return self.segments.read_bytes(found.place, length).hex()
+        return ""
 
     # ------------------------------------------------------------ answers
 

@@ -63,7 +63,6 @@ from minicrawl.wording import counted
 
 _ROUND = 1000
 """Pages per transaction: a running crawl waits for it before it writes to this file."""
-_NAME_BYTES = 64
 _WITH_MARKUP = (RecordKind.PAGE, RecordKind.REVISIT, RecordKind.RENDERED)
 _SITEMAP = re.compile(rb"<(?:\w+:)?(?:urlset|sitemapindex)[\s>]")
 _SNIFFED = 2000
@@ -108,7 +107,7 @@ def note_facts(seen: Snapshot, keys: UrlKeys, tell: Progress) -> NotedFacts:
     if end is None or not archive_folder(seen.path).is_dir():
         return NotedFacts(has_markup=False, pages=0)
     with kept_pages(seen) as archive:
-        name, until = archive_name(archive), facts_until(seen.path, seen.connection)
+        name, until = archive.identity(), facts_until(seen.path, seen.connection)
         # Another name means that the archive was rewritten, as by `forget`: places in it changed,
         # so it is read from the beginning.
         is_same = until is not None and until[:2] == (VERSION, name)
@@ -186,14 +185,6 @@ def is_future(lastmod: str, now: float) -> bool:
     """Return True for a date more than a day ahead; False if it cannot be parsed."""
     moment = moment_of(lastmod)
     return moment is not None and moment > now + 86_400
-
-
-def archive_name(archive: ArchiveReader) -> str:
-    """Return the identity of an archive, from its first record, or "" if it is empty."""
-    for found in scan(archive.segments, archive.begin, archive.end):
-        if found.header is not None:
-            return archive.segments.read_bytes(found.place, min(found.length, _NAME_BYTES)).hex()
-    return ""
 
 
 # ================================================================ columns

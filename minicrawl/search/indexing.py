@@ -219,7 +219,6 @@ _MAY_BE_FOUND = (
     State.TYPE,
 )
 """States of unread pages that may be worth finding, by anchor texts."""
-_NAME_BYTES = 64
 _SHARE_OF_READING = 0.9
 _SHARE_OF_INDEXING = 0.97
 
@@ -318,7 +317,7 @@ class _Indexing:
 
     def _meet_archive(self) -> None:
         """Read the archive from its beginning if it was deleted and started over."""
-        name, known = _name_of(self._archive), self._notes.archive
+        name, known = self._archive.identity(), self._notes.archive
         if name != known:
             begin, place = self._archive.begin, self._notes.watermark.place
             is_known = known is None and begin <= place <= self._archive.end
@@ -487,14 +486,6 @@ class _Indexing:
 def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:
     ordered = sorted(pages)
     return dict(zip(ordered, tables.urls_of(connection, ordered), strict=True))
-
-
-def _name_of(archive: ArchiveReader) -> str:
-    """Return the identity of an archive, from its first record, or "" if it is empty."""
-    for found in scan(archive.segments, archive.begin, archive.end):
-        if found.header is not None:
-            return archive.segments.read_bytes(found.place, min(found.length, _NAME_BYTES)).hex()
-    return ""
 
 
 def _share_read(place: int, begin: int, end: int) -> float:

@@ -22,7 +22,7 @@ from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.audit.page_facts import LAYOUT, VERSION, UrlReference, facts_of
-from minicrawl.audit.site import archive_name, packed
+from minicrawl.audit.site import packed
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
 from minicrawl.opic.money import UNIT
@@ -174,7 +174,7 @@ def make(path: Path, pages: int) -> None:
             end = archive.append(kept(url(page), _markup(page).encode()) for page in _kept(pages))
             archive.confirm()
         with closing(ArchiveReader(folder, end)) as reader:
-            name = archive_name(reader)
+            name = reader.identity()
         store.commit(Batch(counters={**tables.counters(store.connection), tables.ARCHIVE_END: end}))
     with reading(path) as connection:
         for first in range(0, pages, _AT_ONCE):
