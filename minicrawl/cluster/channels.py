@@ -441,7 +441,7 @@ def faults(
 # ================================================================ shard
 
 
-class PageTable(Protocol):
+class PageView(Protocol):
     """A shard's view of its pages. Foreign pages are rows of it, too."""
 
     def url(self, page: PageId) -> str:
@@ -467,7 +467,7 @@ class Shard:
         self,
         number: int,
         books: Books,
-        pages: PageTable,
+        pages: PageView,
         posting: Posting | None = None,
         channels: Channels | None = None,
     ) -> None:

@@ -50,7 +50,7 @@ from minicrawl.cluster.node.supervisor import ShardCommand, ShardEnd, ShardJob, 
 from minicrawl.cluster.records import TOLD_PREFIX, RecordError, ShardFacts
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
 from minicrawl.cluster.terms import last_told, seeds_of
-from minicrawl.cluster.traffic import ShardSetup
+from minicrawl.cluster.traffic import ClusterShard
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.config.values import warc_place
@@ -194,7 +194,7 @@ FRESH_S = 4.0
 
 
 class EngineExchange:
-    """The `Exchange` of one shard, over the engine."""
+    """The `BatchExchange` of one shard, over the engine."""
 
     def __init__(
         self,
@@ -377,7 +377,7 @@ class ShardChild:
         age_s = told.facts.age_s if told is not None and told.run == job.run else 0.0
         async with _replicated(engine, job, storing, least, tell) as replica:
             records = EngineAddressRecords(engine, place, job.generation)
-            setup = ShardSetup(
+            setup = ClusterShard(
                 place,
                 exchange,
                 replica,

@@ -231,7 +231,7 @@ class ShardAddresses:
 # Batches may arrive twice, late, and in any order.
 
 
-class Exchange(Protocol):
+class BatchExchange(Protocol):
     """Link of one shard to the others. Use it in the thread of the crawl."""
 
     async def publish(self, batch: TransferBatch) -> None:
@@ -278,11 +278,11 @@ class AddressRecords(Protocol):
         """Yield the addresses that this shard must examine, without end."""
 
 
-class ShardSetup(NamedTuple):
+class ClusterShard(NamedTuple):
     """Argument that makes a `Crawl` the crawl of one shard."""
 
     place: ShardPlace
-    exchange: Exchange
+    exchange: BatchExchange
     replica: StoreReplica | None = None
     """Replica that gets each commit before it counts."""
     posting: Posting = Posting()
@@ -320,7 +320,7 @@ _ORIGINS_KEPT = 1 << 16
 
 
 class ShardPages:
-    """A shard's view of its pages: `channels.PageTable` over a frontier."""
+    """A shard's view of its pages: `channels.PageView` over a frontier."""
 
     def __init__(self, recorder: Recorder, place: ShardPlace) -> None:
         self._recorder, self._urls, self._number = recorder, recorder.frontier.urls, place.number
@@ -362,7 +362,7 @@ class ShardPages:
 class LocalShard:
     """The shard of a crawl, as its recorder sees it."""
 
-    def __init__(self, recorder: Recorder, setup: ShardSetup) -> None:
+    def __init__(self, recorder: Recorder, setup: ClusterShard) -> None:
         """`recorder` has loaded the store."""
         frontier = recorder.frontier
         if frontier.channels is None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from minicrawl.app import Crawl
 from minicrawl.cluster.channels import Posting, Statement, statement_of
-from minicrawl.cluster.traffic import ShardSetup
+from minicrawl.cluster.traffic import ClusterShard
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason
 from minicrawl.demo.web import DemoServer
@@ -64,7 +64,7 @@ class ShardedCrawl:
     def crawl(self, shard: int) -> Crawl:
         """Return the crawl of a new holder of the shard, which begins or resumes it."""
         exchange = self.held[shard] = self.exchanges.of(shard)
-        setup = ShardSetup(
+        setup = ClusterShard(
             ShardPlace(shard, self.shards),
             exchange,
             posting=QUICK,
