@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import click
 from click.core import ParameterSource
 
-from minicrawl.archive.warc import Capture, WaczKey, write_wacz, write_warc
+from minicrawl.archive.warc import WaczKey, write_wacz, write_warc
 from minicrawl.cli.options import (
     READ,
     Moment,
@@ -246,26 +246,13 @@ def export(
     is_graph = edges or suffix in (*DRAWINGS, GRAPH_FOLDER)
     if lines_of(suffix) is not None:
         _refuse_choices(suffix)
-    _refuse_conflicts(
-        suffix, ranks=ranks, edges=edges, level=level, raw=raw, unread=selection.unread
-    )
-    if file == STDOUT and (force or as_json):
-        raise click.UsageError("--force and --json are for a FILE: stdout has only the rows")
-    if row_group is not None and suffix != "parquet":
-        raise click.UsageError("--row-group is for a .parquet file")
-    if key is not None and suffix != "wacz":
-        raise click.UsageError("--sign is for a .wacz file")
-    among = _among(selection, graph_of, is_graph=is_graph)
-    if edges:
-        _refuse_for_links(selection, by=by, fold=fold)
+    _refuse_conflicts(suffix, click.get_current_context().params, is_graph=is_graph)
     if shard_bytes is None:
         _refuse_place(file, suffix, force=force)
-    elif is_graph or suffix == "wacz" or file == STDOUT:
-        raise click.UsageError("--shard is for pages, as rows or as .warc.gz, in a folder")
-    selected = replace(among, by=by, only_pages=fold, folds=fold)
+    selected = replace(selection, by=by, only_pages=fold, folds=fold)
+    if graph_of == CRAWLED:
+        selected = replace(selected, fetched=True)
     graph = RAW if raw else (level or "page") if is_graph else None
-    if purpose and graph:
-        raise click.UsageError("--for selects pages: leave out --edges, or choose another format")
     columns = _contents(contents, suffix, edges=edges)
     output = _Output(
         *(file, suffix, _listed(ranks), columns, graph, row_group, purpose),
@@ -348,9 +335,11 @@ def _writer(
         found_lines = rows.of_each(lines(seen, rows.leave_out))
         return lambda file: file.writelines(found_lines)
     if suffix in WEB_ARCHIVES:
-        found_pages = captures(seen, selected, tell, rows.leave_out, rows.permitted)
-        captured = rows.of_each(found_pages)
-        return _web_archive_writer(captured, seen, output)
+        kept = rows.of_each(captures(seen, selected, tell, rows.leave_out, rows.permitted))
+        about, made_at = facts_of(seen), questions.last_reading(seen.connection)
+        if suffix == "wacz":
+            return lambda file: write_wacz(kept, file, made_at, about, output.key)
+        return lambda file: write_warc(kept, file, output.file.name, made_at, about)
     graph = GRAPHS.get(output.graph or "")
     if graph is not None and suffix in DRAWINGS:
         return partial(DRAWINGS[suffix], graph(seen, selected, ranks, tell).drawing())
@@ -420,22 +409,15 @@ def _write_data_set(
 
 
 def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:
-    """Refuse to replace a file or a graph without --force."""
-    if suffix != GRAPH_FOLDER:
-        _refuse_to_replace(file, force=force)
-    elif file == STDOUT:
-        raise click.UsageError("--format graph writes a folder: stdout is not one")
-    else:
+    """Ask before replacing a file or a graph, without --force. Devices are written to directly."""
+    if suffix == GRAPH_FOLDER:
+        if file == STDOUT:
+            raise click.UsageError("--format graph writes a folder: stdout is not one")
         refuse_folder(file, force=force)
-
-
-def _refuse_to_replace(file: Path, *, force: bool) -> None:
-    """Ask before replacing a file. Devices are written to directly."""
-    if force or file == STDOUT or not file.is_file():
-        return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"{file} exists: --force replaces it")
-    click.confirm(f"{visible(str(file))} exists. Replace it?", abort=True, err=True)
+    elif not force and file != STDOUT and file.is_file():
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise UsageError(f"{file} exists: --force replaces it")
+        click.confirm(f"{visible(str(file))} exists. Replace it?", abort=True, err=True)
 
 
 def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> None:
@@ -469,49 +451,67 @@ def _refuse_choices(suffix: str) -> None:
             raise click.UsageError(f"a .{suffix} file has every request: leave out {given}")
 
 
-def _refuse_conflicts(
-    suffix: str, *, ranks: str, edges: bool, level: str | None, raw: bool, unread: bool
-) -> None:
-    if suffix in WEB_ARCHIVES and (ranks or edges or level):
-        raise click.UsageError(
-            f"a .{suffix} file holds pages: leave out --ranks, --edges and --level"
-        )
-    if edges and contents_of(suffix):
-        raise click.UsageError(f"a .{suffix} file holds pages: leave out --edges")
-    if suffix in WEB_ARCHIVES and unread:
-        raise click.UsageError(f"a .{suffix} file has what was read: leave out --unread")
-    if level and not edges and suffix in WRITERS:
-        raise click.UsageError(f"--level needs --edges for a .{suffix} file")
-    if ranks and edges and suffix in WRITERS:
-        raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
-    if raw and (not edges or suffix not in WRITERS or level == "host"):
-        raise click.UsageError("--raw needs --edges between pages, and a file of rows such as .csv")
-    if ranks and suffix == GRAPH_FOLDER:
-        raise click.UsageError("a graph folder has no scores: leave out --ranks")
-    if edges and suffix in (*DRAWINGS, GRAPH_FOLDER):
-        raise click.UsageError(f"a .{suffix} file has the links anyway: leave out --edges")
-
-
-def _refuse_for_links(selection: PageSelection, *, by: str, fold: bool) -> None:
-    if selection.unread:
-        raise click.UsageError("pages that were not read have no links: leave out --unread")
-    if by != OPIC and not (fold or selection.count):
-        raise click.UsageError("--by orders pages: with --edges it needs --n or --fold")
-
-
-def _among(selection: PageSelection, graph_of: str, *, is_graph: bool) -> PageSelection:
-    """Return the pages that are in the requested graph."""
-    if graph_of != CRAWLED:
-        return selection
-    if not is_graph:
-        raise click.UsageError(
-            "--graph-of needs a graph: --edges, graph/, or a .graphml, .gexf or .dot file"
-        )
-    if selection.unread:
-        raise click.UsageError("--unread and --graph-of crawled cannot be combined")
-    if selection.fetched:
-        raise click.UsageError("--fetched and --graph-of crawled say the same: leave out one")
-    return replace(selection, fetched=True)
+def _refuse_conflicts(suffix: str, given: Mapping[str, Any], *, is_graph: bool) -> None:
+    """Refuse options that contradict each other, or that a file of this format cannot obey."""
+    ranks, edges, level, raw = (given[name] for name in ("ranks", "edges", "level", "raw"))
+    unread, is_crawled = given["unread"], given["graph_of"] == CRAWLED
+    is_stdout = given["file"] == STDOUT
+    has_rows, has_answers = suffix in WRITERS, suffix in WEB_ARCHIVES
+    for is_refused, why in (
+        (
+            has_answers and (ranks or edges or level),
+            f"a .{suffix} file holds pages: leave out --ranks, --edges and --level",
+        ),
+        (edges and contents_of(suffix), f"a .{suffix} file holds pages: leave out --edges"),
+        (has_answers and unread, f"a .{suffix} file has what was read: leave out --unread"),
+        (level and not edges and has_rows, f"--level needs --edges for a .{suffix} file"),
+        (
+            ranks and edges and has_rows,
+            f"--ranks is for pages: links in a .{suffix} file have no scores",
+        ),
+        (
+            raw and (not edges or not has_rows or level == "host"),
+            "--raw needs --edges between pages, and a file of rows such as .csv",
+        ),
+        (ranks and suffix == GRAPH_FOLDER, "a graph folder has no scores: leave out --ranks"),
+        (
+            edges and suffix in (*DRAWINGS, GRAPH_FOLDER),
+            f"a .{suffix} file has the links anyway: leave out --edges",
+        ),
+        (
+            is_stdout and (given["force"] or given["as_json"]),
+            "--force and --json are for a FILE: stdout has only the rows",
+        ),
+        (
+            given["row_group"] is not None and suffix != "parquet",
+            "--row-group is for a .parquet file",
+        ),
+        (given["key"] is not None and suffix != "wacz", "--sign is for a .wacz file"),
+        (
+            is_crawled and not is_graph,
+            "--graph-of needs a graph: --edges, graph/, or a .graphml, .gexf or .dot file",
+        ),
+        (is_crawled and unread, "--unread and --graph-of crawled cannot be combined"),
+        (
+            is_crawled and given["fetched"],
+            "--fetched and --graph-of crawled say the same: leave out one",
+        ),
+        (edges and unread, "pages that were not read have no links: leave out --unread"),
+        (
+            edges and given["by"] != OPIC and not (given["fold"] or given["n"]),
+            "--by orders pages: with --edges it needs --n or --fold",
+        ),
+        (
+            given["shard_bytes"] is not None and (is_graph or suffix == "wacz" or is_stdout),
+            "--shard is for pages, as rows or as .warc.gz, in a folder",
+        ),
+        (
+            given["purpose"] and is_graph,
+            "--for selects pages: leave out --edges, or choose another format",
+        ),
+    ):
+        if is_refused:
+            raise click.UsageError(why)
 
 
 def _listed(names: str) -> list[str]:
@@ -528,13 +528,6 @@ def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
         if name not in content_columns():
             raise click.UsageError(f"--with {name}: use {', '.join(content_columns())}")
     return [*always, *columns]
-
-
-def _web_archive_writer(found: Iterator[Capture], seen: Snapshot, output: _Output) -> Write:
-    about, made_at = facts_of(seen), questions.last_reading(seen.connection)
-    if output.suffix == "wacz":
-        return lambda file: write_wacz(found, file, made_at, about, output.key)
-    return lambda file: write_warc(found, file, output.file.name, made_at, about)
 
 
 def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progress) -> RowCount:
