@@ -92,10 +92,7 @@ def control(  # click passes arguments by name
     if settings.cluster.url is not None and not is_store:
         cluster_door().steer(settings, action, request, as_json=as_json)
         return
-    _show_reply(ask(store, request), as_json=as_json)
-
-
-def _show_reply(found: Reply, *, as_json: bool) -> None:
+    found = ask(store, request)
     if as_json:
         show_json(found)
     else:

@@ -69,16 +69,11 @@ class SettingOption(click.Option):
         """Refuse an option in place of a forgotten value."""
         given = opts.get(self.name or "")
         for value in given if isinstance(given, list | tuple) else (given,):
-            if _is_an_option(ctx.command, value):
+            name = value.partition("=")[0] if isinstance(value, str) else ""
+            is_option = any(name in (*one.opts, *one.secondary_opts) for one in ctx.command.params)
+            if name.startswith("--") and is_option:
                 raise click.UsageError(f"{self.opts[0]} lacks its value: {value} is an option", ctx)
         return super().handle_parse_result(ctx, opts, args)
-
-
-def _is_an_option(command: click.Command, value: object) -> bool:
-    if not isinstance(value, str) or not value.startswith("--"):
-        return False
-    name = value.partition("=")[0]
-    return any(name in (*one.opts, *one.secondary_opts) for one in command.params)
 
 
 class CommandWithSettings(click.Command):

@@ -609,7 +609,9 @@ def with_contents(
             for stop, ((url, page), texts) in enumerate(_with_texts(pages, makers, warn), start=1):
                 of_page: dict[str, Content | None] = {**texts}
                 if TEXT_HASH in names and page is not None:
-                    of_page[TEXT_HASH] = _text_hash(of_page.get(MAIN), page)
+                    main = of_page.get(MAIN)
+                    text = main if isinstance(main, str) and main else page.text
+                    of_page[TEXT_HASH] = sha256(text.encode("utf-8", "replace")).hexdigest()
                 of_page |= of_store.of(url, page)
                 contents.append(
                     [of_page[name] if name in of_page else _content(name, page) for name in names]
@@ -643,12 +645,6 @@ class _StoreColumns:
             found[PAGE_ID] = number
             found[CRAWL_ORDER] = int(self._order[number]) or None if len(self._order) else None
         return found
-
-
-def _text_hash(main: Content | None, page: PageVersion) -> str:
-    """Return a hash of the main text; of the whole text if there is no main text."""
-    text = main if isinstance(main, str) and main else page.text
-    return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _whole_version(

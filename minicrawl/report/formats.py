@@ -106,7 +106,8 @@ def write_parquet(
             database.execute(f"COPY ({empty}) TO ? (FORMAT parquet)", parts)
             for block in blocks:
                 parts.append(str(folder / f"{len(parts)}.parquet"))
-                database.register("block", _as_arrays(block))
+                arrays = {name: _as_array(name, values) for name, values in block.items()}
+                database.register("block", arrays)
                 part = f"COPY (SELECT {typed} FROM block) TO ? (FORMAT parquet, COMPRESSION zstd)"
                 database.execute(part, parts[-1:])
                 written += Path(parts[-1]).stat().st_size
@@ -171,25 +172,14 @@ def _cast(name: str, types: Mapping[str, str]) -> str:
     return f"CAST({value} AS {types.get(name) or _NESTED.get(name) or _type(name)})"
 
 
-def _as_arrays(block: Block) -> dict[str, np.ndarray]:
-    return {
-        name: np.array(_nested_as_json(name, values), dtype=_numpy_type(name))
-        for name, values in block.items()
-    }
-
-
-def _nested_as_json(name: str, values: Sequence[Any]) -> Sequence[Any]:
-    """Return lists and structs as JSON, and other values unchanged."""
-    if name not in _NESTED:
-        return values
-    return [None if value is None else json.dumps(value) for value in values]
-
-
-def _numpy_type(name: str) -> type:
-    """Return the numpy type of a column; nullable ones are objects."""
+def _as_array(name: str, values: Sequence[Any]) -> np.ndarray:
+    """Return a column: lists and structs as JSON, nullable values as objects."""
+    if name in _NESTED:
+        values = [None if value is None else json.dumps(value) for value in values]
     if _TYPES.get(name) == "DOUBLE":
-        return np.float64
-    return np.int64 if name in {"rank", "inlinks", "depth", "weight"} else object
+        return np.array(values, dtype=np.float64)
+    is_number = name in {"rank", "inlinks", "depth", "weight"}
+    return np.array(values, dtype=np.int64 if is_number else object)
 
 
 _UNTRUSTED = frozenset(

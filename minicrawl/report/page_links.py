@@ -499,8 +499,9 @@ def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
     groups = np.bincount(ends, minlength=1)[ends]
     order = np.lexsort((pages, ends, -groups))
     pages, ends = pages[order], ends[order]
-    columns = groups[order].tolist(), _labels(snapshot, pages), urls(snapshot, pages)
-    return list(map(Duplicate, *columns, urls(snapshot, ends)))
+    labels = [LABELS[state] for state in snapshot.states[pages].tolist()]
+    columns = groups[order].tolist(), labels, urls(snapshot, pages), urls(snapshot, ends)
+    return list(map(Duplicate, *columns))
 
 
 # ---------------------------------------------------------------- links and pages
@@ -522,10 +523,6 @@ def _links_to(
 def _in_states(snapshot: Snapshot, states: Sequence[State], host: str | None) -> Pages:
     found = np.flatnonzero(np.isin(snapshot.states, states))
     return np.intersect1d(found, pages_of_host(snapshot, host))
-
-
-def _labels(snapshot: Snapshot, pages: Pages) -> list[str]:
-    return [LABELS[state] for state in snapshot.states[pages].tolist()]
 
 
 # ---------------------------------------------------------------- rows

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.model import FULL_VALUE, READ_STATES, STANDS_FOR_ANOTHER, PageId, State
+from minicrawl.model import FULL_VALUE, READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.snapshot import (
     LABELS,
@@ -207,12 +207,8 @@ def sorted_rows(
         return ((value is not None) if falling else (value is None)), value
 
     chosen = choose(selection.count or len(pages), numbered, place)
-    return [row | {STANDS_FOR: _stood_for(snapshot, page)} for page, row in chosen]
-
-
-def _stood_for(snapshot: Snapshot, page: PageId) -> str:
-    end = snapshot.frontier.books.stands_for(page)
-    return "" if end == page else snapshot.url(end)
+    ends = ((row, page, snapshot.frontier.books.stands_for(page)) for page, row in chosen)
+    return [row | {STANDS_FOR: "" if end == page else snapshot.url(end)} for row, page, end in ends]
 
 
 def blocks(
