@@ -616,9 +616,6 @@ def report(file: Path, store: Path) -> None:
 #
 # `minicrawl top`: the most important pages or sites.
 
-PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
-SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")
-
 
 @click.command()
 @selection_options(count=100)
@@ -688,23 +685,30 @@ def top(
 
 
 def _show_pages(found: Iterable[RankedPage], by: str, *, fold: bool) -> None:
-    headings = PAGE_HEADINGS if by == OPIC else _with_heading(PAGE_HEADINGS, by)
-    show_list(
-        _folded(headings, "alike") if fold else headings,
-        (_line(page, by, fold=fold) for page in found),
-        texts=2,
-    )
+    def line(page: RankedPage) -> tuple[str, ...]:
+        return (
+            f"{page.rank:,}",
+            *_score_beside(page.score, by),
+            percent(page.importance),
+            f"{page.inlinks:,}",
+            str(page.depth),
+            f"{page.found:,}",
+            str(page.status or "-"),
+            *((f"{page.near_duplicates:,}",) if fold else ()),
+            page.url,
+            page.title,
+        )
+
+    score, alike = () if by == OPIC else (by,), ("alike",) if fold else ()
+    numbers = ("rank", *score, "importance", "in-links", "depth", "found", "status", *alike)
+    show_list((*numbers, "url", "title"), map(line, found), texts=2)
 
 
-def _line(page: RankedPage, by: str, *, fold: bool) -> tuple[str, ...]:
-    line = _page_line(page)
-    line = line if by == OPIC else _with_score(line, page.score, by)
-    return _folded(line, f"{page.near_duplicates:,}") if fold else line
-
-
-def _folded(line: Sequence[str], alike: str) -> tuple[str, ...]:
-    """Insert the number of near-duplicates before the texts."""
-    return (*line[:-2], alike, *line[-2:])
+def _score_beside(score: float | None, by: str) -> tuple[str, ...]:
+    """Return the cells beside the rank: the score by another rank than the importance."""
+    if by == OPIC:
+        return ()
+    return ("-" if score is None else f"{score:.2f}" if by == RISING else percent(score),)
 
 
 def _refuse_conflicts(
@@ -720,47 +724,24 @@ def _refuse_conflicts(
         raise click.UsageError("--fold is for pages: leave out --sites")
 
 
-def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:
-    first, *others = headings
-    return first, by, *others
-
-
-def _with_score(line: Sequence[str], score: float | None, by: str) -> tuple[str, ...]:
-    if score is None:
-        return _with_heading(line, "-")
-    return _with_heading(line, f"{score:.2f}" if by == RISING else percent(score))
-
-
-def _page_line(page: RankedPage) -> tuple[str, ...]:
-    return (
-        f"{page.rank:,}",
-        percent(page.importance),
-        f"{page.inlinks:,}",
-        str(page.depth),
-        f"{page.found:,}",
-        str(page.status or "-"),
-        page.url,
-        page.title,
-    )
-
-
 def _show_sites(seen: Snapshot, sites: list[RankedSite], by: str, as_json: bool) -> None:
     if as_json:
         show_json([site._asdict() for site in sites])
-    elif by == OPIC:
-        show_list(SITE_HEADINGS, map(_site_line, sites), texts=1)
-        tell_of_importance(seen)
-    else:
-        lines = (_with_score(_site_line(site), site.score, by) for site in sites)
-        show_list(_with_heading(SITE_HEADINGS, by), lines, texts=1)
-
-
-def _site_line(site: RankedSite) -> tuple[str, ...]:
-    return (
-        f"{site.rank:,}",
-        percent(site.importance),
-        percent(site.pages_importance),
-        f"{site.pages:,}",
-        f"{site.fetched:,}",
-        site.site,
+        return
+    lines = (
+        (
+            f"{site.rank:,}",
+            *_score_beside(site.score, by),
+            percent(site.importance),
+            percent(site.pages_importance),
+            f"{site.pages:,}",
+            f"{site.fetched:,}",
+            site.site,
+        )
+        for site in sites
     )
+    score = () if by == OPIC else (by,)
+    headings = ("rank", *score, "importance", "sum of its pages", "pages", "fetched", "site")
+    show_list(headings, lines, texts=1)
+    if by == OPIC:
+        tell_of_importance(seen)
