@@ -320,42 +320,28 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     with `minicrawl changes`.
     """
     from minicrawl.cli.crawl_session import RunOptions, Session
+    from minicrawl.store import tables
+    from minicrawl.store.reader import reading
 
     store = loaded.settings.storing.store
     _refuse_missing_store(store)
     _warn_of_logins(loaded, ())
+    with reading(store) as connection:
+        counters = tables.counters(connection)
+    stored = str(counters.get(tables.COMMAND, ""))  # resumes the crawl itself and not an update
+    values: dict[str, object] = {"refresh": 1.0, "continuous": False}
+    most = counters.get(tables.PAGES_OF_A_RUN, counters.get(tables.MAXIMUM))
+    if loaded.settings.budget.new_pages is None and isinstance(most, int):
+        values["new-pages"] = most
+    again = replace(loaded, settings=loaded.settings.with_values(values))
     command = shlex.join([PROGRAM, "update", *_without_secrets(context.meta[_ARGUMENTS])])
     with ExitStack() as stack:
-        again = _reading_again(loaded)
         given = {"seeds": (), "fresh": False, "sink": None}
-        crawl = _open_crawl(CrawlRequest(again, given, _crawl_command(store)), None, stack)
+        crawl = _open_crawl(CrawlRequest(again, given, stored), None, stack)
         session = Session(crawl, RunOptions(resume=command, quiet=quiet))
         session.run()
         _show_changes(store, session.not_requested, as_json=as_json)
         session.fail_without_success()
-
-
-def _reading_again(loaded: Loaded) -> Loaded:
-    """Return the settings to fetch each page again, with the page limit of the last run."""
-    from minicrawl.store import tables
-    from minicrawl.store.reader import reading
-
-    values: dict[str, object] = {"refresh": 1.0, "continuous": False}
-    with reading(loaded.settings.storing.store) as connection:
-        counters = tables.counters(connection)
-    most = counters.get(tables.PAGES_OF_A_RUN, counters.get(tables.MAXIMUM))
-    if loaded.settings.budget.new_pages is None and isinstance(most, int):
-        values["new-pages"] = most
-    return replace(loaded, settings=loaded.settings.with_values(values))
-
-
-def _crawl_command(store: Path) -> str:
-    """Return the command in the store, which resumes the crawl itself and not an update."""
-    from minicrawl.store import tables
-    from minicrawl.store.reader import reading
-
-    with reading(store) as connection:
-        return str(tables.counters(connection).get(tables.COMMAND, ""))
 
 
 def _show_changes(store: Path, not_requested: int, *, as_json: bool) -> None:
