@@ -873,8 +873,10 @@ class _Folders:
             def missing_page(folder: str) -> MissingPage | None:
                 root = _folders(folder)[0]
                 groups = [{url: markup(url) for url in usual[name]} for name in (root, folder)]
-                if folder in self._with_login and not _is_usual_login(groups):
-                    return None
+                if folder in self._with_login:
+                    has_login = [asks_for_password(one) for some in groups for one in some.values()]
+                    if 2 * sum(has_login) <= len(has_login):  # not that of the site's header
+                        return None
                 others = [{url: plain_text(one) for url, one in group.items()} for group in groups]
                 return MissingPage(self._missing[folder], plain_text(markup(root)), others)
 
@@ -895,12 +897,6 @@ class _Folders:
 def _text_and_login(body: bytes, content_type: str | None) -> tuple[str, bool]:
     markup, _ = decode(body, parse_content_type(content_type)[1])
     return plain_text(markup), asks_for_password(markup)
-
-
-def _is_usual_login(groups: Iterable[Mapping[str, str]]) -> bool:
-    """Return whether most of these pages have a login, as in the header of a site."""
-    has_login = [asks_for_password(markup) for group in groups for markup in group.values()]
-    return 2 * sum(has_login) > len(has_login)
 
 
 def _folders(url: str) -> list[str]:

@@ -601,7 +601,11 @@ class JoinedArchive:
             if one.header is None:
                 self._copy_damage(segments, one)
             elif one.header.kind == RecordKind.DICTIONARY:
-                self._add_dictionary(segments.read(one.place), one.header.dictionary)
+                number = one.header.dictionary
+                if number not in self._numbers:
+                    self._numbers[number] = self._next_number()
+                    self._records.put(numbered(segments.read(one.place), self._numbers[number]))
+                    self._records.write()
             else:
                 self._records.put(self._reduced(self._renumbered(segments, one, one.header)))
 
@@ -633,12 +637,6 @@ class JoinedArchive:
         if is_archived:
             record = as_revisit(record, self._archive.codec)
         return seal(record, header.at)
-
-    def _add_dictionary(self, record: bytes, number: int) -> None:
-        if number not in self._numbers:
-            self._numbers[number] = self._next_number()
-            self._records.put(numbered(record, self._numbers[number]))
-            self._records.write()
 
     def _next_number(self) -> int:
         here = (number for one in self._sources.values() for _, number in one.dictionaries)

@@ -454,9 +454,8 @@ def _refuse_choices(suffix: str) -> None:
 def _refuse_conflicts(suffix: str, given: Mapping[str, Any], *, is_graph: bool) -> None:
     """Refuse options that contradict each other, or that a file of this format cannot obey."""
     ranks, edges, level, raw = (given[name] for name in ("ranks", "edges", "level", "raw"))
-    unread, is_crawled = given["unread"], given["graph_of"] == CRAWLED
-    is_stdout = given["file"] == STDOUT
-    has_rows, has_answers = suffix in WRITERS, suffix in WEB_ARCHIVES
+    is_crawled, is_stdout = given["graph_of"] == CRAWLED, given["file"] == STDOUT
+    unread, has_rows, has_answers = given["unread"], suffix in WRITERS, suffix in WEB_ARCHIVES
     for is_refused, why in (
         (
             has_answers and (ranks or edges or level),

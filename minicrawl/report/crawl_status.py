@@ -141,7 +141,9 @@ def _status(
 ) -> Status:
     counters = tables.counters(connection)
     counted = {name: number for name, number in counters.items() if isinstance(number, int | float)}
-    pages = _pages_by_state(counters)
+    pages: dict[State, int] | None = None
+    if isinstance(of_states := counters.get(tables.STATES), dict):
+        pages = {State(int(state)): int(number) for state, number in of_states.items()}
     known = questions.pages_known(connection) - (pages or {}).get(State.FOREIGN, 0)
     fetched = None if pages is None else sum(pages.get(state, 0) for state in READ_STATES)
     recorded, minted = counted.get(tables.RECORDED), counted.get(tables.MINTED)
@@ -185,13 +187,6 @@ def _command(counters: Mapping[str, object], path: Path) -> str | None:
     is_elsewhere = folder != str(here) and Path(str(folder)).is_dir()
     named = shlex.join([*words, "--store", str(real_path(path) if is_elsewhere else path)])
     return f"cd {shlex.quote(str(folder))} && {named}" if is_elsewhere else named
-
-
-def _pages_by_state(counters: Mapping[str, object]) -> dict[State, int] | None:
-    found = counters.get(tables.STATES)
-    if not isinstance(found, dict):
-        return None
-    return {State(int(state)): int(pages) for state, pages in found.items()}
 
 
 def _named(pages: Mapping[State, int] | None, names: Iterable[str]) -> Counts | None:

@@ -444,13 +444,16 @@ class Convergence:
 
     def __str__(self) -> str:
         kind = "converged" if self.is_complete else "broken off while converging"
-        told = f"{kind}, {at_most(self.error_bound)}, {_age(self.age_s)} old"
+        unit, length = next((one for one in _UNITS if self.age_s >= one[1]), ("s", 1))
+        age = f"{int(self.age_s // length)} {unit}"
+        told = f"{kind}, {at_most(self.error_bound)}, {age} old"
         if not self.steps_since:
             return told
         since = f"{counted(self.steps_since, 'step')} and {counted(self.pages_since, 'page')} ago"
         return f"{told}, {since}"
 
 
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
 ESTIMATED = "estimated; with stored links `minicrawl refine` makes it converge"
 
 
@@ -478,16 +481,6 @@ def convergence_of(seen: Snapshot) -> Convergence | None:
 def told(found: Convergence | None) -> str:
     """Return the source of the importance, as text."""
     return ESTIMATED if found is None else str(found)
-
-
-_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
-
-
-def _age(seconds: float) -> str:
-    for name, length in _UNITS:
-        if seconds >= length:
-            return f"{int(seconds // length)} {name}"
-    return f"{int(seconds)} s"
 
 
 def saved_ranks(store: Path, connection: tables.Connection) -> list[SavedRank]:

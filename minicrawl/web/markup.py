@@ -1,4 +1,4 @@
-"""From the bytes of a page to its text, and from that to its title, links and robots rules.
+"""Text of a page from its bytes, and its title, links and robots rules from the text.
 
 tokens          finds the relevant tags of a page, their attributes, and character references
 words of links  the words in an anchor and around it

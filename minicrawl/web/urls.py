@@ -422,13 +422,10 @@ def _readable(label: str, *, is_latin_top: bool) -> str:
     import ada_url
 
     found = str(ada_url.idna.decode(label))
-    is_clear = bool(found) and found.isprintable() and _is_of_one_script(found)
+    scripts = {_script(character) for character in found} - {""}
+    is_of_one = len(scripts) == 1 or any(scripts <= together for together in _TOGETHER)
+    is_clear = bool(found) and found.isprintable() and is_of_one
     return found if is_clear and not (is_latin_top and _LIKE_LATIN.issuperset(found)) else label
-
-
-def _is_of_one_script(label: str) -> bool:
-    scripts = {_script(character) for character in label} - {""}
-    return len(scripts) == 1 or any(scripts <= together for together in _TOGETHER)
 
 
 def _script(character: str) -> str:
