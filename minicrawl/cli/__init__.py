@@ -39,72 +39,36 @@ _EXTRA = re.compile(r"unexpected extra arguments? \((.+)\)")
 USAGE = 2
 INTERRUPTED = 130
 
-# name -> target to import, and summary in `minicrawl --help`
+# name -> target to import, below minicrawl.cli, and summary in `minicrawl --help`
 COMMANDS = {
-    "crawl": (
-        "minicrawl.cli.crawl_command:crawl",
-        "Crawl the web, most important pages first.",
-    ),
-    "update": (
-        "minicrawl.cli.crawl_command:update",
-        "Read a crawl again and say what changed.",
-    ),
-    "control": (
-        "minicrawl.cli.manage_commands:control",
-        "Pause, stop or adjust a running crawl.",
-    ),
-    "config": (
-        "minicrawl.cli.manage_commands:config",
-        "Show all settings and where they come from.",
-    ),
-    "about": (
-        "minicrawl.cli.manage_commands:about",
-        "Describe the crawler to owners of servers.",
-    ),
-    "import": (
-        "minicrawl.cli.manage_commands:import_",
-        "Create a store from WARC files or a graph file.",
-    ),
-    "refine": (
-        "minicrawl.cli.status_commands:refine",
-        "Compute converged ranks without fetching.",
-    ),
-    "graph": (
-        "minicrawl.cli.status_commands:graph",
-        "Show size, components and distances of a graph.",
-    ),
-    "top": ("minicrawl.cli.page_commands:top", "List the most important pages."),
-    "export": ("minicrawl.cli.export_command:export", "Export pages, links or ranks to a file."),
-    "status": ("minicrawl.cli.status_commands:status", "Show the progress of a crawl."),
-    "plot": ("minicrawl.cli.status_commands:plot", "Plot a crawl: progress, degrees and hosts."),
-    "check": ("minicrawl.cli.status_commands:check", "Verify the integrity of a store."),
-    "move": ("minicrawl.cli.manage_commands:move", "Move a store and its files."),
-    "explain": ("minicrawl.cli.page_commands:explain", "Explain the rank and state of a page."),
-    "page": ("minicrawl.cli.page_commands:page", "Show a page as it was fetched."),
-    "forget": ("minicrawl.cli.manage_commands:forget", "Take a page down, with all its versions."),
-    "archive": ("minicrawl.cli.manage_commands:archive", "Describe or verify kept pages."),
-    "backlinks": ("minicrawl.cli.page_commands:backlinks", "List the pages that link to a page."),
-    "links": ("minicrawl.cli.page_commands:links", "List the pages that a page links to."),
-    "pages": (
-        "minicrawl.cli.page_commands:pages",
-        "List pages with selected columns.",
-    ),
-    "changes": (
-        "minicrawl.cli.page_commands:changes",
-        "List new, changed and removed pages.",
-    ),
-    "broken": ("minicrawl.cli.page_commands:broken", "List broken links."),
-    "redirects": (
-        "minicrawl.cli.page_commands:redirects",
-        "List redirects and their final targets.",
-    ),
-    "duplicates": (
-        "minicrawl.cli.page_commands:duplicates",
-        "List duplicate pages.",
-    ),
-    "report": ("minicrawl.cli.page_commands:report", "Write an HTML report on a site."),
-    "errors": ("minicrawl.cli.status_commands:errors", "Show failed pages and the reasons."),
-    "frontier": ("minicrawl.cli.status_commands:frontier", "List the next pages to fetch."),
+    "crawl": ("crawl_command:crawl", "Crawl the web, most important pages first."),
+    "update": ("crawl_command:update", "Read a crawl again and say what changed."),
+    "control": ("manage_commands:control", "Pause, stop or adjust a running crawl."),
+    "config": ("manage_commands:config", "Show all settings and where they come from."),
+    "about": ("manage_commands:about", "Describe the crawler to owners of servers."),
+    "import": ("manage_commands:import_", "Create a store from WARC files or a graph file."),
+    "refine": ("status_commands:refine", "Compute converged ranks without fetching."),
+    "graph": ("status_commands:graph", "Show size, components and distances of a graph."),
+    "top": ("page_commands:top", "List the most important pages."),
+    "export": ("export_command:export", "Export pages, links or ranks to a file."),
+    "status": ("status_commands:status", "Show the progress of a crawl."),
+    "plot": ("status_commands:plot", "Plot a crawl: progress, degrees and hosts."),
+    "check": ("status_commands:check", "Verify the integrity of a store."),
+    "move": ("manage_commands:move", "Move a store and its files."),
+    "explain": ("page_commands:explain", "Explain the rank and state of a page."),
+    "page": ("page_commands:page", "Show a page as it was fetched."),
+    "forget": ("manage_commands:forget", "Take a page down, with all its versions."),
+    "archive": ("manage_commands:archive", "Describe or verify kept pages."),
+    "backlinks": ("page_commands:backlinks", "List the pages that link to a page."),
+    "links": ("page_commands:links", "List the pages that a page links to."),
+    "pages": ("page_commands:pages", "List pages with selected columns."),
+    "changes": ("page_commands:changes", "List new, changed and removed pages."),
+    "broken": ("page_commands:broken", "List broken links."),
+    "redirects": ("page_commands:redirects", "List redirects and their final targets."),
+    "duplicates": ("page_commands:duplicates", "List duplicate pages."),
+    "report": ("page_commands:report", "Write an HTML report on a site."),
+    "errors": ("status_commands:errors", "Show failed pages and the reasons."),
+    "frontier": ("status_commands:frontier", "List the next pages to fetch."),
 }
 
 GROUPS = {
@@ -259,7 +223,7 @@ class Program(LazyGroup):
 @click.group(
     cls=Program,
     commands=[
-        DeferredCommand(name, target=target, summary=summary)
+        DeferredCommand(name, target=f"minicrawl.cli.{target}", summary=summary)
         for name, (target, summary) in COMMANDS.items()
     ],
     context_settings={"help_option_names": ["-h", "--help"]},
