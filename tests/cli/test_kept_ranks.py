@@ -207,7 +207,7 @@ class TestList:
     def test_a_store_without_ranks_has_an_empty_list(self, store: Path, capsys: Captured) -> None:
         store.with_name("crawl.db-ranks").unlink()
         assert as_json(capsys, "rank") == []
-        assert "no ranks: make one" in printed(capsys, "rank")
+        assert "minicrawl rank pagerank" in printed(capsys, "rank")
 
 
 class TestRising:
