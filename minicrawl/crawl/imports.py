@@ -47,9 +47,8 @@ from minicrawl.fetch.warc import (
     wire_of,
     with_requests,
 )
-from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.page_table import Frontier, cut_checkpoint
 from minicrawl.graph.csr import Csr, NamedGraph
 from minicrawl.model import (
     FetchResult,

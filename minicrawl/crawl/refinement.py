@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from minicrawl.crawl.events import Converged, Converging, Event, Listener, Warned
 from minicrawl.crawl.workers.supervisor import kill
 from minicrawl.errors import DamagedStore, MinicrawlError, UsageError
-from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import (
     MOST_STEPS,
     UNTIL,
@@ -40,7 +39,7 @@ from minicrawl.frontier.importance import (
     rank_mass,
     rank_options,
 )
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.page_table import Frontier, load_frontier, verify
 from minicrawl.frontier.url_table import sites_of
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.opic.estimate import CashFlow, RankMass, Refinement

@@ -34,13 +34,12 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
-from minicrawl.opic.expected_value import ValueEstimate
 from minicrawl.opic.families import at_once
 from minicrawl.opic.ledger import UNREAD, Plan
 from minicrawl.opic.queues import PAGE, ByHost, BySite, EligiblePages, ImportanceOfHosts
@@ -64,6 +63,9 @@ from minicrawl.opic.siblings import (
     worth_of,
     worths_of,
 )
+
+if TYPE_CHECKING:
+    from minicrawl.opic.expected_value import ValueEstimate
 
 # ================================================================ members
 #

@@ -20,8 +20,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.reader import verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.errors import DamagedStore, MinicrawlError
-from minicrawl.frontier.checkpoint import contradictions, verify
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.page_table import Frontier, contradictions, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.ledger import READ, ShardPlace, StepKind
 from minicrawl.ports import Progress

@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 
 from minicrawl import ext
 from minicrawl.errors import UsageError
-from minicrawl.frontier.checkpoint import load_frontier, verify
 from minicrawl.frontier.importance import ShownImportance, guaranteed_share, shown_importance
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.page_table import Frontier, load_frontier, verify
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.estimate import rising
 from minicrawl.opic.money import UNIT

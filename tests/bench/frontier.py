@@ -41,7 +41,7 @@ from minicrawl.crawl.settle.outcome import WasRead
 from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
 from minicrawl.crawl.settle.settler import ReplayScheduler, Settler, StepPoster
 from minicrawl.crawl.start.opening import plant
-from minicrawl.frontier.checkpoint import load_frontier
+from minicrawl.frontier.page_table import load_frontier
 from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger import StepKind

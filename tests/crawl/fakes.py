@@ -25,8 +25,7 @@ from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
 from minicrawl.errors import NoRoom
-from minicrawl.frontier.checkpoint import load_frontier
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.page_table import Frontier, load_frontier
 from minicrawl.model import (
     Failed,
     FailureKind,

@@ -5,8 +5,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from minicrawl.frontier.checkpoint import cut_checkpoint, load_frontier
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.page_table import Frontier, cut_checkpoint, load_frontier
 from minicrawl.frontier.url_table import UrlsOf
 from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind

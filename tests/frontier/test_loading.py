@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.frontier.checkpoint import contradictions, verify
+from minicrawl.frontier.page_table import contradictions, verify
 from minicrawl.store import tables
 from tests.stores import A, B, HandCrawl
 

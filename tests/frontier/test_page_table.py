@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.frontier import checkpoint
-from minicrawl.frontier.checkpoint import cut_checkpoint
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier import page_table
+from minicrawl.frontier.page_table import Frontier, cut_checkpoint
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
@@ -143,7 +142,7 @@ class TestCheckpoints:
             crawl.read(SITES[6], [SITES[7]])
             saved = cut_checkpoint(crawl.frontier)
             whole = [list(rows) for rows in (saved.born, saved.turned, saved.paid)]
-            monkeypatch.setattr(checkpoint, "_ROWS_AT_ONCE", 3)
+            monkeypatch.setattr(page_table, "_ROWS_AT_ONCE", 3)
             assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == whole
             assert len(whole[0]) == 4
 

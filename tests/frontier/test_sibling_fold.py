@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.frontier.checkpoint import load_frontier
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.page_table import Frontier, load_frontier
 from minicrawl.model import State
 from minicrawl.opic.ledger import Step, StepKind
 from minicrawl.opic.siblings import Siblings

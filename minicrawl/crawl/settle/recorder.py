@@ -30,9 +30,8 @@ from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks, StoreWithArchive
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.errors import NoRoom
-from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.importance import CurrentShares, GatheredImportance
-from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.page_table import Frontier, cut_checkpoint
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl, UrlsOf
 from minicrawl.model import KeptAnswer, Originals, OwnRequest, OwnRequests, PageId, State
 from minicrawl.opic.ledger import Plan, Spending, Step, StepKind, terms

@@ -24,7 +24,7 @@ from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.errors import UsageError
-from minicrawl.frontier.checkpoint import contradictions, load_frontier, verify
+from minicrawl.frontier.page_table import contradictions, load_frontier, verify
 from minicrawl.model import PASSING, READ_STATES, State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
