@@ -3,9 +3,9 @@
 fetcher      one request with its deadline, and the interpretation of its response; builds the
              client that the settings ask for, and checks it before the crawl
 access       the crawler's identity to servers: headers and logins
-transport    requests and responses between the fetcher and the HTTP client, and their errors
+http         requests and responses between the fetcher and the HTTP client, and their errors;
+             HTTP/1.1 without I/O: writes requests and parses responses
 connection   HTTP client: its connections, how they are opened, and its pool
-http1        HTTP/1.1 without I/O: writes requests and parses responses
 http2        HTTP/2 by httpcore, with guards
 proxy        proxy settings, and connections through proxies
 tls          certificate settings; TLS over a connection, with session resumption

@@ -25,7 +25,7 @@ from minicrawl.config import Access, Politeness
 from minicrawl.config.values import HEADER, LOGIN, ON, TOKEN, USER_PASSWORD
 from minicrawl.errors import UsageError
 from minicrawl.fetch.body import ACCEPTED
-from minicrawl.fetch.transport import Origin, ResponseStream, Transport, TransportRequest, target
+from minicrawl.fetch.http import Origin, ResponseStream, Transport, TransportRequest, target
 from minicrawl.model import Request, Want
 
 # ================================================================ challenge

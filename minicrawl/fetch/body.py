@@ -13,7 +13,7 @@ from typing import IO, NamedTuple, Protocol
 import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
-from minicrawl.fetch.transport import EXPECTED, Fault, failure, kind_of
+from minicrawl.fetch.http import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, SentBody
 from minicrawl.web.sitemaps import MAX_BYTES
 

@@ -20,16 +20,19 @@ from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
-from minicrawl.fetch.http1 import Head, ResponseParser, check_path, request_bytes
-from minicrawl.fetch.tls import HTTP2, TlsOpener, TlsServer, break_cycles
-from minicrawl.fetch.transport import (
+from minicrawl.fetch.http import (
     EXPECTED,
     ConnectTarget,
     Fault,
+    Head,
     Origin,
+    ResponseParser,
     ResponseStream,
     TransportRequest,
+    check_path,
+    request_bytes,
 )
+from minicrawl.fetch.tls import HTTP2, TlsOpener, TlsServer, break_cycles
 from minicrawl.model import FailureKind, Wire
 
 if TYPE_CHECKING:

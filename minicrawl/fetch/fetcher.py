@@ -41,13 +41,24 @@ from minicrawl.fetch.body import (
     read_body,
 )
 from minicrawl.fetch.connection import Connector, Dialer, DirectDialer, HttpClient, Pace
-from minicrawl.fetch.http1 import (
+from minicrawl.fetch.http import (
     CONFLICT,
+    EXPECTED,
     MOST_CHARACTERS,
+    ConnectTarget,
+    Fault,
+    Origin,
+    ResponseStream,
+    Target,
+    Transport,
+    TransportRequest,
+    failure,
     joined_headers,
     read_head,
     take_cookies,
+    target,
     transfer_codings,
+    without_secrets,
 )
 from minicrawl.fetch.resolver import (
     HostAndPort,
@@ -60,19 +71,6 @@ from minicrawl.fetch.resolver import (
     unresolved,
 )
 from minicrawl.fetch.tls import HTTP1, HTTP1_AND_2, TlsContexts, check_authorities, check_tls
-from minicrawl.fetch.transport import (
-    EXPECTED,
-    ConnectTarget,
-    Fault,
-    Origin,
-    ResponseStream,
-    Target,
-    Transport,
-    TransportRequest,
-    failure,
-    target,
-    without_secrets,
-)
 from minicrawl.model import (
     Failed,
     FailureKind,

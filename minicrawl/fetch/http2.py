@@ -36,8 +36,7 @@ from h2.events import (
 from h2.exceptions import DenialOfServiceError, ProtocolError
 
 from minicrawl.fetch.connection import ByteStream
-from minicrawl.fetch.http1 import joined_headers
-from minicrawl.fetch.transport import Fault, Origin, TransportRequest, head_bytes
+from minicrawl.fetch.http import Fault, Origin, TransportRequest, head_bytes, joined_headers
 from minicrawl.model import FailureKind, Wire
 
 # ---------------------------------------------------------------- frames

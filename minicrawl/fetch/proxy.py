@@ -29,7 +29,14 @@ from minicrawl.config import Network as NetworkSettings
 from minicrawl.config.values import BYPASS, ENVIRONMENT, PROXY, InvalidValue, hidden_login
 from minicrawl.errors import UsageError
 from minicrawl.fetch.connection import ByteStream, Connector, DirectDialer, TlsFor, Way
-from minicrawl.fetch.http1 import ResponseParser, request_bytes
+from minicrawl.fetch.http import (
+    Fault,
+    Origin,
+    ResponseParser,
+    TransportRequest,
+    described,
+    request_bytes,
+)
 from minicrawl.fetch.resolver import (
     Located,
     Lookup,
@@ -40,7 +47,6 @@ from minicrawl.fetch.resolver import (
     unresolved,
 )
 from minicrawl.fetch.tls import TlsContexts, TlsServer
-from minicrawl.fetch.transport import Fault, Origin, TransportRequest, described
 from minicrawl.model import Failed, FailureKind, Refused
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)

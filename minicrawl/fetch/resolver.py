@@ -33,7 +33,7 @@ import ada_url
 from minicrawl.config import Network
 from minicrawl.config.values import SYSTEM
 from minicrawl.errors import UsageError
-from minicrawl.fetch.transport import ConnectTarget, Origin, target
+from minicrawl.fetch.http import ConnectTarget, Origin, target
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import site
 

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import ada_url
 
 from minicrawl.errors import UsageError, needs
-from minicrawl.fetch.transport import (
+from minicrawl.fetch.http import (
     SIGNATURES,
     Origin,
     ResponseStream,

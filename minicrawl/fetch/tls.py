@@ -19,7 +19,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from minicrawl.config import Network
 from minicrawl.config.values import host_and_file
 from minicrawl.errors import UsageError
-from minicrawl.fetch.transport import Fault
+from minicrawl.fetch.http import Fault
 from minicrawl.model import FailureKind
 
 FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"

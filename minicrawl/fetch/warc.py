@@ -25,8 +25,16 @@ from minicrawl.config import Network
 from minicrawl.errors import UsageError
 from minicrawl.fetch.body import BodyLimits, DecodeBudget
 from minicrawl.fetch.fetcher import read_response, with_wire
-from minicrawl.fetch.http1 import BLANK_LINE, ByChunks, Head, has_word, read_head, take_cookies
-from minicrawl.fetch.transport import Fault, failure
+from minicrawl.fetch.http import (
+    BLANK_LINE,
+    ByChunks,
+    Fault,
+    Head,
+    failure,
+    has_word,
+    read_head,
+    take_cookies,
+)
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Wire
 from minicrawl.ports import Progress, unreported
 from minicrawl.web.responses import is_html

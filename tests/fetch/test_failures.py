@@ -3,7 +3,7 @@ import ssl
 
 import pytest
 
-from minicrawl.fetch.transport import EXPECTED, Fault, failure
+from minicrawl.fetch.http import EXPECTED, Fault, failure
 from minicrawl.model import Failed, FailureKind
 
 

@@ -7,8 +7,8 @@ from contextlib import suppress
 import hpack
 import pytest
 
+from minicrawl.fetch.http import Fault
 from minicrawl.fetch.http2 import FrameMeter
-from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Response
 from tests.fetch.test_http2 import Http2Server, fetch, page
 

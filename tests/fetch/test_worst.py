@@ -23,7 +23,7 @@ from minicrawl.fetch.body import (
     read_body,
 )
 from minicrawl.fetch.connection import READ_BUFFER_BYTES, Connection
-from minicrawl.fetch.http1 import ByChunks, ResponseParser
+from minicrawl.fetch.http import ByChunks, ResponseParser
 from minicrawl.model import Failed, FailureKind
 from tests.linear_time import TIMES, expect_linear
 

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from minicrawl.fetch.body import Decoder, UnknownCoding, codings
-from minicrawl.fetch.http1 import ByChunks, ResponseParser, content_length, read_head
-from minicrawl.fetch.transport import Fault
+from minicrawl.fetch.http import ByChunks, Fault, ResponseParser, content_length, read_head
 from minicrawl.web import html_page, markup, responses, urls
 from minicrawl.web import robots as rules
 from minicrawl.web import sitemaps as sitemap

@@ -44,7 +44,7 @@ from minicrawl.web.urls import ResolvedUrl, host, resolve_seed
 
 if TYPE_CHECKING:
     from minicrawl.fetch.access import AccessByOrigin, Login
-    from minicrawl.fetch.transport import Origin
+    from minicrawl.fetch.http import Origin
     from minicrawl.web.sitemaps import Sitemap
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.access import Login, LoginTransport, OriginAccess
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.transport import ConnectTarget, TransportRequest, target
+from minicrawl.fetch.http import ConnectTarget, TransportRequest, target
 from minicrawl.model import Failed, FetchResult, Moved, Request, Response
 from tests.fetch.wire import Answer, Wire, answer, wire
 

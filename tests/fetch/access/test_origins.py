@@ -7,7 +7,7 @@ import pytest
 from minicrawl.config import Access
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access import AccessByOrigin, Login, access_by_origin, login_in
-from minicrawl.fetch.transport import Origin, target
+from minicrawl.fetch.http import Origin, target
 
 
 def origin(url: str) -> Origin:

@@ -16,6 +16,7 @@ from minicrawl.config import Access, Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access import Login, OriginAccess
 from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.http import target
 from minicrawl.fetch.signing import (
     VALID_S,
     RequestSigner,
@@ -23,7 +24,6 @@ from minicrawl.fetch.signing import (
     key_directory,
     signature_base,
 )
-from minicrawl.fetch.transport import target
 from minicrawl.model import FetchResult, Request, Response
 from tests.fetch.test_http2 import HOST, Http2Server, http2_fetcher, says
 from tests.fetch.wire import Answer, answer, wire

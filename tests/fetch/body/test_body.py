@@ -18,7 +18,7 @@ from minicrawl.fetch.body import (
     codings,
     read_body,
 )
-from minicrawl.fetch.transport import Fault
+from minicrawl.fetch.http import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.sitemaps import MAX_BYTES
 from tests.fetch.results import kind_of

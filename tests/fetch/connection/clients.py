@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from minicrawl.fetch.connection import Connector, DirectDialer, HttpClient, Pace
-from minicrawl.fetch.transport import ConnectTarget, TransportRequest, target
+from minicrawl.fetch.http import ConnectTarget, TransportRequest, target
 from tests.fetch.wire import Wire
 
 

@@ -5,7 +5,7 @@ from weakref import ref
 import pytest
 
 from minicrawl.fetch.connection import READ_BUFFER_BYTES, Connection
-from minicrawl.fetch.transport import Fault
+from minicrawl.fetch.http import Fault
 from minicrawl.model import FailureKind
 from tests.loops import hear
 

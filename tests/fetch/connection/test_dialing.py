@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.fetch import connection as dialing
 from minicrawl.fetch.connection import Connector
-from minicrawl.fetch.transport import ConnectTarget, Fault
+from minicrawl.fetch.http import ConnectTarget, Fault
 from minicrawl.model import FailureKind
 from tests.fetch.wire import answer, deaf, wire
 

@@ -1,7 +1,6 @@
 import pytest
 
-from minicrawl.fetch.http1 import Head, content_length, has_word, joined_headers, read_head
-from minicrawl.fetch.transport import Fault
+from minicrawl.fetch.http import Fault, Head, content_length, has_word, joined_headers, read_head
 from minicrawl.model import FailureKind
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.fetch.http1 import MOST_INTERIM_HEADS, Head, ResponseParser, request_bytes
-from minicrawl.fetch.transport import Fault
+from minicrawl.fetch.http import MOST_INTERIM_HEADS, Fault, Head, ResponseParser, request_bytes
 from minicrawl.model import FailureKind
 
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -1,7 +1,7 @@
 import asyncio
 
 from minicrawl.fetch.connection import Connection, IdleConnections
-from minicrawl.fetch.transport import ConnectTarget, Origin
+from minicrawl.fetch.http import ConnectTarget, Origin
 
 LONG_S = 1000.0
 A = Origin(False, "a.example", 80, "a.example"), ConnectTarget("10.0.0.1", 80)

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from minicrawl.fetch.http import Fault
 from minicrawl.fetch.tls import TlsLayer, TlsOpener, TlsServer
-from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 from tests.fetch.connection.clients import get, http_client, request_to
 from tests.fetch.wire import Answer, Then, answer, certified, listening, wire

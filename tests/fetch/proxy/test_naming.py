@@ -6,6 +6,7 @@ from minicrawl.config import Network
 from minicrawl.config.values import ENVIRONMENT
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import network_with_proxies
+from minicrawl.fetch.http import target
 from minicrawl.fetch.proxy import (
     Proxy,
     ProxyRoutes,
@@ -14,7 +15,6 @@ from minicrawl.fetch.proxy import (
     parse_proxy,
     with_known_proxies,
 )
-from minicrawl.fetch.transport import target
 
 A, B = "http://a.proxy:3128", "socks5h://b.proxy:1080"
 

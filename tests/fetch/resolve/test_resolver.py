@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.fetch.http import ConnectTarget
 from minicrawl.fetch.resolver import (
     BLOCKED_PORTS,
     LookupAnswer,
@@ -17,7 +18,6 @@ from minicrawl.fetch.resolver import (
     parse_rule,
     trusted_among,
 )
-from minicrawl.fetch.transport import ConnectTarget
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import canonical_seed
 
