@@ -29,7 +29,6 @@ from minicrawl.fetch.http import (
     ResponseParser,
     ResponseStream,
     TransportRequest,
-    check_path,
     request_bytes,
 )
 from minicrawl.fetch.tls import HTTP2, TlsOpener, TlsServer, break_cycles
@@ -662,6 +661,8 @@ class IdleConnections:
 # stays open for its other requests, but takes no new ones. A host has one HTTP/2 connection.
 # Closing a client closes all its connections.
 
+_LONGEST_PATH = 64 * 1024
+
 
 class Pace(NamedTuple):
     """Limits of a client: requests in flight, idle connections, and times.
@@ -701,7 +702,8 @@ class HttpClient:
         self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
     async def send(self, request: TransportRequest) -> ResponseStream:
-        check_path(request.target.path)
+        if (length := len(request.target.path)) > _LONGEST_PATH:
+            raise Fault(FailureKind.PROTOCOL, f"a URL of {length} characters")
         await self._slots.acquire()
         try:
             # A repeated POST may take effect twice, so it never uses a connection that may have

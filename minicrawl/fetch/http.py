@@ -635,7 +635,6 @@ MOST_INTERIM_HEADS = 32
 
 Servers send one or two; parsing all that fit into a head would block the event loop.
 """
-_MAX_URL = 64 * 1024
 _VERSION = b"HTTP/"
 _BLANK_LINES = re.compile(rb"[\r\n]*")
 
@@ -648,19 +647,12 @@ def request_bytes(
     body: bytes = b"",
 ) -> bytes:
     """Return a request as bytes. No argument but the body may contain a line end."""
-    check_path(path)
     lines = [f"{method} {path} HTTP/1.1\r\nHost: {host}".encode("ascii")]
     lines += [b"%b: %b" % header for header in headers]
     if method == "POST":
         lines.append(b"Content-Length: %d" % len(body))
     lines.append(b"Connection: keep-alive\r\n\r\n" + body)
     return b"\r\n".join(lines)
-
-
-def check_path(path: str) -> None:
-    """Raise Fault if no server would accept the path."""
-    if len(path) > _MAX_URL:
-        raise Fault(FailureKind.PROTOCOL, f"a URL of {len(path)} characters")
 
 
 class ResponseParser:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.fetch.http import MOST_INTERIM_HEADS, Fault, Head, ResponseParser, request_bytes
+from minicrawl.fetch.http import MOST_INTERIM_HEADS, Head, ResponseParser, request_bytes
 from minicrawl.model import FailureKind
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -60,13 +60,6 @@ def test_a_request_names_its_host_and_asks_to_keep_the_connection() -> None:
         b"GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\nA: b\r\n"
         b"Connection: keep-alive\r\n\r\n"
     )
-
-
-def test_a_path_that_is_far_too_long_is_not_requested() -> None:
-    assert request_bytes("a", "/" * 65_536, ())
-    with pytest.raises(Fault) as caught:
-        request_bytes("a", "/" * 65_537, ())
-    assert caught.value.kind is PROTOCOL
 
 
 # ---------------------------------------------------------------- the end of a body
