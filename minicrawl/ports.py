@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from minicrawl.model import (
     COORDINATOR,
@@ -31,6 +31,9 @@ class Timed(NamedTuple, Generic[T_co]):
     cost_s: float = 0.0
 
 
+Parse: TypeAlias = "Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]"
+
+
 class PageFetcher(Protocol):
     """Sends one request and returns its result as a value, never as an exception."""
 
@@ -46,7 +49,7 @@ class Visit:
     """Fetched page, and functions that parse it. The body stays in the process that parses it."""
 
     fetched: FetchResult
-    read: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]] | None = None
+    read: Parse | None = None
     """Parses the page, once; returns a failure if it takes too long. None if there is no page."""
     quickly: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed] | None]] | None = None
     """Parses the page only if that is quick, else returns None: `read` parses it when no other
@@ -54,6 +57,8 @@ class Visit:
     """
     crawler: CrawlerId = COORDINATOR
     """The process that sent the request."""
+    parsed: Timed[ParsedPage | Sitemap | Failed] | None = None
+    """The parsed page, if a worker has parsed it already: `read` returns the same at once."""
 
 
 class WebAccess(PageFetcher, Protocol):

@@ -57,7 +57,7 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.opic.money import UNIT
-from minicrawl.ports import Timed, Visit
+from minicrawl.ports import Parse, Timed, Visit
 from minicrawl.store.records import FetchRow
 from minicrawl.web.responses import FROM_SEEDS, max_age_s, types_of
 from minicrawl.web.urls import host, origin, posted_to, split
@@ -202,8 +202,11 @@ class PageTurns:
         try:
             visit = await self._ask(turn)
             turn.crawler = visit.crawler
-            await self._before_parsing.turn()
-            fetched, turn.parsed = await self._parsed(turn, visit)
+            if visit.read is None or visit.parsed is not None:
+                fetched, turn.parsed = parsed_visit(turn, visit, visit.parsed)
+            else:
+                await self._before_parsing.turn()
+                fetched, turn.parsed = await self._parsed(turn, visit, visit.read)
             del visit  # free its memory: the content is in the turn by now, or on disk
             if (renderer := self._context.renderer) is not None:
                 plain = turn.parsed
@@ -287,13 +290,15 @@ class PageTurns:
 
     # ------------------------------------------------------------ parse
 
-    async def _parsed(self, turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
+    async def _parsed(
+        self, turn: Turn, visit: Visit, read: Parse
+    ) -> tuple[FetchResult, ParsedPage | None]:
         """Parse the page. Expensive pages are parsed one at a time, see `LargePages`."""
         found = None if visit.quickly is None else await visit.quickly()
-        if visit.read is None or found is not None:
-            return parsed_visit(turn, visit, found)
-        async with self._large_pages.parsing(turn):
-            return parsed_visit(turn, visit, await visit.read())
+        if found is None:
+            async with self._large_pages.parsing(turn):
+                found = await read()
+        return parsed_visit(turn, visit, found)
 
     async def _handed_over(
         self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None

@@ -396,11 +396,7 @@ class WorkerPool:
         if not isinstance(reply.fetched, Response):
             return Visit(reply.fetched, crawler=worker.crawler)
         parse = partial(_parse, worker, reply)
-        return Visit(reply.fetched, parse, partial(_parsed, reply), crawler=worker.crawler)
-
-
-async def _parsed(reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed] | None:
-    return reply.parsed
+        return Visit(reply.fetched, parse, crawler=worker.crawler, parsed=reply.parsed)
 
 
 async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -39,7 +39,7 @@ from minicrawl.model import (
     SentBody,
     Want,
 )
-from minicrawl.ports import PageFetcher, Timed, Visit
+from minicrawl.ports import PageFetcher, Parse, Timed, Visit
 from minicrawl.web.html_page import ParseOptions, content_hash
 from minicrawl.web.responses import DocumentType, media_types, types_of
 
@@ -255,7 +255,7 @@ def _with_body(response: Response) -> Response:
 
 
 async def _packed(
-    parse: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]],
+    parse: Parse,
     packer: AnswerPacker,
     request: Request,
     response: Response,
@@ -269,7 +269,7 @@ async def _packed(
 
 
 async def _scored(
-    parse: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]],
+    parse: Parse,
     scorer: PageScorer,
     request: Request,
     response: Response,
@@ -317,8 +317,6 @@ async def visiting(
 
 
 # ================================================================ worker
-
-Parse: TypeAlias = "Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]"
 
 
 class WorkerCommand(IntEnum):
