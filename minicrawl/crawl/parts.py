@@ -108,7 +108,7 @@ class Hooks:
         self._accept, self.on_page, self._stop = accept, on_page, stop
         self._on_error, self._tell = on_error, tell
         self.scorer = None if score is None else ProgramScorer(score)
-        self.halt: Callable[[], None] = _nothing
+        self.halt: Callable[[], None] = lambda: None  # there is no crawl yet
         self.is_shard = False
         self.error: Exception | None = None
 
@@ -184,10 +184,6 @@ class Hooks:
         """Keep the exception of a hook and end the crawl."""
         self.error = self.error or error
         self.halt()
-
-
-def _nothing() -> None:
-    """Do nothing: there is no crawl yet."""
 
 
 # ================================================================ parts

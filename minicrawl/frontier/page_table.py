@@ -197,11 +197,6 @@ _SHARD_STEPS = frozenset((StepKind.FOREIGN, StepKind.SEND, StepKind.RECEIVE))
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 
 
-def _never_saved(_page: int) -> int:
-    """Return 0: an empty store has no spending."""
-    return 0
-
-
 _WINDOWS = Registry(ext.WINDOWS, WINDOWS)
 
 
@@ -223,7 +218,7 @@ class Frontier:
         terms: StoreTerms,
         spending_at: Callable[[int], Spending],
         urls_of: UrlsOf = no_urls,
-        saved_step: Callable[[int], int] = _never_saved,
+        saved_step: Callable[[int], int] = lambda _page: 0,
     ) -> None:
         """Begin without pages. The functions query the store.
 
@@ -426,21 +421,17 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
     turned = UpdatedRows.of(frontier, changes.turned, changes.saved)
     born = NewRows.of(frontier, changes.turned, changes.saved)
     frontier.spendings.cut(len(frontier))
+    siblings, values, channels = frontier.siblings, frontier.values, frontier.channels
+    order = None if siblings is None else siblings.state() | (values.state() if values else {})
     return Checkpoint(
         watermark=frontier.last_seq,
         totals=frontier.ledger.totals,
         born=Rows(partial(born.rows, cut)),
         turned=Rows(partial(turned.rows, cut)),
         paid=Rows(partial(cut.paid, changes.saved, turned.pages)),
-        siblings=_order_state(frontier),
-        channels=None if frontier.channels is None else frontier.channels.as_rows(),
+        siblings=order,
+        channels=None if channels is None else channels.as_rows(),
     )
-
-
-def _order_state(frontier: Frontier) -> dict[str, bytes] | None:
-    if frontier.siblings is None:
-        return None
-    return frontier.siblings.state() | (frontier.values.state() if frontier.values else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,19 +352,16 @@ class LastReadings:
     def restore(self, pasts: Pasts) -> None:
         """Load the saved pasts of all pages. A page without a history was never read."""
         for history, times in pasts:
-            self._restore_births(np.flatnonzero(history == 0), times)
-            read = np.flatnonzero(history)
+            unread, read = np.flatnonzero(history == 0), np.flatnonzero(history)
+            born = times[unread]
+            changes = np.flatnonzero(np.diff(born, prepend=born[:1] - 1))
+            for place, now in zip(unread[changes].tolist(), born[changes].tolist(), strict=True):
+                self._start_run(self._count + place, now)
             self.rows.add_all((self._count + read).astype(np.uint32))
             self._history.frombytes(history[read].tobytes())
             self._read.frombytes(times[read].tobytes())
             self._count += len(history)
         self.rows.finish_loading()
-
-    def _restore_births(self, unread: NDArray[np.intp], times: Numbers) -> None:
-        born = times[unread]
-        changes = np.flatnonzero(np.diff(born, prepend=born[:1] - 1))
-        for place, now in zip(unread[changes].tolist(), born[changes].tolist(), strict=True):
-            self._start_run(self._count + place, now)
 
 
 # ================================================================ measured

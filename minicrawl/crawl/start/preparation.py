@@ -186,7 +186,9 @@ async def with_cookies(
         return
     file, today = file_beside(settings.storing.store, COOKIES_SUFFIX), clock.today()
     jar = given_cookies(access, today)
-    if _is_newer(file, access.cookies):
+    given = access.cookies
+    # Cookies of earlier runs count, unless the user has written the given file since.
+    if file.exists() and (given == ON or file.stat().st_mtime >= Path(given).stat().st_mtime):
         _read_into(jar, file, today)
     saving = asyncio.create_task(_save_often(jar, file))
     try:
@@ -196,13 +198,6 @@ async def with_cookies(
         await asyncio.gather(saving, return_exceptions=True)
         with suppress(OSError):  # as in `_save_often`
             _write(file, write_cookies(jar))
-
-
-def _is_newer(file: Path, given: Path | str) -> bool:
-    """Return whether the cookies of earlier runs are newer than the user's file."""
-    if not file.exists():
-        return False
-    return given == ON or file.stat().st_mtime >= Path(given).stat().st_mtime
 
 
 def _read_into(jar: CookieJar, file: Path, now: float) -> None:
@@ -262,7 +257,7 @@ def check_browser(rendering: Rendering) -> None:
 async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[Attach]:
     """Open the browsers, and yield a function that attaches them; raises `UsageError`."""
     if not settings.rendering.is_on:
-        yield _unrendered
+        yield lambda _crawler: None
         return
     from minicrawl.crawl.rendering.renderer import PageRenderer, open_render_pool
 
@@ -274,10 +269,6 @@ async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[
             crawler.context.renderer = PageRenderer(crawler.context, crawler.parts, pool)
 
         yield attach
-
-
-def _unrendered(crawler: Crawler) -> None:
-    """Do nothing: the pages are read as fetched."""
 
 
 # ================================================================ reach

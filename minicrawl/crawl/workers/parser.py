@@ -221,8 +221,14 @@ class PageParser:
 
             parse = partial(sitemap.parse, url=url, strip_marks=self._options.strip_marks)
             return Task(parse, parse)
+        if request.types == HTML:
+            read: Callable[..., ParsedPage] = parse_page
+        else:
+            from minicrawl.web.documents import parse_document  # most crawls read HTML alone
+
+            read = partial(parse_document, types=request.types)
         page = partial(
-            parse_page if request.types == HTML else _document_parser(request.types),
+            read,
             url=url,
             headers=dict(response.headers),
             options=self._options,
@@ -297,12 +303,6 @@ def _kind(response: Response, request: Request) -> DocumentType | None:
         return DocumentType.HTML
     content_type, begins = response.headers.get("content-type"), response.body[:SNIFFED]
     return type_of(content_type, request.url, begins, request.types)
-
-
-def _document_parser(types: int) -> Callable[..., ParsedPage]:
-    from minicrawl.web.documents import parse_document  # most crawls read HTML alone
-
-    return partial(parse_document, types=types)
 
 
 def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
