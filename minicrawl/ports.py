@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from minicrawl.model import (
@@ -44,8 +43,7 @@ class PageFetcher(Protocol):
         """Return the address that a fetch of this URL would connect to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """Fetched page, and functions that parse it. The body stays in the process that parses it."""
 
     fetched: FetchResult

@@ -131,7 +131,7 @@ class WithCookies:
         sent = self._with_cookies(request)
         visit = await self._web_access.visit(sent)
         fetched = self._take_cookies(sent, visit.fetched)
-        return visit if fetched is visit.fetched else replace(visit, fetched=fetched)
+        return visit if fetched is visit.fetched else visit._replace(fetched=fetched)
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """Return the address that a fetch of this URL would connect to."""
