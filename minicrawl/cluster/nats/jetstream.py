@@ -7,9 +7,9 @@ others without knowing.
 """
 
 import asyncio
+import base64
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
@@ -36,11 +36,11 @@ _SILENT_S = 10.0
 """Time of silence before a server is left. During an election, which may take as long, no other
 server could answer either."""
 
-NOT_FOUND = 404
+_NOT_FOUND = 404
 WRONG_SEQUENCE = 10071
 _TRANSIENT = {10118, 10119}
 """Error codes that pass: a stream or consumer is offline, since a server was lost."""
-COPIES_NEED_CLUSTER, _TOO_FEW_SERVERS = 10074, 10005
+_COPIES_NEED_CLUSTER, _TOO_FEW_SERVERS = 10074, 10005
 NOT_UNIQUE = 10100
 """Another consumer of the same subject exists."""
 
@@ -64,6 +64,15 @@ class JetStreamRefusal(EngineError):
     def __init__(self, code: int, error_code: int, text: str) -> None:
         super().__init__(text)
         self.code, self.error_code = code, error_code
+
+
+class StoredMessage(NamedTuple):
+    """A message in a stream."""
+
+    subject: str
+    number: int
+    headers: bytes
+    content: bytes
 
 
 class JetStreamClient:
@@ -94,6 +103,24 @@ class JetStreamClient:
         """Send a request to JetStream and return the answer. Raises JetStreamRefusal."""
         content = b"" if request is None else json.dumps(request).encode()
         return await self.patiently(lambda: self._request(API + subject, content, None), subject)
+
+    async def api_if_found(self, subject: str, request: Any = None) -> dict[str, Any] | None:
+        """Send a request, and return the answer, or None if its object does not exist."""
+        try:
+            return await self.api(subject, request)
+        except JetStreamRefusal as refusal:
+            if refusal.code != _NOT_FOUND:
+                raise
+            return None
+
+    async def message(self, stream: str, wanted: dict[str, Any]) -> StoredMessage | None:
+        """Return a message from the leader of the stream, or None."""
+        answer = await self.api_if_found(f"STREAM.MSG.GET.{stream}", wanted)
+        if answer is None:
+            return None
+        found = answer["message"]
+        headers, content = (base64.b64decode(found.get(name, "")) for name in ("hdrs", "data"))
+        return StoredMessage(found["subject"], int(found["seq"]), headers, content)
 
     async def store(
         self,
@@ -340,22 +367,11 @@ class Streams:
 
     async def check_common(self) -> None:
         """Refuse a crawl that does not exist."""
-        try:
-            await self.jetstream.api(f"STREAM.INFO.{self.batches}")
-        except JetStreamRefusal as refusal:
-            if refusal.code != NOT_FOUND:
-                raise
+        if await self.jetstream.api_if_found(f"STREAM.INFO.{self.batches}") is None:
             raise EngineError(
                 f"no crawl named {self._settings.name} exists on this cluster: "
                 "minicrawl crawl SEEDS --cluster URL"
-            ) from None
-
-    async def separate_leaders(self) -> None:
-        """Make different servers lead the keys and the beats, if there are several."""
-        with suppress(JetStreamRefusal):  # no other server can lead now
-            leader = await self.leader(self.keys.stream)
-            if leader and leader == await self.leader(self.beats.stream):
-                await self.step_down(self.beats.stream)
+            )
 
     async def step_down(self, stream: str) -> None:
         """Make another server lead the stream, if one has it."""
@@ -373,25 +389,10 @@ class Streams:
         return name
 
     async def _make(self, name: str, subjects: list[str], **config: Any) -> None:
-        if not await self._exists(name):
-            wanted = {
-                "name": name,
-                "subjects": subjects,
-                "discard": "new",
-                "storage": "file",
-                **config,
-            }
-            await self._create(wanted)
+        if await self.jetstream.api_if_found(f"STREAM.INFO.{name}") is None:
+            usual = {"name": name, "subjects": subjects, "discard": "new", "storage": "file"}
+            await self._create(usual | config)
         self._made.add(name)
-
-    async def _exists(self, name: str) -> bool:
-        try:
-            await self.jetstream.api(f"STREAM.INFO.{name}")
-        except JetStreamRefusal as refusal:
-            if refusal.code != NOT_FOUND:
-                raise
-            return False
-        return True
 
     async def leader(self, stream: str) -> str | None:
         """Return the leader of the stream; None during an election, or with a single server."""
@@ -407,7 +408,7 @@ class Streams:
             try:
                 await self.jetstream.api(subject, config | {"num_replicas": copies})
             except JetStreamRefusal as refusal:
-                if refusal.error_code == COPIES_NEED_CLUSTER and not self._settings.replicas:
+                if refusal.error_code == _COPIES_NEED_CLUSTER and not self._settings.replicas:
                     copies = _ONE_COPY
                     continue
                 if refusal.error_code != _TOO_FEW_SERVERS:

@@ -46,7 +46,6 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.cluster.nats.jetstream import (
     API,
-    NOT_FOUND,
     NOT_UNIQUE,
     STATUS,
     WRONG_SEQUENCE,
@@ -55,6 +54,7 @@ from minicrawl.cluster.nats.jetstream import (
     JetStreamRefusal,
     LogKind,
     NatsPart,
+    StoredMessage,
     Streams,
     header,
 )
@@ -180,21 +180,13 @@ class NatsLogs(NatsPart):
 
     async def _message(self, shard: int, number: int) -> _Message | None:
         """Return a message from the leader, or None if it was removed."""
-        name = await self._stream(shard)
-        try:
-            answer = await self._jetstream.api(f"STREAM.MSG.GET.{name}", {"seq": number})
-        except JetStreamRefusal as refusal:
-            if refusal.code != NOT_FOUND:
-                raise
+        found = await self._jetstream.message(await self._stream(shard), {"seq": number})
+        if found is None:
             if number < (await self.log_span(shard)).first:
                 return None
-            raise EngineUnavailable(
-                f"a new leader does not know the log of shard {shard} yet"
-            ) from None
-        message = answer["message"]
-        after = _IN_HEADERS.search(base64.b64decode(message.get("hdrs", "")))
-        content = base64.b64decode(message.get("data", ""))
-        return _Message(content, int(after[1]) if after else number - 1)
+            raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
+        after = _IN_HEADERS.search(found.headers)
+        return _Message(found.content, int(after[1]) if after else number - 1)
 
     async def _stream(self, shard: int) -> str:
         return await self._streams.log(shard, self._kind)
@@ -316,18 +308,12 @@ class NatsKeys(NatsPart):
             raise ValueError(f"the prefix {prefix!r} does not end with a dot")
         return self._bucket.subject(f"{prefix}>")
 
-    async def _find(self, request: dict[str, Any]) -> KeyEntry | None:
-        try:
-            answer = await self._jetstream.api(f"STREAM.MSG.GET.{self._bucket.stream}", request)
-        except JetStreamRefusal as refusal:
-            if refusal.code != NOT_FOUND:
-                raise EngineError(str(refusal)) from None
+    async def _find(self, wanted: dict[str, Any]) -> KeyEntry | None:
+        found = await self._jetstream.message(self._bucket.stream, wanted)
+        if found is None:
             return None
-        message = answer["message"]
-        is_marker = _MARKER in base64.b64decode(message.get("hdrs", ""))
-        value = None if is_marker else base64.b64decode(message.get("data", ""))
-        key = message["subject"].removeprefix(self._bucket.subject(""))
-        return KeyEntry(key, value, int(message["seq"]))
+        key = found.subject.removeprefix(self._bucket.subject(""))
+        return KeyEntry(key, None if _MARKER in found.headers else found.content, found.number)
 
     async def _store_after(
         self, revision: int, key: str, value: bytes, headers: Mapping[str, str] | None = None
@@ -348,7 +334,7 @@ class NatsKeys(NatsPart):
             return await self._jetstream.store(self._bucket.subject(key), value, headers)
         except JetStreamRefusal as refusal:
             if refusal.error_code != WRONG_SEQUENCE:
-                raise EngineError(str(refusal)) from None
+                raise
             raise KeyTaken(f"{key} was changed by another node") from None
 
 
@@ -360,8 +346,11 @@ class NatsBeats(NatsKeys):
         return self._streams.beats
 
     async def separate_leaders(self) -> None:
-        """Make a server lead the beats that does not lead the keys, if there are several."""
-        await self._streams.separate_leaders()
+        streams = self._streams
+        with suppress(JetStreamRefusal):  # no other server can lead now
+            leader = await streams.leader(streams.keys.stream)
+            if leader and leader == await streams.leader(self._bucket.stream):
+                await streams.step_down(self._bucket.stream)
 
     async def switch_server(self) -> None:
         await self._jetstream.switch_server()
@@ -401,10 +390,10 @@ class _Description(NamedTuple):
     digest: str
 
     @classmethod
-    def read(cls, data: str) -> "_Description | None":
+    def read(cls, content: bytes) -> "_Description | None":
         """Decode a description; None if the object was deleted. Raises EngineError."""
         try:
-            found = json.loads(base64.b64decode(data))
+            found = json.loads(content)
             if found.get("deleted"):
                 return None
             described = cls(*(found[field] for field in cls._fields))
@@ -469,9 +458,9 @@ class NatsObjects(NatsPart):
         subject, names = f"$O.{self._streams.bucket}.M.>", list[str]()
         number = 0
         while (found := await self._next(number + 1, subject)) is not None:
-            number = int(found["seq"])
+            number = found.number
             with suppress(EngineError):  # a damaged one, or not ours: no caller asks for it
-                if (described := _Description.read(found.get("data", ""))) is not None:
+                if (described := _Description.read(found.content)) is not None:
                     names.append(described.name)
         return sorted(names)
 
@@ -481,28 +470,21 @@ class NatsObjects(NatsPart):
             found = await self._next(number + 1, subject)
             if found is None:
                 return
-            number = int(found["seq"])
-            yield base64.b64decode(found.get("data", ""))
+            number = found.number
+            yield found.content
 
     async def _description(self, name: str) -> _Description | None:
         found = await self._next(1, self._subject(name))
-        return None if found is None else _Description.read(found.get("data", ""))
+        return None if found is None else _Description.read(found.content)
 
     async def _describe(self, name: str, description: dict[str, Any]) -> None:
         content = json.dumps(description).encode()
         await self._jetstream.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
 
-    async def _next(self, number: int, subject: str) -> dict[str, Any] | None:
-        """Return the next message of a subject from the leader, or None."""
-        request = {"seq": number, "next_by_subj": subject}
-        try:
-            answer = await self._jetstream.api(f"STREAM.MSG.GET.{self._streams.objects}", request)
-        except JetStreamRefusal as refusal:
-            if refusal.code != NOT_FOUND:
-                raise EngineError(str(refusal)) from None
-            return None
-        message: dict[str, Any] = answer["message"]
-        return message
+    async def _next(self, number: int, subject: str) -> StoredMessage | None:
+        """Return the next message of a subject, or None."""
+        wanted = {"seq": number, "next_by_subj": subject}
+        return await self._jetstream.message(self._streams.objects, wanted)
 
     async def _purge(self, subject: str) -> None:
         await self._jetstream.api(f"STREAM.PURGE.{self._streams.objects}", {"filter": subject})
@@ -634,12 +616,9 @@ class NatsBatches(NatsPart):
 
     async def _check(self, consumer: str) -> None:
         """Raise Fenced if the consumer was removed. Otherwise wait for `_PAUSE_S`."""
-        try:
-            await self._jetstream.api(f"CONSUMER.INFO.{self._streams.batches}.{consumer}")
-        except JetStreamRefusal as refusal:
-            if refusal.code != NOT_FOUND:
-                raise EngineError(str(refusal)) from None
-            raise Fenced(f"{consumer.rpartition('-')[0]} was opened by another node") from None
+        subject = f"CONSUMER.INFO.{self._streams.batches}.{consumer}"
+        if await self._jetstream.api_if_found(subject) is None:
+            raise Fenced(f"{consumer.rpartition('-')[0]} was opened by another node")
         await asyncio.sleep(_PAUSE_S)
 
     async def _take_over(self, shard: int) -> str:
@@ -647,7 +626,7 @@ class NatsBatches(NatsPart):
         stream, mine = self._streams.batches, f"inbox-{shard}-{token_hex(8)}"
         while True:
             for old in await self._consumers(f"inbox-{shard}-"):
-                await self._remove(old)
+                await self._jetstream.api_if_found(f"CONSUMER.DELETE.{stream}.{old}")
             try:
                 await self._jetstream.api(
                     f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
@@ -655,7 +634,7 @@ class NatsBatches(NatsPart):
                 )
             except JetStreamRefusal as refusal:
                 if refusal.error_code != NOT_UNIQUE:
-                    raise EngineError(str(refusal)) from None
+                    raise
             else:
                 return mine
 
@@ -680,13 +659,6 @@ class NatsBatches(NatsPart):
             found += page
             if not page or len(found) >= answer.get("total", 0):
                 return [name for name in found if name.startswith(prefix)]
-
-    async def _remove(self, consumer: str) -> None:
-        try:
-            await self._jetstream.api(f"CONSUMER.DELETE.{self._streams.batches}.{consumer}")
-        except JetStreamRefusal as refusal:
-            if refusal.code != NOT_FOUND:
-                raise EngineError(str(refusal)) from None
 
 
 # ================================================================ broadcasts
