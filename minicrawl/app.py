@@ -170,6 +170,8 @@ class Crawl:
             self.subscribe(lambda _: self._hooks.look(self.progress()), (Settled,))
         self._parts = _GivenParts(transport, shard or WHOLE)
         self._crawler: Crawler | None = None
+        self.steering: CrawlSteering | None = None
+        """Steering of the crawl, while it requests pages."""
         self._meter: ProgressMeter | None = None
         self._last_progress: Progress | None = None
         self._ending: LastConvergence | None = None
@@ -255,7 +257,8 @@ class Crawl:
 
     async def _converge(self, ran_s: float) -> None:
         self._last_progress = self.progress()
-        self._meter, self._crawler = None, None  # frees memory: all pages are loaded again
+        # Frees memory: all pages are loaded again.
+        self._meter, self._crawler, self.steering = None, None, None
         store = self.settings.storing.store
         self._ending = ranks = LastConvergence(store, SystemClock(), self._tell)
         if self.settings.storing.may_converge:
@@ -336,7 +339,7 @@ class Crawl:
             elif (self.settings.budget.pages or 0) >= LONG:
                 pool.start()
             workers = worker_count(self.settings.network)
-            steering = CrawlSteering(crawler, pool, workers, meter)
+            self.steering = steering = CrawlSteering(crawler, pool, workers, meter)
             self.subscribe(steering.hear, steering.hears)
             async with listening(storing.store, steering.handle, steering.warn):
                 reason = await crawler.run()

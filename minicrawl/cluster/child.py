@@ -54,11 +54,10 @@ from minicrawl.cluster.traffic import ClusterShard
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.config.values import warc_place
-from minicrawl.control import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.crawl.workers.supervisor import PickleChannel
-from minicrawl.errors import MinicrawlError, NoRoom, StoreError
+from minicrawl.errors import MinicrawlError, NoRoom
 from minicrawl.memory import mmap_large_arrays
 from minicrawl.opic.ledger import ShardPlace
 from minicrawl.store.reader import archive_folder
@@ -286,7 +285,7 @@ class EngineExchange:
 # shard may do. Its last message is how the crawl ended.
 
 STORE_NAME = "crawl.db"
-_ASK_AGAIN_S = 0.1
+_LOOKS_EVERY_S = 0.1
 _NODE_IS_GONE = 1
 _LEAST_FREE = 1 << 20
 """Free disk space in bytes, below which SQLite cannot write a batch."""
@@ -318,10 +317,8 @@ class ShardChild:
         self._is_stopped = False
         self._until = 0.0
         self._orders: ShardOrders | None = None
-        self._has_news = asyncio.Event()
+        self._obeyed = ShardOrders()
         self._warnings = asyncio.Queue[str]()
-        self._yielding = 0
-        """Number of yields under way. Until their results are known, no request begins."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------ messages of the node
@@ -337,7 +334,7 @@ class ShardChild:
                     self._exchange.until = argument
             case ShardCommand.STEER:
                 self._orders = argument
-                self._has_news.set()
+                self._obey()
             case ShardCommand.STOP:
                 self._is_stopped = True
                 if self._crawl is not None:
@@ -391,11 +388,11 @@ class ShardChild:
             if self._is_stopped:
                 crawl.stop()
             listening = asyncio.create_task(exchange.listen())
-            steering = asyncio.create_task(self._steer(crawl, exchange))
+            beginning = asyncio.create_task(self._obey_from_the_start(crawl))
             try:
                 return ShardEnd(reason=str(await crawl.run_async()))
             finally:
-                await cancelled((listening, steering))
+                await cancelled((listening, beginning))
 
     def _warn(self, event: Event) -> None:
         """Pass the warning to the node, or stop the crawl if the disk is full.
@@ -411,62 +408,34 @@ class ShardChild:
 
     # ------------------------------------------------------------ orders
 
-    async def _steer(self, crawl: Crawl, exchange: EngineExchange) -> None:
-        """Carry out the node's orders, for ever. No request begins before the first ones."""
-        before = ShardOrders()
-        while True:
-            await self._has_news.wait()
-            self._has_news.clear()
-            orders = self._orders
-            if orders is None:
-                continue
-            exchange.is_halted |= orders.paused
-            # A budget of 0 pages cannot be set; orders with it pause the shard instead.
-            wanted: dict[str, object] = {
-                name: value
-                for name, value, former in (
-                    ("pages", orders.pages, before.pages),
-                    ("workers", orders.workers, before.workers),
-                )
-                if value != former and value is not None and (value or name != "pages")
-            }
-            if wanted:
-                await self._set(crawl, wanted)
-            before = orders
-            if orders is self._orders and not self._yielding:  # else wait for the pages given back
-                exchange.is_halted = orders.paused
+    async def _obey_from_the_start(self, crawl: Crawl) -> None:
+        while crawl.steering is None:
+            await asyncio.sleep(_LOOKS_EVERY_S)
+        self._obey()
+
+    def _obey(self) -> None:
+        """Carry out the node's orders. No request begins before the first ones."""
+        crawl, exchange, orders = self._crawl, self._exchange, self._orders
+        if crawl is None or crawl.steering is None or exchange is None or orders is None:
+            return
+        before, self._obeyed = self._obeyed, orders
+        # A budget of 0 pages cannot be set; orders with it pause the shard instead.
+        if orders.pages and orders.pages != before.pages:
+            crawl.steering.change({"pages": orders.pages})
+        if orders.workers is not None and orders.workers != before.workers:
+            crawl.steering.change({"workers": orders.workers})
+        exchange.is_halted = orders.paused
 
     async def _yield_pages(self) -> int | None:
-        """Begin no more requests. Return the pages fetched, those under way included."""
-        crawl, exchange = self._crawl, self._exchange
-        if crawl is None or exchange is None or self._orders is None:
+        """Return the pages fetched, those under way included: the limit from now on."""
+        crawl, orders = self._crawl, self._orders
+        progress = crawl.progress() if crawl is not None else None
+        if crawl is None or crawl.steering is None or orders is None or progress is None:
             return None
-        self._yielding += 1
-        exchange.is_halted = True
-        try:
-            shown = await self._ask(ControlRequest(verb=Verb.SHOW))
-            progress = crawl.progress()
-            if shown is None or progress is None or crawl.is_over:
-                return None
-            spent, paused = progress.fetched + int(shown["in_flight"]), self._orders.paused
-            self._orders = replace(self._orders, pages=spent, paused=paused or not spent)
-            return spent
-        finally:
-            self._yielding -= 1
-            self._has_news.set()
-
-    async def _set(self, crawl: Crawl, values: dict[str, object]) -> None:
-        """Change settings of the crawl, retrying until it replies."""
-        while await self._ask(ControlRequest(verb=Verb.SET, values=values)) is None:
-            await asyncio.sleep(_ASK_AGAIN_S)
-
-    async def _ask(self, request: ControlRequest) -> Reply | None:
-        """Return the crawl's reply, or None if it is not running or too busy."""
-        assert self._crawl is not None
-        try:
-            return await asyncio.to_thread(ask, self._crawl.settings.storing.store, request)
-        except StoreError:
-            return None
+        spent = progress.fetched + int(crawl.steering.as_json()["in_flight"])
+        self._orders = replace(orders, pages=spent, paused=orders.paused or not spent)
+        self._obey()
+        return spent
 
 
 def _is_full(folder: Path) -> bool:

@@ -14,7 +14,7 @@ import os
 import socket
 import stat
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import assert_never
@@ -146,7 +146,7 @@ class CrawlSteering:
                 crawler.stop()
                 self._tell("stopping after the requests in flight")
             case Verb.SET:
-                self._set(request.values or {})
+                self.change(request.values or {})
             case Verb.ADD:
                 await self._add(request.urls)
             case Verb.CHANGED:
@@ -159,7 +159,8 @@ class CrawlSteering:
 
     # ------------------------------------------------------------ changes
 
-    def _set(self, values: dict[str, object]) -> None:
+    def change(self, values: Mapping[str, object]) -> None:
+        """Change settings of the crawl, by name."""
         wanted = {
             name: Given(value, name, " ").read_as(BY_NAME[name]) for name, value in values.items()
         }

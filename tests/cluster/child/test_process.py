@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -55,82 +54,62 @@ async def test_a_warning_stops_the_crawl_only_if_the_disk_of_the_node_is_full(
     assert child._warnings.empty() == stopped.is_set() == is_stopped
 
 
-def steered(child: ShardChild, exchange: SimpleNamespace, **orders: Any) -> "asyncio.Task[None]":
-    """Give the child its first orders, and begin to steer its crawl."""
-    child._hear((1, ShardCommand.STEER, cast(Any, ShardOrders(**orders))))
-    return asyncio.create_task(child._steer(cast(Any, None), cast(Any, exchange)))
+def crawling(child: ShardChild, fetched: int = 0, in_flight: int = 0) -> list[dict[str, object]]:
+    """Give the child a running crawl, and return a list of the changes of its settings."""
+    changes: list[dict[str, object]] = []
+    exchange = SimpleNamespace(is_halted=True)
 
-
-async def test_the_first_order_is_obeyed_even_if_it_is_for_no_workers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # The shard may have begun with workers, just before the user asked for none.
-    child, exchange = ShardChild(), SimpleNamespace(is_halted=False)
-    wanted = asyncio.get_running_loop().create_future()
-
-    async def set_in_crawl(_crawl: object, values: dict[str, object]) -> None:
-        wanted.set_result(values)
-
-    monkeypatch.setattr(child, "_set", set_in_crawl)
-    steer = steered(child, exchange, workers=0)
-    assert await wanted == {"workers": 0}
-    steer.cancel()
-
-
-async def test_a_crawl_stays_halted_until_its_pages_given_back_are_out_of_its_orders(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # The order of 60 pages is being carried out when 10 of them are given back.
-    child, exchange, ended = ShardChild(), SimpleNamespace(is_halted=True), asyncio.Event()
-    seen: list[tuple[object, bool]] = []
-
-    async def set_in_crawl(_crawl: object, values: dict[str, object]) -> None:
-        seen.append((values["pages"], exchange.is_halted))
-        if values["pages"] == 60:
-            exchange.is_halted = True
-            child._orders = replace(cast(ShardOrders, child._orders), pages=50)
-            child._has_news.set()
-        else:
-            ended.set()
-
-    monkeypatch.setattr(child, "_set", set_in_crawl)
-    steer = steered(child, exchange, pages=60)
-    await ended.wait()
-    steer.cancel()
-    assert seen == [(60, True), (50, True)]
-
-
-async def test_a_crawl_stays_halted_until_the_number_of_pages_given_back_is_known(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # The order of 60 pages is carried out while the crawl is asked how many it has fetched.
-    child, exchange, shown = ShardChild(), SimpleNamespace(is_halted=True), asyncio.Event()
-    was_set = asyncio.Event()
-
-    async def set_in_crawl(_crawl: object, values: dict[str, object]) -> None:
-        if values["pages"] == 60:
-            was_set.set()
-        await asyncio.sleep(0)
-
-    async def ask(_request: object) -> dict[str, object]:
-        await shown.wait()
-        return {"in_flight": 3}
-
-    monkeypatch.setattr(child, "_set", set_in_crawl)
-    monkeypatch.setattr(child, "_ask", ask)
-    child._crawl = cast(
-        Any, SimpleNamespace(progress=lambda: SimpleNamespace(fetched=7), is_over=False)
-    )
+    steering = SimpleNamespace(change=changes.append, as_json=lambda: {"in_flight": in_flight})
+    progress = SimpleNamespace(fetched=fetched)
+    child._crawl = cast(Any, SimpleNamespace(steering=steering, progress=lambda: progress))
     child._exchange = cast(Any, exchange)
-    steer = steered(child, exchange, pages=60)
-    giving = asyncio.create_task(child._yield_pages())
-    await was_set.wait()
-    for _ in range(5):
-        await asyncio.sleep(0)
-        assert exchange.is_halted
-    shown.set()
-    assert await giving == 10
-    while exchange.is_halted:
-        await asyncio.sleep(0)
+    return changes
+
+
+def steer(child: ShardChild, **orders: Any) -> None:
+    child._hear((1, ShardCommand.STEER, cast(Any, ShardOrders(**orders))))
+
+
+def is_halted(child: ShardChild) -> bool:
+    return child._exchange is None or child._exchange.is_halted
+
+
+async def test_the_first_order_is_obeyed_even_if_it_is_for_no_workers() -> None:
+    # The shard may have begun with workers, just before the user asked for none.
+    child = ShardChild()
+    changes = crawling(child)
+    steer(child, workers=0)
+    assert changes == [{"workers": 0}]
+
+
+async def test_an_order_that_comes_before_the_crawl_is_obeyed_when_it_begins() -> None:
+    child = ShardChild()
+    steer(child, pages=60)
+    assert await child._yield_pages() is None
+    changes = crawling(child)
+    await child._obey_from_the_start(cast(Any, child._crawl))
+    assert changes == [{"pages": 60}]
+    assert not is_halted(child)
+
+
+async def test_pages_that_are_given_back_are_out_of_the_orders_at_once() -> None:
+    child = ShardChild()
+    changes = crawling(child, fetched=7, in_flight=3)
+    steer(child, pages=60, paused=True)
+    assert is_halted(child)
+    steer(child, pages=60)
+    assert not is_halted(child)
+    assert await child._yield_pages() == 10
+    assert changes == [{"pages": 60}, {"pages": 10}]
     assert child._orders == ShardOrders(pages=10)
-    steer.cancel()
+    assert not is_halted(child)
+
+
+async def test_a_shard_that_has_spent_no_page_and_gives_all_back_is_paused() -> None:
+    child = ShardChild()
+    changes = crawling(child)
+    steer(child, pages=60)
+    assert not is_halted(child)
+    assert await child._yield_pages() == 0
+    assert changes == [{"pages": 60}]
+    assert is_halted(child)
