@@ -316,9 +316,9 @@ class NodePresence:
     def _key(self) -> str:
         return f"{NODE_PREFIX}{self.name}"
 
-    def began(self, session: str, beat: int) -> float | None:
+    def began(self, said: BeatRecord | NodeRecord) -> float | None:
         """Return when this beat was sent, or None if it is not one of our recent ones."""
-        return self._began.get(beat) if session == self.record.session else None
+        return self._began.get(said.beat) if said.session == self.record.session else None
 
     async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
         """Announce the node. Raises UsageError if another process uses the name."""

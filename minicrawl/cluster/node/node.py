@@ -20,7 +20,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
 
 from minicrawl import __version__
 from minicrawl.cluster import records
@@ -214,19 +213,22 @@ _SEPARATE_EVERY_S = 5.0
 """Interval at which a node checks that different servers lead the keys and the beats."""
 
 
-class NodeParts(NamedTuple):
-    presence: NodePresence
-    state: CrawlState
-    view: ClusterView
-    held: ShardSupervisor
-
-
 class Node:
     """A node of a cluster."""
 
-    def __init__(self, engine: ClusterEngine, parts: NodeParts, tell: Tell, now: Now) -> None:
-        self._engine, self.parts = engine, parts
+    def __init__(
+        self,
+        engine: ClusterEngine,
+        presence: NodePresence,
+        state: CrawlState,
+        start: Start,
+        tell: Tell,
+        now: Now = lease_clock,
+    ) -> None:
+        self._engine, self.presence, self.state = engine, presence, state
         self._tell, self._now = tell, now
+        self.view = ClusterView(state.shards)
+        self.held = ShardSupervisor(engine, self.view, presence.me, start, tell)
         self._last_beat = now()
         self._until = now()  # deadline for requests to begin
         self._rebalances = 0
@@ -234,7 +236,7 @@ class Node:
         self._is_leaving = False
         self._following: list[asyncio.Task[None]] = []
         self._knows_more = asyncio.Event()  # everything said up to a later moment is known
-        parts.view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
+        self.view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
 
     def leave(self) -> None:
         """Begin to give up all shards and end."""
@@ -242,7 +244,7 @@ class Node:
 
     async def run(self) -> None:
         """Run until `leave` was called and all shards are given up."""
-        await self.parts.presence.begin()
+        await self.presence.begin()
         self._following = [asyncio.create_task(job) for job in self._jobs()]
         try:
             await self._work()
@@ -255,7 +257,7 @@ class Node:
         beating = asyncio.create_task(self._beat_for_ever())
         try:
             await asyncio.sleep(BEAT_S)  # time to hear the others
-            while not (self._is_leaving and not len(self.parts.held)):
+            while not (self._is_leaving and not len(self.held)):
                 await self.decide()
                 if self._is_leaving and leaves_at is None:
                     leaves_at = self._now() + END_S
@@ -263,17 +265,17 @@ class Node:
                     break
                 await self._wait(beating)
         finally:
-            await self.parts.held.drop(self.parts.held.numbers)
+            await self.held.drop(self.held.numbers)
             await cancelled((beating,))
-            await self.parts.presence.leave()
+            await self.presence.leave()
 
     async def _wait(self, beating: asyncio.Task[None]) -> None:
         """Wait until everything said before our last beat is known, and decisions may differ.
 
         Meanwhile shards that will soon have spent their grants get more.
         """
-        ends_at, state = self._now() + _LONGEST_S, self.parts.state
-        pause_s = exchange_interval_s(0, state.shards, BEAT_S)
+        ends_at = self._now() + _LONGEST_S
+        pause_s = exchange_interval_s(0, self.state.shards, BEAT_S)
         self._knows_more.clear()
         knowing = asyncio.create_task(self._knows_more.wait())
         until = {beating, knowing, *self._following}
@@ -282,7 +284,7 @@ class Node:
             done, _ = await asyncio.wait(until, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             if done:
                 break
-            if state.is_short(self._running()) and not self._is_cut_off:
+            if self.state.is_short(self._running()) and not self._is_cut_off:
                 await self._steer()
         knowing.cancel()
         for task in (beating, *self._following):
@@ -308,14 +310,14 @@ class Node:
         yield self._separate_leaders()
 
     def _hear_facts(self, said: Broadcast) -> None:
-        self.parts.state.hear_facts(said.topic, said.content)
+        self.state.hear_facts(said.topic, said.content)
 
     async def _read_stored_facts(self) -> None:
         """Read the stored facts from time to time, for ever: ended shards broadcast nothing."""
         while True:
             with suppress(EngineUnavailable):
-                for entry in await self._engine.keys(self.parts.state.told_prefix):
-                    self.parts.state.hear(entry)
+                for entry in await self._engine.keys(self.state.told_prefix):
+                    self.state.hear(entry)
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def hear(self, entry: KeyEntry) -> None:
@@ -335,7 +337,7 @@ class Node:
             self._tell(str(error))
             return
         name = entry.key.removeprefix(records.NODE_PREFIX)
-        self.parts.view.hear_beat(name, beat, self._now())
+        self.view.hear_beat(name, beat, self._now())
         self._hear_own(BEATS, name, beat)
 
     def _hear_own(self, place: str, name: str, said: BeatRecord | NodeRecord) -> None:
@@ -343,17 +345,16 @@ class Node:
 
         Keys arrive in order: everything said before our beat has been heard.
         """
-        presence = self.parts.presence
-        began = presence.began(said.session, said.beat) if name == presence.name else None
-        if began is not None and self.parts.view.know_all_to(place, began):
+        began = self.presence.began(said) if name == self.presence.name else None
+        if began is not None and self.view.know_all_to(place, began):
             self._knows_more.set()
 
     def _hear(self, entry: KeyEntry) -> None:
-        heard = self.parts.view.hear(entry, self._now())
+        heard = self.view.hear(entry, self._now())
         if isinstance(heard, NodeRecord):
             self._hear_own(KEYS, entry.key.removeprefix(records.NODE_PREFIX), heard)
         elif not heard:
-            self.parts.state.hear(entry)
+            self.state.hear(entry)
 
     async def _separate_leaders(self) -> None:
         """Keep one server from leading both places, for ever.
@@ -362,7 +363,7 @@ class Node:
         """
         while True:
             await asyncio.sleep(_SEPARATE_EVERY_S)
-            if self.parts.presence.name == min(self.parts.view.live(self._now()), default=""):
+            if self.presence.name == min(self.view.live(self._now()), default=""):
                 with suppress(EngineError):  # the next round may succeed
                     await self._engine.beats.separate_leaders()
 
@@ -370,19 +371,19 @@ class Node:
 
     async def beat(self) -> None:
         """Send a sign of life. If it is confirmed, extend the deadline of our crawls."""
-        presence = self.parts.presence
+        presence = self.presence
         away_s, self._last_beat = self._now() - self._last_beat, self._now()
         if not await presence.beat(presence.record):
             self._note_cut_off()
             if not presence.refusal:  # two servers lead the two places, and neither answers
                 await self._engine.beats.switch_server()
             return
-        self.parts.view.hear_node(presence.name, presence.record, self._now())
+        self.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:
             await self._resume(away_s)
         if not self._is_cut_off:
             self._until = presence.renewed_at + HOLD_S
-            for crawl in self.parts.held.running.values():
+            for crawl in self.held.running.values():
                 await crawl.until(self._until)
 
     async def decide(self) -> None:
@@ -391,7 +392,7 @@ class Node:
             return
         await self._settle_shards()
         await self._steer()
-        await self.parts.state.end_if_over()
+        await self.state.end_if_over()
 
     def _note_cut_off(self) -> None:
         """Note that we are cut off, if no beat has been confirmed for `HOLD_S`.
@@ -399,18 +400,17 @@ class Node:
         Other nodes may soon take our shards. The crawls need no message: they begin no request
         after their deadline, which nobody has extended.
         """
-        presence = self.parts.presence
+        presence = self.presence
         if self._now() - presence.renewed_at < HOLD_S or self._is_cut_off:
             return
         self._is_cut_off = True
         why = presence.refusal or f"the cluster has not answered for {HOLD_S:g} s"
         ends = "there is room" if presence.refusal else "it does"
-        shards = counted(len(self.parts.held), "shard")
+        shards = counted(len(self.held), "shard")
         self._tell(f"{why}: {shards} of this node paused until {ends}")
 
     async def _resume(self, away_s: float) -> None:
         """Read the leases again before any crawl continues, and drop lost shards."""
-        view, held = self.parts.view, self.parts.held
         try:
             async with asyncio.timeout(PATIENCE_S):
                 for entry in await self._engine.keys(records.LEASE_PREFIX):
@@ -418,24 +418,22 @@ class Node:
         except (EngineUnavailable, TimeoutError):
             self._is_cut_off = True
             return
-        view.renew_all(self._now())
-        lost = [one for one in held.numbers if not view.is_mine(one, *self.parts.presence.me)]
-        await held.drop(lost)
+        self.view.renew_all(self._now())
+        lost = [one for one in self.held.numbers if not self.view.is_mine(one, *self.presence.me)]
+        await self.held.drop(lost)
         why = "the cluster answers again" if self._is_cut_off else f"paused for {away_s:.0f} s"
         fenced = f"; lost the lease on {_listed(lost)} to other nodes" if lost else ""
         self._tell(f"{why}{fenced}")
         self._is_cut_off = False
 
     async def _settle_shards(self) -> None:
-        parts, now = self.parts, self._now()
-        held, view = parts.held, parts.view
-        at_once = parts.state.rebalances != self._rebalances
-        self._rebalances = parts.state.rebalances
-        todo = plan(view, parts.presence.me, held.numbers - held.taking, now, at_once=at_once)
+        held, state, now = self.held, self.state, self._now()
+        at_once, self._rebalances = state.rebalances != self._rebalances, state.rebalances
+        todo = plan(self.view, self.presence.me, held.numbers - held.taking, now, at_once=at_once)
         if todo.lost:
             self._tell(f"lost the lease on {_listed(todo.lost)} to other nodes")
             await held.drop(todo.lost)
-        if self._is_leaving or parts.state.state.is_over:
+        if self._is_leaving or state.state.is_over:
             for shard in held.numbers:
                 held.give_up(shard)
             return
@@ -451,7 +449,7 @@ class Node:
     async def _handle_end(self, shard: int, end: ShardEnd) -> None:
         if end.is_fenced:
             self._tell(f"lost the lease on shard {shard}: another node writes its log")
-            await self.parts.held.drop([shard])
+            await self.held.drop([shard])
         elif end.has_no_room:
             self._lower_room(shard, end)
         else:
@@ -459,7 +457,7 @@ class Node:
 
     def _lower_room(self, shard: int, end: ShardEnd) -> None:
         """Lower the room of this node: its disk is full, but other nodes may have space."""
-        presence, room = self.parts.presence, len(self.parts.held.running)
+        presence, room = self.presence, len(self.held.running)
         if not room:
             raise UsageError(
                 f"no room for shard {shard} on this node's disk: {end.error}; "
@@ -470,20 +468,20 @@ class Node:
             f"no room for shard {shard} on this node's disk: the node holds at most "
             f"{counted(room, 'shard')} until it is restarted"
         )
-        self.parts.held.give_up(shard)
+        self.held.give_up(shard)
 
     async def _steer(self) -> None:
-        held, state, presence = self.parts.held, self.parts.state, self.parts.presence
         running = self._running()
-        await state.share_out(running, held.yield_pages)
-        for shard, crawl in held.running.items():
-            await crawl.steer(state.orders(shard, running.get(shard, 0), presence.name))
+        await self.state.share_out(running, self.held.yield_pages)
+        for shard, crawl in self.held.running.items():
+            orders = self.state.orders(shard, running.get(shard, 0), self.presence.name)
+            await crawl.steer(orders)
             await crawl.until(self._until)
 
     def _running(self) -> dict[int, int]:
         """Return the crawled shards of this node, with the generations of their leases."""
-        leases = self.parts.view.generations(*self.parts.presence.me)
-        return {one: leases[one] for one in self.parts.held.running if one in leases}
+        leases = self.view.generations(*self.presence.me)
+        return {one: leases[one] for one in self.held.running if one in leases}
 
 
 def _listed(shards: Collection[int]) -> str:
@@ -532,7 +530,10 @@ async def run_node(
                 check_terms(terms, own_settings)
                 state = CrawlState(engine, terms, place.workers)
                 crawls = ShardCrawls(access, place, own_settings, state, tell)
-                node = node_of(engine, state, place, crawls.start, tell)
+                presence = NodePresence(
+                    engine, engine.beats, place.name, _record_of(place), lease_clock
+                )
+                node = Node(engine, presence, state, crawls.start, tell)
                 leaving = asyncio.create_task(_leave_when(stopped, node))
                 try:
                     await node.run()
@@ -541,11 +542,8 @@ async def run_node(
                     await crawls.close()
 
 
-def node_of(
-    engine: ClusterEngine, state: CrawlState, place: NodeConfig, start: Start, tell: Tell
-) -> Node:
-    """Return a node with all its parts."""
-    record = NodeRecord(
+def _record_of(place: NodeConfig) -> NodeRecord:
+    return NodeRecord(
         session=token_hex(8),
         beat=0,
         version=__version__,
@@ -555,10 +553,6 @@ def node_of(
         workers=place.workers,
         disk_free=shutil.disk_usage(place.folder).free,
     )
-    presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
-    view = ClusterView(state.shards)
-    held = ShardSupervisor(engine, view, presence.me, start, tell)
-    return Node(engine, NodeParts(presence, state, view, held), tell, lease_clock)
 
 
 class ShardCrawls:

@@ -10,9 +10,9 @@ import pytest
 from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import EngineError, KeyEntry, KeyTaken
 from minicrawl.cluster.node import node as running
-from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, ClusterView, NodePresence
-from minicrawl.cluster.node.node import CrawlState, Node, NodeParts
-from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders, ShardSupervisor
+from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, NodePresence
+from minicrawl.cluster.node.node import CrawlState, Node
+from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders
 from minicrawl.cluster.records import (
     STATE_KEY,
     TERMS_KEY,
@@ -77,11 +77,8 @@ class TriedNode:
         self.presence = NodePresence(self.engine, self.engine.beats, name, own, now)
         self.state = CrawlState(self.engine, TERMS, WORKERS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
-        view = ClusterView(SHARDS)
-        held = ShardSupervisor(self.engine, view, self.presence.me, self._start, self.said.append)
-        parts = NodeParts(self.presence, self.state, view, held)
-        self.node = Node(self.engine, parts, self.said.append, now)
-        self.held = held
+        self.node = Node(self.engine, self.presence, self.state, self._start, self.said.append, now)
+        self.held = self.node.held
 
     def _start(self, shard: int, _generation: int) -> NotedCrawl:
         self.crawls[shard] = crawl = NotedCrawl()
