@@ -42,12 +42,6 @@ MOST_ENTRY_BYTES = 1 << 19
 MOST_VALUE_BYTES = 1 << 18
 """Limit of the value of a key, and of a broadcast."""
 
-UNREADABLE_ENTRY_ADVICE = (
-    "It may hold cash, so it is not skipped: restore an earlier copy of the servers' files, or "
-    "start a new crawl under another name, as with --cluster nats://host:4222/again"
-)
-"""Advice where a log entry cannot be read."""
-
 
 def ignore(_line: str) -> None:
     """Discard a message."""
@@ -487,6 +481,25 @@ def unpack_frame(packed: bytes, head: struct.Struct) -> tuple[int, tuple[int, ..
             f"it has version {version}, but this minicrawl reads {_VERSION}: upgrade minicrawl"
         )
     return kind, numbers, packed[_FRAME.size + head.size :]
+
+
+_UNREADABLE = (
+    "It may hold cash, so it is not skipped: restore an earlier copy of the servers' files, or "
+    "start a new crawl under another name, as with --cluster nats://host:4222/again"
+)
+
+
+async def read_entry(
+    entry: LogEntry, log: str, read: Callable[[bytes], T], tell: Callable[[str], None]
+) -> T | None:
+    """Call `read` with the entry, in a thread. Skip an empty entry, which no node writes."""
+    if not entry.content:
+        tell(f"entry {entry.number} of {log} is empty: it was skipped")
+        return None
+    try:
+        return await asyncio.to_thread(read, entry.content)
+    except EngineError as error:
+        raise EngineError(f"entry {entry.number} of {log}: {error}. {_UNREADABLE}") from error
 
 
 async def mark_taken(logs: ShardLogs, shard: int, mark: bytes) -> int:

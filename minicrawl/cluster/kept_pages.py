@@ -23,7 +23,6 @@ from typing import NamedTuple
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
 from minicrawl.archive.writer import JoinedArchive
 from minicrawl.cluster.engine import (
-    UNREADABLE_ENTRY_ADVICE,
     ClusterEngine,
     EngineError,
     EngineThread,
@@ -32,6 +31,7 @@ from minicrawl.cluster.engine import (
     ignore,
     mark_taken,
     pack_frame,
+    read_entry,
     unpack_frame,
 )
 from minicrawl.errors import StoreError
@@ -140,25 +140,14 @@ async def restore_pages(
 
     `until` is the place up to which the caller takes pages; `begins_in` depends on it.
     """
-    restorer, number, begins_in = _PageRestorer(folder), first - 1, first
+    restorer, last, begins_in = _PageRestorer(folder), first - 1, first
     async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
-        async for number, content in entries:
-            if not content:
-                tell(f"entry {number} of the kept pages of shard {shard} is empty: it was skipped")
-                continue
-            try:
-                piece = unpack_piece(content)
-            except EngineError as error:
-                raise EngineError(
-                    f"entry {number} of the kept pages of shard {shard}: {error}. "
-                    f"{UNREADABLE_ENTRY_ADVICE}"
-                ) from error
-            if piece.kind is PieceKind.TAKEN:
-                continue
-            await to_thread(restorer.add, piece)
-            if piece.place <= until:
-                begins_in = number
-    return RestoredPages(restorer.end or FIRST, number, begins_in)
+        async for entry in entries:
+            last = entry.number
+            place = await read_entry(entry, f"the kept pages of shard {shard}", restorer.add, tell)
+            if place is not None and place <= until:
+                begins_in = last
+    return RestoredPages(restorer.end or FIRST, last, begins_in)
 
 
 class _PageRestorer:
@@ -169,8 +158,11 @@ class _PageRestorer:
         self._segments = Segments(folder)
         self.end = 0
 
-    def add(self, piece: ArchivePiece) -> None:
-        """Write the next piece. The first piece may begin anywhere."""
+    def add(self, packed: bytes) -> int | None:
+        """Write the next piece, and return its place. The first piece may begin anywhere."""
+        piece = unpack_piece(packed)
+        if piece.kind is PieceKind.TAKEN:
+            return None
         if not self._is_due(piece.place):
             raise EngineError(
                 f"the log of kept pages is damaged: expected {shown(self.end)}, "
@@ -180,6 +172,7 @@ class _PageRestorer:
             self._segments.cut_off(piece.place)
         self._segments.write(piece.place, piece.content)
         self.end = piece.place + len(piece.content)
+        return piece.place
 
     def _is_due(self, place: int) -> bool:
         """Return whether a piece overlaps or follows the end, or begins the next segment."""

@@ -47,7 +47,6 @@ from typing import NamedTuple
 import zstandard
 
 from minicrawl.cluster.engine import (
-    UNREADABLE_ENTRY_ADVICE,
     ClusterEngine,
     Connect,
     EngineError,
@@ -57,11 +56,11 @@ from minicrawl.cluster.engine import (
     Fenced,
     KeyEntry,
     KeyTaken,
-    LogEntry,
     LogWriter,
     ignore,
     mark_taken,
     pack_frame,
+    read_entry,
     unpack_frame,
 )
 from minicrawl.cluster.kept_pages import KeptPagesLog, TakenPages
@@ -400,33 +399,19 @@ async def _restore(
     last, size, folding = snapshot.entry if snapshot else 0, 0, _Folding(path)
     try:
         async with aclosing(engine.entries(shard, last)) as entries:
-            async for number, content in entries:
-                if until is not None and number > until:
+            async for entry in entries:
+                if until is not None and entry.number > until:
                     break
-                if number != last + 1:  # a refused message lies between, or entries were removed
+                if entry.number != last + 1:  # a refused message lies between, or some were removed
                     await _check_cut(engine, shard, last)
-                await _add(folding, LogEntry(number, content), shard, tell)
-                last, size = number, size + len(content)
+                await read_entry(entry, f"the log of shard {shard}", folding.add, tell)
+                last, size = entry.number, size + len(entry.content)
     except EngineUnavailable as error:
         await _check_cut(engine, shard, last)
         raise error from None
     await _check_cut(engine, shard, last)
     await to_thread(folding.finish)
     return Restored(last, size)
-
-
-async def _add(
-    folding: "_Folding", entry: LogEntry, shard: int, tell: Callable[[str], None]
-) -> None:
-    if not entry.content:
-        tell(f"entry {entry.number} of the log of shard {shard} is empty: it was skipped")
-        return
-    try:
-        await to_thread(folding.add, unpack_entry(entry.content))
-    except EngineError as error:
-        raise EngineError(
-            f"entry {entry.number} of the log of shard {shard}: {error}. {UNREADABLE_ENTRY_ADVICE}"
-        ) from error
 
 
 async def _check_cut(engine: ClusterEngine, shard: int, last: int) -> None:
@@ -443,8 +428,9 @@ class _Folding:
         self._stream: WalDecompressor | None = None
         self._size = 0
 
-    def add(self, entry: ReplicaEntry) -> None:
+    def add(self, packed: bytes) -> None:
         """Append the next entry to its WAL."""
+        entry = unpack_entry(packed)
         if entry.kind is not EntryKind.MORE:
             self.finish()
         if entry.kind is EntryKind.TAKEN:
@@ -500,7 +486,10 @@ class ShardReplica:
         """
         self._path, self._limits = path, limits or ReplicaLimits()
         self._thread = EngineThread(connect)
-        self._log = _ReplicaLog(shard, taken, self._thread)
+        self._log = LogWriter(self._thread, self._thread.engine, shard, taken.entry)
+        self._log_bytes = taken.log_bytes
+        self._queued = deque[bytes]()  # entries that are not confirmed yet
+        self._compressor = WalCompressor()
         self._pages = KeptPagesLog(shard, pages, self._thread) if pages else None
         self._tail = WalTail(path)
         try:
@@ -521,10 +510,24 @@ class ShardReplica:
         """Send everything committed, and wait until the engine has confirmed it."""
         with self._raising_no_room():
             self._snapshots.check()
-            self._log.append_queued()
+            self._append_queued()
             for piece in self._tail.pieces(PIECE_BYTES):
-                self._log.queue(piece)
-                self._log.append_queued()
+                self._queue(piece)
+                self._append_queued()
+
+    def _queue(self, piece: WalPiece) -> None:
+        """Queue the next WAL bytes; a new WAL gets a new compressor."""
+        kind = EntryKind.MORE if piece.offset else EntryKind.FIRST
+        if kind is EntryKind.FIRST:
+            self._compressor = WalCompressor()
+        compressed = self._compressor.compress(piece.content)
+        entry = ReplicaEntry(kind, piece.offset, len(piece.content), compressed)
+        self._queued.append(pack_entry(entry))
+
+    def _append_queued(self) -> None:
+        while self._queued:
+            self._log.append(self._queued[0])
+            self._log_bytes += len(self._queued.popleft())
 
     def kept(self, begin: int, end: int) -> None:
         """Send what was appended to the archive between two places, and wait for confirmation."""
@@ -550,7 +553,7 @@ class ShardReplica:
 
     def may_checkpoint(self) -> bool:
         """Return whether no snapshot reads the file, and the engine has the whole WAL."""
-        return not (self._log.is_behind or self._snapshots.is_under_way)
+        return not (self._queued or self._snapshots.is_under_way)
 
     def checkpointed(self, *, is_complete: bool) -> None:
         """Note that the WAL was folded into the file, or that a reader prevented it."""
@@ -559,7 +562,7 @@ class ShardReplica:
             return
         self._patience = 1
         self._tail.forget()
-        self._snapshots.folded = Restored(self._log.last, self._log.bytes_so_far)
+        self._snapshots.folded = Restored(self._log.last, self._log_bytes)
         least = self._path.stat().st_size // self._limits.store_part
         if self._snapshots.log_bytes >= max(self._limits.log_bytes, least):
             self._snapshots.begin()
@@ -574,42 +577,6 @@ class ShardReplica:
         if self._pages is not None:
             self._pages.close()
         self._thread.close()
-
-
-class _ReplicaLog:
-    """Writing end of the shard's log, with the entries not confirmed yet."""
-
-    def __init__(self, shard: int, taken: Restored, thread: EngineThread) -> None:
-        self._log = LogWriter(thread, thread.engine, shard, taken.entry)
-        self.bytes_so_far = taken.log_bytes
-        self._queued = deque[bytes]()
-        self._compressor = WalCompressor()
-
-    @property
-    def last(self) -> int:
-        """The last entry that the engine has confirmed."""
-        return self._log.last
-
-    @property
-    def is_behind(self) -> bool:
-        """True if a commit is not confirmed yet."""
-        return bool(self._queued)
-
-    def queue(self, piece: WalPiece) -> None:
-        """Queue the next WAL bytes; a new WAL gets a new compressor."""
-        is_first = not piece.offset
-        if is_first:
-            self._compressor = WalCompressor()
-        compressed = self._compressor.compress(piece.content)
-        kind = EntryKind.FIRST if is_first else EntryKind.MORE
-        entry = ReplicaEntry(kind, piece.offset, len(piece.content), compressed)
-        self._queued.append(pack_entry(entry))
-
-    def append_queued(self) -> None:
-        """Append the queued entries."""
-        while self._queued:
-            self._log.append(self._queued[0])
-            self.bytes_so_far += len(self._queued.popleft())
 
 
 class _Snapshots:
