@@ -40,12 +40,13 @@ from minicrawl.cluster.engine import (
     Fenced,
     KeyTaken,
     KeyValues,
+    cancelled,
     connect_engine,
     import_engine,
     opened,
 )
 from minicrawl.cluster.kept_pages import take_over_pages
-from minicrawl.cluster.node.leases import cancelled, lease_clock, listen
+from minicrawl.cluster.node.leases import lease_clock, listen
 from minicrawl.cluster.node.supervisor import ShardCommand, ShardEnd, ShardJob, ShardOrders
 from minicrawl.cluster.records import TOLD_PREFIX, RecordError, ShardFacts
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over

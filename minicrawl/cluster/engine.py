@@ -24,7 +24,15 @@ import re
 import struct
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -242,6 +250,7 @@ _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
 DEFAULT_NAME = "crawl"
 _OTHER_SYSTEM = "a cluster needs Linux, and this is {}: use a Linux container or virtual machine"
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
+_CANCEL_AGAIN_S = 0.2
 _SCHEMES = ("nats", "tls", "ws", "wss")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -402,6 +411,18 @@ async def connect_engine(access: ClusterAccess, *, makes: bool = True) -> Cluste
     from minicrawl.cluster.nats.connecting import connect
 
     return await connect(access, makes=makes)
+
+
+async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel tasks again and again until they have ended.
+
+    `asyncio.wait_for` of Python 3.11, which nats-py uses, may swallow a cancellation.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=_CANCEL_AGAIN_S)
 
 
 # ================================================================ engine thread

@@ -19,11 +19,10 @@ from minicrawl.cluster.assignment import (
     fetched_together,
     pages_to_admit,
 )
-from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry
+from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry, cancelled
 from minicrawl.cluster.node.leases import (
     BEAT_S,
     ClusterView,
-    cancelled,
     follow,
     lease_clock,
     listen,
@@ -45,7 +44,8 @@ from minicrawl.cluster.records import (
     StateRecord,
 )
 from minicrawl.cluster.terms import NO_CRAWL, TermsRecord, state_of, terms_of
-from minicrawl.config.parts import Budget
+from minicrawl.config.parts import BY_NAME, Budget
+from minicrawl.config.settings import Given
 from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
@@ -333,8 +333,9 @@ async def stop(engine: ClusterEngine) -> StateRecord:
     return await _change(engine, None, CrawlActivity.STOPPED)
 
 
-async def set_pages(engine: ClusterEngine, pages: int | None) -> None:
-    """Set the limit of pages of the whole crawl; None for no limit."""
+async def set_pages(engine: ClusterEngine, given: object) -> None:
+    """Set the limit of pages of the whole crawl, as users give it."""
+    pages = Given(given, "pages", " ").read_as(BY_NAME["pages"])
     terms, revision = await terms_of(engine)
     changed = replace(terms, settings={**terms.settings, "pages": pages})
     await engine.update(TERMS_KEY, changed.pack(), revision)

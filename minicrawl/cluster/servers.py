@@ -167,11 +167,6 @@ class LocalServer:
         lines = (self._folder / f"{self.name}.log").read_text(errors="replace").splitlines()
         return "; ".join(lines[-_LOG_TAIL_LINES:]) or f"{PROGRAM} wrote no line"
 
-    def send(self, what: signal.Signals) -> None:
-        """Send the process a signal, such as SIGSTOP."""
-        if self._process is not None:
-            self._process.send_signal(what)
-
     def write_config(self, cluster: str, more: str) -> None:
         host, port = self.address
         text = _CONFIG.format(

@@ -23,8 +23,9 @@ from minicrawl.cluster.engine import (
     KeyTaken,
     LogEntry,
     LogSpan,
+    cancelled,
 )
-from minicrawl.cluster.node.leases import cancelled, listen
+from minicrawl.cluster.node.leases import listen
 from minicrawl.cluster.servers import local_servers
 from tests.cluster.engines import Connect, EngineKind, fake, nats, needs_server
 

@@ -27,12 +27,12 @@ from minicrawl.cluster.engine import (
     EngineUnavailable,
     Fenced,
     LogEntry,
+    cancelled,
     opened,
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
 from minicrawl.cluster.nats.jetstream import Bucket, LogKind, Streams
 from minicrawl.cluster.nats.storage import NatsObjects
-from minicrawl.cluster.node.leases import cancelled
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from tests.cluster.engines import connected, needs_server

@@ -36,8 +36,6 @@ from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.servers import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
 from minicrawl.cluster.terms import settings_of_node, start_or_join, state_of, workers_of_node
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.parts import BY_NAME
-from minicrawl.config.settings import Given
 from minicrawl.config.values import without_logins
 from minicrawl.dashboard.launching import Form
 from minicrawl.dashboard.serving import Place, serve_views
@@ -344,9 +342,7 @@ def _request_of(wanted: Json) -> ClusterRequest[object]:
         values = wanted.get("values")
         if not isinstance(values, dict) or values.keys() != {"pages"}:
             raise UsageError("only the page budget of a cluster can be changed")
-        pages = Given(values["pages"], "pages", " ").read_as(BY_NAME["pages"])
-        assert pages is None or isinstance(pages, int)
-        return partial(steering.set_pages, pages=pages)
+        return partial(steering.set_pages, given=values["pages"])
     if verb == "workers":
         workers = wanted.get("workers")
         if not isinstance(workers, int):

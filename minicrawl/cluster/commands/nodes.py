@@ -20,8 +20,6 @@ from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine, access_of, opened
 from minicrawl.cluster.overview import ClusterStatus, NodeRow, overview
 from minicrawl.config import Cluster, Loaded, Settings
-from minicrawl.config.parts import BY_NAME
-from minicrawl.config.settings import Given
 from minicrawl.control import ControlRequest, Verb
 from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
@@ -264,9 +262,7 @@ async def _do(engine: ClusterEngine, action: str, request: ControlRequest) -> No
     if (change := steering.REQUESTS.get(request.verb)) is not None:
         await change(engine)
     elif action == "pages":
-        pages = Given((request.values or {})["pages"], "pages", " ").read_as(BY_NAME["pages"])
-        assert pages is None or isinstance(pages, int)
-        await steering.set_pages(engine, pages)
+        await steering.set_pages(engine, (request.values or {})["pages"])
     elif request.verb is not Verb.SHOW:
         raise UsageError(f"control {action} --cluster: {_INSTEAD.get(action, _OTHERWISE)}")
 

@@ -19,7 +19,13 @@ from nats.aio.client import Client
 from nats.aio.transport import TcpTransport
 from nats.errors import AuthorizationError, Error
 
-from minicrawl.cluster.engine import ClusterAccess, EngineError, EngineUnavailable, without_password
+from minicrawl.cluster.engine import (
+    ClusterAccess,
+    EngineError,
+    EngineUnavailable,
+    cancelled,
+    without_password,
+)
 from minicrawl.cluster.nats.jetstream import JetStreamClient, Streams
 from minicrawl.cluster.nats.storage import (
     NatsBatches,
@@ -260,11 +266,7 @@ async def _first_of(
     tasks = [asyncio.create_task(reaching), asyncio.create_task(being_refused)]
     seconds = min(_CONNECT_S, settings.patience_s)
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    left = set[asyncio.Task[Any]](tasks)
-    while left:  # `wait_for` of Python 3.11, which nats-py uses, may swallow a cancellation
-        for task in left:
-            task.cancel()
-        _, left = await asyncio.wait(left, timeout=_AGAIN_S)
+    await cancelled(tasks)
     results = await asyncio.gather(*tasks, return_exceptions=True)
     return [result for result in results if isinstance(result, Exception)]
 

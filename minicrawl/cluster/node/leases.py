@@ -603,18 +603,6 @@ async def listen(engine: Broadcasts, prefix: str, hear: Callable[[Broadcast], No
             hear(broadcast)
 
 
-async def cancelled(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Cancel tasks again and again until they have ended.
-
-    `asyncio.wait_for` of Python 3.11, which nats-py uses, may swallow a cancellation.
-    """
-    left = set(tasks)
-    while left:
-        for task in left:
-            task.cancel()
-        _, left = await asyncio.wait(left, timeout=_AGAIN_S)
-
-
 async def _follow_once(engine: KeyValues, prefix: str, hear: Hear, kept: set[str]) -> None:
     """Follow the keys until the watch ends; `kept` are the known keys, from watch to watch.
 

@@ -38,6 +38,7 @@ from minicrawl.cluster.engine import (
     EngineUnavailable,
     KeyEntry,
     KeyTaken,
+    cancelled,
     opened,
 )
 from minicrawl.cluster.node.leases import (
@@ -51,7 +52,6 @@ from minicrawl.cluster.node.leases import (
     Now,
     SharedBudget,
     YieldPages,
-    cancelled,
     follow,
     lease_clock,
     listen,
