@@ -152,7 +152,6 @@ def shards_to_notify(parts: AddressParts, shard: int) -> list[int]:
 
 
 def parts_as_bytes(parts: AddressParts) -> bytes:
-    """Encode the record."""
     return json.dumps({str(shard): list(part) for shard, part in sorted(parts.items())}).encode()
 
 
@@ -412,7 +411,6 @@ def has_ended(told: Mapping[int, ShardFacts], shards: int) -> bool:
 
 
 def fetched_together(told: Mapping[int, ShardFacts]) -> int:
-    """Return the number of pages fetched by all shards."""
     return sum(facts.fetched for facts in told.values())
 
 

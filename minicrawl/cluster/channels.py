@@ -141,7 +141,6 @@ class TransferBatch(NamedTuple):
 
 
 def pack(batch: TransferBatch) -> bytes:
-    """Encode the batch."""
     # JSON rather than a format of our own: the engine compresses batches, so little is lost, and
     # each value has a type that `unpack` can check.
     return json.dumps(batch, separators=(",", ":"), ensure_ascii=False).encode()
@@ -291,12 +290,10 @@ class Outbox:
         self._waiting: dict[int, _Waiting] = {}
 
     def __len__(self) -> int:
-        """Number of waiting pages."""
         return sum(len(waiting.pages) for waiting in self._waiting.values())
 
     @property
     def atoms(self) -> int:
-        """Cash of all waiting pages."""
         keys = self._ledger.key
         return sum(keys[page] for waiting in self._waiting.values() for page in waiting.pages)
 
@@ -389,7 +386,6 @@ class Statement:
 
 
 def statement_of(shard: int, ledger: Ledger, channels: Channels) -> Statement:
-    """Return the statement of a shard with this ledger and these channels."""
     return Statement(
         shard=shard,
         minted=ledger.minted,

@@ -314,7 +314,6 @@ class ClusterAccess:
 
 
 def without_password(url: str) -> str:
-    """Return the URL without user and password."""
     before, at, after = url.rpartition("@")
     return f"{before.partition('://')[0]}://{after}" if at else url
 
@@ -448,7 +447,6 @@ class EngineThread:
             raise
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run the coroutine in the thread, and return its result."""
         return self.begin(work).result()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -456,7 +454,6 @@ class EngineThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
-        """Close the engine, and end the thread."""
         try:
             self.run(self.engine.close())
         finally:

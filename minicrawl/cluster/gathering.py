@@ -240,7 +240,6 @@ class GatheredLedger:
         return self.ledger.missing() + self.ledger.abroad
 
     def states(self) -> dict[str, int]:
-        """Return the number of pages in each state."""
         counts = np.bincount(self.state).tolist()
         return {str(state): pages for state, pages in enumerate(counts) if pages}
 
@@ -389,7 +388,6 @@ class Gathered:
     ahead: Sequence[UnmatchedBatches]
 
     def as_json(self) -> dict[str, object]:
-        """Return the report for JSON."""
         named = asdict(self) | {"store": str(self.store)}
         return named | {"ahead": [one._asdict() for one in self.ahead]}
 

@@ -80,7 +80,6 @@ def pack_piece(piece: ArchivePiece) -> bytes:
 
 
 def unpack_piece(packed: bytes) -> ArchivePiece:
-    """Decode an entry."""
     kind, (place,), content = unpack_frame(packed, _HEAD)
     if kind not in tuple(PieceKind):
         raise EngineError(f"it is of the unknown kind {kind}")

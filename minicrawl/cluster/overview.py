@@ -98,7 +98,6 @@ class ClusterStatus:
         return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
 
     def as_json(self) -> Json:
-        """Return the status for JSON."""
         return asdict(self)
 
 
@@ -152,7 +151,6 @@ class CrawlView:
 
     @property
     def told(self) -> dict[int, ShardFacts]:
-        """Last facts of each shard in this run."""
         shards = self.terms.shards if self.terms else 0
         told = ((shard, *one) for shard, one in self._told.items() if shard < shards)
         return {shard: facts for shard, run, facts in told if run == self.state.run}
@@ -178,7 +176,6 @@ class ClusterWatch:
         self._following = [asyncio.create_task(job) for job in jobs]
 
     async def end(self) -> None:
-        """Stop following."""
         await cancelled(self._following)
 
     async def look(self) -> ClusterStatus:
@@ -278,7 +275,6 @@ class ClusterWatch:
 
 
 async def overview(engine: ClusterEngine) -> ClusterStatus:
-    """Return the status of the cluster."""
     return await ClusterWatch(engine).look()
 
 
@@ -324,7 +320,6 @@ async def pause(engine: ClusterEngine) -> StateRecord:
 
 
 async def resume(engine: ClusterEngine) -> StateRecord:
-    """Resume a paused crawl."""
     return await _change(engine, CrawlActivity.PAUSED, CrawlActivity.RUNNING)
 
 

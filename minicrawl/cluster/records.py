@@ -47,7 +47,6 @@ class Record:
     """Value of a key, or message."""
 
     def pack(self) -> bytes:
-        """Encode as JSON."""
         named = {one.name: getattr(self, one.name) for one in fields(self)}
         return json.dumps(named, separators=(",", ":")).encode()
 

@@ -114,7 +114,6 @@ class ReplicaEntry(NamedTuple):
 
 
 def pack_entry(entry: ReplicaEntry) -> bytes:
-    """Encode the entry."""
     return pack_frame(entry.kind, _HEAD.pack(entry.offset, entry.size), entry.content)
 
 
@@ -147,7 +146,6 @@ class WalDecompressor:
         self._stream = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW).decompressobj()
 
     def decompress(self, entry: ReplicaEntry) -> bytes:
-        """Return the WAL bytes of an entry."""
         piece, content = bytearray(), entry.content
         try:
             for begin in range(0, len(content), _SLICE_BYTES):
@@ -184,12 +182,10 @@ class StoreSnapshot(NamedTuple):
 
 
 def snapshot_key(shard: int) -> str:
-    """Return the name of the snapshot key."""
     return f"snapshot.{shard}"
 
 
 async def last_snapshot(engine: ClusterEngine, shard: int) -> StoreSnapshot | None:
-    """Return the current snapshot of the shard, or None."""
     return _unpack_snapshot(await engine.get(snapshot_key(shard)))
 
 
@@ -622,7 +618,6 @@ class _Snapshots:
         self._bytes_before = self.folded.log_bytes
 
     def cancel(self) -> None:
-        """Cancel a snapshot under way."""
         if self._under_way is not None:
             self._under_way.cancel()
             self._under_way = None

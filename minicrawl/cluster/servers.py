@@ -110,13 +110,11 @@ class LocalServer:
 
     @property
     def url(self) -> str:
-        """URL for clients."""
         host, port = self.address
         return f"nats://{host}:{port}"
 
     @property
     def pid(self) -> int | None:
-        """PID of the server process, or None."""
         return self._process.pid if self._process and self._process.returncode is None else None
 
     async def start(self) -> None:
@@ -158,7 +156,6 @@ class LocalServer:
             await self._process.wait()
 
     async def ended(self) -> None:
-        """Wait until the process ends."""
         if self._process is not None:
             await self._process.wait()
 
@@ -187,7 +184,6 @@ class LocalServers(NamedTuple):
 
     @property
     def url(self) -> str:
-        """URL with all servers, for clients."""
         return ",".join(server.url for server in self.servers)
 
 

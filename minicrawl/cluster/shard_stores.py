@@ -325,7 +325,6 @@ def _sent_batches(connection: tables.Connection) -> SentBatches:
 
 
 def audited(shards: Sequence[LoadedShard]) -> AuditReport:
-    """Check the law of all shards."""
     statements = [one.statement for one in shards]
     logs = {(one.store.number, to): sent for one in shards for to, sent in one.sent.items()}
     counts = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
@@ -564,7 +563,6 @@ class Hosts:
 
 
 def owner_of(origin: str, shards: int) -> int:
-    """Return the shard that the host belongs to."""
     return shard_of(site(host_of_url(f"{origin}/")), shards)
 
 
@@ -609,7 +607,6 @@ _OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES)
 
 
 def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]:
-    """Yield the rows in blocks."""
     source = iter(rows)
     while block := list(islice(source, size)):
         yield block
@@ -631,7 +628,6 @@ def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
 
 
 def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
-    """Return the merged counters of all shards."""
     known = [tables.counters(shard.store.connection) for shard in shards]
     found = {name: known[0][name] for name in _OF_ALL if name in known[0]}
     summed = ("fetched", "requests", "wire_bytes", "born")
@@ -719,7 +715,6 @@ def number_pages(
 
 
 def _write_own(shard: LoadedShard, out: StoreWriter) -> Iterator[Digests]:
-    """Write the URLs of a shard's own pages, and yield their digests."""
     for ids, urls in _urls(shard, shard.is_own):
         pages = shard.pages[ids].tolist()
         rows = map(UrlRow._make, zip(pages, urls.hosts, urls.paths, urls.depths, strict=True))
@@ -742,7 +737,6 @@ def _urls(shard: LoadedShard, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbe
 
 
 def _refuse_pages_of_others(shard: LoadedShard, hosts: Hosts) -> None:
-    """Refuse own pages of hosts that belong to other shards."""
     store = shard.store
     host_of = tables.whole(tables.urls(store.connection, "host"), "host")
     for host in np.unique(host_of[shard.is_own]).tolist():

@@ -334,7 +334,6 @@ async def wait_for_terms(engine: ClusterEngine) -> TermsRecord:
 
 
 async def terms_of(engine: ClusterEngine) -> tuple[TermsRecord, int]:
-    """Return the terms of the crawl, and the revision of their key."""
     found = await engine.get(TERMS_KEY)
     if found is None or found.value is None:
         raise UsageError(NO_CRAWL)
@@ -342,7 +341,6 @@ async def terms_of(engine: ClusterEngine) -> tuple[TermsRecord, int]:
 
 
 async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
-    """Return the state of the crawl, and the revision of its key."""
     found = await engine.get(STATE_KEY)
     if found is None or found.value is None:
         raise UsageError(NO_CRAWL)
@@ -371,7 +369,6 @@ async def last_told(engine: ClusterEngine, shard: int, run: int) -> LastTold | N
 
 
 async def seeds_of(engine: ClusterEngine, name: str) -> list[str]:
-    """Return the seeds in the object `name`."""
     with TemporaryDirectory(prefix="minicrawl-") as folder:
         file = Path(folder) / "seeds"
         await engine.get_object(name, file)

@@ -130,7 +130,6 @@ class AdmissionThreshold:
         """True if more hosts could be asked than there are slots, as of the last sketch."""
 
     def admits(self, page: PageId) -> bool:
-        """Return whether the page may be read now."""
         (key,) = self._keys(np.array([page], dtype=np.uint32))
         self.holds_back = bool(key < self.key)
         return not self.holds_back
@@ -273,7 +272,6 @@ class ShardCrawl:
         return self._beginning.has_begun and self.exchange.may_fetch
 
     def is_over(self) -> bool:
-        """Return whether the whole crawl is over."""
         return self.exchange.is_over()
 
     def reason_to_end(

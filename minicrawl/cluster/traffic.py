@@ -300,7 +300,6 @@ class ClusterShard(NamedTuple):
         return False
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
-        """Store the terms of the shard, and return its settings (see `agree_in_shards`)."""
         return agree_in_shards(store, loaded, self.place)
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterator[ResolvedUrl]:
@@ -340,7 +339,6 @@ class ShardPages:
         return self.owner_of_origin(self._urls.origins[self._urls.host_of[page]])
 
     def is_own(self, url: str) -> bool:
-        """Return whether the page at a canonical URL belongs to this shard."""
         return self.owner_of_origin(origin(url)) == self._number
 
     def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
@@ -387,7 +385,6 @@ class LocalShard:
         return 0.0
 
     def is_own(self, url: str) -> bool:
-        """Return whether the page at a canonical URL belongs to this shard."""
         return self.pages.is_own(url)
 
     def exchange(self, crawler: Crawler) -> ShardCrawl:

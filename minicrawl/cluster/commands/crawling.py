@@ -66,7 +66,6 @@ class ClusterRun(NamedTuple):
 
 
 def crawl_in_cluster(run: ClusterRun) -> None:
-    """Crawl until the whole cluster has finished."""
     shown = ClusterDisplay(is_quiet=run.is_quiet)
     found = asyncio.run(_crawled(run, shown))
     shown.end()
@@ -170,7 +169,6 @@ class ClusterDisplay:
         self._has_line = False
 
     def show(self, found: ClusterStatus) -> None:
-        """Show the current status."""
         if self._is_quiet:
             return
         line = f"{as_duration(time.monotonic() - self._began)}  {as_line(found)}"
@@ -183,13 +181,11 @@ class ClusterDisplay:
             click.echo(line, err=True)
 
     def say(self, text: str) -> None:
-        """Show a message."""
         if not self._is_quiet:
             self._erase()
             click.echo(visible(text), err=True)
 
     def end(self) -> None:
-        """End the display."""
         self._erase()
 
     def _erase(self) -> None:
@@ -240,7 +236,6 @@ class LiveCluster:
         return self._thread.run(self._status())
 
     def do(self, request: ClusterRequest[T]) -> T:
-        """Run `request` with the engine, and return its result."""
         return self.begin(request).result()
 
     def begin(self, request: ClusterRequest[T]) -> Future[T]:
@@ -248,7 +243,6 @@ class LiveCluster:
         return self._thread.begin(request(self._thread.engine))
 
     def close(self) -> None:
-        """Stop following the cluster."""
         self._thread.run(self._watch.end())
         self._thread.close()
 

@@ -195,7 +195,6 @@ def status(settings: Settings, as_json: bool) -> None:
 
 
 def facts_of(found: ClusterStatus) -> Iterator[tuple[str, str]]:
-    """Return facts about the whole cluster."""
     reason = f" ({found.reason})" if found.reason else ""
     budget = f" of {found.budget:,}" if found.budget is not None else ""
     yield "crawl", f"{found.doing}{reason}"
@@ -220,7 +219,6 @@ def as_ranges(numbers: Sequence[int]) -> str:
 
 
 def cells_of(row: NodeRow) -> list[str]:
-    """Return a node as a row of the table."""
     pace = rate(row.pace).removesuffix("/s")
     return [
         f"{row.fetched:,}",

@@ -199,7 +199,6 @@ class JetStreamClient:
         return self.client.is_connected and len(self.client.servers) > 1
 
     async def switch_server(self) -> None:
-        """Connect to another server, if there are several."""
         if self._has_others:
             self._silent_since = None
             await self.client.force_reconnect()
@@ -260,7 +259,6 @@ class _Later(Exception):
 
 
 def header(message: Msg, name: str) -> str:
-    """Return a header of a message, or an empty string."""
     return (message.headers or {}).get(name, "")
 
 

@@ -482,7 +482,6 @@ class NatsObjects(NatsPart):
         await self._jetstream.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
 
     async def _next(self, number: int, subject: str) -> StoredMessage | None:
-        """Return the next message of a subject, or None."""
         wanted = {"seq": number, "next_by_subj": subject}
         return await self._jetstream.message(self._streams.objects, wanted)
 

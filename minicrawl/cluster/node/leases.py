@@ -157,7 +157,6 @@ class ClusterView:
             self.nodes[name] = SeenNode(record, before.since, now)
 
     def hear_beat(self, name: str, beat: BeatRecord, now: float) -> None:
-        """Process a beat of a known node."""
         before = self.nodes.get(name)
         if before is None or before.record.session != beat.session:
             return
@@ -208,7 +207,6 @@ class ClusterView:
         return lease.record.node if holder.record.session == lease.record.session else None
 
     def holders(self, now: float) -> dict[int, str]:
-        """Return the live holder of each shard that has one."""
         found = ((shard, self.holder(shard, now)) for shard in range(self.shards))
         return {shard: name for shard, name in found if name is not None}
 
@@ -309,7 +307,6 @@ class NodePresence:
 
     @property
     def me(self) -> tuple[str, str]:
-        """Name and session."""
         return self.name, self.record.session
 
     @property

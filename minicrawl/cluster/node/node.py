@@ -160,7 +160,6 @@ class CrawlState(CrawlView):
             await self.change(CrawlActivity.ENDED, reason)
 
     async def change(self, doing: CrawlActivity, reason: str = "") -> None:
-        """Announce a new state of the crawl."""
         fetched = fetched_together(self.told)
         state = replace(self.state, doing=doing, reason=reason, ended_with=fetched)
         try:
@@ -293,7 +292,6 @@ class Node:
                 raise EngineError("this node receives no messages of the cluster: restart it")
 
     async def _beat_for_ever(self) -> None:
-        """Send signs of life, for ever."""
         while True:
             await self.beat()
             await asyncio.sleep(BEAT_S)
@@ -594,7 +592,6 @@ class ShardCrawls:
         return ShardProcess(job, self._children.take())
 
     async def close(self) -> None:
-        """End the spare process."""
         await self._children.close()
 
 

@@ -113,7 +113,6 @@ class WarmChildren:
         return _child() if spare is None or spare.is_over else spare
 
     async def close(self) -> None:
-        """End the spare child."""
         if self._refill is not None:
             self._refill.cancel()
         if self._spare is not None:
@@ -143,7 +142,6 @@ class ShardProcess:
 
     @property
     def pid(self) -> int | None:
-        """PID of the child, or None."""
         return self._process.pid
 
     @property
@@ -270,7 +268,6 @@ class ShardSupervisor:
 
     @property
     def running(self) -> dict[int, HeldCrawl]:
-        """Running crawls, by shard."""
         return {
             shard: held.crawl
             for shard, held in self._shards.items()
