@@ -24,7 +24,7 @@ from minicrawl.web.markup import ATTRIBUTES, STOP, attributes, decoded, unescape
 from minicrawl.web.responses import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-VERSION = 5
+VERSION = 6
 """Version of the facts; facts of another version are read again."""
 
 FLAGS = (
@@ -84,6 +84,7 @@ _META_ROBOTS = frozenset(("robots", *_SEARCH_ENGINES[1:]))
 _CODINGS = ("gzip", "br", "zstd", "deflate")
 _FRESH = ("cache-control", "expires", "etag", "last-modified")
 _RELATIONS = ("canonical", "next", "prev")
+SESSION_ID = re.compile(r"[;?&](?:(?:j|php|asp)?sess(?:ion)?id\w*|sid)=", re.IGNORECASE)
 
 _LANGUAGES = """
 aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da
@@ -111,7 +112,10 @@ _SCRIPT = 4  # letters of a script, as in zh-Hant
 
 
 class UrlReference(NamedTuple):
-    """A URL that the head of a page names: canonical, alternate with its language, next or prev."""
+    """A URL that the head of a page names: canonical, alternate with its language, next or prev.
+
+    The kind "session" is for links with a session id; `url` is without it.
+    """
 
     kind: str
     code: str
@@ -224,7 +228,9 @@ class _Page:
             numbers[name] = value
         for name, value in (counts | {"size": size}).items():
             numbers[name] = min(value, np.iinfo(LAYOUT[name]).max)
-        kept = [one for one in self._references if one.kind == "alternate" or one.url != self._url]
+        kept = [
+            one for one in self._references if one.kind not in _RELATIONS or one.url != self._url
+        ]
         return PageFacts(numbers.tobytes(), tuple(kept[:_MOST_REFERENCES]))
 
     # ------------------------------------------------------------ tags
@@ -242,7 +248,7 @@ class _Page:
             self._counts["mixed"] += len(_INSECURE_STYLE.findall(token["content"]))
 
     def _read_tag(self, name: str, token: re.Match[str]) -> None:
-        if name in _RARE and _RARE[name] not in token["said"].lower():
+        if name in _RARE and not any(map(token["said"].lower().__contains__, _RARE[name])):
             return  # most tags of most pages
         if name[1:].isdigit():
             self._read_heading(int(name[1:]), token.end())
@@ -311,9 +317,12 @@ class _Page:
         )
 
     def read_anchor(self, said: dict[str, str]) -> None:
-        """Note a link with nofollow within the site: the site distrusts its own page."""
+        """Note a link with a session id, or with nofollow to the own site, which it distrusts."""
+        written = decoded(said.get("href", ""))
+        if SESSION_ID.search(written):
+            self._refer("session", "", written)
         if "nofollow" in said.get("rel", "").lower():
-            target = canonical(decoded(said.get("href", "")), self._base)
+            target = canonical(written, self._base)
             self._counts["nofollow_links"] += target is not None and host(target) == host(self._url)
 
     def read_form(self, said: dict[str, str]) -> None:
@@ -347,8 +356,8 @@ _READERS = {
     "input": _Page.read_button,
     "html": _Page.read_html,
 }
-_RARE = {"a": "nofollow", "button": "formaction", "input": "formaction"}
-"""Tags that matter only with this word among their attributes."""
+_RARE = {"a": ("nofollow", "sess", "sid="), "button": ("formaction",), "input": ("formaction",)}
+"""Tags that matter only with one of these among their attributes."""
 _LOADS = ("img", "iframe", "source", "video", "audio", "embed", "object")
 _LOADED = ("src", "data", "poster")
 """Attributes of these tags whose URL browsers load; `srcset` has several."""

@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader, scan
 from minicrawl.archive.record import Answer, RecordKind, key_of
-from minicrawl.audit.page_facts import BIT, LAYOUT, VERSION, UrlReference, facts_of
+from minicrawl.audit.page_facts import (
+    BIT,
+    LAYOUT,
+    SESSION_ID,
+    VERSION,
+    UrlReference,
+    facts_of,
+)
 from minicrawl.errors import Damaged
 from minicrawl.model import READ_STATES, State
 from minicrawl.ports import Progress
@@ -69,7 +76,7 @@ _SNIFFED = 2000
 
 REFERENCE = np.dtype([("kind", "u1"), ("key", "<i8")])
 """Stored layout of a reference: its place in `REFERENCE_KINDS`, and the key of its URL."""
-REFERENCE_KINDS = ("canonical", "next", "prev", "alternate")
+REFERENCE_KINDS = ("canonical", "next", "prev", "alternate", "session")
 
 
 class UrlKeys:
@@ -197,7 +204,7 @@ NO_TARGET, UNKNOWN = -1, -2
 _HEADS = ("canonical", "next", "prev")
 _URL_PATTERNS = {
     "upper": re.compile(r"^(?:%[0-9A-Fa-f]{2}|[^A-Z%?])*+[A-Z]"),
-    "session": re.compile(r"[;?&](?:(?:j|php|asp)?sess(?:ion)?id\w*|sid)=", re.IGNORECASE),
+    "session": SESSION_ID,
     "non_ascii": re.compile(r"%[89A-Fa-f][0-9A-Fa-f]|[^\x00-\x7f]"),
     "double_slash": re.compile(r"^[^?]*//"),
     "space": re.compile(r"^[^?]*%20"),
@@ -244,12 +251,14 @@ class Alternate(NamedTuple):
 
 
 class _Facts(NamedTuple):
-    """Facts of all pages: numbers, a mask of pages with facts, and the targets of head elements."""
+    """Facts of all pages: numbers, a mask of pages with facts, and the targets of references."""
 
     numbers: NDArray[Any]
     has: Mask
     heads: dict[str, Column]
     alternates: Alternate
+    with_session: Mask
+    """Pages that a link with a session id leads to."""
 
 
 class AuditedSite:
@@ -284,7 +293,7 @@ class AuditedSite:
 
     @cached_property
     def _facts(self) -> _Facts:
-        facts, has = np.zeros(len(self), LAYOUT), self.none()
+        facts, has, with_session = np.zeros(len(self), LAYOUT), self.none(), self.none()
         heads = dict[str, Column]()
         versions = [np.empty((2, 0), np.int32)]
         for rows in facts_in_blocks(self.seen.path, self.seen.connection):
@@ -297,13 +306,16 @@ class AuditedSite:
             targets[targets < 0] = UNKNOWN
             for kind, name in enumerate(REFERENCE_KINDS):
                 is_it = references["kind"] == kind
-                if name not in _HEADS:
+                if name == "session":
+                    with_session[targets[is_it & (targets >= 0)]] = True
+                elif name not in _HEADS:
                     versions.append(np.array((givers[is_it], targets[is_it]), np.int32))
                 elif is_it.any():
                     if name not in heads:
                         heads[name] = self._no_targets()
                     heads[name][givers[is_it]] = targets[is_it]
-        return _Facts(facts, has, heads, Alternate(*np.concatenate(versions, axis=1)))
+        alternates = Alternate(*np.concatenate(versions, axis=1))
+        return _Facts(facts, has, heads, alternates, with_session)
 
     def number(self, name: str) -> Column:
         """Return the number of this name of each page."""
@@ -410,8 +422,9 @@ class AuditedSite:
     def has_session(self) -> Mask:
         """Own pages that were linked with a session id, which the crawl removed or kept."""
         originals = questions.with_originals(self.seen.connection)
-        pages = [page for page, url in originals if _URL_PATTERNS["session"].search(url)]
-        return self.own & (self.of(pages) | self.url_fault("session"))
+        pages = [page for page, url in originals if SESSION_ID.search(url)]
+        linked = self.of(pages) | self._facts.with_session
+        return self.own & (linked | self.url_fault("session"))
 
     @cached_property
     def has_https(self) -> Mask:

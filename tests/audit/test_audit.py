@@ -80,6 +80,15 @@ def test_only_the_path_counts_for_double_slashes_and_any_session_id_is_found(
     assert found["url-session"] == {f"{HOST}/cart;jsessionid=0123456789abcdef0123456789abcdef"}
 
 
+def test_a_session_id_is_found_in_links_to_a_page_that_a_sitemap_named_without_it(
+    tmp_path: Path,
+) -> None:
+    site, mark = PlantedSite(), "PHPSESSID=0123456789abcdef0123456789abcdef"
+    site.add("/leads-to-session", links=("/", "/all", f"/visit?{mark}"))
+    site.pages[f"/visit?{mark}"] = site.add("/visit", is_linked=False)
+    assert issues(crawled(tmp_path / "crawl.db", site))["url-session"] == {f"{HOST}/visit"}
+
+
 def test_the_size_of_the_largest_image_is_shown_and_the_image_is_not_broken(
     tmp_path: Path,
 ) -> None:
