@@ -243,6 +243,7 @@ CANONICAL, IMAGE, LICENCE = (_column(read, _as_url) for read in (canonical_url, 
 # this where it can be killed.
 
 _MOST_ITEMS, _DEEPEST, _LONGEST_TEXT = 1000, 20, 10_000
+_UNSHOWN = ("script", "style")
 _HIGHEST = 100
 """Ancestors among which the vocabulary of an element is sought."""
 _COMMENT = re.compile(
@@ -469,7 +470,16 @@ class _Items:
             return _joined(self._base, (said.get(_URL_IN[tag]) or "").strip())
         if tag in _VALUE_IN and (tag == "meta" or _VALUE_IN[tag] in said):
             return said.get(_VALUE_IN[tag]) or ""
-        return said.get("content") or " ".join(node.text(separator=" ")[:_LONGEST_TEXT].split())
+        return said.get("content") or " ".join(_shown(node)[:_LONGEST_TEXT].split())
+
+
+def _shown(node: LexborNode) -> str:
+    """Return the text of an element without the scripts and styles in it, which are seldom."""
+    if node.css_first("script, style") is None:
+        return node.text(separator=" ")
+    texts = (one for one in node.traverse(include_text=True) if one.tag == "-text")
+    shown = (one for one in islice(texts, _MOST_ITEMS) if (one.parent or one).tag not in _UNSHOWN)
+    return " ".join(one.text_content or "" for one in shown)
 
 
 def _joined(base: str, written: str) -> str:

@@ -89,6 +89,9 @@ MICRODATA = [
         [{"properties": {"y": {"value": ""}}}],
         id="references in a circle",
     ),
+    pytest.param("<p itemscope><b itemprop=n>Ann<style>b { color: red }</style> <i>Bee</i>"
+                 "<script>let a</script></b>",
+                 [{"properties": {"n": "Ann Bee"}}], id="scripts and styles are no text"),
     pytest.param("<p itemscope itemtype=X>only text", [{"type": "X", "value": "only text"}],
                  id="no property"),
 ]  # fmt: skip
