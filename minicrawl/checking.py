@@ -670,6 +670,8 @@ _KEPT_EVERY_S = 1.0
 """Time between two writes of results, each of which waits for the disk. A kill loses the results
 since the last one; their requests are repeated."""
 NO_ANCHOR = "anchor"
+_SHORT_BYTES = 32_768
+"""Size of a body up to which reading it, in linear time, takes milliseconds."""
 _LARGE_BYTES = 500_000
 """Size of an image that the audit reports."""
 _MOST_FOLDERS, _USUAL_PAGES = 100, 9
@@ -801,13 +803,15 @@ async def check(
 
 
 class _BodyReader:
-    """Reads bodies in a child process, so that requests to other hosts go on meanwhile."""
+    """Reads long bodies in a child process, so that requests to other hosts go on meanwhile."""
 
     def __init__(self, tell: Listener) -> None:
         self._process, self._tell = ParserProcess(MOST_READING_S), tell
 
     async def read(self, read: Callable[[bytes], T], found: Response, url: str) -> T | None:
         """Return what `read` finds in the body; None if it was killed for taking too long."""
+        if len(found.body) <= _SHORT_BYTES:  # most: starting a process takes longer
+            return read(found.body)
         try:
             return (await self._process.run(read, BytesIO(found.body), host(url))).value
         except ParserLost as lost:

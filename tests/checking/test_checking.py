@@ -11,7 +11,7 @@ from typing import IO, Any
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
+from minicrawl import Crawl, Settings, checking
 from minicrawl.cli import main
 from minicrawl.crawl.events import Event, Noted
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
@@ -232,7 +232,7 @@ def test_a_missing_file_of_a_template_is_reported_for_each_page(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_styles_are_parsed_in_a_process_that_can_be_killed(
+def test_long_styles_are_parsed_in_a_process_that_can_be_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool
 ) -> None:
     """10 MB of `url(a)` take many seconds, in which checks of other hosts must go on."""
@@ -248,6 +248,7 @@ def test_styles_are_parsed_in_a_process_that_can_be_killed(
         return await run(self, task, body, host)
 
     monkeypatch.setattr(ParserProcess, "run", running)
+    monkeypatch.setattr(checking, "_SHORT_BYTES", len(STYLES[f"{HOST}/s.css"]) - 1)
     settings = Settings.of(
         delay=0, address_delay=0, scope="host", keep="pages", check="assets", store=tmp_path / "c"
     )
@@ -259,6 +260,14 @@ def test_styles_are_parsed_in_a_process_that_can_be_killed(
     assert checks(tmp_path / "c")[css].state == State.FETCHED
     assert (f"{HOST}/4.png" in checks(tmp_path / "c")) is not is_lost
     assert any(isinstance(one, Noted) and css in one.text for one in events) is is_lost
+
+
+def test_short_styles_are_parsed_without_a_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ParserProcess, "run", None)  # a call would fail
+    path = crawled(tmp_path / "c", WebOfKinds(), check="assets")
+    assert f"{HOST}/4.png" in checks(path)
 
 
 # ---------------------------------------------------------------- soft 404s
