@@ -231,6 +231,10 @@ QUERIES = {
     "AND url_host_registered_domain = 'example.co.uk' LIMIT 1000",
     "robots.txt": f"SELECT {_RECORD}, fetch_time {_FROM} 'robotstxt' AND url_path = '/robots.txt' "
     "AND url_query IS NULL",
+    "types": f"SELECT count(*), content_mime_type, content_mime_detected {_FROM} 'warc' "
+    "GROUP BY content_mime_type, content_mime_detected ORDER BY 1 DESC",
+    "statuses": f"SELECT count(*) AS count, fetch_status {_FROM} 'crawldiagnostics' "
+    "GROUP BY fetch_status ORDER BY count DESC",
     "redirects": f"SELECT fetch_status, fetch_redirect {_FROM} 'crawldiagnostics' "
     "AND fetch_redirect IS NOT NULL",
 }
