@@ -80,9 +80,7 @@ class StoreGraph:
         """Return the adjacency matrix for scipy; row i has the links of page i."""
         from scipy.sparse import csr_array
 
-        named = self._source.graph
-        weights = np.ones(named.graph.edges) if named.weights is None else named.weights
-        return csr_array((weights, self.arrays()), shape=(len(self._seen),) * 2)
+        return csr_array((self._weights(), self.arrays()), shape=(len(self._seen),) * 2)
 
     def to_networkx(self) -> networkx.DiGraph:
         """Return the graph of all pages, by URL, with importance and state."""
@@ -90,14 +88,19 @@ class StoreGraph:
 
         graph, urls = networkx.DiGraph(), self.urls()
         labels = [State(state).label for state in self._seen.states.tolist()]
-        columns = zip(urls, self._seen.importance.tolist(), labels, strict=True)
+        nodes = zip(urls, self._seen.importance.tolist(), labels, strict=True)
         graph.add_nodes_from(
-            (url, {"importance": importance, "state": state}) for url, importance, state in columns
+            (url, {"importance": importance, "state": state}) for url, importance, state in nodes
         )
-        links = self.matrix().tocoo()
-        ends = zip(*(column.tolist() for column in (*links.coords, links.data)), strict=True)
+        columns = (*self.arrays(), self._weights())
+        ends = zip(*(column.tolist() for column in columns), strict=True)
         graph.add_weighted_edges_from((urls[a], urls[b], weight) for a, b, weight in ends)
         return graph
+
+    def _weights(self) -> NDArray[np.floating[Any]]:
+        """Return the weight of each link."""
+        named = self._source.graph
+        return np.ones(named.graph.edges) if named.weights is None else named.weights
 
 
 class PageTable(Iterable[ExportRow]):

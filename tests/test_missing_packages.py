@@ -32,6 +32,7 @@ _KEY = "about --new-key bot.pem --contact https://bot.example/"
         ("tantivy", "search", "crawl --index http://127.0.0.1/"),
         ("mcp", "mcp", "mcp"),
         ("matplotlib", "lab", "plot crawl.png"),
+        ("scipy", "lab", "lab graphs a300"),
         ("duckdb", "parquet", "export pages.parquet"),
         ("py3langid", "text", "crawl --score language:en http://127.0.0.1/"),
         ("cryptography", "signing", _KEY),

@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -573,16 +573,22 @@ def _with_singles(labels: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
     return np.concatenate((labels, singles))
 
 
-def _merged(labels: NDArray[np.int32], keys: Keys, connection: str) -> NDArray[np.int32]:
-    """Return the components after adding these edges."""
-    from scipy.sparse import csr_array  # late: most outlines are of graphs that do not grow
-    from scipy.sparse.csgraph import connected_components
-
+def _merged(
+    labels: NDArray[np.int32], keys: Keys, connection: Literal["strong", "weak"]
+) -> NDArray[np.int32]:
+    """Return the components after adding these edges: quickly by scipy, if it is installed."""
     count = int(labels.max(initial=-1)) + 1
     sources, targets = labels[keys >> _BITS], labels[keys & _TARGET]
-    ones = np.ones(len(keys), dtype=np.bool_)  # booleans: parallel edges merge
-    between = csr_array((ones, (sources, targets)), shape=(count, count))
-    _, merged = connected_components(between, connection=connection)
+    try:  # late: most outlines are of graphs that do not grow
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+    except ImportError:
+        graph = Csr.from_edges(count, sources, targets)
+        merged = (strong if connection == "strong" else weak)(graph).of_node
+    else:
+        ones = np.ones(len(keys), dtype=np.bool_)  # booleans: parallel edges merge
+        between = csr_array((ones, (sources, targets)), shape=(count, count))
+        _, merged = connected_components(between, connection=connection)
     found: NDArray[np.int32] = merged[labels]
     return found
 

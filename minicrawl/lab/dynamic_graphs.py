@@ -26,13 +26,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, floyd_warshall, johnson
 
+from minicrawl.errors import needs
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR, Distances
 from minicrawl.graph.outline import A2, Levels, UnionFind, no_edges, shorten
 from minicrawl.graphfiles import EdgeSequence, SavedGraph
+
+with needs("lab", "lab graphs"):
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, floyd_warshall, johnson
 
 # ================================================================ one matrix
 #

@@ -1,6 +1,7 @@
 """The outline of a growing graph equals the outline of the whole graph so far, after every edge."""
 
 import random
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -79,6 +80,17 @@ def one_by_one(edges: Sequence[Edge]) -> None:
 
 @given(st.data())
 def test_any_graph_batch_by_batch(data: st.DataObject) -> None:
+    grow_by_batches(data)
+
+
+@given(st.data())
+def test_any_graph_batch_by_batch_without_scipy(data: st.DataObject) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(sys.modules, "scipy.sparse", None)
+        grow_by_batches(data)
+
+
+def grow_by_batches(data: st.DataObject) -> None:
     growing, edges = GrowingInBatches(), list[Edge]()
     node = st.integers(0, 11)
     for batch in data.draw(st.lists(st.lists(st.tuples(node, node), max_size=15), max_size=5)):

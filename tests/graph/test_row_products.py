@@ -1,11 +1,20 @@
 """Private loops of scipy, and their replacement, agree with numpy."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.csr import AnyFloats, RowProducts, WeightedRows, by_counting, row_products
+from minicrawl.graph.csr import (
+    Adjacency,
+    AnyFloats,
+    RowProducts,
+    WeightedRows,
+    by_counting,
+    row_products,
+)
 from tests.graph.graphs import graph_of
 from tests.ranks.graphs import NODES, Pairs, dense, some_links
 
@@ -27,3 +36,14 @@ def test_products_with_the_matrix_are_added(
     products.scatter(rows, x, scattered)
     assert gathered == pytest.approx(before + matrix @ x)
     assert scattered == pytest.approx(before + matrix.T @ x)
+
+
+def test_without_scipy_numpy_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, x = graph_of(3, [(0, 1), (0, 2), (2, 0)]), np.array([1.0, 2.0, 4.0])
+    by_scipy = Adjacency(graph)
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    row_products.cache_clear()
+    by_numpy = Adjacency(graph)
+    row_products.cache_clear()
+    assert by_numpy.pulled(x).tolist() == by_scipy.pulled(x).tolist() == [6, 0, 1]
+    assert by_numpy.pushed(x).tolist() == by_scipy.pushed(x).tolist() == [4, 1, 1]
