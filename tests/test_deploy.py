@@ -55,6 +55,7 @@ def test_the_commands_in_a_file_exist(file: str) -> None:
     lines = re.findall(r"^ExecStart=(.+)", text, re.MULTILINE)
     lists = re.findall(r"^(?:.* )?CMD \[(.+)\]", text, re.MULTILINE)
     lines += [" ".join(re.findall(r'"([^"]+)"', words)) for words in lists]
+    lines += re.findall(r"^ +&& (minicrawl .+?)(?: \\)?$", text, re.MULTILINE)
     calls = [line if "minicrawl" in line else f"minicrawl {line}" for line in lines]
     assert calls
     for line in calls:
