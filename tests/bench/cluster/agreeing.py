@@ -49,11 +49,11 @@ class Budget(NamedTuple):
 
     def options(self, who: str) -> tuple[str, ...]:
         """Return the options of `minicrawl crawl`."""
-        options = (f"--pages={self.pages}", f"--delay={self.delay_s}", "--address-delay=0")
+        options = [f"--pages={self.pages}", f"--delay={self.delay_s}", "--address-delay=0"]
         if who == CLUSTER or self.pages == _ALL:
-            options = (*options, f"--strategy={self.order}")
+            options.append(f"--strategy={self.order}")
         if self.delay_s or self.pages == _ALL:
-            return options
+            return tuple(options)
         return *options, f"--concurrency={1 if who == CLUSTER else _SHARDS}"
 
 
