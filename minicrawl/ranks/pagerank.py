@@ -730,18 +730,18 @@ def _passing_on(
             walk = walk_of(graph, weights, damping, Dangling.TELEPORT, np.float64)
             return lambda t: initial + walk.links.pushed(t * walk.per_weight)
         case Passing.MAXIMUM:
-            return lambda t: np.maximum(initial, _largest_given(graph, damping * t))
+
+            def with_largest_given(t: Trust) -> Trust:
+                best = initial.copy()
+                np.maximum.at(best, graph.targets, damping * t[graph.sources()])
+                return best
+
+            return with_largest_given
         case Passing.SUM:
             links = Adjacency(graph)
             return lambda t: np.minimum(1.0, initial + damping * links.pushed(t))
         case other:
             assert_never(other)
-
-
-def _largest_given(graph: Csr, trust: Trust) -> Trust:
-    best = np.zeros(graph.nodes)
-    np.maximum.at(best, graph.targets, trust[graph.sources()])
-    return best
 
 
 def _passed(

@@ -86,17 +86,15 @@ def _nearest(word: str, words: Words, least: int, mistakes: int = 2) -> str | No
 def _by_one(word: str) -> Mapping[str, float]:
     """Return the words that differ by one mistake, with the weight of each."""
     letters = next((one for one in _ALPHABETS if word[0] in one), "")
-    found = dict.fromkeys(_others(word, letters), 1.0) | dict.fromkeys(_exchanged(word), _EXCHANGED)
+    exchanged = (
+        word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)
+    )
+    found = dict.fromkeys(_others(word, letters), 1.0) | dict.fromkeys(exchanged, _EXCHANGED)
     found.pop(word, None)
     return {
         other: weight * (1.0 if other[0] == word[0] else _OTHER_BEGINNING)
         for other, weight in found.items()
     }
-
-
-def _exchanged(word: str) -> Iterator[str]:
-    for at in range(len(word) - 1):
-        yield word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 
 def _others(word: str, letters: str) -> Iterator[str]:

@@ -454,14 +454,17 @@ def _lead(before: list[Box], main: Box) -> list[Box]:
     after_title = list(takewhile(lambda box: box.tag != "h1", reversed(before)))
     if len(after_title) == len(before):
         return []
-    lines = [box for box in after_title if not box.tag and not box.is_dropped and _is_lead(box)]
+    lines = [
+        run
+        for run in after_title
+        if not run.tag
+        and not run.is_dropped
+        and run.letters >= _LEAD_LINE
+        and run.linked < _LEAD_LINKS * run.letters
+    ]
     if sum(map(_worth, lines)) > _LEAD * main.worth:
         lines = []
     return [*preorder(before[-len(after_title) - 1]), *lines]
-
-
-def _is_lead(run: Box) -> bool:
-    return run.letters >= _LEAD_LINE and run.linked < _LEAD_LINKS * run.letters
 
 
 def _prune(inside: list[Box]) -> None:
