@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import StoreError
-from minicrawl.search.index import FieldWeights, SearchIndex
+from minicrawl.search.index import FieldWeights, SearchIndex, places
 from minicrawl.search.notes import Entry
 from minicrawl.search.query import parse
 
@@ -165,3 +165,9 @@ def test_a_lock_created_during_the_removal_of_the_copy_is_removed(
     assert len(SearchIndex(tmp_path / "index")) == 0
     assert len(removed) == 2
     assert list(temporary.iterdir()) == []
+
+
+def test_letters_within_words_do_not_count_as_a_word_of_one_letter() -> None:
+    text = b"a banana, " * 300
+    assert places(text, ["a", "banana", "nan"]).counts == (300, 300, 0)
+    assert places("東京 東".encode() * 300, ["東"]).counts == (600,)
