@@ -1,9 +1,9 @@
-"""Questions as people type them, with the pages that answer them, for five manuals.
+"""Questions as people type them, with the pages that answer them, for six manuals.
 
 Laws: all questions were written from memory of the manuals, before anyone saw a result, and no
-weight is fitted to them. To tune the ranking, look only at the misses of `QUESTIONS` and `TRIED`,
-and report `HELD_BACK` and `ASKED_ONCE`, too. The store has a sixth manual (boost) as a distraction.
-Questions about manuals that it does not have are left out.
+weight is fitted to them. To tune the ranking, look only at the misses of `QUESTIONS`, `TRIED` and
+`JAVA_AND_BOOST`, and report `HELD_BACK` and `ASKED_ONCE`, too. Questions about manuals that the
+store does not have are left out.
 
 `python -m tests.bench.search_questions --store FILE` asks all questions in the store that
 `python -m tests.bench.search --store FILE` has made. A page is an answer if it would satisfy the
@@ -190,6 +190,40 @@ TRIED = (
     Question("make repository smaller", "git", ("git-gc.html", "git-repack.html", "git-maintenance.html")),
     Question("difference between two branches", "git", ("git-diff.html", "git-log.html", "git-range-diff.html")),
 )  # fmt: skip
+JAVA_AND_BOOST = (
+    Question("java join strings with separator", "java", (f"{_JAVA}lang/String.html", f"{_JAVA}util/StringJoiner.html", f"{_JAVA}util/stream/Collectors.html")),
+    Question("java copy a file", "java", (f"{_JAVA}nio/file/Files.html",)),
+    Question("group by with streams java", "java", (f"{_JAVA}util/stream/Collectors.html",)),
+    Question("java queue that blocks when full", "java", (f"{_JAVA}util/concurrent/BlockingQueue.html", f"{_JAVA}util/concurrent/ArrayBlockingQueue.html", f"{_JAVA}util/concurrent/LinkedBlockingQueue.html")),
+    Question("days between two dates java", "java", (f"{_JAVA}time/temporal/ChronoUnit.html", f"{_JAVA}time/Period.html", f"{_JAVA}time/LocalDate.html")),
+    Question("java regular expression syntax", "java", (f"{_JAVA}util/regex/Pattern.html",)),
+    Question("run task every few seconds java", "java", (f"{_JAVA}util/concurrent/ScheduledExecutorService.html", f"{_JAVA}util/Timer.html", f"{_JAVA}util/concurrent/ScheduledThreadPoolExecutor.html")),
+    Question("java random number generator secure", "java", (f"{_JAVA}security/SecureRandom.html",)),
+    Question("hash password message digest java", "java", (f"{_JAVA}security/MessageDigest.html", "java.base/javax/crypto/SecretKeyFactory.html")),
+    Question("java linked list", "java", (f"{_JAVA}util/LinkedList.html",)),
+    Question("sorted map java", "java", (f"{_JAVA}util/SortedMap.html", f"{_JAVA}util/TreeMap.html")),
+    Question("base64 encode java", "java", (f"{_JAVA}util/Base64.html", f"{_JAVA}util/Base64.Encoder.html")),
+    Question("java start external process", "java", (f"{_JAVA}lang/ProcessBuilder.html", f"{_JAVA}lang/Process.html", f"{_JAVA}lang/Runtime.html")),
+    Question("java optional value", "java", (f"{_JAVA}util/Optional.html",)),
+    Question("watch directory for changes java", "java", (f"{_JAVA}nio/file/WatchService.html",)),
+    Question("java prepared sql statement parameters", "java", ("java.sql/java/sql/PreparedStatement.html",)),
+    Question("read zip archive entries java", "java", (f"{_JAVA}util/zip/ZipFile.html", f"{_JAVA}util/zip/ZipInputStream.html")),
+    Question("boost parse command line options", "boost", ("program_options.html", "program_options/tutorial.html", "program_options/overview.html")),
+    Question("boost read config file program options", "boost", ("program_options/tutorial.html", "program_options/overview.html", "program_options/howto.html")),
+    Question("boost convert string to number", "boost", ("boost_lexical_cast.html", "boost_lexical_cast/examples.html", "boost_lexical_cast/synopsis.html")),
+    Question("boost circular buffer", "boost", ("circular_buffer.html",)),
+    Question("boost lock free queue", "boost", ("lockfree.html", "boost/lockfree/queue.html", "lockfree/examples.html")),
+    Question("shared memory between processes boost", "boost", ("interprocess.html", "interprocess/sharedmemorybetweenprocesses.html", "interprocess/quick_guide.html")),
+    Question("boost trim whitespace from string", "boost", ("string_algo/usage.html", "string_algo/quickref.html", "boost/algorithm/trim.html")),
+    Question("boost split string", "boost", ("string_algo/usage.html", "boost/algorithm/split.html", "string_algo/quickref.html")),
+    Question("boost read json", "boost", ("property_tree/parsers.html", "property_tree/tutorial.html")),
+    Question("boost signals and slots connect", "boost", ("signals2.html", "signals2/tutorial.html")),
+    Question("boost print stack trace", "boost", ("stacktrace.html", "stacktrace/getting_started.html")),
+    Question("hash for own class unordered_map boost", "boost", ("hash/custom.html", "hash/tutorial.html", "unordered/hash_equality.html", "hash/combine.html")),
+    Question("boost random number in range", "boost", ("boost_random/tutorial.html", "boost/random/uniform_int_distribution.html", "boost_random.html")),
+    Question("boost variant visitor", "boost", ("variant/tutorial.html", "boost/static_visitor.html", "boost/apply_visitor.html")),
+    Question("intrusive list hook", "boost", ("intrusive/list.html", "intrusive/usage.html", "intrusive/slist.html", "intrusive.html")),
+)  # fmt: skip
 ASKED_ONCE = (
     Question("python flatten nested loops break out", "python", ("tutorial/controlflow.html",)),
     Question("python get current directory", "python", ("library/os.html", "library/pathlib.html")),
@@ -290,6 +324,7 @@ SETS = {
     "first set": QUESTIONS,
     "held back": HELD_BACK,
     "tried": TRIED,
+    "Java and Boost": JAVA_AND_BOOST,
     "asked once": ASKED_ONCE,
 }
 
