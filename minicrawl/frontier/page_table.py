@@ -210,6 +210,10 @@ def _window_of(terms: StoreTerms) -> Window:
     return make(terms.width, terms.measures)
 
 
+def _never_saved(_page: int) -> int:
+    return 0
+
+
 class Frontier:
     """Pages and ledger of a crawl in memory. `apply` folds in one step of the log."""
 
@@ -218,7 +222,7 @@ class Frontier:
         terms: StoreTerms,
         spending_at: Callable[[int], Spending],
         urls_of: UrlsOf = no_urls,
-        saved_step: Callable[[int], int] = lambda _page: 0,
+        saved_step: Callable[[int], int] = _never_saved,
     ) -> None:
         """Begin without pages. The functions query the store.
 
