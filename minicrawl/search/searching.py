@@ -224,9 +224,6 @@ class Finder:
         """Return the query with synonyms of its words, also two adjacent words written as one."""
         known, words = self._curation.synonyms, query.words
         found = {one: list(known.get(one, ())) for one in words}
-        for one in words:
-            if (other := vocabulary.longer(one, self._index)) is not None:
-                found[one].append((other,))
         for one, other in pairwise(words):
             if self._index.pages_with(joined := one + other):
                 found[one].append((joined,))

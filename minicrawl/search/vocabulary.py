@@ -7,7 +7,6 @@ word that pages have is never misspelt, however rare; a more frequent word is on
     managment   -> management   a letter left out
     subprosess  -> subprocess   another letter
     proccesing  -> processing   two mistakes, after the first two letters
-    postgres    -> postgresql   as well as the word, if far more pages have the longer one
 
 All words with one mistake are tried, since looking up a word takes microseconds. With two mistakes
 they would be far too many, so all words of the index with the same beginning are compared.
@@ -48,8 +47,6 @@ rarest.
 """
 _MORE_FREQUENT = 30
 """A word is suggested instead of another if it is on this many times more pages."""
-_LONGER_MORE_FREQUENT = 3
-"""A word is short for a longer one if that is on this many times more pages."""
 
 
 class Words(Protocol):
@@ -70,14 +67,6 @@ def nearest(word: str, words: Words) -> str | None:
 def more_usual(word: str, words: Words) -> str | None:
     """Return a similar word on far more pages, or None."""
     return _nearest(word, words, _MORE_FREQUENT * words.pages_with(word), mistakes=1)
-
-
-def longer(word: str, words: Words) -> str | None:
-    """Return the word that a known word is probably short for, or None."""
-    least = _LONGER_MORE_FREQUENT * words.pages_with(word)
-    if len(word) < _SHORTEST or not word.isalpha() or not least:
-        return None
-    return next((other for other, pages in words.words_from(word, 1) if pages > least), None)
 
 
 def _nearest(word: str, words: Words, least: int, mistakes: int = 2) -> str | None:

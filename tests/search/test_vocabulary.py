@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.search.query import respelt
-from minicrawl.search.vocabulary import longer, more_usual, nearest
+from minicrawl.search.vocabulary import more_usual, nearest
 
 
 class Counts:
@@ -57,37 +57,10 @@ def test_only_a_far_more_frequent_word_is_suggested() -> None:
     assert more_usual("models", KNOWN) is None
 
 
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [("postgres", "postgresql"), ("auto", None), ("cat", None), ("2024", None), ("postg", None)],
-)
-def test_a_word_is_short_for_a_far_more_frequent_one(typed: str, meant: str | None) -> None:
-    counts = {"postgres": 12, "postgresql": 76, "auto": 20, "automatic": 60, "catalogue": 900}
-    counts |= {"cat": 1, "2024": 1, "20240501": 50}
-    assert longer(typed, Counts(counts)) == meant
-
-
 def test_quoted_words_and_sites_are_not_corrected() -> None:
     text = 'Foo.bar "foo" -foo site:foo.example title:foo lang:foo "foo bar'
     changed = respelt(text, lambda word: "new" if word == "foo" else word)
     assert changed == 'new.bar "foo" -new site:foo.example title:new lang:foo "foo bar'
-
-
-def test_a_page_that_writes_a_word_out_is_found_by_its_short_form(tmp_path: Path) -> None:
-    pytest.importorskip("tantivy")
-    from minicrawl.search.index import FOLDER, SearchIndex
-    from minicrawl.search.notes import Entry
-    from minicrawl.search.query import parse
-    from minicrawl.search.searching import Finder, SearchRequest
-
-    index = SearchIndex(tmp_path / FOLDER)
-    index.write()
-    for page, body in enumerate(["postgres user"] + ["PostgreSQL"] * 3 + ["PostgreSQL deadlocks"]):
-        index.replace(Entry(page, f"http://a.example/{page}", body=body, at=1e9))
-    index.commit()
-    index.close()
-    found = Finder(tmp_path).find(parse("postgres deadlocks"), SearchRequest())
-    assert found[0].entry.page == 4
 
 
 def test_a_misspelt_query_has_results_for_the_correction(tmp_path: Path) -> None:
