@@ -197,7 +197,8 @@ def test_shards_add_up_the_importance_of_their_pages(
 
     some, all_ = asyncio.run(twice())
     check_ended(crawl)
-    assert 0 < some < all_ <= 1
+    # A shard adds up rarely, so that a short crawl may end before each has told its part.
+    assert 0 <= some < all_ <= 1
 
 
 def test_values_of_a_scorer_order_the_pages_of_shards(
