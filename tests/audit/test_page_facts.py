@@ -124,6 +124,12 @@ def test_references_to_other_pages_are_resolved() -> None:
     )
 
 
+def test_links_with_a_session_id_refer_to_the_page_without_it() -> None:
+    markup = "<a href='/shop?jsessionid=0123456789abcdef&page=2'><a href='/shop?page=2'>"
+    (found,) = facts_of(markup, URL, {}, 0).references
+    assert found == UrlReference("session", "", "https://a.example/shop?page=2")
+
+
 def test_references_are_resolved_by_the_first_base() -> None:
     markup = "<base href=/shop/><base href=/other/><link rel=canonical href=lamp>"
     (found,) = facts_of(markup, URL, {}, 0).references
