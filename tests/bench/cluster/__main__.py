@@ -3,10 +3,8 @@
     python -m tests.bench.cluster scale --into docs/speed.md
     python -m tests.bench.cluster move --into docs/speed.md
     python -m tests.bench.cluster agree --into docs/speed.md
-    python -m tests.bench.cluster engines --into docs/speed.md
 
-Without an argument all four run. `engines` also measures PostgreSQL, Redis and RabbitMQ if they
-and their clients psycopg, redis and pika are installed.
+Without an argument all three run.
 """
 
 from collections.abc import Iterator
@@ -17,12 +15,11 @@ from tempfile import TemporaryDirectory
 import click
 
 from tests.bench.cluster.agreeing import agreement
-from tests.bench.cluster.engines.measuring import costs, costs_table
 from tests.bench.cluster.moving import moves
 from tests.bench.cluster.scaling import Scene, Times, paces, scaling_table
 from tests.bench.notes import circumstances, into_document, tell
 
-_QUESTIONS = ("scale", "move", "agree", "engines")
+_QUESTIONS = ("scale", "move", "agree")
 
 
 def _numbers(_: click.Context, __: click.Parameter, text: str) -> list[int]:
@@ -40,16 +37,6 @@ def _scale(folder: Path, scenes: list[Scene], cores: float, times: Times) -> Ite
     yield from scaling_table(found, cores)
 
 
-def _engines(folder: Path, entries: int) -> Iterator[str]:
-    found = []
-    for cost in costs(folder, entries):
-        click.echo(f"{cost.name}: {len(cost.latencies_s) / sum(cost.latencies_s):,.0f}/s", err=True)
-        found.append(cost)
-    yield f"{entries:,} entries of 20 to 60 kB, each acknowledged before the next one."
-    yield ""
-    yield from costs_table(found)
-
-
 @click.command()
 @click.argument("questions", nargs=-1, type=click.Choice(_QUESTIONS))
 @click.option("--nodes", default="1,2,4,8", show_default=True, callback=_numbers)
@@ -63,7 +50,6 @@ def _engines(folder: Path, entries: int) -> Iterator[str]:
 @click.option("--pages", default="1e6", show_default=True, help="Pages of the shard that moves.")
 @click.option("--moves", "count", default=4, show_default=True)
 @click.option("--demo-pages", default=4000, show_default=True)
-@click.option("--entries", default=1000, show_default=True, help="Entries for each engine.")
 @into_document
 def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     questions: tuple[str, ...],
@@ -76,7 +62,6 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     pages: str,
     count: int,
     demo_pages: int,
-    entries: int,
     into: Path | None,
 ) -> None:
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
@@ -87,8 +72,6 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
                 lines = _scale(folder, scenes, cores, Times(age, seconds))
             elif question == "move":
                 lines = moves(folder, int(float(pages)), count)
-            elif question == "engines":
-                lines = _engines(folder, entries)
             else:
                 lines = agreement(folder, demo_pages)
             tell([circumstances(), "", *lines], f"cluster: {question}", into)
