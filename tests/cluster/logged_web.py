@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.servers import LocalServers, local_servers
@@ -80,17 +80,10 @@ class LoggedWeb(Lateness):
         )
 
 
-def settings(address: str) -> Loaded:
-    return Loaded.of(
-        Settings.of(
-            delay=DELAY_S,
-            resolve=[f"*={address}"],
-            allow_private=True,
-            per_address=64,
-            address_delay=0,
-            barren_pages=1000,
-        )
-    )
+def settings(address: str, **more: Any) -> Loaded:
+    """Return settings of a crawl of hosts at one address, which sets no limits; `more` counts."""
+    usual: Any = {"delay": DELAY_S, "per_address": 1024, "address_delay": 0, "barren_pages": 10**6}
+    return Settings.given(resolve=[f"*={address}"], allow_private=True, **usual | more)
 
 
 class Begun(NamedTuple):

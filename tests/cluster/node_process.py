@@ -13,7 +13,7 @@ from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.config import Loaded
 from minicrawl.config.settings import as_toml
 
-PATIENCE_S = 90.0
+PATIENCE_S = 180.0
 LOOKS_EVERY_S = 0.3
 
 

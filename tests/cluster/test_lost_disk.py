@@ -4,13 +4,14 @@ The pages are gathered during the crawl and after its end, into one archive that
 """
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering import gather_cluster, kept_store
-from minicrawl.config import Loaded, load
+from minicrawl.config import Loaded
 from minicrawl.model import State
 from minicrawl.report.archived_pages import kept_pages, version
 from minicrawl.report.audit import audit
@@ -18,29 +19,14 @@ from minicrawl.report.crawl_status import status
 from minicrawl.report.snapshot import snapshot
 from minicrawl.results import Store
 from tests.cluster.engines import needs_server
-from tests.cluster.logged_web import SITES, LoggedWeb, begun
+from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings
 from tests.cluster.node_process import nodes, shards_of, until
 
 pytestmark = [needs_server, pytest.mark.proof, pytest.mark.anyio]
 
 SHARDS = 4
 SOME = 4 * SITES
-
-
-def settings(address: str) -> Loaded:
-    return load(
-        {
-            "keep": "pages",
-            "delay": 0.05,
-            "resolve": [f"*={address}"],
-            "allow_private": True,
-            "per_address": 64,
-            "address_delay": 0,
-            "barren_pages": 1000,
-        },
-        {},
-        None,
-    )
+KEEPING = partial(settings, keep="pages", delay=0.05)
 
 
 def pages_of(store: Path) -> dict[str, str]:
@@ -88,7 +74,7 @@ async def lose_a_node(
 
 async def test_every_page_is_kept_when_a_node_is_lost_with_its_disk(tmp_path: Path) -> None:
     web, once = LoggedWeb(), tmp_path / "all.db"
-    async with begun(tmp_path, web, settings, SHARDS) as (servers, engine, loaded):
+    async with begun(tmp_path, web, KEEPING, SHARDS) as (servers, engine, loaded):
         await lose_a_node(engine, servers.url, web, tmp_path, loaded)
         await gather_cluster(engine, once)
         grown = (await kept_store(engine, tmp_path / "kept", pages=True)).store

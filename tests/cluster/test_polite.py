@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,17 +17,17 @@ import pytest
 
 from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.config import Loaded, Settings
 from minicrawl.demo.small_web import DemoResponse, refused
 from minicrawl.opic.ledger import shard_of
 from tests.cluster.engines import needs_server
-from tests.cluster.logged_web import Lateness, begun
+from tests.cluster.logged_web import DELAY_S, Lateness, begun, settings
 from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
 
 pytestmark = [needs_server, pytest.mark.proof, pytest.mark.anyio]
 
 SITES, SHARDS = 6, 4
-DELAY_S, ADDRESS_DELAY_S = 0.4, 0.1
+ADDRESS_DELAY_S = 0.1
+SHARING = partial(settings, per_address=8, address_delay=ADDRESS_DELAY_S)
 MOVED, LOST = ("s0.example", "s1.example"), ("s2.example",)
 """Sites of a shard that moves, and of a shard whose node is killed."""
 PAUSES = {"s0.example": (503, 8), "s1.example": (429, 12), "s2.example": (503, 14)}
@@ -68,25 +69,13 @@ class PoliteWeb(Lateness):
         return [at for at, _ in self.asked[host]]
 
 
-def settings(address: str) -> Loaded:
-    return Loaded.of(
-        Settings.of(
-            delay=DELAY_S,
-            address_delay=ADDRESS_DELAY_S,
-            resolve=[f"*={address}"],
-            allow_private=True,
-            barren_pages=1000,
-        )
-    )
-
-
 async def test_a_cluster_keeps_delays_pauses_and_robots_txt_as_one_machine_does(
     tmp_path: Path,
 ) -> None:
     web = PoliteWeb()
     with web.watched():
         async with (
-            begun(tmp_path, web, settings, SHARDS, SITES) as (servers, engine, loaded),
+            begun(tmp_path, web, SHARING, SHARDS, SITES) as (servers, engine, loaded),
             nodes(dict.fromkeys("abc", servers.url), tmp_path, loaded) as started,
         ):
             await upset(engine, started, web)

@@ -36,6 +36,10 @@ class ControlGroup:
         else:
             (self.folder / "cpu.max").write_text(f"{quota_us} {PERIOD_US}")
 
+    def add(self, process: int) -> None:
+        """Move a process into the group."""
+        (self.folder / "cgroup.procs").write_text(str(process))
+
     @property
     def processes(self) -> list[int]:
         """Ids of the processes in the group."""

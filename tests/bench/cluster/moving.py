@@ -25,10 +25,12 @@ from minicrawl.demo.web import DemoServer
 from minicrawl.opic.ledger import ShardPlace
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import site
-from tests.bench.cluster.nodes import crawl_settings, nodes, shards_of, until
+from tests.bench.cluster.nodes import nodes
 from tests.bench.endless import origin
 from tests.bench.made import make
 from tests.bench.notes import head, row
+from tests.cluster.logged_web import settings
+from tests.cluster.node_process import shards_of, until
 
 SERVERS, NODES, SHARDS = 3, 2, 2
 PAGES_A_HOST, SEEDS = 100, 100
@@ -109,14 +111,14 @@ async def _moved(folder: Path, store: Path, number: int) -> tuple[list[Move], in
         server = stack.enter_context(DemoServer(web))
         servers = await stack.enter_async_context(local_servers(folder / "servers", SERVERS))
         engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
-        loaded = crawl_settings(server.address, DELAY_S)
+        loaded = settings(server.address, delay=DELAY_S)
         await start_or_join(engine, loaded, [f"{alone}/"], SHARDS)
         taken = await take_over(engine, MOVED, folder / "empty.db")
         await store_snapshot(engine, MOVED, store, taken.entry)
-        started = await stack.enter_async_context(nodes(servers.url, folder, NODES))
+        groups = await stack.enter_async_context(nodes(servers.url, folder, loaded, NODES))
         await _shared_out(engine, web)
         found = [await _move(engine, web) for _ in range(number)]
-        memory = max(node.group.memory_bytes() for node in started)
+        memory = max(group.memory_bytes() for group in groups.values())
     return found, memory
 
 

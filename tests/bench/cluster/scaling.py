@@ -7,7 +7,7 @@ Then the nodes are limited, the crawl resumes, and pages, processor time and mes
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -17,10 +17,12 @@ from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterAccess, opened
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import start_or_join
-from tests.bench.cluster.nodes import BenchNode, crawl_settings, nodes, settled
+from tests.bench.cluster.groups import ControlGroup
+from tests.bench.cluster.nodes import nodes, settled
 from tests.bench.cluster.served import HostsServed, served_hosts
 from tests.bench.manuals import cpu_s_of
 from tests.bench.notes import head, row
+from tests.cluster.logged_web import settings
 from tests.real.daemons import free_port
 
 FIRST_PAGES = 150
@@ -97,23 +99,22 @@ async def _measured(
         local_servers(folder / "servers", scene.servers, more=more) as servers,
         opened(ClusterAccess(servers.url)) as engine,
     ):
-        await start_or_join(
-            engine, crawl_settings(web.address, 0), web.seeds, scene.shards or scene.nodes
-        )
+        loaded = settings(web.address, delay=0)
+        await start_or_join(engine, loaded, web.seeds, scene.shards or scene.nodes)
         await steering.pause(engine)
-        async with nodes(servers.url, folder, scene.nodes) as started:
-            await settled(engine, started)
+        async with nodes(servers.url, folder, loaded, scene.nodes) as groups:
+            await settled(engine, groups)
             await asyncio.sleep(times.age_s)
-            for node in started:
-                node.group.limit(cores)
+            for group in groups.values():
+                group.limit(cores)
             await steering.resume(engine)
             while web.pages() < FIRST_PAGES * scene.nodes:
                 await asyncio.sleep(_POLL_S)
-            began, before = _now(), _moment(web, started, servers, port)
+            began, before = _now(), _moment(web, groups, servers, port)
             await asyncio.sleep(times.counted_s)
-            ended, after = _now(), _moment(web, started, servers, port)
+            ended, after = _now(), _moment(web, groups, servers, port)
             done = after.since(before)
-            memory = sum(node.group.memory_bytes() for node in started)
+            memory = sum(group.memory_bytes() for group in groups.values())
     return Pace(scene, ended - began, done, memory)
 
 
@@ -122,12 +123,12 @@ def _now() -> float:
 
 
 def _moment(
-    web: HostsServed, started: Sequence[BenchNode], servers: LocalServers, port: int
+    web: HostsServed, groups: Mapping[str, ControlGroup], servers: LocalServers, port: int
 ) -> Moment:
     traffic = [_traffic(server.address[0], port) for server in servers.servers]
     return Moment(
         pages=web.pages(),
-        nodes_cpu_s=sum(node.group.cpu_s() for node in started),
+        nodes_cpu_s=sum(group.cpu_s() for group in groups.values()),
         servers_cpu_s=sum(cpu_s_of(server.pid) for server in servers.servers if server.pid),
         messages=sum(one["in_msgs"] + one["out_msgs"] for one in traffic),
         bytes=sum(one["in_bytes"] + one["out_bytes"] for one in traffic),

@@ -15,14 +15,13 @@ from typing import NamedTuple
 
 import pytest
 
-from minicrawl.config import Loaded, Settings
+from minicrawl.config import Loaded
+from tests.cluster.logged_web import settings
 from tests.real.daemons import free_port, program, running
 from tests.real.nginx import MIME_TYPES, SITES
 
 SHELVES = 3
 _ADDRESS = "127.0.0.1"
-_NO_LIMIT = 100_000
-"""Setting `barren_pages`: shelves mirror each other on purpose."""
 _CONFIG = """
 daemon off;
 worker_processes 1;
@@ -82,18 +81,8 @@ class Shelves(NamedTuple):
 
     def settings(self, pages: int, delay_s: float) -> Loaded:
         """Return the settings of a crawl of all shelves."""
-        return Loaded.of(
-            Settings.of(
-                pages=pages,
-                delay=delay_s,
-                resolve=[f"*={self.address}"],
-                allow=[r"^http://[a-z0-9-]+\.example/"],
-                allow_private=True,
-                per_address=len(self.seeds),
-                address_delay=0,
-                barren_pages=_NO_LIMIT,
-            )
-        )
+        only = [r"^http://[a-z0-9-]+\.example/"]
+        return settings(self.address, pages=pages, delay=delay_s, allow=only)
 
 
 def _asked(line: str) -> Asked:
