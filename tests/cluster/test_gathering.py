@@ -48,18 +48,11 @@ def pages_of(seen: Snapshot) -> dict[str, int]:
 
 
 def links_of(seen: Snapshot) -> set[tuple[str, str]]:
-    frontier = seen.frontier
-    urls = [seen.url(page) for page in range(len(seen))]
     return {
-        (urls[page], urls[link])
-        for page in range(len(seen))
-        for link in frontier.spendings.of(page).links
+        (url, seen.url(link))
+        for url, page in pages_of(seen).items()
+        for link in seen.frontier.spendings.of(page).links
     }
-
-
-def cash_of(seen: Snapshot) -> dict[str, int]:
-    ledger = seen.frontier.ledger
-    return {url: ledger.cash(page) for url, page in pages_of(seen).items()}
 
 
 def converged(seen: Snapshot) -> dict[str, float]:
@@ -133,17 +126,15 @@ def test_shards_gathered_at_any_moment_equal_one_machine_that_read_the_same_page
             assert together.minted == other.minted
             assert together.missing() == other.missing() == 0
             assert found.minted == other.minted / UNIT
-            states = [
-                {url: int(seen.states[page]) for url, page in pages_of(seen).items()}
+            rows = [
+                {
+                    url: (seen.states[page], seen.inlinks[page])
+                    for url, page in pages_of(seen).items()
+                }
                 for seen in (all_, one)
             ]
-            assert states[0] == states[1]
+            assert rows[0] == rows[1]
             assert links_of(all_) == links_of(one)
-            inlinks = [
-                {url: int(seen.inlinks[page]) for url, page in pages_of(seen).items()}
-                for seen in (all_, one)
-            ]
-            assert inlinks[0] == inlinks[1]
             ranks, expected = converged(all_), converged(one)
             assert all(abs(ranks[url] - expected[url]) < 1e-6 for url in expected)
 
@@ -162,28 +153,22 @@ def three_shards(hand: HandCluster) -> list[str]:
     raise AssertionError
 
 
-def test_cash_in_an_outbox_is_credited_to_its_receiver(hand: HandCluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_cash_in_an_outbox_or_under_way_is_credited_to_its_receiver(
+    hand: HandCluster, tmp_path: Path, *, is_sent: bool
+) -> None:
     here, there, _ = three_shards(hand)
     hand.seeds([here, there])
     hand.of(here).read(here, [there])
-    waiting = hand.of(here).frontier.ledger.key[hand.of(here).page(there)]
-    found = gathered(hand, tmp_path / "all.db")
-    assert found.in_outboxes == waiting / UNIT > 0.8
-    with snapshot(tmp_path / "all.db") as seen:
-        assert seen.frontier.ledger.key[pages_of(seen)[there]] == UNIT + waiting
-
-
-def test_cash_under_way_is_credited_to_its_receiver(hand: HandCluster, tmp_path: Path) -> None:
-    here, there, _ = three_shards(hand)
-    hand.seeds([here, there])
-    hand.of(here).read(here, [there])
-    hand.send_all(of_pot=77)
-    (sent,) = (batch.transfers[0].atoms for batch in hand.on_the_way if batch.transfers)
+    cash = hand.of(here).frontier.ledger.key[hand.of(here).page(there)]
+    if is_sent:
+        hand.send_all(of_pot=77)
     found = gathered(hand, tmp_path / "all.db")
     to_pots = sum(batch.to_pot for batch in hand.on_the_way)
-    assert found.under_way == (sent + to_pots) / UNIT
+    places = (found.in_outboxes, found.under_way)
+    assert places == ((0, (cash + to_pots) / UNIT) if is_sent else (cash / UNIT, 0))
     with snapshot(tmp_path / "all.db") as seen:
-        assert seen.frontier.ledger.key[pages_of(seen)[there]] == UNIT + sent
+        assert seen.frontier.ledger.key[pages_of(seen)[there]] == UNIT + cash > UNIT
 
 
 def test_a_page_unknown_to_its_owner_is_added_with_its_unit_and_its_cash(
@@ -221,7 +206,7 @@ def test_cash_for_a_page_that_stands_for_another_goes_to_the_other(
     ]
     gathered(hand, tmp_path / "all.db")
     with snapshot(tmp_path / "all.db") as seen:
-        assert cash_of(seen)[there] == 0
+        assert seen.frontier.ledger.cash(pages_of(seen)[there]) == 0
         assert seen.frontier.ledger.key[pages_of(seen)[elsewhere]] == UNIT + sum(waiting)
 
 
@@ -315,9 +300,7 @@ def test_entries_of_links_stay_with_their_links(hand: HandCluster, tmp_path: Pat
 @pytest.mark.parametrize(
     "terms",
     [
-        StoreTerms(window="static"),
-        StoreTerms(window="adaptive"),
-        StoreTerms(window="fixed"),
+        *(StoreTerms(window=name) for name in ("static", "adaptive", "fixed")),
         StoreTerms(window="variable", width=3, measures=2),
     ],
 )
@@ -337,14 +320,13 @@ def test_importance_is_valid_and_no_measure_is_lost_with_each_window(
             shares = seen.frontier.importance()
             assert np.isfinite(shares).all()
             assert abs(float(shares.sum()) - 1) < 1e-9
-            sizes = [seen.frontier.window.past(page)[2] for page in range(len(seen))]
-            kept = [
-                shard.frontier.window.past(shard.page(url))[2]
-                for url, shard in (
-                    (seen.url(page), hand.of(seen.url(page))) for page in range(len(seen))
+            for url, page in pages_of(seen).items():
+                owner = hand.of(url)
+                found, kept = (
+                    seen.frontier.window.past(page),
+                    owner.frontier.window.past(owner.page(url)),
                 )
-            ]
-            assert [one and len(one) for one in sizes] == [one and len(one) for one in kept]
+                assert (found[2] and len(found[2])) == (kept[2] and len(kept[2]))
 
 
 # ---------------------------------------------------------------- stores that do not match
@@ -399,16 +381,15 @@ def test_a_url_that_two_shards_own_is_an_error(tmp_path: Path) -> None:
             gather_stores(hand.paths, tmp_path / "all.db")
 
 
-def test_the_error_names_a_missing_shard(hand: HandCluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("shards", "why"), [((0, 2), "1 shard of 3 missing: 1;"), ((0, 0), "shard 0")]
+)
+def test_stores_that_are_not_one_of_each_shard_are_refused(
+    shards: tuple[int, int], why: str, hand: HandCluster, tmp_path: Path
+) -> None:
     hand.commit()
-    with pytest.raises(UsageError, match="1 shard of 3 missing: 1;"):
-        gather_stores([hand.paths[0], hand.paths[2]], tmp_path / "all.db")
-
-
-def test_two_stores_of_one_shard_are_refused(hand: HandCluster, tmp_path: Path) -> None:
-    hand.commit()
-    with pytest.raises(UsageError, match="shard 0"):
-        gather_stores([hand.paths[0], hand.paths[0]], tmp_path / "all.db")
+    with pytest.raises(UsageError, match=why):
+        gather_stores([hand.paths[shard] for shard in shards], tmp_path / "all.db")
 
 
 def test_a_store_of_a_whole_crawl_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,15 +29,8 @@ URLS = [f"http://s{number}.example/" for number in range(8)]
 
 
 def terms(version: int = schema.VERSION) -> TermsRecord:
-    return TermsRecord(
-        id="c0ffee",
-        format=FORMAT,
-        schema=version,
-        version="0",
-        shards=SHARDS,
-        settings={},
-        seeds="seeds",
-    )
+    crawl: Any = {"id": "c0ffee", "shards": SHARDS, "settings": {}, "seeds": "seeds"}
+    return TermsRecord(format=FORMAT, schema=version, version="0", **crawl)
 
 
 async def begin(engine: FakeEngine, terms: TermsRecord) -> None:
@@ -61,6 +55,10 @@ def crawled(folder: Path, stack: ExitStack) -> HandCluster:
     return hand
 
 
+def files_in(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()}
+
+
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
     with ExitStack() as stack:
@@ -79,16 +77,6 @@ async def engine() -> FakeEngine:
     return engine
 
 
-async def test_a_cluster_becomes_one_store(
-    engine: FakeEngine, hand: HandCluster, tmp_path: Path
-) -> None:
-    await keep(engine, hand)
-    found = await gather_cluster(engine, tmp_path / "all.db")
-    assert (found.shards, found.pages) == (SHARDS, 6)
-    assert audit(tmp_path / "all.db").is_intact
-    assert [file.name for file in tmp_path.glob("*.db")] == ["all.db"]
-
-
 async def test_a_kept_store_is_used_until_the_crawl_goes_on(
     engine: FakeEngine, hand: HandCluster, tmp_path: Path
 ) -> None:
@@ -103,8 +91,7 @@ async def test_a_kept_store_is_used_until_the_crawl_goes_on(
     later = await kept_store(engine, tmp_path / "kept")
     assert later.made is not None
     assert later.made.pages == 7
-    there = {file.name for file in (tmp_path / "kept").iterdir()}
-    assert there == {later.store.name, f"{later.store.name}-ranks"}
+    assert files_in(tmp_path / "kept") == {later.store.name, f"{later.store.name}-ranks"}
 
 
 async def test_an_old_kept_store_is_deleted_only_after_its_readers_have_left(
@@ -124,8 +111,7 @@ async def test_an_old_kept_store_is_deleted_only_after_its_readers_have_left(
         assert index.exists()
     await keep(engine, hand)
     third = (await kept_store(engine, tmp_path / "kept")).store
-    there = {file.name for file in (tmp_path / "kept").iterdir()}
-    assert there == {third.name, f"{third.name}-ranks"}
+    assert files_in(tmp_path / "kept") == {third.name, f"{third.name}-ranks"}
 
 
 async def test_the_pages_of_an_earlier_crawl_stay_until_its_readers_have_left(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from minicrawl.cluster.terms import (
     state_of,
     wait_for_terms,
 )
-from minicrawl.config import Loaded, Settings, load
+from minicrawl.config import Loaded, Settings
 from minicrawl.errors import UsageError
 from minicrawl.store.schema import VERSION
 from tests.cluster.fake_engine import FakeEngine
@@ -31,8 +32,7 @@ USUAL = {"keep": "none", "strategy": "greedy"}
 """Settings of a cluster whose user gave none."""
 
 
-def given(**settings: object) -> Loaded:
-    return load(settings, {}, None)
+given = Settings.given
 
 
 @pytest.fixture
@@ -69,18 +69,14 @@ async def test_the_first_request_begins_the_crawl_and_others_join(engine: FakeEn
     assert await start_or_join(engine, given(), [], None) == first
     assert await start_or_join(engine, given(pages=10), SEEDS, 8) == first
     assert (await state_of(engine))[0].run == 1
+    again = await start_or_join(engine, given(pages=20), [])
+    assert again.settings == {**USUAL, "pages": 20}
 
 
 async def test_a_cluster_without_a_crawl_needs_seeds(engine: FakeEngine) -> None:
     with pytest.raises(UsageError, match="give SEEDS"):
         await start_or_join(engine, given(), [])
     assert engine.servers.values == {}
-
-
-async def test_the_budget_of_a_running_crawl_can_change(engine: FakeEngine) -> None:
-    await start_or_join(engine, given(pages=10), SEEDS)
-    again = await start_or_join(engine, given(pages=20), [])
-    assert again.settings == {**USUAL, "pages": 20}
 
 
 async def test_a_stopped_crawl_goes_on_with_other_settings_and_more_seeds(
@@ -129,7 +125,7 @@ async def test_a_stopped_crawl_of_an_older_version_goes_on(engine: FakeEngine) -
     ],
 )
 async def test_settings_for_a_crawl_on_one_machine_are_refused(
-    engine: FakeEngine, settings: dict[str, object]
+    engine: FakeEngine, settings: dict[str, Any]
 ) -> None:
     with pytest.raises(UsageError, match="for a crawl on one machine"):
         await start_or_join(engine, given(**settings), SEEDS)
@@ -147,7 +143,7 @@ async def test_settings_for_a_crawl_on_one_machine_are_refused(
 )
 async def test_settings_that_cannot_work_here_are_refused_before_a_shard_begins(
     engine: FakeEngine,
-    settings: dict[str, object],
+    settings: dict[str, Any],
     why: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -174,13 +170,6 @@ async def test_a_node_refuses_terms_for_which_it_lacks_a_package(
         cluster_terms.check_terms(terms, {})
 
 
-async def test_scored_pages_are_ordered_by_siblings_unless_the_user_says_otherwise(
-    engine: FakeEngine,
-) -> None:
-    begun = await start_or_join(engine, given(score=["words:a"]), SEEDS)
-    assert begun.settings == {**USUAL, "score": ["words:a"], "strategy": "siblings"}
-
-
 async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the_next(
     engine: FakeEngine,
 ) -> None:
@@ -197,26 +186,33 @@ async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the
     assert effective_settings(again, {}) == (USUAL, "")
 
 
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        ({"keep": "pages"}, {"keep": "pages"}),
+        ({"score": ["words:a"]}, {"score": ["words:a"], "strategy": "siblings"}),
+    ],
+    ids=["pages", "scored pages are ordered by siblings"],
+)
+async def test_a_crawl_has_the_settings_of_its_user_and_joins_without_them(
+    engine: FakeEngine, settings: dict[str, Any], kept: dict[str, object]
+) -> None:
+    begun = await start_or_join(engine, given(**settings), SEEDS)
+    assert begun.settings == {**USUAL, **kept}
+    assert await start_or_join(engine, given(), SEEDS) == begun
+
+
 def test_secrets_and_settings_of_a_machine_are_not_in_the_terms() -> None:
     loaded = given(pages=3, auth=["a.example=me:secret"], proxy=["http://me:secret@p:1"], workers=3)
     assert cluster_terms.settings_of_crawl(loaded) == {"pages": 3}
     assert cluster_terms.settings_of_node(loaded)["proxy"] == ["http://me:secret@p:1"]
 
 
-@pytest.mark.parametrize(("settings", "keep"), [({}, "none"), ({"keep": "pages"}, "pages")])
-async def test_pages_are_kept_only_if_the_user_says_so(
-    engine: FakeEngine, settings: dict[str, object], keep: str
-) -> None:
-    begun = await start_or_join(engine, given(**settings), SEEDS)
-    assert begun.settings["keep"] == keep
-    assert await start_or_join(engine, given(), SEEDS) == begun
-
-
 @pytest.mark.parametrize(
     ("settings", "workers"), [({}, 0), ({"workers": "auto"}, 0), ({"workers": 3}, 3)]
 )
 def test_shards_have_no_workers_unless_the_node_is_given_a_number(
-    settings: dict[str, object], workers: int
+    settings: dict[str, Any], workers: int
 ) -> None:
     assert cluster_terms.workers_of_node(given(**settings)) == workers
 
@@ -247,14 +243,6 @@ async def test_a_running_crawl_can_be_paused_and_resumed_and_a_stopped_one_canno
     await steering.stop(engine)
     with pytest.raises(UsageError, match="has stopped"):
         await steering.pause(engine)
-
-
-def test_packed_terms_are_read_back_unchanged() -> None:
-    terms = TermsRecord(
-        id="1", format=1, schema=1, version="1", shards=2, settings={"pages": 3}, seeds="s"
-    )
-    assert TermsRecord.unpack("crawl.terms", terms.pack()) == terms
-    assert Settings().cluster.url is None
 
 
 HARM = {
@@ -290,18 +278,23 @@ async def test_a_harmful_setting_counts_only_if_the_node_has_it_as_well(
     assert name in line
 
 
-async def test_harmful_settings_that_the_node_has_as_well_count(engine: FakeEngine) -> None:
-    shared = {"robots": False, "delay": 0.1, "resolve": ["*=127.0.0.1:80"]}
-    terms = await poisoned(engine, shared)
-    own = cluster_terms.settings_of_node(given(**shared))
+@pytest.mark.parametrize(
+    ("of_crawl", "of_node"),
+    [
+        pytest.param(
+            *[{"robots": False, "delay": 0.1, "resolve": ["*=127.0.0.1:80"]}] * 2, id="same"
+        ),
+        pytest.param(
+            {"robots": True, "delay": 0.5}, {"robots": False, "delay": 0.1}, id="stricter"
+        ),
+    ],
+)
+async def test_settings_of_the_crawl_count_if_the_node_allows_as_much(
+    engine: FakeEngine, of_crawl: dict[str, object], of_node: dict[str, Any]
+) -> None:
+    terms = await poisoned(engine, of_crawl)
+    own = cluster_terms.settings_of_node(given(**of_node))
     assert cluster_terms.effective_settings(terms, own) == (dict(terms.settings), "")
-
-
-async def test_terms_stricter_than_the_settings_of_a_node_count(engine: FakeEngine) -> None:
-    terms = await poisoned(engine, {"robots": True, "delay": 0.5})
-    own = cluster_terms.settings_of_node(given(robots=False, delay=0.1))
-    counting, line = cluster_terms.effective_settings(terms, own)
-    assert (counting["robots"], counting["delay"], line) == (True, 0.5, "")
 
 
 async def test_a_setting_of_an_older_version_is_ignored_and_named(engine: FakeEngine) -> None:

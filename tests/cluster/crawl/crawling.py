@@ -1,13 +1,11 @@
 """A crawl in shards that all run in this process, and readers of their stores."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
-
-import numpy as np
 
 from minicrawl.app import Crawl
 from minicrawl.cluster.channels import Posting, Statement, statement_of
@@ -141,22 +139,6 @@ def links_of(stores: Sequence[Path]) -> dict[str, list[str]]:
                 urls[page]: sorted(urls[link] for link in links) for page, links in ends if links
             }
     return found
-
-
-def ranks(links: Mapping[str, Sequence[str]], pages: Iterable[str]) -> dict[str, float]:
-    """Return PageRank by power iteration: a page passes on 0.85 of its rank to its links.
-
-    The rest, and all rank of pages without links, goes to all pages alike.
-    """
-    ids = {url: page for page, url in enumerate(sorted(pages))}
-    matrix = np.zeros((len(ids), len(ids)))
-    for url, targets in links.items():
-        matrix[ids[url], [ids[target] for target in targets]] = 0.85 / len(targets)
-    rank = np.full(len(ids), 1 / len(ids))
-    for _ in range(200):
-        handed = rank @ matrix
-        rank = handed + (1 - handed.sum()) / len(ids)
-    return dict(zip(ids, rank.tolist(), strict=True))
 
 
 def kinds_of(store: Path) -> set[StepKind]:

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.together import START_TIMEOUT_S, RequestRate, StartBarrier
 from minicrawl.demo.web import DemoServer
@@ -17,20 +19,22 @@ def a_beginning() -> StartBarrier:
     return StartBarrier(ShardPlace(0, len(ALL)), 100.0)
 
 
-def test_shards_begin_when_all_are_there() -> None:
+@pytest.mark.parametrize(
+    ("told", "now", "has_begun"),
+    [
+        pytest.param({0: ALL[0], 2: ALL[2]}, 101, False, id="one is missing"),
+        pytest.param(ALL, 102, True, id="all are there"),
+        pytest.param({0: ALL[0]}, 99.9 + START_TIMEOUT_S, False, id="before the timeout"),
+        pytest.param({0: ALL[0]}, 100 + START_TIMEOUT_S, True, id="after the timeout"),
+        pytest.param({0: ALL[0], 1: ShardFacts(1, pace=2)}, 101, True, id="another has begun"),
+    ],
+)
+def test_shards_begin_when_all_are_there_or_have_begun_or_after_a_timeout(
+    told: dict[int, ShardFacts], now: float, *, has_begun: bool
+) -> None:
     beginning = a_beginning()
-    beginning.hear({0: ALL[0], 2: ALL[2]}, 101)
-    assert not beginning.has_begun
-    beginning.hear(ALL, 102)
-    assert beginning.has_begun
-
-
-def test_shards_begin_without_a_missing_one_after_a_timeout() -> None:
-    beginning = a_beginning()
-    beginning.hear({0: ALL[0]}, 99.9 + START_TIMEOUT_S)
-    assert not beginning.has_begun
-    beginning.hear({0: ALL[0]}, 100 + START_TIMEOUT_S)
-    assert beginning.has_begun
+    beginning.hear(told, now)
+    assert beginning.has_begun is has_begun
 
 
 def test_the_age_of_a_crawl_is_that_of_its_oldest_shard_and_is_kept_over_a_restart() -> None:
@@ -44,12 +48,6 @@ def test_the_age_of_a_crawl_is_that_of_its_oldest_shard_and_is_kept_over_a_resta
     later = StartBarrier(ShardPlace(0, len(ALL)), 7, age_s=60)
     assert later.has_begun
     assert later.age_s(10) == 63
-
-
-def test_a_shard_begins_when_another_has_begun() -> None:
-    beginning = a_beginning()
-    beginning.hear({0: ALL[0], 1: ShardFacts(1, pace=2)}, 101)
-    assert beginning.has_begun
 
 
 def test_shards_exchange_messages_more_often_while_the_crawl_is_young() -> None:

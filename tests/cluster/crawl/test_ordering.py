@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 import numpy as np
+import pytest
 
 from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, sketch
 from minicrawl.cluster.records import ShardFacts
@@ -68,9 +69,29 @@ def test_a_faster_crawl_has_more_pages_above_the_threshold() -> None:
     assert level.key == NO_THRESHOLD
 
 
-def test_a_host_counts_with_the_richest_pages_that_its_delay_allows() -> None:
-    assert sum(level_of([8] * 30, a_host=2).sketch(1, slots=64).values()) == 2
-    assert sum(level_of([8] * 30, a_host=2, hosts=5).sketch(1, slots=64).values()) == 10
+@pytest.mark.parametrize(
+    ("level", "pages"),
+    [
+        pytest.param(level_of([], a_host=1), 0, id="without pages"),
+        pytest.param(level_of([8] * 30, a_host=2), 2, id="one host"),
+        pytest.param(level_of([8] * 30, a_host=2, hosts=5), 10, id="several hosts"),
+        pytest.param(level_of([8] * 30, leased=range(25)), 5, id="leased pages"),
+        pytest.param(
+            AdmissionThreshold(
+                a_frontier([8] * 30, hosts=3), tuple, lambda host, _: (0, 3, 1)[host]
+            ),
+            4,
+            id="hosts that must wait",
+        ),
+    ],
+)
+def test_a_host_counts_with_the_pages_that_its_delay_allows(
+    level: AdmissionThreshold, pages: int
+) -> None:
+    assert sum(level.sketch(1, slots=64).values()) == pages
+
+
+def test_a_host_counts_with_its_richest_pages() -> None:
     richest = level_of([1, 2, 4, 8], a_host=1, hosts=2).sketch(1, slots=64)
     assert richest == level_of([4, 8], a_host=1, hosts=2).sketch(1, slots=64)
 
@@ -82,22 +103,6 @@ def test_a_sketch_of_many_pages_has_the_richest_ones() -> None:
     level = level_of([1], a_host=1)
     level.hear([told(sketch)], 1)
     assert level.key == 64 * UNIT
-
-
-def test_the_sketch_of_a_shard_without_pages_is_empty() -> None:
-    assert not level_of([], a_host=1).sketch(1, slots=64)
-
-
-def test_leased_pages_are_not_in_the_sketch() -> None:
-    assert sum(level_of([8] * 30, leased=range(25)).sketch(1, slots=64).values()) == 5
-
-
-def test_pages_of_hosts_that_must_wait_are_not_in_the_sketch() -> None:
-    soon = {0: 0, 1: 3, 2: 1}
-    level = AdmissionThreshold(
-        a_frontier([8] * 30, hosts=3), tuple, lambda host, _within_s: soon[host]
-    )
-    assert sum(level.sketch(1, slots=64).values()) == 4
 
 
 def test_for_a_shorter_time_fewer_pages_are_above_the_threshold() -> None:

@@ -6,6 +6,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from minicrawl.cluster.channels import faults, under_way
 from minicrawl.cluster.traffic import ClusterShard, agree_in_shards
 from minicrawl.config import load
 from minicrawl.crawl.events import Event, Reason, Warned
-from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.opic.ledger import ShardPlace, StepKind
@@ -28,7 +29,6 @@ from tests.cluster.crawl.crawling import (
     frontier_of,
     kinds_of,
     links_of,
-    ranks,
     sent_until,
     statements_of,
     states_of,
@@ -60,48 +60,30 @@ def check(crawl: ShardedCrawl) -> None:
         assert audit(store).wrong == []
     statements = statements_of(crawl.stores)
     assert list(faults(statements, partial(sent_until, crawl.stores))) == []
+    assert under_way(statements) == 0
 
 
-def check_ended(crawl: ShardedCrawl) -> None:
-    """Check the stores, and that no atom is under way."""
+def check_as_alone(
+    crawl: ShardedCrawl, web: LittleWeb, server: DemoServer, **settings: Any
+) -> list[Path]:
+    """Check that the shards found what one machine finds, and return its store."""
     check(crawl)
-    assert under_way(statements_of(crawl.stores)) == 0
-
-
-def alone(crawl: ShardedCrawl, web: LittleWeb, **settings: int) -> list[Path]:
-    """Run the crawl on one machine, and return its store."""
-    with DemoServer(web) as server:
-        single = ShardedCrawl(crawl.folder, server, crawl.seeds, 1, **settings)
-        return [asyncio.run(single.run_alone())]
-
-
-def test_shards_read_each_page_of_the_demo_web_once_and_find_the_links_of_one_machine(
-    tmp_path: Path,
-) -> None:
-    web = DemoWeb(100)
-    with DemoServer(web) as server, DemoServer(web) as another:
-        crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS)
-        assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-        check_ended(crawl)
-        single = ShardedCrawl(tmp_path, another, web.seeds, 1, strategy="greedy")
+    with DemoServer(web) as another:
+        single = ShardedCrawl(crawl.folder, another, crawl.seeds, 1, **settings)
         stores = [asyncio.run(single.run_alone())]
-    assert server.requests == another.requests
+    assert server.requests.keys() == another.requests.keys()
     assert states_of(crawl.stores) == states_of(stores)
     assert links_of(crawl.stores) == links_of(stores)
-    together, by_one = (ranks(links_of(one), states_of(one)) for one in (crawl.stores, stores))
-    assert max(abs(together[url] - by_one[url]) for url in by_one) < 1e-6
+    return stores
 
 
 def test_redirects_and_canonical_forms_lead_to_other_shards(
-    crawl: ShardedCrawl, web: LittleWeb
+    crawl: ShardedCrawl, web: LittleWeb, server: DemoServer
 ) -> None:
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-    check_ended(crawl)
-    single = alone(crawl, web)
-    states = states_of(crawl.stores)
-    assert states == states_of(single)
-    assert {State.FETCHED, State.MOVED, State.CANONICAL} <= set(states.values())
-    assert links_of(crawl.stores) == links_of(single)
+    single = check_as_alone(crawl, web, server)
+    states = set(states_of(single).values())
+    assert {State.FETCHED, State.MOVED, State.CANONICAL} <= states
     trade = {StepKind.FOREIGN, StepKind.SEND, StepKind.RECEIVE}
     assert all(trade <= kinds_of(store) for store in crawl.stores)
     assert not trade & kinds_of(single[0])
@@ -111,7 +93,7 @@ def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> N
     crawl.exchanges.forgets = 0.2
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
     assert crawl.exchanges.forgotten
-    check_ended(crawl)
+    check(crawl)
 
 
 def test_no_atom_is_missing_at_any_moment_of_a_crawl(crawl: ShardedCrawl) -> None:
@@ -132,8 +114,12 @@ def test_no_atom_is_missing_at_any_moment_of_a_crawl(crawl: ShardedCrawl) -> Non
     assert asyncio.run(watched()) > 5
 
 
-def test_kills_lose_and_double_nothing(crawl: ShardedCrawl, server: DemoServer) -> None:
+@pytest.mark.parametrize("strategy", ["greedy", "siblings"])
+def test_kills_lose_and_double_nothing(
+    strategy: str, tmp_path: Path, web: LittleWeb, server: DemoServer
+) -> None:
     # A killed shard loses everything that it has not committed, and a new holder goes on.
+    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, strategy=strategy)
     chance, kills = Random(3), 0
 
     async def killed() -> None:
@@ -152,34 +138,8 @@ def test_kills_lose_and_double_nothing(crawl: ShardedCrawl, server: DemoServer) 
         await asyncio.gather(*tasks)
 
     asyncio.run(killed())
-    check_ended(crawl)
-    with DemoServer(LittleWeb(SHARDS, 2, 25)) as another:
-        stores = [asyncio.run(ShardedCrawl(crawl.folder, another, crawl.seeds, 1).run_alone())]
     assert kills == 8
-    assert states_of(crawl.stores) == states_of(stores)
-    assert links_of(crawl.stores) == links_of(stores)
-    assert server.requests.keys() == another.requests.keys()
-
-
-def test_in_the_order_by_siblings_every_page_is_read_and_cash_is_exact_after_a_kill(
-    tmp_path: Path, web: LittleWeb, server: DemoServer
-) -> None:
-    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, strategy="siblings")
-
-    async def killed() -> None:
-        tasks = [asyncio.create_task(crawl.crawl(shard).run_async()) for shard in range(SHARDS)]
-        while server.requests.total() < 60:
-            await asyncio.sleep(0.001)
-        tasks[1].cancel()
-        await asyncio.wait([tasks[1]])
-        tasks[1] = asyncio.create_task(crawl.crawl(1).run_async())
-        await asyncio.gather(*tasks)
-
-    asyncio.run(killed())
-    check_ended(crawl)
-    single = alone(crawl, web)
-    assert states_of(crawl.stores) == states_of(single)
-    assert links_of(crawl.stores) == links_of(single)
+    check_as_alone(crawl, web, server)
 
 
 def test_shards_add_up_the_importance_of_their_pages(
@@ -196,7 +156,7 @@ def test_shards_add_up_the_importance_of_their_pages(
         return [await gathered_with(budget) for budget in (40, None)]
 
     some, all_ = asyncio.run(twice())
-    check_ended(crawl)
+    check(crawl)
     # A shard adds up rarely, so that a short crawl may end before each has told its part.
     assert 0 <= some < all_ <= 1
 
@@ -207,7 +167,7 @@ def test_values_of_a_scorer_order_the_pages_of_shards(
     settings = {"strategy": "siblings", "score": ["url:[02468]$"]}
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, **settings)
     asyncio.run(crawl.run())
-    check_ended(crawl)
+    check(crawl)
     for store in crawl.stores:
         with frontier_of(store) as (frontier, urls), reading(store) as connection:
             read = [page for page, state in enumerate(frontier.state) if state == State.FETCHED]
@@ -222,7 +182,7 @@ def test_a_circle_of_redirects_over_all_shards_comes_to_an_end(tmp_path: Path) -
     with DemoServer(web) as server:
         crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS)
         assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-    check_ended(crawl)
+    check(crawl)
     states = states_of(crawl.stores)
     assert State.BAD_REDIRECT in states.values()
     assert sum(state is State.FETCHED for state in states.values()) == SHARDS
@@ -233,9 +193,8 @@ def test_the_depth_of_a_page_is_that_of_the_shortest_path_through_any_shards(
 ) -> None:
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, max_depth=2)
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-    states = states_of(alone(crawl, web, max_depth=2))
-    assert State.DEPTH in states.values()
-    assert states_of(crawl.stores) == states
+    assert State.DEPTH in states_of(crawl.stores).values()
+    check_as_alone(crawl, web, server, max_depth=2)
 
 
 def test_a_shard_that_has_spent_its_budget_waits_for_the_others(
@@ -255,7 +214,6 @@ def test_a_shard_that_has_spent_its_budget_waits_for_the_others(
         return await running
 
     assert asyncio.run(spent()) == [Reason.BUDGET] * SHARDS
-    check(crawl)
 
 
 def test_a_holder_that_has_lost_its_shard_sends_no_request(
@@ -293,21 +251,6 @@ def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None
 
 
 # ---------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize(
-    ("settings", "name"),
-    [
-        ({"links": False}, "--no-links"),
-        ({"dedupe_with": __file__}, "--dedupe-with"),
-    ],
-)
-def test_settings_for_one_machine_are_refused(
-    tmp_path: Path, web: LittleWeb, server: DemoServer, settings: dict[str, object], name: str
-) -> None:
-    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, **settings)
-    with pytest.raises(UsageError, match=f"^{name} "):
-        asyncio.run(crawl.run())
 
 
 def test_shards_use_the_order_by_siblings_only_if_the_user_chooses_it(tmp_path: Path) -> None:

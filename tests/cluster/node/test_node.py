@@ -17,7 +17,6 @@ from minicrawl.cluster.records import (
     STATE_KEY,
     TERMS_KEY,
     CrawlActivity,
-    LeaseRecord,
     RecordError,
     ShardFacts,
     StateRecord,
@@ -200,11 +199,6 @@ def test_terms_with_an_invalid_limit_are_refused() -> None:
         CrawlState(FakeEngine(), replace(TERMS, settings={"bytes": {}}))
 
 
-async def test_the_only_node_crawls_all_shards(a: TriedNode, cluster: Cluster) -> None:
-    assert sorted(a.held.running) == [0, 1, 2, 3]
-    assert {crawl.deadline for crawl in a.crawls.values()} == {cluster.clock[0] + HOLD_S}
-
-
 async def test_a_node_ends_with_the_error_of_one_of_its_tasks(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,32 +274,22 @@ async def test_a_paused_node_keeps_its_shards_if_no_other_took_them(
     assert before[0].deadline == cluster.clock[0] + HOLD_S
 
 
+@pytest.mark.parametrize(
+    ("fault", "why"), [(Fault.BEFORE, f"{HOLD_S:g} s"), (Fault.FULL, "no room")]
+)
 async def test_a_node_without_an_answer_of_the_servers_pauses_its_shards_and_says_so(
-    a: TriedNode, cluster: Cluster
+    a: TriedNode, cluster: Cluster, fault: Fault, why: str
 ) -> None:
     deadline = a.crawls[0].deadline
-    cluster.nobody_answers()
+    cluster.nobody_answers(fault)
     await cluster.pass_time(HOLD_S + 3, a)
     assert a.crawls[0].deadline == deadline < cluster.clock[0]
     (said,) = a.said
-    assert f"{HOLD_S:g} s" in said
+    assert why in said
     assert "4 shards" in said
     cluster.all_answer()
     await cluster.pass_time(1, a)
-    assert len(a.said) == 2
     assert a.crawls[0].deadline == cluster.clock[0] + HOLD_S
-
-
-async def test_a_node_pauses_its_shards_and_says_why_while_servers_have_no_room(
-    a: TriedNode, cluster: Cluster
-) -> None:
-    cluster.nobody_answers(Fault.FULL)
-    await cluster.pass_time(HOLD_S + 3, a)
-    (said,) = a.said
-    assert "no room" in said
-    assert "4 shards" in said
-    cluster.all_answer()
-    await cluster.pass_time(1, a)
     cluster.nobody_answers()
     await cluster.pass_time(HOLD_S + 3, a)
     _, _, later = a.said
@@ -560,11 +544,6 @@ def test_a_crawl_beside_the_node_of_a_machine_has_a_name_of_its_own(
     names = running.default_node_name(), running.default_node_name("-crawl")
     assert names[0] != names[1]
     assert all(0 < len(name) <= 32 for name in names)
-
-
-def test_a_packed_lease_is_read_back_unchanged() -> None:
-    one = LeaseRecord(node="a", session="s", generation=3)
-    assert LeaseRecord.unpack("lease.1", one.pack()) == one
 
 
 async def test_a_node_leaves_a_shard_without_room_on_its_disk_to_others(

@@ -22,10 +22,6 @@ PARTS = st.dictionaries(
 )
 
 
-def test_the_only_shard_has_the_whole() -> None:
-    assert with_own_part({}, 3, 1, is_used=True) == {3: AddressPart(WHOLE, 1)}
-
-
 def test_a_new_shard_has_no_part_until_the_others_have_lowered_theirs() -> None:
     alone = with_own_part({}, 3, 1, is_used=True)
     came = with_own_part(alone, 5, 1, is_used=True)
@@ -37,14 +33,6 @@ def test_a_new_shard_has_no_part_until_the_others_have_lowered_theirs() -> None:
     even = with_own_part(lowered, 5, 1, is_used=True)
     assert even[5].part == WHOLE // 2
     assert shards_to_notify(even, 5) == []
-
-
-def test_a_shard_that_leaves_gives_its_part_to_the_others() -> None:
-    both = {3: AddressPart(WHOLE // 2, 1), 5: AddressPart(WHOLE // 2, 1)}
-    left = with_own_part(both, 3, 1, is_used=False)
-    assert left == {5: AddressPart(WHOLE // 2, 1)}
-    assert shards_to_notify(left, 3) == [5]
-    assert with_own_part(left, 5, 1, is_used=True)[5].part == WHOLE
 
 
 def test_the_next_holder_of_a_shard_keeps_its_part_under_a_new_generation() -> None:

@@ -17,7 +17,7 @@ def test_a_batch_that_is_not_posted_is_sent_again_at_doubling_intervals() -> Non
     times = [
         now
         for now in range(100)
-        if list(unposted.overdue({1: 7, 2: 3}, {1: 5, 2: 3}, float(now))) == [(1, 5)]
+        if list(unposted.overdue({1: 7, 2: 3}, {1: 0, 2: 3}, float(now))) == [(1, 0)]
     ]
     assert times == [10, 30, 70]
 
@@ -33,8 +33,3 @@ def test_progress_of_the_receiver_starts_the_wait_anew() -> None:
 def test_a_shard_that_tells_no_facts_is_sent_nothing_again() -> None:
     unposted = UnpostedBatches(AGAIN_S)
     assert not any(list(unposted.overdue({1: 7}, {}, float(now))) for now in range(0, 1000, 10))
-
-
-def test_the_first_batch_of_a_channel_is_sent_again_as_well() -> None:
-    unposted = UnpostedBatches(AGAIN_S)
-    assert [list(unposted.overdue({1: 1}, {1: 0}, now)) for now in (0.0, 10.0)] == [[], [(1, 0)]]
