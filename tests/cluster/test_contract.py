@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -107,26 +108,22 @@ async def test_pages_have_logs_of_their_own(connect: Connect) -> None:
     assert await entries(engine) == [LogEntry(1, b"a commit")]
 
 
-async def test_an_entry_is_appended_only_after_the_last_one(connect: Connect) -> None:
-    one, other = await connect(), await connect()
-    await one.append(SHARD, 0, b"one")
-    await other.append(SHARD, 1, b"two")
-    with pytest.raises(Fenced):
-        await one.append(SHARD, 1, b"mine")
-    with pytest.raises(Fenced):
-        await one.append(SHARD, 0, b"mine")
-    with pytest.raises(EngineUnavailable):  # the server that answers has lost entries
-        await one.append(SHARD, 5, b"mine")
-    await one.change_leader(SHARD)
-    assert await entries(one) == [LogEntry(1, b"one"), LogEntry(2, b"two")]
-
-
-async def test_an_entry_that_is_appended_again_after_a_lost_response_is_one_entry(
-    engine: ClusterEngine,
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_an_entry_is_appended_only_after_the_last_one_and_only_once(
+    connect: Connect, *, is_shared: bool
 ) -> None:
-    assert await engine.append(SHARD, 0, b"one") == 1
-    assert await engine.append(SHARD, 0, b"one") == 1
-    assert await entries(engine) == [LogEntry(1, b"one")]
+    engine, another = await connect(), await connect()
+    one, other = (partial(each.append, is_shared=is_shared) for each in (engine, another))
+    first = await one(SHARD, 0, b"one")
+    assert await one(SHARD, 0, b"one") == first  # again, after a lost response
+    second = await other(SHARD, first, b"two")
+    for after in (0, first):
+        with pytest.raises(Fenced):
+            await one(SHARD, after, b"mine")
+    with pytest.raises(EngineUnavailable, match="lost entries"):  # or the server that answers has
+        await one(SHARD, second + 100, b"mine")
+    await engine.change_leader(SHARD)
+    assert await entries(engine) == [LogEntry(first, b"one"), LogEntry(second, b"two")]
 
 
 async def test_of_several_writers_that_append_at_the_same_time_one_succeeds(

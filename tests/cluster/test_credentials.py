@@ -8,10 +8,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nkeys
 import pytest
@@ -30,37 +30,111 @@ from tests.cluster.jwt_users import SignedUsers, identity
 pytestmark = pytest.mark.anyio
 
 
-async def is_let_in(settings: ClusterAccess) -> None:
-    async with connected(settings) as engine:
-        await engine.put("key", b"value")
+AccessFor = Callable[[str], ClusterAccess]
+
+
+class Certificates:
+    """Files of an authority, and of servers and clients with certificates that it has signed."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        folder.mkdir()
+        self._authority, self._folder = trustme.CA(), folder
+        self.ca = folder / "ca.pem"
+        self._authority.cert_pem.write_to_path(self.ca)
+        self.cert, self.key = self.issued(name)
+
+    def issued(self, name: str) -> tuple[Path, Path]:
+        issued = self._authority.issue_cert(name)
+        cert, key = (self._folder / f"{name}-{what}.pem" for what in ("cert", "key"))
+        issued.cert_chain_pems[0].write_to_path(cert)
+        issued.private_key_pem.write_to_path(key)
+        return cert, key
+
+    def config(self, *, verify: bool) -> str:
+        """Return a server's configuration; with `verify` clients need a certificate as well."""
+        files = f'cert_file: "{self.cert}", key_file: "{self.key}", ca_file: "{self.ca}"'
+        return f"tls {{ {files}, verify: {str(verify).lower()} }}"
+
+
+class Credentials(NamedTuple):
+    """Configuration of a server, and accesses by its URL that it lets in or refuses with a line."""
+
+    config: str
+    right: list[AccessFor]
+    wrong: list[AccessFor]
+    line: str
+
+
+def access(way: str = "nats://", **files: Any) -> AccessFor:
+    """Return the access to a URL with `way` in place of its scheme."""
+    return lambda url: ClusterAccess(url=url.replace("nats://", way), **files)
+
+
+def password(_folder: Path) -> Credentials:
+    config = 'authorization { users: [{user: "crawler", password: "p@ss word"}] }'
+    wrong = [access(f"nats://{user}") for user in ("", "crawler:secret@", "somebody@")]
+    right = access("nats://crawler:p%40ss%20word@")
+    return Credentials(config, [right], wrong, "refuses these credentials")
+
+
+def nkey(folder: Path) -> Credentials:
+    seed, public = identity(nkeys.PREFIX_BYTE_USER)
+    creds = folder / "user.nk"
+    creds.write_bytes(seed)
+    config = f'authorization {{ users: [{{nkey: "{public}"}}] }}'
+    return Credentials(config, [access(creds=creds)], [access()], "NATS_CREDS")
+
+
+def jwt(folder: Path) -> Credentials:
+    users = SignedUsers()
+    signed = users.write_creds(folder / "crawler.creds")
+    stranger = SignedUsers().write_creds(folder / "stranger.creds")
+    expired = users.write_creds(folder / "expired.creds", valid_s=-60)
+    wrong = [access(creds=creds) for creds in (stranger, expired, None)]
+    line = "refuses .*: name their file in NATS_CREDS"
+    return Credentials(users.config, [access(creds=signed)], wrong, line)
+
+
+def authority(folder: Path) -> Credentials:
+    own = Certificates(folder / "own", "127.0.0.2")
+    trusts = access("tls://", ca=own.ca)
+    return Credentials(own.config(verify=False), [trusts], [access("tls://")], "NATS_CA")
+
+
+def certificate(folder: Path) -> Credentials:
+    own, foreign = (Certificates(folder / name, "127.0.0.2") for name in ("own", "foreign"))
+    cert, key = own.issued("crawler.example")
+    other_cert, other_key = foreign.issued("crawler.example")
+    both = folder / "both.pem"
+    both.write_bytes(cert.read_bytes() + key.read_bytes())
+    return Credentials(
+        own.config(verify=True),
+        [access(ca=own.ca, cert=cert, key=key), access(ca=own.ca, cert=both)],
+        [access(ca=own.ca), access(ca=own.ca, cert=other_cert, key=other_key)],
+        "NATS_CERT",
+    )
+
+
+@needs_server
+@pytest.mark.parametrize("kind", [password, nkey, jwt, authority, certificate])
+async def test_only_valid_credentials_are_let_in_and_no_error_shows_them(
+    kind: Callable[[Path], Credentials], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    found, folder = kind(tmp_path), tmp_path / "servers"
+    async with local_servers(folder, 1, more=found.config, access_for=found.right[0]) as servers:
+        for right in found.right:
+            async with connected(right(servers.url)) as engine:
+                await engine.put("key", b"value")
+        for wrong in found.wrong:
+            await is_refused(wrong(servers.url), found.line)
+    assert not [one for one in caplog.records if one.name == "asyncio"]  # no connection is left
 
 
 async def is_refused(settings: ClusterAccess, line: str) -> None:
     with pytest.raises(EngineError, match=line) as refused:
         await connect(settings)
-    assert "\n" not in str(refused.value)
-
-
-# ------------------------------------------------------------ JWTs
-
-
-@needs_server
-async def test_only_users_with_a_valid_jwt_signed_by_the_account_are_let_in(tmp_path: Path) -> None:
-    users = SignedUsers()
-    creds = users.write_creds(tmp_path / "crawler.creds")
-
-    def settings_for(url: str) -> ClusterAccess:
-        return ClusterAccess(url=url, creds=creds)
-
-    folder = tmp_path / "servers"
-    more = users.config
-    async with local_servers(folder, 1, more=more, access_for=settings_for) as servers:
-        await is_let_in(settings_for(servers.url))
-        stranger = SignedUsers().write_creds(tmp_path / "stranger.creds")
-        expired = users.write_creds(tmp_path / "expired.creds", valid_s=-60)
-        for wrong in (stranger, expired, None):
-            settings = ClusterAccess(url=servers.url, creds=wrong)
-            await is_refused(settings, "refuses .*: name their file in NATS_CREDS")
+    for hidden in ("\n", "secret", "somebody"):
+        assert hidden not in str(refused.value)
 
 
 SEED = identity(nkeys.PREFIX_BYTE_USER).seed.decode()
@@ -97,71 +171,6 @@ async def test_invalid_files_of_credentials_are_named_without_their_secret(
         await connect(ClusterAccess(url="nats://127.0.0.2:1", creds=creds))
     assert str(creds) in str(refused.value)
     assert SEED[:12] not in str(refused.value)
-
-
-# ------------------------------------------------------------ certificates
-
-
-class Certificates:
-    """Files of an authority, and of servers and clients with certificates that it has signed."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        folder.mkdir()
-        self._authority, self._folder = trustme.CA(), folder
-        self.ca = folder / "ca.pem"
-        self._authority.cert_pem.write_to_path(self.ca)
-        self.cert, self.key = self.issued(name)
-
-    def issued(self, name: str) -> tuple[Path, Path]:
-        issued = self._authority.issue_cert(name)
-        cert, key = (self._folder / f"{name}-{what}.pem" for what in ("cert", "key"))
-        issued.cert_chain_pems[0].write_to_path(cert)
-        issued.private_key_pem.write_to_path(key)
-        return cert, key
-
-    def config(self, *, verify: bool) -> str:
-        """Return a server's configuration; with `verify` clients need a certificate as well."""
-        files = f'cert_file: "{self.cert}", key_file: "{self.key}", ca_file: "{self.ca}"'
-        return f"tls {{ {files}, verify: {str(verify).lower()} }}"
-
-
-@needs_server
-async def test_the_authority_of_a_server_must_be_trusted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    own = Certificates(tmp_path / "own", "127.0.0.2")
-
-    def settings_for(url: str) -> ClusterAccess:
-        return ClusterAccess(url=url.replace("nats:", "tls:"), ca=own.ca)
-
-    folder, more = tmp_path / "servers", own.config(verify=False)
-    async with local_servers(folder, 1, more=more, access_for=settings_for) as servers:
-        await is_let_in(settings_for(servers.url))
-        await is_refused(ClusterAccess(url=servers.url.replace("nats:", "tls:")), "NATS_CA")
-    assert caplog.text == ""  # asyncio would warn of a connection that ends
-
-
-@needs_server
-async def test_a_server_that_asks_for_certificates_lets_in_those_of_its_authority_only(
-    tmp_path: Path,
-) -> None:
-    own, foreign = (Certificates(tmp_path / name, "127.0.0.2") for name in ("own", "foreign"))
-    cert, key = own.issued("crawler.example")
-    other_cert, other_key = foreign.issued("crawler.example")
-    both = tmp_path / "both.pem"
-    both.write_bytes(cert.read_bytes() + key.read_bytes())
-
-    def settings_for(url: str) -> ClusterAccess:
-        return ClusterAccess(url=url, ca=own.ca, cert=cert, key=key)
-
-    folder = tmp_path / "servers"
-    more = own.config(verify=True)
-    async with local_servers(folder, 1, more=more, access_for=settings_for) as servers:
-        await is_let_in(settings_for(servers.url))
-        await is_let_in(ClusterAccess(url=servers.url, ca=own.ca, cert=both))
-        for shown, its_key in ((None, None), (other_cert, other_key)):
-            settings = ClusterAccess(url=servers.url, ca=own.ca, cert=shown, key=its_key)
-            await is_refused(settings, "NATS_CERT")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import nkeys
 import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -64,26 +63,6 @@ def with_user(url: str, user: str) -> str:
 
 
 # ------------------------------------------------------------ users
-
-
-USERS = 'authorization { users: [{user: "crawler", password: "p@ss word"}] }'
-
-
-async def test_only_a_user_with_the_password_is_let_in_and_no_error_shows_it(
-    tmp_path: Path,
-) -> None:
-    def settings_for(url: str) -> ClusterAccess:
-        return ClusterAccess(url=with_user(url, "crawler:p%40ss%20word"))
-
-    async with local_servers(tmp_path, 1, more=USERS, access_for=settings_for) as servers:
-        async with connected(settings_for(servers.url)) as engine:
-            assert await engine.append(SHARD, 0, b"one") == 1
-        for user in ("", "crawler:secret@", "somebody@"):
-            url = servers.url.replace("nats://", f"nats://{user}")
-            with pytest.raises(EngineError, match="refuses these credentials") as refused:
-                await connect(ClusterAccess(url=url))
-            assert "secret" not in str(refused.value)
-            assert "somebody" not in str(refused.value)
 
 
 async def test_reading_a_crawl_of_a_wrong_name_fails_and_creates_nothing(tmp_path: Path) -> None:
@@ -168,24 +147,6 @@ async def change_on(engine: ClusterEngine, put: list[str]) -> None:
         put.append(f"node.{len(put)}")
         await engine.put(put[-1], b"")
         await asyncio.sleep(0.3)
-
-
-async def test_a_user_with_the_seed_of_an_nkey_is_let_in(tmp_path: Path) -> None:
-    pair = nkeys.from_seed(nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER))
-    creds = tmp_path / "user.nk"
-    creds.write_bytes(bytes(pair.seed))
-    public = bytes(pair.public_key).decode()
-
-    def settings_for(url: str) -> ClusterAccess:
-        return ClusterAccess(url=url, creds=creds)
-
-    more = f'authorization {{ users: [{{nkey: "{public}"}}] }}'
-    folder = tmp_path / "servers"
-    async with (
-        local_servers(folder, 1, more=more, access_for=settings_for) as servers,
-        connected(settings_for(servers.url)) as engine,
-    ):
-        assert await engine.append(SHARD, 0, b"one") == 1
 
 
 async def test_the_permissions_that_the_error_advises_are_enough(tmp_path: Path) -> None:
@@ -351,24 +312,6 @@ async def test_of_entries_appended_after_the_same_one_only_the_first_counts(tmp_
         await engines[3].remove_entries(SHARD, begin)
         behind = [one for one in appended if one.number > begin]
         assert [one async for one in engines[4].entries(SHARD)] == behind
-
-
-@pytest.mark.parametrize("is_shared", [False, True])
-async def test_an_entry_that_is_appended_again_is_one_entry(
-    tmp_path: Path, is_shared: bool
-) -> None:
-    async with served(tmp_path, 1) as (_, engine):
-        first = await engine.append(SHARD, 0, b"one", is_shared=is_shared)
-        assert await engine.append(SHARD, 0, b"one", is_shared=is_shared) == first
-        second = await engine.append(SHARD, first, b"two", is_shared=is_shared)
-        assert [one async for one in engine.entries(SHARD)] == [
-            LogEntry(first, b"one"),
-            LogEntry(second, b"two"),
-        ]
-        with pytest.raises(Fenced):
-            await engine.append(SHARD, first, b"three", is_shared=is_shared)
-        with pytest.raises(EngineUnavailable, match="lost entries"):
-            await engine.append(SHARD, second + 100, b"three", is_shared=is_shared)
 
 
 async def test_beats_are_answered_while_the_servers_elect_a_leader_of_the_keys(

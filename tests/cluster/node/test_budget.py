@@ -62,37 +62,6 @@ def written(servers: FakeServers) -> GrantsRecord:
     return GrantsRecord.unpack(GRANTS_KEY, servers.logs[SHARDS].contents[-1])
 
 
-@pytest.mark.parametrize("fault", list(Fault))
-async def test_a_grant_whose_answer_was_lost_is_used_as_soon_as_it_is_known(fault: Fault) -> None:
-    servers = FakeServers()
-    node = BudgetOfNode(servers, {0: 1})
-    servers.faults = [fault]
-    await node.share_out()
-    assert node.granted() == {0: 0}
-    await node.share_out()
-    assert node.granted() == {0: LEAST_AHEAD}
-    assert written(servers).granted == {0: LEAST_AHEAD}
-
-
-@pytest.mark.parametrize("fault", list(Fault))
-async def test_pages_given_back_are_not_fetched_even_if_the_answer_was_lost(fault: Fault) -> None:
-    # If the servers did get the change, another shard may have the pages already.
-    servers = FakeServers()
-    node = BudgetOfNode(servers, {0: 1})
-    await node.share_out()
-    node.fetch(most=2)
-    node.waiting[0] = 0
-    servers.faults = [fault]
-    await node.share_out()
-    assert node.granted() == {0: 2}
-    node.waiting[0] = 500
-    servers.faults = [Fault.BEFORE]  # the key cannot be read either
-    await node.share_out()
-    assert node.granted() == {0: 2}
-    await node.share_out()
-    assert node.granted() == {0: 2 + LEAST_AHEAD}
-
-
 async def test_a_change_that_arrives_after_its_retry_is_refused() -> None:
     # A request may still be on its way when its sender gives it up.
     servers = FakeServers()
