@@ -4,6 +4,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
@@ -22,13 +23,21 @@ _ENDLESS = 10_000
 _TICK_S = 0.005
 
 
-class Lateness:
-    """Measures how late a server may read the clock: as late as a thread that waits for a core."""
+class LoggedWeb:
+    """Sites whose pages link to the next pages and to other sites; logs all requests.
+
+    The sites are endless until `end` is called, so that a crawl goes on however long a test takes.
+    """
 
     slack_s = SLACK_S
 
+    def __init__(self) -> None:
+        self.pages = _ENDLESS
+        self.asked: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
+
     @contextmanager
     def watched(self) -> Iterator[None]:
+        """Measure how late the server may read the clock: as a thread that waits for a core."""
         has_ended = Event()
 
         def watch() -> None:
@@ -46,17 +55,6 @@ class Lateness:
             has_ended.set()
             watcher.join()
 
-
-class LoggedWeb(Lateness):
-    """Sites whose pages link to the next pages and to other sites; logs all requests.
-
-    The sites are endless until `end` is called, so that a crawl goes on however long a test takes.
-    """
-
-    def __init__(self) -> None:
-        self.pages = _ENDLESS
-        self.asked: defaultdict[str, list[tuple[float, str]]] = defaultdict(list)
-
     def answer(
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int
     ) -> DemoResponse:
@@ -71,6 +69,19 @@ class LoggedWeb(Lateness):
         ]
         body = "".join(f'<p>{host} {page} <a href="{link}">{link}</a>' for link in links)
         return DemoResponse(200, {"Content-Type": "text/html"}, body.encode())
+
+    @property
+    def urls(self) -> set[str]:
+        """URLs of all pages."""
+        return {
+            f"http://s{site}.example/{page}" for site in range(SITES) for page in range(self.pages)
+        }
+
+    def check_delays(self) -> None:
+        """Check that no host got a request sooner than its delay allows."""
+        for host, asked in self.asked.items():
+            for (before, _), (after, target) in pairwise(asked):
+                assert after - before >= DELAY_S - self.slack_s, (host, target)
 
     def end(self) -> None:
         """Have no pages beyond those that every site was asked for."""
@@ -96,7 +107,7 @@ class Begun(NamedTuple):
 
 @asynccontextmanager
 async def begun(
-    folder: Path, web: ServedWeb, settings: Callable[[str], Loaded], shards: int, sites: int = SITES
+    folder: Path, web: ServedWeb, settings: Callable[[str], Loaded], shards: int
 ) -> AsyncIterator[Begun]:
     """Serve the sites, run a server, and begin a crawl with `settings` for the sites' address."""
     with DemoServer(web) as server:
@@ -105,6 +116,6 @@ async def begun(
             local_servers(folder / "servers", 1) as servers,
             opened(ClusterAccess(servers.url)) as engine,
         ):
-            seeds = [f"http://s{site}.example/1" for site in range(sites)]
+            seeds = [f"http://s{site}.example/1" for site in range(SITES)]
             await start_or_join(engine, loaded, seeds, shards)
             yield Begun(servers, engine, loaded)
