@@ -64,8 +64,7 @@ class HeldOutSite:
         self.pages: dict[str, Page] = {}
         self.plain: dict[str, Page] = {}
         self.truth: set[tuple[str, str]] = set()
-        self.copies: tuple[str, ...] = ()
-        """Two equal pages; the crawl takes the first one that it reads for the original."""
+        self.copies: tuple[str, ...] = ()  # two equal pages
         self.forbidden: list[str] = []
         self.extra_listed: list[str] = []
         self._hubs = [self.add(path) for path in _HUBS]
@@ -137,7 +136,8 @@ class HeldOutSite:
             return httpx.Response(200, text=f"<sitemapindex>{entry}</sitemapindex>")
         if path == "/karte.xml.gz":
             return httpx.Response(200, content=gzip.compress(self._sitemap().encode()))
-        if path.endswith((".png", ".css", ".js", ".mp4")) and "fehlt" not in path:
+        is_file = path.endswith((".png", ".css", ".js", ".mp4")) and path not in self.pages
+        if is_file and "fehlt" not in path:
             kind = {"png": "image/png", "css": "text/css"}.get(path[-3:], "application/javascript")
             content = b"x" * 700_000 if "plakat" in path else b"/* x */"
             return httpx.Response(200, headers={"content-type": kind}, content=content)

@@ -12,16 +12,17 @@ import pytest
 
 from minicrawl.audit.checks import SiteAudit, write_junit
 from minicrawl.cli import main
-from tests.audit.planted import HOST, PlantedSite
+from tests.audit.held_out import HOST, HeldOutSite
 from tests.audit.test_audit import crawled
 from tests.cli.imports import HEAVY, packages_imported_by
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    site = PlantedSite()
-    site.add("/untitled", title="")
-    site.add("/sum", h1="=SUM(A1:A9)", title="=SUM(A1:A9) of <everything> & more", description="")
+    site = HeldOutSite()
+    site.item("/untitled", title="")
+    title = "=SUM(A1:A9) of <everything> & more"
+    site.item("/sum", h1="<h1>=SUM(A1:A9)</h1>", title=title, description="")
     return crawled(tmp_path_factory.mktemp("audit") / "crawl.db", site)
 
 
@@ -75,8 +76,8 @@ def test_a_baseline_leaves_only_new_issues(
 
 
 def test_a_large_value_is_shown_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    site = PlantedSite()
-    site.add("/large", body="<p>" * 400_000, is_compressed=False)
+    site = HeldOutSite()
+    site.item("/large", body="<p>" * 400_000, zipped=False)
     assert run(crawled(tmp_path / "crawl.db", site), "page-large", "--json") == 0
     (page,) = json.loads(capsys.readouterr().out)["pages"]
     assert run(tmp_path / "crawl.db", "page-large") == 0
