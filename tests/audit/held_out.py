@@ -1,7 +1,6 @@
 """A site with several faults of each kind; no check was written for it or tuned on it.
 
-The site of a German brewery differs from the planted site in words, structure and HTML style. Three
-layouts take turns: HTML 5, XHTML with single quotes, and old HTML in capital letters without
+Three layouts take turns: HTML 5, XHTML with single quotes, and old HTML in capital letters without
 quotes. `truth` has each fault as issue and path, including those that follow from others: a page
 that links to a planted redirect has an issue of its own. Other pages are clean, but look faulty.
 """

@@ -1,11 +1,17 @@
-from itertools import product
+"""Pages of the demo web: a function of the seed and of the number of visits."""
+
+from itertools import pairwise, product
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from minicrawl.demo.small_web import VISITS_PER_VERSION, Atlas, Author, Sheet, Site
+from minicrawl.config.parts import FEWEST_DEMO_PAGES
+from minicrawl.demo.small_web import TOPICS, Atlas, Author, Quirk, Sheet, Site, html
+from minicrawl.errors import UsageError
 
-ATLAS = Atlas(1000, Random(1))
+ATLAS = Atlas(2000, Random(1))
 AUTHOR = Author(ATLAS, Random(2))
 
 
@@ -17,19 +23,62 @@ def hrefs(sheet: Sheet) -> list[str]:
     return [anchor.href for anchor in sheet.anchors()]
 
 
-def test_a_page_does_not_depend_on_pages_made_earlier() -> None:
-    again = Author(ATLAS, Random(2))
-    site = ATLAS.sites[3]
+@given(pages=st.integers(FEWEST_DEMO_PAGES, 3_000_000))
+def test_the_sites_have_the_requested_number_of_pages(pages: int) -> None:
+    sites = Atlas(pages, Random(1)).sites
+    assert sum(site.size for site in sites) == pages
+    assert all(site.first + site.size == after.first for site, after in pairwise(sites))
+    assert all(site.size >= 2 + site.sections for site in sites)
+    assert len({site.host for site in sites}) == len(sites)
+
+
+def test_few_hosts_are_large_and_each_quirk_has_one_host() -> None:
+    sizes = [site.size for site in ATLAS.sites]
+    assert sum(sizes[:4]) > 2000 / 3
+    assert sizes[:36] == sorted(sizes[:36], reverse=True)
+    quirks = [site.quirk for site in ATLAS.sites if site.quirk is not Quirk.NONE]
+    assert quirks == [Quirk.SLOW, Quirk.PATIENT, Quirk.SHUT, Quirk.FLAKY]
+    with pytest.raises(UsageError, match="at least 100 pages, not 99"):
+        Atlas(FEWEST_DEMO_PAGES - 1, Random(1))
+
+
+def test_every_page_is_found_by_its_path_and_by_its_number() -> None:
+    for page in range(ATLAS.pages):
+        site, place = ATLAS.find(page)
+        assert site.place(site.path(place)) == place
+        assert ATLAS.url(page) == f"http://{site.host}{site.path(place)}"
+    assert len({ATLAS.url(page) for page in range(ATLAS.pages)}) == ATLAS.pages
+    for path in ("", "//", "/boats", "/boats/x-7", "/7", "/-7", "/-007", "/-٣", f"/-{'9' * 99}"):
+        assert ATLAS.sites[0].place(path) is None, path
+
+
+def test_each_article_is_linked_from_its_section_or_one_other_article() -> None:
+    for site in ATLAS.sites:
+        shown = [
+            place for section in range(1, site.sections + 1) for place in site.on_show(section)
+        ]
+        articles = range(site.sections + 1, site.size)
+        below = [lower for place in articles for lower in site.below(place)]
+        assert sorted(shown + below) == list(articles)
+
+
+def test_a_page_depends_on_the_seed_and_not_on_pages_made_earlier() -> None:
+    again, site = Author(ATLAS, Random(2)), ATLAS.sites[3]
     backwards = [again.sheet(site, place) for place in reversed(range(site.size))]
     assert [AUTHOR.sheet(site, place) for place in range(site.size)] == backwards[::-1]
+    assert Author(ATLAS, Random(3)).sheet(site, 9) != AUTHOR.sheet(site, 9)
 
 
-def test_another_seed_makes_other_pages() -> None:
-    other = Author(ATLAS, Random(3))
-    assert other.sheet(ATLAS.sites[0], 9) != AUTHOR.sheet(ATLAS.sites[0], 9)
+def test_no_page_needs_escaping_in_html() -> None:
+    assert {site.topic for site in ATLAS.sites} == set(TOPICS)
+    for site in ATLAS.sites:
+        sheet = AUTHOR.sheet(site, site.size - 1)
+        words = "".join([site.name, sheet.title, *sheet.prose])
+        assert not set('<>&"') & set(words), words
+        assert html(sheet).count("<a href=") == len(hrefs(sheet))
 
 
-def test_some_pages_change_after_a_number_of_visits() -> None:
+def test_some_pages_change_after_a_number_of_visits_and_link_to_new_articles() -> None:
     versions = {
         (kind, sort): [AUTHOR.version(first_of(kind), place, visits) for visits in range(6)]
         for kind, (sort, place) in product(("www", "news", "blog"), (("front", 0), ("section", 1)))
@@ -42,10 +91,6 @@ def test_some_pages_change_after_a_number_of_visits() -> None:
         ("blog", "front"): [0, 0, 0, 0, 1, 1],
         ("blog", "section"): [0] * 6,
     }
-    assert all(visits > 0 for visits in VISITS_PER_VERSION.values())
-
-
-def test_a_new_version_is_marked_and_links_to_new_articles() -> None:
     site = first_of("news")
     before, after = AUTHOR.sheet(site, 0), AUTHOR.sheet(site, 0, version=1)
     assert after.prose == ("This is edition 2 of this page.", *before.prose)
@@ -53,30 +98,17 @@ def test_a_new_version_is_marked_and_links_to_new_articles() -> None:
     assert len(set(hrefs(after)) - set(hrefs(before))) == 3
 
 
-def test_some_articles_are_dead_ends() -> None:
+def test_some_articles_are_dead_ends_and_some_have_unusual_links() -> None:
     site = ATLAS.sites[0]
     dead_ends = [place for place in range(site.size) if not hrefs(AUTHOR.sheet(site, place))]
     assert len(dead_ends) > 5
     assert not any(site.below(place) for place in dead_ends)
-
-
-def test_the_largest_host_has_far_more_links_than_a_small_one() -> None:
-    sheets = [AUTHOR.sheet(site, place) for site in ATLAS.sites for place in range(site.size)]
-    linked = [href for sheet in sheets for href in hrefs(sheet)]
-    largest, smallest = ATLAS.sites[0], ATLAS.sites[len(ATLAS.sites) - 5]
-    assert linked.count(largest.url) > 5 * linked.count(smallest.url) > 0
-
-
-@pytest.mark.parametrize(
-    ("place", "href"),
-    [
+    for place, href in (
         (42, "/members/letter-42"),
         (72, "http://www.cheap-anchors.example/best-offers"),
         (33, "/index.html"),
         (48, "/lost/page-48"),
         (57, "/download/57"),
         (46, "/picture/46"),
-    ],
-)
-def test_some_articles_have_unusual_links(place: int, href: str) -> None:
-    assert href in hrefs(AUTHOR.sheet(ATLAS.sites[0], place))
+    ):
+        assert href in hrefs(AUTHOR.sheet(site, place)), place

@@ -20,12 +20,9 @@ print(zlib.crc32(repr((web.hosts, web.seeds, link_graph(web))).encode()))
 """
 
 
-def test_the_seed_determines_the_web() -> None:
+def test_the_web_depends_on_its_seed_and_not_on_that_of_hashes() -> None:
     assert link_graph(DemoWeb(500)) == GRAPH
     assert link_graph(DemoWeb(500, seed=1)) != GRAPH
-
-
-def test_the_web_does_not_depend_on_the_hash_seed() -> None:
     digests = {
         subprocess.run(
             [sys.executable, "-c", DIGEST],
@@ -53,15 +50,10 @@ def test_the_link_graph_has_the_links_of_the_pages() -> None:
 
 def test_every_page_of_the_link_graph_is_reachable_from_the_seeds() -> None:
     graph = networkx.DiGraph(GRAPH)
-    assert 5 <= len(WEB.seeds) <= 10
     reached = set(WEB.seeds).union(*(networkx.descendants(graph, seed) for seed in WEB.seeds))
     assert reached == set(GRAPH)
-
-
-def test_the_link_graph_has_all_pages_except_the_shut_host_plus_the_hubs() -> None:
-    hubs = 1 + 2 + 10
-    assert len(GRAPH) == 500 - 6 + hubs
-    assert not any("closed-for-winter" in url for url in GRAPH)
+    hubs, shut = 1 + 2 + 10, 6
+    assert len(GRAPH) == 500 - shut + hubs
 
 
 def test_the_top_ten_are_front_pages_of_large_hosts_and_the_licence() -> None:
@@ -73,11 +65,6 @@ def test_the_top_ten_are_front_pages_of_large_hosts_and_the_licence() -> None:
     assert sum(url.count("/") == 3 and url.endswith("/") for url in top) >= 8
 
 
-def test_about_two_links_of_three_stay_within_their_host() -> None:
-    ends = [(url.split("/")[2], to.split("/")[2]) for url, links in GRAPH.items() for to in links]
-    assert 0.4 < sum(source == target for source, target in ends) / len(ends) < 0.8
-
-
 def test_every_link_has_a_response_or_is_broken_on_purpose() -> None:
     statuses: Counter[int] = Counter()
     for url in GRAPH:
@@ -87,11 +74,6 @@ def test_every_link_has_a_response_or_is_broken_on_purpose() -> None:
             assert status != 404 or "/lost/" in link
     assert set(statuses) == {200, 301, 302, 404}
     assert any(nofollow_links(ask(url, visits=1)) for url in GRAPH)
-
-
-def test_an_unknown_host_is_misdirected() -> None:
-    assert WEB.answer("www.else.example", "/", {}, 0).status == 421
-    assert WEB.answer("", "*", {}, 0).status == 421
 
 
 def test_a_conditional_request_for_a_current_copy_is_304() -> None:
@@ -107,13 +89,8 @@ def test_a_conditional_request_for_a_current_copy_is_304() -> None:
         again = ask(url, headers=known)
         assert (again.status, again.body, again.headers) == (304, b"", answer.headers)
 
-
-def test_a_conditional_request_for_another_copy_is_200() -> None:
-    answer = ask(WEB.seeds[1])
-    date = answer.headers["Last-Modified"]
-    assert ask(WEB.seeds[1], headers={"if-none-match": '"x"', "if-modified-since": date}) == answer
-    assert ask(WEB.seeds[1], headers={"if-modified-since": "another day"}) == answer
-    assert ask(WEB.seeds[0], headers={"if-modified-since": date}).status == 200
+    for other in ({"if-none-match": '"x"', "if-modified-since": date}, {"if-modified-since": "x"}):
+        assert ask(url, headers=other) == answer
 
 
 def test_a_changed_page_is_sent_with_a_later_date() -> None:
@@ -125,24 +102,17 @@ def test_a_changed_page_is_sent_with_a_later_date() -> None:
     assert second.headers["Last-Modified"] == "Wed, 21 May 2003 00:00:00 GMT"
 
 
-def test_a_page_is_at_several_urls() -> None:
+def test_a_page_is_at_several_urls_and_on_a_mirror() -> None:
     url = "http://www.harbour-museum.example/"
     assert ask(f"{url}index.html") == ask(f"{url}?from=elsewhere") == ask(url)
-
-
-def test_one_host_is_an_exact_mirror() -> None:
+    printed = ask(f"{url}boats/?print").body
+    assert f'<link rel="canonical" href="{url}boats/">'.encode() in printed
+    assert b"canonical" not in ask(f"{url}boats/").body
     (mirror,) = (host for host in WEB.hosts if host.startswith("mirror."))
     (original,) = (host for host in WEB.hosts if host.endswith(f".{mirror[7:]}") and host != mirror)
     pages = [url for url in GRAPH if url.startswith(f"http://{original}/")]
     assert len(pages) > 5
     assert all(ask(url) == ask(url.replace(original, mirror)) for url in pages)
-
-
-def test_a_page_for_printing_names_its_canonical_url() -> None:
-    url = "http://www.harbour-museum.example/boats/"
-    answer = ask(f"{url}?print")
-    assert f'<link rel="canonical" href="{url}">'.encode() in answer.body
-    assert b"canonical" not in ask(url).body
 
 
 def test_only_the_slow_host_delays_its_responses() -> None:
@@ -168,8 +138,3 @@ def test_any_request_has_a_reproducible_response(host: str, target: str, visits:
     answer = WEB.answer(host, target, {}, visits)
     assert answer == WEB.answer(host, target, {}, visits)
     assert answer.status in {200, 301, 302, 404, 500, 503}
-
-
-def test_all_host_names_are_reserved_and_different() -> None:
-    assert all(host.endswith(".example") for host in WEB.hosts)
-    assert len(set(WEB.hosts)) == len(WEB.hosts)

@@ -14,25 +14,6 @@ from minicrawl.search.index import FieldWeights, SearchIndex, places
 from minicrawl.search.notes import Entry
 from minicrawl.search.query import parse
 
-SCRIPTS = [
-    ("Crème brûlée", "creme brulee"),
-    ("Αθήνα, η πόλη", "ΑΘΗΝΑ"),
-    ("Новости Москвы", "новости"),
-    ("İstanbul'da \u0131\u015f\u0131k", "istanbul ISIK"),
-    ("Die Straße", "strasse"),
-    ("Cafe\u0301 noir", "café"),
-    ("中文搜索引擎", "搜索"),
-    ("中文搜索引擎", "擎"),
-    ("日本語の検索エンジン入門", "検索エンジン"),
-    ("한국어 검색 엔진", "검색"),
-    ("การค้นหาภาษาไทย", "ภาษา"),
-    ("محرك البحث", "البحث"),
-    ("מנוע חיפוש", "חיפוש"),
-    ("हिन्दी में खोज", "खोज"),
-    ("launch 🚀 day", "🚀"),
-    ("x" * 100, "x" * 100),
-]
-
 
 @pytest.fixture
 def index(tmp_path: Path) -> SearchIndex:
@@ -57,19 +38,11 @@ def found(index: SearchIndex, text: str) -> list[int]:
     return [hit.page for hit in index.best(parse(text), FieldWeights())]
 
 
-@pytest.mark.parametrize(("text", "query"), SCRIPTS)
-@pytest.mark.parametrize("field", ["title", "body"])
-def test_a_word_is_found_in_every_script(
-    index: SearchIndex, text: str, query: str, field: str
-) -> None:
-    name = "own_title" if field == "title" else field
-    assert found(filled(index, page(1, "other"), page(2, **{name: text})), query) == [2]
-
-
 def test_adding_a_page_again_replaces_its_entry(index: SearchIndex) -> None:
     filled(index, page(2**40, "old"))
-    filled(index, page(2**40, "new"), page(2**40, "newer"))
+    filled(index, page(2**40, "new"), page(2**40, f"newer {'x' * 100}"))
     assert (len(index), found(index, "old"), found(index, "newer")) == (1, [], [2**40])
+    assert found(index, "x" * 100) == [2**40]
     index.remove(2**40)
     index.commit()
     assert len(index) == 0
@@ -110,37 +83,28 @@ def test_a_stored_entry_is_read_back(index: SearchIndex) -> None:
     assert index.entry(8) is None
 
 
-def test_uncommitted_entries_are_not_found(tmp_path: Path) -> None:
-    index = SearchIndex(tmp_path)
-    index.write()
+def test_a_second_writer_is_refused_and_uncommitted_entries_are_not_found(
+    index: SearchIndex, tmp_path: Path
+) -> None:
     filled(index, page(1, "sea"))
-    index.replace(page(2, "sea"))
-    index.close()
-    assert found(SearchIndex(tmp_path), "sea") == [1]
-
-
-def test_a_second_writer_is_refused(index: SearchIndex, tmp_path: Path) -> None:
-    filled(index, page(1))
     with pytest.raises(StoreError, match="is being written by another process"):
         SearchIndex(tmp_path / "index").write()
+    index.replace(page(2, "sea"))
+    index.close()
+    assert found(SearchIndex(tmp_path / "index"), "sea") == [1]
 
 
 def test_a_damaged_index_is_refused_in_one_line(index: SearchIndex, tmp_path: Path) -> None:
-    filled(index, page(1, "sea"))
-    index.close()
-    (tmp_path / "index" / "meta.json").write_text("{")
-    with pytest.raises(StoreError, match="is damaged") as refused:
-        SearchIndex(tmp_path / "index")
-    assert len(str(refused.value).splitlines()) == 1
-
-
-def test_damaged_stored_entries_are_refused(index: SearchIndex, tmp_path: Path) -> None:
     (hit,) = filled(index, page(1, "sea")).matches(parse("sea"), 1)
     index.close()
     for store in (tmp_path / "index").glob("*.store"):
         store.write_bytes(bytes(100) + store.read_bytes()[100:])
     with pytest.raises(StoreError, match="is damaged"):
         SearchIndex(tmp_path / "index").stored(hit.address)
+    (tmp_path / "index" / "meta.json").write_text("{")
+    with pytest.raises(StoreError, match="is damaged") as refused:
+        SearchIndex(tmp_path / "index")
+    assert len(str(refused.value).splitlines()) == 1
 
 
 def test_a_lock_created_during_the_removal_of_the_copy_is_removed(

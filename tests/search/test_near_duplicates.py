@@ -67,34 +67,20 @@ def groups(texts: list[str]) -> list[tuple[int, int]]:
 
 def test_a_shingle_is_three_words_without_punctuation() -> None:
     assert len(shingles("one two three four")) == 2
-    assert len(shingles("one two")) == len(shingles("")) == len(shingles(" ,;")) == 0
+    assert len(shingles("one two")) == len(shingles(" ,;")) == 0
     assert set(shingles("One, two\n(three)")) == set(shingles("one two three"))
     assert set(shingles("one two three")) != set(shingles("three two one"))
-
-
-def test_a_text_without_shingles_has_no_signature() -> None:
     assert signature("two words") is None
-    found = signature("now three words")
-    assert found is not None
-    assert len(found) == PLACES
+    assert len(signature("now three words") or b"") == PLACES
 
 
-def test_signatures_compare_words_like_the_search() -> None:
+def test_signatures_compare_words_like_the_search_up_to_a_limit() -> None:
     assert signature("Čeština má háčky") == signature("cestina ma hacky")
-    assert signature("東京都の人口") == signature("東京都の人口")
     assert signature("a \ud800 b c") is not None
-
-
-def test_signatures_ignore_text_beyond_the_limit() -> None:
     long = "some words here " * (LONGEST_SIGNED // 16 + 1)
     assert signature(long) == signature(long + " and others beyond the limit")
-
-
-def test_a_signature_from_known_words_is_equal() -> None:
-    for text in ("Plain words, and then some more", "Größe, größer, am größten", "字符测试 一二三"):
+    for text in ("Größe, größer, am größten", "字符测试 一二三", "é, " * LONGEST_SIGNED):
         assert signature(text, indexed(text)) == signature(text)
-    long = "é, " * LONGEST_SIGNED
-    assert signature(long, indexed(long)) == signature(long)
 
 
 @pytest.mark.parametrize("changes", [0, 3, 10, 20, 40])
@@ -128,6 +114,7 @@ def test_every_page_resembles_the_original_of_its_group() -> None:
     own = {10 * place: shingles(one) for place, one in enumerate(texts)}
     for page, original in groups(texts):
         assert jaccard(own[page], own[original]) >= ALIKE
+    assert groups([]) == groups(texts[:1]) == []
 
 
 def test_thousands_of_near_duplicates_are_compared_once_each() -> None:
@@ -141,11 +128,6 @@ def test_thousands_of_near_duplicates_are_compared_once_each() -> None:
     found = found_among(signed(texts), judge)
     assert set(found.originals.tolist()) == {0}
     assert len(asked) == len(texts) - 1
-
-
-def test_a_single_page_has_no_group() -> None:
-    assert groups([]) == []
-    assert groups([text(1)]) == []
 
 
 def test_titles_decide_if_little_own_text_is_left() -> None:

@@ -20,13 +20,11 @@ def test_invisible_content_is_omitted() -> None:
     assert (found.title, found.lines) == ("T", ("one",))
 
 
-def test_blocks_are_lines_and_inline_elements_are_not() -> None:
-    assert page_text("<p>a <b>b</b>c\nd</p>e<td>f<br>g", URL).lines == ("a bc d", "e", "f", "g")
-
-
-def test_headings_and_defined_terms_are_headings() -> None:
+def test_blocks_are_lines_and_headings_and_defined_terms_are_headings() -> None:
     found = page_text("<h1>A <i>b</i></h1><dl><dt>c<dd>d</dl><h3></h3>", URL)
     assert found.headings == ("A b", "c")
+    found = page_text("<html lang='pt-BR'><p>a <b>b</b>c\nd</p>e<td>f<br>g", URL)
+    assert (found.lines, found.language) == (("a bc d", "e", "f", "g"), "pt-br")
 
 
 def test_nested_navigation_is_separated_from_the_text() -> None:
@@ -45,10 +43,6 @@ def test_links_are_resolved_like_in_a_crawl_and_have_their_words() -> None:
         AnchorText("http://a.example/other/?q", "q"),
         AnchorText("http://b.example/", "b"),
     )
-
-
-def test_the_language_is_the_declared_one() -> None:
-    assert page_text("<html lang='pt-BR'>x", URL).language == "pt-br"
 
 
 @given(st.text())

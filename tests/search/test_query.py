@@ -36,16 +36,10 @@ def test_a_minus_negates_a_filter() -> None:
         parse("sea -after:2024")
 
 
-def test_words_joined_by_punctuation_are_a_compound() -> None:
+def test_compounds_pairs_of_cjk_and_unclosed_quotes_are_parsed() -> None:
     assert parse("os.path.join x").compounds == (("os", "path", "join"),)
-
-
-def test_cjk_text_is_searched_by_pairs() -> None:
     assert parse("検索エンジン").words == ("検索", "索エ", "エン", "ンジ", "ジン")
     assert parse("中").words == ("中",)
-
-
-def test_an_unclosed_quote_ends_with_the_query() -> None:
     assert parse('"free to').phrases == (("free", "to"),)
 
 

@@ -18,10 +18,6 @@ def score(words: str, relative: float = 1.0, **fields: Any) -> Score:
     return judged(1.0, unpacked(packed(entry)), sought, relative, WEIGHTS)
 
 
-def test_adjacent_words_in_the_title_have_full_proximity() -> None:
-    assert score("sea side", title="Sea side", own_title="Sea side").proximity == 1.0
-
-
 @pytest.mark.parametrize(
     ("body", "grade"),
     [
@@ -37,19 +33,21 @@ def test_adjacent_words_in_the_title_have_full_proximity() -> None:
 )
 def test_proximity_falls_with_distance(body: str, grade: float) -> None:
     assert score("sea side", body=body).proximity == pytest.approx(grade * 0.5)
+    assert score("sea side", own_title=body, title=body).proximity == pytest.approx(grade)
 
 
-def test_share_title_and_exact_are_shares_of_the_query() -> None:
-    found = score("sea side town", own_title="Sea side", title="Sea side")
-    assert found.share == pytest.approx(2 / 3)
-    assert found.title == pytest.approx(2 / 3)
-    assert found.exact == pytest.approx(2 / 3)
-
-
-def test_a_title_with_more_words_than_the_query_scores_half() -> None:
-    found = score("sea side", own_title="Uses of sea side", title="Uses of sea side")
-    assert found.title == 0.0
-    assert found.exact == pytest.approx(1 / 2)
+@pytest.mark.parametrize(
+    ("query", "title", "parts"),
+    [
+        ("sea side town", "Sea side", (2 / 3, 2 / 3, 2 / 3)),
+        ("sea side", "Uses of sea side", (1, 0, 1 / 2)),  # more words than the query
+    ],
+)
+def test_share_title_and_exact_are_shares_of_the_query(
+    query: str, title: str, parts: tuple[float, float, float]
+) -> None:
+    found = score(query, own_title=title, title=title)
+    assert (found.share, found.title, found.exact) == pytest.approx(parts)
 
 
 def test_rare_words_have_a_larger_share() -> None:
@@ -106,45 +104,39 @@ def test_importance_is_between_0_and_1_and_counts_less_for_more_words() -> None:
     assert score("a b", 300.0).importance == pytest.approx(score("a", 300.0).importance / 2)
 
 
-def add_page(lines: HostLines, title: str, *texts: str) -> None:
-    lines.add(title, codes_of(texts))
+def site_of(pages: int) -> HostLines:
+    lines = HostLines()
+    for number in range(pages):
+        lines.add(f"Page {number} - The Site", codes_of(("Menu", f"Text {number}")))
+    return lines
 
 
-def split_text(lines: HostLines, *texts: str) -> SplitText:
+def split_text(lines: HostLines) -> SplitText:
+    texts = ("Menu", "Text 1")
     return lines.part(texts, codes_of(texts))
 
 
 def test_lines_on_many_pages_of_a_site_are_boilerplate() -> None:
-    lines = HostLines()
-    for number in range(FEWEST):
-        add_page(lines, f"Page {number} - The Site", "Menu", f"Text {number}")
-    assert split_text(lines, "Menu", "Text 1") == (["Text 1"], ["Menu"])
+    lines = site_of(FEWEST)
+    assert split_text(lines) == (["Text 1"], ["Menu"])
     assert lines.own_title("Page 1 - The Site") == "Page 1"
     assert lines.own_title("The Site") == "The Site"
 
 
 def test_saved_lines_of_a_site_give_the_same_result() -> None:
-    lines = HostLines()
-    for number in range(SAMPLE):
-        add_page(lines, "", "Menu", f"Text {number}")
+    lines = site_of(SAMPLE)
     again = HostLines(lines.pages, lines.remembered())
     assert not again.takes_more
-    assert split_text(again, "Menu", "Text 1") == split_text(lines, "Menu", "Text 1")
+    assert split_text(again) == split_text(lines)
 
 
-def test_a_snippet_has_the_lines_with_most_words_and_marks_them() -> None:
+def test_a_snippet_has_the_lines_with_most_words_cut_around_them_or_the_beginning() -> None:
     text = "\n".join(["nothing here " * 20, "a sea", "side of the sea", "other " * 50])
     found = snippet(text, ("sea", "side"))
     assert [found.text[begin:end] for begin, end in found.marks][:3] == ["sea", "side", "sea"]
-
-
-def test_a_long_line_is_truncated_around_the_words() -> None:
     found = snippet("word " * 500 + "the café there" + " more" * 500, ("cafe",))
     assert len(found.text) < ABOUT + 10
     ((begin, end),) = found.marks
     assert found.text[begin:end] == "café"
-
-
-def test_a_snippet_without_matches_is_the_beginning() -> None:
     assert snippet("Some text.", ("sea",)).text == "Some text."
     assert snippet("", ("sea",)).text == ""

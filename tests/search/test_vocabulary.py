@@ -7,6 +7,7 @@ import pytest
 
 from minicrawl.search.query import respelt
 from minicrawl.search.vocabulary import more_usual, nearest
+from tests.search.stored.stores import index_of
 
 
 class Counts:
@@ -65,18 +66,12 @@ def test_quoted_words_and_sites_are_not_corrected() -> None:
 
 def test_a_misspelt_query_has_results_for_the_correction(tmp_path: Path) -> None:
     pytest.importorskip("tantivy")
-    from minicrawl.search.index import FOLDER, SearchIndex
     from minicrawl.search.notes import Entry
     from minicrawl.search.searching import Finder, SearchRequest
 
-    index = SearchIndex(tmp_path / FOLDER)
-    index.write()
     texts = ["Models of data", "A management command", "A comand"] + ["command"] * 60
-    for page, body in enumerate(texts):
-        index.replace(Entry(page, f"http://a.example/{page}", body=body, at=1e9))
-    index.commit()
-    index.close()
-    finder = Finder(tmp_path)
+    pages = (Entry(page, f"http://a.example/{page}", body=body) for page, body in enumerate(texts))
+    finder = Finder(index_of(tmp_path, pages))
     for typed, instead, suggestion, page in [
         ("mdoels", "models", "", 0),
         ("managment comand", "management comand", "management command", 1),

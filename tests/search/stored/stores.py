@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
@@ -15,6 +16,9 @@ from minicrawl.store.writer import StoreWriter
 from minicrawl.web.html_page import parse_page
 from tests.archive.archives import HEADERS, kept
 from tests.stores import HandCrawl
+
+if TYPE_CHECKING:
+    from minicrawl.search.notes import Entry
 
 Pages = Mapping[str, bytes]
 
@@ -60,6 +64,19 @@ def indexed(path: Path, pages: Mapping[str, str]) -> Path:
     read_into(path, {url: page.encode() for url, page in pages.items()})
     bring_up_to_date(path)
     return path
+
+
+def index_of(folder: Path, entries: Iterable["Entry"]) -> Path:
+    """Create an index of entries in a search folder, and return the folder."""
+    from minicrawl.search.index import FOLDER, SearchIndex
+
+    index = SearchIndex(folder / FOLDER)
+    index.write()
+    for entry in entries:
+        index.replace(entry)
+    index.commit()
+    index.close()
+    return folder
 
 
 def prose(seed: int, length: int = 200) -> str:

@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from contextlib import closing
 from errno import ENOSPC
 from pathlib import Path
 
@@ -47,10 +48,8 @@ def searched(store: Path, capsys: Captured) -> tuple[int, str, list[str]]:
 def test_an_index_of_an_older_version_is_rebuilt_with_a_message(
     store: Path, capsys: Captured
 ) -> None:
-    connection = sqlite3.connect(search_folder(store) / "notes.db")
-    with connection:
+    with closing(sqlite3.connect(search_folder(store) / "notes.db")) as connection, connection:
         connection.execute("UPDATE meta SET value = 1 WHERE name = 'version'")
-    connection.close()
     code, out, err = searched(store, capsys)
     assert code == 0
     assert SEA in out

@@ -42,7 +42,9 @@ def test_new_pages_are_indexed(tmp_path: Path) -> None:
     assert urls(path, "planks") == [PIER]
 
 
-def test_nothing_is_done_without_new_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_done_without_new_pages_and_pauses_are_longer_than_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = begun_store(tmp_path)
     runs: list[Path] = []
     monkeypatch.setattr(following, "bring_up_to_date", lambda path, **_: runs.append(path))
@@ -50,9 +52,6 @@ def test_nothing_is_done_without_new_pages(tmp_path: Path, monkeypatch: pytest.M
     pauses = IndexFollower(path).pauses()
     assert len(list(islice(pauses, 3))) == 3
     assert runs == [path]
-
-
-def test_pauses_are_longer_than_the_work(tmp_path: Path) -> None:
     times = iter((0.0, 0.0, 100.0))
     assert next(IndexFollower(tmp_path / "none.db", lambda: next(times)).pauses()) == 300.0
 

@@ -7,11 +7,11 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import UsageError
-from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import Entry
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.search.vocabulary import language_of
+from tests.search.stored.stores import index_of
 
 TEXTS = {
     "exact": ("en", "We tell how a partitioned table is read. " + "Much else is said. " * 20),
@@ -34,15 +34,13 @@ synonyms = [["TV", "television", "电视"], ["ci", "continuous integration"]]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "crawl.db-search"
-    index = SearchIndex(folder / FOLDER)
-    index.write()
-    for page, (name, (language, body)) in enumerate(TEXTS.items()):
-        url = f"http://a.example/{name}"
-        index.replace(Entry(page, url, body=body, language=language, at=1e9))
-    index.commit()
-    index.close()
-    return folder
+    return index_of(
+        tmp_path / "crawl.db-search",
+        (
+            Entry(page, f"http://a.example/{name}", body=body, language=language)
+            for page, (name, (language, body)) in enumerate(TEXTS.items())
+        ),
+    )
 
 
 def found(folder: Path, text: str) -> list[str]:
@@ -50,21 +48,15 @@ def found(folder: Path, text: str) -> list[str]:
     return [one.entry.url.rpartition("/")[2] for one in results]
 
 
-def test_an_exact_form_comes_before_other_forms(folder: Path) -> None:
+def test_other_forms_follow_the_exact_one_by_the_language_of_their_page(folder: Path) -> None:
     assert found(folder, "partitioned") == ["exact", "other"]
     assert found(folder, "partitioned table")[:2] == ["exact", "other"]
     assert found(folder, '"partitioned table"') == ["exact"]
-
-
-def test_words_are_stemmed_by_the_language_of_their_page(folder: Path) -> None:
-    assert found(folder, "haus") == ["german"]
     assert "french" not in found(folder, "partitions")
-
-
-def test_a_snippet_marks_other_forms(folder: Path) -> None:
-    (one,) = Finder(folder).find(parse("Haus"), SearchRequest())
-    ((begin, end),) = one.snippet.marks
-    assert one.snippet.text[begin:end] == "Häuser"
+    assert found(folder, "hash map") == ["joined"]  # two words of a compound
+    (german,) = Finder(folder).find(parse("Haus"), SearchRequest())
+    ((begin, end),) = german.snippet.marks
+    assert german.snippet.text[begin:end] == "Häuser"
 
 
 def test_synonyms_are_found(folder: Path) -> None:
@@ -73,10 +65,6 @@ def test_synonyms_are_found(folder: Path) -> None:
     assert found(folder, "tv") == found(folder, "电视") == ["screen"]
     assert found(folder, "ci") == ["builds"]
     assert found(folder, "tv set") == ["screen"]
-
-
-def test_two_words_find_their_compound(folder: Path) -> None:
-    assert found(folder, "hash map") == ["joined"]
 
 
 def test_a_pinned_page_comes_first_for_its_query_only(folder: Path) -> None:

@@ -43,11 +43,8 @@ def found(store: Path, words: str) -> list[Result]:
     return Finder(search_folder(store)).find(parse(words), SearchRequest())
 
 
-def test_text_beside_the_main_text_counts_little(store: Path) -> None:
+def test_text_beside_the_main_text_counts_little_and_snippets_begin_in_it(store: Path) -> None:
     assert [one.entry.url for one in found(store, "lighthouse")] == [ABOUT, COMMENTED]
-
-
-def test_snippets_begin_in_the_main_text(store: Path) -> None:
     (one,) = found(store, "coast")
     assert one.snippet.text[:40] in prose(1)
 

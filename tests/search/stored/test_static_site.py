@@ -12,10 +12,10 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import UsageError
-from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import Entry
 from minicrawl.search.static_site import write_static
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
+from tests.search.stored.stores import index_of
 
 COUNT = 1_200
 TITLES = {7: "The harbour", 8: "<img src=x onerror=alert(1)>", 9: "中文搜索引擎"}
@@ -24,15 +24,12 @@ TITLES = {7: "The harbour", 8: "<img src=x onerror=alert(1)>", 9: "中文搜索�
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("static")
-    index = SearchIndex(folder / "crawl.db-search" / FOLDER)
-    index.write()
+    entries = []
     for page in range(COUNT):
         title = TITLES.get(page, f"Page {page}")
         body = f"A common text, number x{page}, of a harbour" + " and a Café" * (page == 300)
-        index.replace(Entry(page, f"http://a.example/{page}", title, title, body=body, at=1e9))
-    index.commit()
-    index.close()
-    done = write_static(folder / "crawl.db-search", folder / "site")
+        entries.append(Entry(page, f"http://a.example/{page}", title, title, body=body))
+    done = write_static(index_of(folder / "crawl.db-search", entries), folder / "site")
     assert done.pages == COUNT
     return folder / "site"
 

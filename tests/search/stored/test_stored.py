@@ -9,7 +9,6 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.crawl_status import stored_parts
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import PAGES, read_into
@@ -17,45 +16,29 @@ from tests.search.stored.stores import PAGES, read_into
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
+def test_each_existing_part_is_counted_and_a_damaged_index_is_empty(
+    tmp_path: Path, capsys: Captured
+) -> None:
     path = tmp_path / "crawl.db"
     read_into(path, PAGES)
-    return path
+    status = ["status", "--store", str(path)]
 
+    def counted() -> dict[str, int]:
+        assert main([*status, "--stored", "--json"]) == 0
+        stored = json.loads(capsys.readouterr().out)["stored"]
+        return {part["part"]: part["number"] for part in stored}
 
-def numbers(store: Path) -> dict[str, int]:
-    return {part.part: part.number for part in stored_parts(store)}
-
-
-def test_each_existing_part_is_counted(store: Path) -> None:
-    before = numbers(store)
-    assert (before["repository"], before["documents"]) == (len(PAGES), len(PAGES))
-    assert before["links"] == 5
+    before = counted()
+    assert (before["repository"], before["documents"], before["links"]) == (4, 4, 5)
     assert "index" not in before
-    done = bring_up_to_date(store)
-    after = numbers(store)
-    assert after["index"] == done.of_all
-    assert after["anchors"] == 5
-
-
-def test_the_counts_are_printed_as_a_table_and_as_json(store: Path, capsys: Captured) -> None:
-    bring_up_to_date(store)
-    assert main(["status", "--stored", "--store", str(store)]) == 0
+    done = bring_up_to_date(path)
+    assert counted() == before | {"index": done.of_all, "anchors": 5}
+    assert main([*status, "--stored"]) == 0
     assert "repository" in capsys.readouterr().out
-    assert main(["status", "--stored", "--json", "--store", str(store)]) == 0
-    stored = json.loads(capsys.readouterr().out)["stored"]
-    assert {"fetched", "repository", "index", "anchors", "links", "documents"} <= {
-        part["part"] for part in stored
-    }
-    assert main(["status", "--json", "--store", str(store)]) == 0
+    assert main([*status, "--json"]) == 0
     assert "stored" not in json.loads(capsys.readouterr().out)
-
-
-def test_a_damaged_index_counts_as_empty(store: Path, capsys: Captured) -> None:
-    bring_up_to_date(store)
-    (search_folder(store) / "index" / "meta.json").write_bytes(b"?")
-    assert numbers(store)["index"] == 0
-    (search_folder(store) / "notes.db").write_bytes(b"?" * 5000)
-    assert main(["status", "--stored", "--store", str(store)]) == 1
+    (search_folder(path) / "index" / "meta.json").write_bytes(b"?")
+    assert counted()["index"] == 0
+    (search_folder(path) / "notes.db").write_bytes(b"?" * 5000)
+    assert main([*status, "--stored"]) == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
