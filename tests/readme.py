@@ -233,11 +233,6 @@ def long_options(command: click.Command) -> set[str]:
     return {name for name in _options(command) if name.startswith("--")}
 
 
-def is_named(name: str, text: str) -> bool:
-    """Return whether the text has a command's path or an option as a whole word."""
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
-
-
 def context_of(command: click.Command, path: str | None = None) -> click.Context:
     """Return the context of a call: click remembers the --help names that it sees first."""
     settings = {"help_option_names": ["-h", "--help"], **command.context_settings}

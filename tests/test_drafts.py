@@ -38,29 +38,25 @@ def write(path: Path, body: bytes = b"new") -> None:
 
 
 class TestReplacing:
-    @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
-    def test_the_mode_is_kept(self, path: Path, mode: int) -> None:
-        path.chmod(mode)
-        write(path)
-        assert path.stat().st_mode & 0o7777 == mode
-        assert path.read_bytes() == b"new"
+    @pytest.mark.parametrize("mode", [0o600, 0o444, 0o755])
+    def test_the_mode_is_kept_even_where_the_owner_cannot_be(
+        self, path: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: int) -> None:
+            raise PermissionError
+
+        for body in (b"new", b"newer"):
+            path.chmod(mode)
+            write(path, body)
+            assert path.stat().st_mode & 0o7777 == mode
+            assert path.read_bytes() == body
+            monkeypatch.setattr(os, "fchown", refuse)
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
     def test_the_owner_is_kept(self, path: Path) -> None:
         os.chown(path, 12345, 54321)
         write(path)
         assert (path.stat().st_uid, path.stat().st_gid) == (12345, 54321)
-
-    def test_the_mode_is_kept_where_the_owner_cannot_be(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def refuse(*_: int) -> None:
-            raise PermissionError
-
-        monkeypatch.setattr(os, "fchown", refuse)
-        path.chmod(0o640)
-        write(path)
-        assert path.stat().st_mode & 0o7777 == 0o640
 
     def test_a_link_leads_to_the_new_content_and_the_draft_is_beside_its_target(
         self, path: Path, tmp_path: Path
@@ -168,22 +164,20 @@ class TestLeftovers:
             assert folder not in vanished
 
 
-class TestFolders:
-    def test_a_draft_goes_with_all_that_is_left_in_it(self, tmp_path: Path) -> None:
-        path = tmp_path / "new" / "crawl.db"
-        with drafting(path) as folder:
-            assert folder.parent == path.parent
+class TestTrouble:
+    def test_a_draft_goes_with_all_that_is_left_in_it_unless_a_file_is_in_its_place(
+        self, tmp_path: Path, path: Path
+    ) -> None:
+        made = tmp_path / "new" / "crawl.db"
+        with drafting(made) as folder:
+            assert folder.parent == made.parent
             (folder / "left").touch()
             (folder / "made").touch()
-            (folder / "made").rename(path)
-        assert list(path.parent.iterdir()) == [path]
-
-    def test_a_file_in_the_place_of_a_folder_is_a_usage_error(self, path: Path) -> None:
+            (folder / "made").rename(made)
+        assert list(made.parent.iterdir()) == [made]
         with pytest.raises(UsageError, match=r"crawl\.db"), drafting(path / "crawl.db"):
             pass
 
-
-class TestTrouble:
     @pytest.mark.parametrize(
         ("code", "kind", "said"),
         [

@@ -3,13 +3,11 @@
 import re
 from collections.abc import Iterator
 
-import pytest
-
 import minicrawl.cluster.engine
 import minicrawl.cluster.nats.jetstream
 import minicrawl.cluster.terms  # noqa: F401  # so that all errors are known
 from minicrawl import errors
-from minicrawl.errors import GraphFileError, MinicrawlError, UsageError
+from minicrawl.errors import MinicrawlError
 
 
 def tree(error: type[MinicrawlError]) -> Iterator[tuple[str, str]]:
@@ -31,10 +29,3 @@ def drawing() -> Iterator[tuple[str, str]]:
 
 def test_the_tree_of_errors_is_the_one_drawn_in_the_docstring() -> None:
     assert sorted(drawing()) == sorted(tree(MinicrawlError))
-
-
-@pytest.mark.parametrize(
-    ("error", "exit_code"), [(MinicrawlError, 1), (UsageError, 2), (GraphFileError, 2)]
-)
-def test_an_error_knows_its_exit_code(error: type[MinicrawlError], exit_code: int) -> None:
-    assert error.exit_code == exit_code

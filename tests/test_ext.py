@@ -182,13 +182,10 @@ class TestOnTheCommandLine:
         assert without.returncode == 2
         assert "'nearest' is unknown" in without.stderr
 
-    def test_help_and_messages_name_what_is_added(self, installed: Path, tmp_path: Path) -> None:
+    def test_help_names_what_is_added(self, installed: Path, tmp_path: Path) -> None:
         told = "".join(output_of(installed, "crawl", "--help", cwd=tmp_path).split())
-        refused = minicrawl(installed, "crawl", "--strategy", "wrong", cwd=tmp_path)
-        for name in ("no-queries", "half-life", "nearest"):
-            assert f"|{name}" in told
-        assert "--sinkURL" in told
-        assert (refused.returncode, "nearest" in refused.stderr) == (2, True)
+        for name in ("|no-queries", "|half-life", "|nearest", "--sinkURL"):
+            assert name in told
 
     def test_a_filter_is_a_scope_that_a_store_keeps(self, installed: Path, tmp_path: Path) -> None:
         with DemoServer(Shop()) as server:
@@ -313,38 +310,22 @@ def test_help_reads_entry_points_without_the_parsers_of_importlib(tmp_path: Path
         "print('importlib.metadata' in sys.modules, file=sys.stderr)"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True
     )
-    assert ran.stderr.split() == ["False"]
+    assert ran.stderr.split() == [b"False"]
 
 
 class TestRooms:
     """Rooms plug in as other packages do, so they can be taken away."""
 
-    @pytest.mark.parametrize(
-        ("command", "room"),
-        [(name, room) for room, names in ROOMS.items() for name in names.split()],
-    )
     def test_a_missing_command_names_the_room_that_brings_it(
-        self,
-        command: str,
-        room: str,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        monkeypatch.setattr(ext, "entry_points", lambda _group: {})
-        assert main([command]) == 2
-        assert f"minicrawl.{room}" in capsys.readouterr().err
-
-    def test_cluster_needs_its_room(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr(ext, "entry_points", lambda _group: {})
+        for room, commands in ROOMS.items():
+            for command in commands.split():
+                assert main([command]) == 2
+                assert f"minicrawl.{room}" in capsys.readouterr().err, command
         assert main(["top", "--cluster", "nats://localhost:1"]) == 2
         assert "minicrawl[cluster]" in capsys.readouterr().err
 
@@ -361,27 +342,17 @@ class TestRooms:
         assert "minicrawl.search" in said
         assert said.count("\n") == 1
 
-    def test_a_command_without_a_docstring_is_listed_with_its_package(self) -> None:
-        point = EntryPoint("made", "minicrawl_nowhere:made", "nowhere")
-        assert point.summary() == "A command of the package nowhere."
-
 
 class TestRegistry:
     @pytest.mark.usefixtures("added")
-    def test_built_in_names_come_before_added_ones(self) -> None:
+    def test_built_in_names_come_before_added_ones_and_cannot_be_replaced(self) -> None:
         registry = Registry[object](ext.WINDOWS, {"static": 1})
         assert list(registry) == ["static", "half-life"]
         assert len(registry) == 2
-        assert "half-life" in registry
-        assert registry["static"] == 1
         assert callable(registry["half-life"])
-        assert "nothing" not in registry
+        assert Registry[object](ext.WINDOWS, {"half-life": 1})["half-life"] == 1
         with pytest.raises(KeyError):
             registry["nothing"]
-
-    @pytest.mark.usefixtures("added")
-    def test_a_built_in_name_cannot_be_replaced(self) -> None:
-        assert Registry[object](ext.WINDOWS, {"half-life": 1})["half-life"] == 1
 
     def test_a_package_that_is_broken_is_named(self) -> None:
         point = EntryPoint("wrong", "minicrawl_nowhere:thing", "nowhere")

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from tests.picture import PICTURE, drawing, frames
+from tests.picture import PICTURE, frames
 
 ERASE = "\r\x1b[2K\x1b[1A\x1b[2K"
 RECORDED = (
@@ -18,13 +18,6 @@ def test_a_recording_is_split_into_drawings_of_the_panel_and_the_final_output() 
         "\x1b[1;36mpages\x1b[0m  2 of 3",
         "the budget is spent",
     ]
-
-
-def test_the_drawing_shows_one_moment_of_the_crawl_and_its_end() -> None:
-    words = drawing(RECORDED).replace("&#160;", " ")
-    assert "1 of 3" not in words
-    assert "2 of 3" in words
-    assert "the budget is spent" in words
 
 
 def test_the_picture_fetches_nothing_from_elsewhere() -> None:

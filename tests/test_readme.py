@@ -80,10 +80,6 @@ class TestCommandsAndOptions:
         mentioned = [words for line in readme.shell_lines(text) for words in readme.mentions(line)]
         assert [mistake for words in mentioned for mistake in readme.mistakes(words)] == []
 
-    def test_commands_are_found_in_the_documents(self) -> None:
-        lines = [line for path in FOR_USERS for line in readme.shell_lines(path.read_text())]
-        assert sum(len(readme.mentions(line)) for line in lines) > 50
-
     @pytest.mark.parametrize("document", FOR_USERS, ids=name_of)
     def test_every_option_named_on_its_own_belongs_to_some_command(self, document: Path) -> None:
         text = document.read_text(encoding="utf-8")
@@ -146,66 +142,20 @@ class TestParser:
         assert sorted(found) == ["lab", "lab order", "top", "top"]
 
     @pytest.mark.parametrize(
-        "line",
+        ("line", "mistakes"),
         [
-            "",
-            "lab order --nodes 5",
-            "lab order --nodes=5",
-            "--log-file top lab order",
-            "top --no-json -v example.org",
-            "top -",
-            "lab -h",
-            "lab order --help",
-            "...",
-            "COMMAND --help",
-            "lab <experiment>",
+            ("lab order --nodes 5", []),
+            ("--log-file top lab order --help", []),
+            ("top --no-json -v example.org", []),
+            ("COMMAND --help", []),
+            ("rank", ["minicrawl has no command rank"]),
+            ("lab top", ["minicrawl lab has no command top"]),
+            ("lab order --node=5", ["minicrawl lab order has no option --node"]),
+            ("top -x", ["minicrawl top has no option -x"]),
         ],
     )
-    def test_existing_commands_and_options_are_no_mistake(self, line: str) -> None:
-        assert readme.mistakes(line.split(), SMALL_TREE) == []
-
-    @pytest.mark.parametrize(
-        ("line", "mistake"),
-        [
-            ("rank", "minicrawl has no command rank"),
-            ("lab top", "minicrawl lab has no command top"),
-            ("lab order --node 5", "minicrawl lab order has no option --node"),
-            ("--nodes 5 lab", "minicrawl has no option --nodes"),
-            ("top -x", "minicrawl top has no option -x"),
-        ],
-    )
-    def test_a_missing_command_or_option_is_named(self, line: str, mistake: str) -> None:
-        assert mistake in readme.mistakes(line.split(), SMALL_TREE)
-
-    def test_the_tree_of_commands_is_walked_to_its_leaves(self) -> None:
-        tree = readme.command_tree(SMALL_TREE)
-        assert list(tree) == ["minicrawl", "minicrawl lab", "minicrawl lab order", "minicrawl top"]
-        assert readme.long_options(tree["minicrawl top"]) == {
-            "--help",
-            "--json",
-            "--no-json",
-            "--verbose",
-        }
-
-    @pytest.mark.parametrize(
-        ("name", "text", "named"),
-        [
-            ("--node", "`--nodes`", False),
-            ("--nodes", "`--nodes N`", True),
-            ("--json", "`--no-json`, `--json-lines`", False),
-            ("minicrawl lab", "minicrawl labels", False),
-            ("minicrawl lab", "`minicrawl lab`", True),
-        ],
-    )
-    def test_a_name_counts_only_as_a_whole(self, name: str, text: str, named: bool) -> None:
-        assert readme.is_named(name, text) is named
-
-    def test_only_console_blocks_that_call_minicrawl_are_examples(self) -> None:
-        found = readme.examples(
-            "```console\n$ ls\na\n```\n```sh\n$ minicrawl top\n```\n"
-            "```console\n$ minicrawl top --n 2\none  \ntwo\n```\n"
-        )
-        assert [(e.command, e.shown) for e in found] == [("minicrawl top --n 2", "one\ntwo\n")]
+    def test_a_missing_command_or_option_is_named(self, line: str, mistakes: list[str]) -> None:
+        assert readme.mistakes(line.split(), SMALL_TREE) == mistakes
 
     def test_numbers_may_vary_only_where_a_comment_above_says_so(self) -> None:
         block = "```console\n$ minicrawl status\nread  7 pages\n```\n"
@@ -228,10 +178,6 @@ class TestParser:
         (example,) = readme.examples("```console\n$ minicrawl top\na\n...\nz\n```\n")
         assert example.is_shown_by(printed) is is_shown
 
-    def test_links_to_files_are_told_from_links_to_pages_and_headings(self) -> None:
-        text = "[a](docs/a.md#part) [b](https://b.example/) [c](#c) ![d](d.svg) `[e](e.md)`"
-        assert readme.linked_files(text) == ["docs/a.md", "d.svg"]
-
 
 class TestRenewal:
     def test_stale_output_is_renewed_and_all_else_stays(self, tmp_path: Path) -> None:
@@ -241,10 +187,3 @@ class TestRenewal:
         refresh(file)
         fresh = page.format(f"minicrawl {__version__}\n")
         assert file.read_text(encoding="utf-8") == fresh + fresh
-
-    def test_a_command_that_fails_renews_nothing(self, tmp_path: Path) -> None:
-        file = tmp_path / "README.md"
-        file.write_text("```console\n$ minicrawl no-such\nshown\n```\n", encoding="utf-8")
-        with pytest.raises(subprocess.CalledProcessError):
-            refresh(file)
-        assert "shown" in file.read_text(encoding="utf-8")

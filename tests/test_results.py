@@ -23,64 +23,47 @@ def test_a_missing_store_is_an_error(tmp_path: Path) -> None:
         Store.open(tmp_path / "nothing.db")
 
 
-class TestPages:
-    def test_pages_come_by_importance(self, store: Store) -> None:
-        rows = list(store.pages())
-        assert len(rows) == len(store) == 6
-        assert [row.rank for row in rows] == [1, 2, 3, 4, 5, 6]
-
-    def test_pages_are_selected_by_state_host_and_number(self, store: Store) -> None:
-        assert [row.url for row in store.pages(states=[State.NOT_FOUND])] == [GONE]
-        assert {row.host for row in store.pages(host="b.example")} == {"b.example"}
-        assert len(list(store.pages(2))) == 2
-
-    def test_a_page_is_explained(self, store: Store) -> None:
-        assert store.explain(A).title == "The first"
-
-    def test_failures_and_status_are_those_of_the_commands(self, store: Store) -> None:
-        assert [page.url for page in store.errors().pages] == [GONE]
-        assert store.status().pages_fetched == 2
+def test_pages_come_by_importance_and_are_selected_by_state_host_and_number(store: Store) -> None:
+    rows = list(store.pages())
+    assert len(rows) == len(store) == 6
+    assert [row.rank for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert [row.url for row in store.pages(states=[State.NOT_FOUND])] == [GONE]
+    table = store.pages(host="b.example")
+    assert {row.host for row in table} == {"b.example"}
+    assert len(table) == 2 == len(list(table))
+    assert store.pages(2).columns()["rank"] == [1, 2]
+    assert {len(column) for column in store.pages().columns("opic").values()} == {6}
 
 
-class TestLinks:
-    def test_links_backlinks_and_broken_links_are_those_of_the_store(self, store: Store) -> None:
-        assert {page.url for page in store.links(A)} == {B, DEEP}
-        assert {page.url for page in store.backlinks(B)} == {A}
-        assert [(link.source, link.target) for link in store.broken_links()] == [(B, GONE)]
-
-    def test_arrays_matrix_and_networkx_have_the_same_links(self, store: Store) -> None:
-        urls = store.graph.urls()
-        expected = {(A, B), (A, DEEP), (B, A), (B, C), (B, GONE), (MOVED, A)}
-        sources, targets = store.graph.arrays()
-        assert {(urls[a], urls[b]) for a, b in zip(sources, targets, strict=True)} == expected
-        rows, columns = store.graph.matrix().nonzero()
-        assert {(urls[a], urls[b]) for a, b in zip(rows, columns, strict=True)} == expected
-        graph = store.graph.to_networkx()
-        assert set(graph.edges) == expected
-        assert graph.nodes[GONE]["state"] == "not-found"
-        assert sum(graph.nodes[url]["importance"] for url in urls) == pytest.approx(1)
+def test_answers_are_those_of_the_commands(store: Store) -> None:
+    assert store.explain(A).title == "The first"
+    assert [page.url for page in store.errors().pages] == [GONE]
+    assert store.status().pages_fetched == 2
+    assert {page.url for page in store.links(A)} == {B, DEEP}
+    assert {page.url for page in store.backlinks(B)} == {A}
+    assert [(link.source, link.target) for link in store.broken_links()] == [(B, GONE)]
 
 
-class TestRanks:
-    def test_importance_is_the_rank_that_every_store_has(self, store: Store) -> None:
-        assert store.ranks() == ["opic"]
-        assert store.rank().sum() == pytest.approx(1)
+def test_arrays_matrix_and_networkx_have_the_same_links(store: Store) -> None:
+    urls = store.graph.urls()
+    expected = {(A, B), (A, DEEP), (B, A), (B, C), (B, GONE), (MOVED, A)}
+    sources, targets = store.graph.arrays()
+    assert {(urls[a], urls[b]) for a, b in zip(sources, targets, strict=True)} == expected
+    rows, columns = store.graph.matrix().nonzero()
+    assert {(urls[a], urls[b]) for a, b in zip(rows, columns, strict=True)} == expected
+    graph = store.graph.to_networkx()
+    assert set(graph.edges) == expected
+    assert graph.nodes[GONE]["state"] == "not-found"
+    assert sum(graph.nodes[url]["importance"] for url in urls) == pytest.approx(1)
 
-    def test_a_change_of_returned_scores_changes_no_rank(self, store: Store) -> None:
-        store.rank()[:] = 0
-        assert store.rank().sum() == pytest.approx(1)
+
+def test_a_change_of_returned_scores_changes_no_rank(store: Store) -> None:
+    assert store.ranks() == ["opic"]
+    store.rank()[:] = 0
+    assert store.rank().sum() == pytest.approx(1)
 
 
 class TestTables:
-    def test_columns_have_a_value_for_each_page(self, store: Store) -> None:
-        assert {len(column) for column in store.pages().columns("opic").values()} == {6}
-        assert store.pages(2).columns()["rank"] == [1, 2]
-
-    def test_a_table_has_a_length_and_is_read_repeatedly(self, store: Store) -> None:
-        table = store.pages(host="b.example")
-        assert len(table) == 2 == len(list(table)) == len(list(table))
-        assert "2 pages" in repr(table)
-
     def test_a_pandas_table_has_typed_columns(self, store: Store) -> None:
         pytest.importorskip("pandas")
         table = store.pages().to_pandas()

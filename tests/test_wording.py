@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.cli import COMMANDS
 from minicrawl.config.parts import TABLE
-from minicrawl.wording import as_duration, counted, rate
+from minicrawl.wording import rate
 from tests.readme import command_tree
 
 STILTED = re.compile(
@@ -31,26 +31,6 @@ def test_help_has_no_stilted_phrases() -> None:
     texts = dict(_help_texts())
     assert len(texts) > len(TABLE) + len(COMMANDS)
     assert {place: text for place, text in texts.items() if STILTED.search(text)} == {}
-
-
-@pytest.mark.parametrize(
-    ("number", "words"), [(0, "0 pages"), (1, "1 page"), (2, "2 pages"), (1234, "1,234 pages")]
-)
-def test_one_is_singular_and_all_else_is_plural(number: int, words: str) -> None:
-    assert counted(number, "page") == words
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0:00:00"), (61, "0:01:01"), (90061, "1 day, 1:01:01")]
-)
-def test_a_duration_has_hours_minutes_and_seconds(seconds: float, text: str) -> None:
-    assert as_duration(seconds) == text
-
-
-def test_an_irregular_plural_is_given() -> None:
-    assert counted(2, "of the pages has a link", "of the pages have links") == (
-        "2 of the pages have links"
-    )
 
 
 @pytest.mark.parametrize(
