@@ -89,68 +89,51 @@ def test_without_checks_no_other_link_is_requested(tmp_path: Path) -> None:
     assert broken(path) == set()
 
 
-class TestExternal:
-    def test_each_link_is_requested_once_after_robots_txt(self, tmp_path: Path) -> None:
-        web = Web()
-        found = checks(crawled(tmp_path / "crawl.db", web, check="external"))
-        states = {url: State(row.state) for url, row in found.items()}
-        assert states == {
-            f"{OTHER}/there": State.FETCHED,
-            f"{OTHER}/gone": State.NOT_FOUND,
-            f"{OTHER}/moved": State.FETCHED,
-            f"{OTHER}/secret": State.ROBOTS,
-            f"{OTHER}/no-head": State.FETCHED,
-            f"{HOST}/file.pdf": State.NOT_FOUND,
-            "http://10.0.0.1/": State.ADDRESS,
-        }
-        asked = [key for key in web.asked if "b.example" in key[1]]
-        assert asked[0] == ("GET", f"{OTHER}/robots.txt")
-        assert set(web.asked.values()) <= {1, 2}
-        assert web.asked["HEAD", f"{OTHER}/there"] == 1
-        assert ("GET", f"{OTHER}/there") not in web.asked
-        assert web.asked["GET", f"{OTHER}/no-head"] == 1
-        assert not any("secret" in url or "10.0.0.1" in url for _, url in web.asked)
-
-    def test_broken_shows_missing_targets(self, tmp_path: Path) -> None:
-        path = crawled(tmp_path / "crawl.db", Web(), check="external")
-        assert broken(path) == {
-            (f"{OTHER}/gone", "not-found", "gone"),
-            (f"{HOST}/file.pdf", "not-found", "a file"),
-            ("http://10.0.0.1/", "address", "inside"),
-        }
-
-    def test_targets_are_not_crawled_nor_checked_twice_a_day(self, tmp_path: Path) -> None:
-        path = crawled(tmp_path / "crawl.db", Web(), check="external")
-        again = Web()
-        crawled(path, again, check="external")
-        assert not again.asked
-        with snapshot(path) as seen:
-            assert State(seen.states[0]) is State.FETCHED
-            assert State.SCOPE in set(seen.states.tolist())
+def test_each_external_link_is_requested_once_a_day_after_robots_txt(tmp_path: Path) -> None:
+    web, again = Web(), Web()
+    path = crawled(tmp_path / "crawl.db", web, check="external")
+    assert {url: State(row.state) for url, row in checks(path).items()} == {
+        f"{OTHER}/there": State.FETCHED,
+        f"{OTHER}/gone": State.NOT_FOUND,
+        f"{OTHER}/moved": State.FETCHED,
+        f"{OTHER}/secret": State.ROBOTS,
+        f"{OTHER}/no-head": State.FETCHED,
+        f"{HOST}/file.pdf": State.NOT_FOUND,
+        "http://10.0.0.1/": State.ADDRESS,
+    }
+    assert broken(path) == {
+        (f"{OTHER}/gone", "not-found", "gone"),
+        (f"{HOST}/file.pdf", "not-found", "a file"),
+        ("http://10.0.0.1/", "address", "inside"),
+    }
+    asked = [key for key in web.asked if "b.example" in key[1]]
+    assert asked[0] == ("GET", f"{OTHER}/robots.txt")
+    assert set(web.asked.values()) <= {1, 2}
+    assert web.asked["HEAD", f"{OTHER}/there"] == 1
+    assert ("GET", f"{OTHER}/there") not in web.asked
+    assert web.asked["GET", f"{OTHER}/no-head"] == 1
+    assert not any("secret" in url or "10.0.0.1" in url for _, url in web.asked)
+    crawled(path, again, check="external")
+    assert not again.asked
+    with snapshot(path) as seen:
+        assert State.SCOPE in set(seen.states.tolist())
 
 
-class TestAssets:
-    def test_missing_assets_and_anchors_are_broken(self, tmp_path: Path) -> None:
-        path = crawled(tmp_path / "crawl.db", Web(), check="assets")
-        files = {f"{HOST}/logo.png", f"{HOST}/lost.png", f"{OTHER}/s.css"}
-        assert set(checks(path)) == {*files, *missing_siblings(f"{HOST}/")}
-        assert broken(path) == {
-            (f"{HOST}/lost.png", "not-found", "image"),
-            (f"{HOST}/page#gone", "no-anchor", "anchor"),
-        }
-
-    def test_report_and_broken_show_assets_and_anchors(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        path = crawled(tmp_path / "crawl.db", Web(), check="external,assets")
-        assert main(["broken", "--csv", "--store", str(path)]) == 0
-        printed = capsys.readouterr().out
-        assert "lost.png" in printed
-        assert "#gone" in printed
-        assert main(["report", str(tmp_path / "site.html"), "--store", str(path)]) == 0
-        page = (tmp_path / "site.html").read_text(encoding="utf-8")
-        assert "lost.png" in page
-        assert "http://b.example/gone" in page
+def test_missing_assets_and_anchors_are_broken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = crawled(tmp_path / "crawl.db", Web(), check="assets")
+    files = {f"{HOST}/logo.png", f"{HOST}/lost.png", f"{OTHER}/s.css"}
+    assert set(checks(path)) == {*files, *missing_siblings(f"{HOST}/")}
+    assert broken(path) == {
+        (f"{HOST}/lost.png", "not-found", "image"),
+        (f"{HOST}/page#gone", "no-anchor", "anchor"),
+    }
+    assert main(["broken", "--csv", "--store", str(path)]) == 0
+    assert main(["report", str(tmp_path / "site.html"), "--store", str(path)]) == 0
+    for shown in (capsys.readouterr().out, (tmp_path / "site.html").read_text(encoding="utf-8")):
+        assert "lost.png" in shown
+        assert "#gone" in shown
 
 
 KINDS = {
@@ -361,30 +344,26 @@ class TestPoliteness:
         }
         assert web.asked == [PAGE, f"{OTHER}/page"]
 
-    def test_crawl_and_checks_request_robots_txt_once(self, tmp_path: Path) -> None:
-        web = web_with(f"{HOST}/file.pdf")
-        crawl(web, tmp_path / "crawl.db", PAGE, **CHECKS)
-        assert [visit.url for visit in web.visits].count(f"{HOST}/robots.txt") == 1
-        assert f"{HOST}/file.pdf" in web.asked
-
     def test_requests_of_all_kinds_keep_the_delay_of_the_host(self, tmp_path: Path) -> None:
         web = web_with(*(f"{HOST}/{number}.pdf" for number in range(4)))
         web.answers[f"{HOST}/1.pdf"] = moved("/2.pdf")
         web.answers[f"{HOST}/3.pdf"] = failed(FailureKind.NOT_FOUND)
         web.answers[f"{HOST}/robots.txt"] = text("User-agent: *\nCrawl-delay: 7")
         crawl(web, tmp_path / "crawl.db", PAGE, delay=2, **CHECKS)
-        assert len(web.visits) == 7
+        assert len(web.visits) == 7  # with robots.txt once
         assert gaps(web) == [7.0] * 6
         assert (status(tmp_path / "crawl.db").running_s or 0) >= 42
 
-    def test_hosts_at_one_address_share_its_delay(self, tmp_path: Path) -> None:
+    def test_hosts_at_one_address_share_its_delay_and_all_a_rate(self, tmp_path: Path) -> None:
         hosts = [f"http://{number}.example" for number in range(5)]
         web = web_with(*(f"{host}/page" for host in hosts))
         web.places = dict.fromkeys(hosts, "192.0.2.1")
-        crawl(web, tmp_path / "crawl.db", PAGE, delay=1, address_delay=3, **CHECKS)
+        pace = {"delay": 1, "address_delay": 3, "max_rate": "2/s"}
+        crawl(web, tmp_path / "crawl.db", PAGE, **pace, **CHECKS)
         at_address = [visit for visit in web.visits if visit.url.startswith(tuple(hosts))]
         assert len(at_address) == 10
         assert min(gaps(FakeWeb({}, visits=at_address))) >= 3
+        assert min(gaps(web)) >= 0.5
 
     def test_a_slow_host_holds_up_the_checks_of_no_other(self, tmp_path: Path) -> None:
         slow, others = "http://slow.example", [f"http://{number}.example" for number in range(4)]
@@ -395,12 +374,6 @@ class TestPoliteness:
         assert len(found_in(tmp_path / "crawl.db")) == 25
         assert max(ends.values()) - START < 20
         assert web.visits[-1].ended - START >= 120
-
-    def test_checks_keep_the_rate_limit(self, tmp_path: Path) -> None:
-        web = web_with(*(f"http://{number}.example/page" for number in range(10)))
-        crawl(web, tmp_path / "crawl.db", PAGE, max_rate="2/s", **CHECKS)
-        assert len(web.visits) == 22
-        assert min(gaps(web)) >= 0.5
 
     def test_checks_keep_the_hours(self, tmp_path: Path) -> None:
         closes, opens = (_local(NOON + START + 60 * minutes) for minutes in (2, 62))
@@ -419,9 +392,14 @@ class TestPoliteness:
         assert not any("secret" in visit.url for visit in web.visits)
         assert found_in(run.path) == {f"{OTHER}/page": State.FETCHED, f"{OTHER}/moved": State.SCOPE}
 
-    def test_checks_end_with_the_time_limit_of_the_crawl(self, tmp_path: Path) -> None:
-        web = web_with(*(f"{OTHER}/{number}" for number in range(20)))
-        crawl(web, tmp_path / "crawl.db", PAGE, delay=1, for_=10, **CHECKS)
+    @pytest.mark.parametrize("limit", [{"for_": 10}, {"bytes": 5000}])
+    def test_checks_end_with_the_limits_of_time_and_bytes(
+        self, tmp_path: Path, limit: dict[str, int]
+    ) -> None:
+        links = [f"{OTHER}/{number}" for number in range(20)]
+        web = web_with(*links)
+        web.answers |= dict.fromkeys(links, page(body="x" * 1000))
+        crawl(web, tmp_path / "crawl.db", PAGE, delay=1, **limit, **CHECKS)
         began = [visit.began for visit in web.visits]
         assert 5 < len(began) < 20
         assert max(began) - min(began) < 10
@@ -445,13 +423,6 @@ class TestPoliteness:
         assert len(found_in(run.path)) == 3
         began, noted = stopped
         assert noted - began < 1
-
-    def test_checks_keep_the_limit_of_bytes(self, tmp_path: Path) -> None:
-        links = [f"{OTHER}/{number}" for number in range(20)]
-        web = web_with(*links)
-        web.answers |= dict.fromkeys(links, page(body="x" * 1000))
-        crawl(web, tmp_path / "crawl.db", PAGE, bytes=5000, **CHECKS)
-        assert 3 < len(web.asked) < 10
 
     def test_a_failing_host_is_retried_with_pauses_and_then_given_up(self, tmp_path: Path) -> None:
         links = [f"{OTHER}/{number}" for number in range(20)]

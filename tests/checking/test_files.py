@@ -3,7 +3,6 @@
 import asyncio
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import PAYLOAD, RecordKind
 from minicrawl.archive.writer import PruneRules
 from minicrawl.cli import main
@@ -118,51 +117,28 @@ def test_a_file_is_requested_once_even_without_a_suffix(path: Path, web: Web) ->
     assert answers[f"{HOST}/get?film"].body == FILM[1:]
     assert answers[f"{HOST}/get?blob"].body == b"\0\1" + FILM
     assert answers[f"{HOST}/get?plain"].body == b"short"
-    cut = answers[f"{HOST}/get?endless"]
-    assert len(cut.body) == MOST
-    assert "--max-file" in cut.cut
+    for name in ("get?endless", "endless.mkv"):
+        cut = answers[f"{HOST}/{name}"]
+        assert len(cut.body) == MOST
+        assert "--max-file" in cut.cut
+    assert web.endless.sent < 3 * MOST
     assert not list(archive_folder(path).glob(f"{PAYLOAD}*"))
 
 
-def test_an_endless_file_is_truncated_and_marked(path: Path, web: Web) -> None:
-    film = kept(path)[f"{HOST}/endless.mkv"]
-    assert len(film.body) == MOST
-    assert "--max-file" in film.cut
-    assert web.endless.sent < 3 * MOST
-
-
-def test_equal_files_are_kept_once_in_an_intact_archive(path: Path) -> None:
+def test_equal_files_are_kept_and_requested_once_in_an_intact_archive(path: Path) -> None:
     assert main(["archive", "--verify", "--store", str(path)]) == 0
     assert main(["check", "--store", str(path)]) == 0
     with closing(ArchiveReader(archive_folder(path))) as archive:
         kinds = {head.url.removeprefix(f"{HOST}/"): row.kind for row, head in archive.heads()}
+        keys = {row.key for row in archive.index.rows(archive.end) if row.key}
     pairs = (("film.mp4", "same.mp4"), ("endless.mkv", "get?endless"))
     assert all(RecordKind.REVISIT in (kinds[one], kinds[other]) for one, other in pairs)
-
-
-def test_kept_files_are_not_requested_again(path: Path) -> None:
-    again = Web()
+    before, again = kept(path), Web()
     crawled(path, again)
     assert not again.asked
-
-
-def test_pruning_copies_large_records(path: Path) -> None:
-    before = kept(path)
-    prune_store(path, PruneRules(keys={row for row in _keys(path) if row}))
+    prune_store(path, PruneRules(keys=keys))  # copies large records
     assert kept(path) == before
-    with closing(ArchiveReader(archive_folder(path))) as archive:
-        assert not list(verify(archive))
-
-
-def _keys(path: Path) -> Iterator[int]:
-    with closing(ArchiveReader(archive_folder(path))) as archive:
-        rows = list(archive.index.rows(archive.end))
-    return (row.key for row in rows if row.key)
-
-
-def test_large_files_need_little_memory(tmp_path: Path) -> None:
-    with limited_growth(30 * MEGABYTE):
-        crawled(tmp_path / "crawl.db", Web(), max_file=60 * MEGABYTE)
+    assert main(["archive", "--verify", "--store", str(path)]) == 0
 
 
 class SlowFilm(httpx.AsyncByteStream):
@@ -211,10 +187,14 @@ class WebWithFilm(Web):
         return super().by_path(path)
 
 
-def test_large_requisites_need_little_memory(tmp_path: Path) -> None:
-    path, chosen = tmp_path / "crawl.db", {"types": "html", "requisites": True}
+@pytest.mark.parametrize(
+    ("web", "chosen"), [(Web, {}), (WebWithFilm, {"types": "html", "requisites": True})]
+)
+def test_large_files_need_little_memory(
+    tmp_path: Path, web: type[Web], chosen: dict[str, Any]
+) -> None:
     with limited_growth(30 * MEGABYTE):
-        crawled(path, WebWithFilm(), max_file=60 * MEGABYTE, **chosen)
+        path = crawled(tmp_path / "crawl.db", web(), max_file=60 * MEGABYTE, **chosen)
     assert len(kept(path)[f"{HOST}/endless.mkv"].body) == 60 * MEGABYTE
 
 
@@ -261,8 +241,5 @@ def test_warc_files_of_a_crawl_have_all_files(tmp_path: Path) -> None:
     assert {url: answer.body for url, answer in after.items()} == {
         url: answer.body for url, answer in before.items()
     }
-
-
-def test_a_crawl_of_files_alone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--types files"):
-        crawled(tmp_path / "crawl.db", Web(), types="files")
+        crawled(tmp_path / "other.db", Web(), types="files")

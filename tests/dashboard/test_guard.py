@@ -19,23 +19,14 @@ def refusal(method: str, *, path: str = "/api/page", **headers: str) -> str | No
     return ACCESS.refusal(method, path, Headers(headers=named))
 
 
-@pytest.mark.parametrize(
-    "host",
-    ["127.0.0.1:8420", "localhost:8420", "[::1]:8420", "10.1.2.3:8420", "crawler.lan:8420"],
-)
-def test_addresses_and_names_given_by_the_user_are_accepted_as_host(host: str) -> None:
-    assert refusal("GET", path="/", host=host) is None
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
+def test_only_addresses_and_names_given_by_the_user_are_accepted_as_host() -> None:
+    for host in ("127.0.0.1", "localhost", "[::1]", "10.1.2.3", "crawler.lan"):
+        assert refusal("GET", path="/", host=f"{host}:8420") is None, host
+    for host in (
         *("evil.example:8420", "127.0.0.1", "127.0.0.1:80", "", ":8420"),
         *(f"{name}.evil.example:8420" for name in ("localhost", "127.0.0.1", "crawler.lan")),
-    ],
-)
-def test_other_hosts_are_refused(host: str) -> None:
-    assert "address" in str(refusal("GET", path="/", host=host))
+    ):
+        assert "address" in str(refusal("GET", path="/", host=host)), host
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
@@ -55,6 +46,12 @@ def test_every_path_but_the_page_itself_needs_the_token(method: str) -> None:
         for wrong in ("", "t" * 31, "t" * 33, "u" * 32, "ü"):
             wrongly = {TOKEN_HEADER.replace("-", "_"): wrong}
             assert "token" in str(refusal(method, path=path, host=HOST, origin=own, **wrongly))
+
+
+def test_the_page_itself_is_got_without_the_token() -> None:
+    for path in ("/", "/page/main.js"):
+        assert refusal("GET", path=path, host=HOST) is None
+        assert "token" in str(refusal("POST", path=path, host=HOST))
 
 
 def test_a_bearer_token_as_prometheus_sends_it_opens_the_metrics_only() -> None:
@@ -78,12 +75,6 @@ def test_pings_have_a_key_of_their_own_that_is_not_the_token() -> None:
             refusal(method, path=PINGS, host=HOST, origin="http://x.example")
         )
         assert "address" in str(refusal(method, path=PINGS, host="evil.example:8420"))
-
-
-def test_the_files_of_the_page_need_no_token() -> None:
-    for path in ("/", "/page/main.js"):
-        assert refusal("GET", path=path, host=HOST) is None
-        assert "token" in str(refusal("POST", path=path, host=HOST))
 
 
 def test_a_form_of_another_site_is_refused_even_without_an_origin() -> None:

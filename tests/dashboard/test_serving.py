@@ -44,18 +44,18 @@ def served(store: Path) -> Iterator[RunningDashboard]:
 
 
 def get(served: RunningDashboard, path: str, **headers: str) -> httpx.Response:
-    named = {TOKEN_HEADER: served.token} | {n.replace("_", "-"): v for n, v in headers.items()}
+    named = {TOKEN_HEADER: served.token} | headers
     return httpx.get(served.base + path, headers=named, trust_env=False, timeout=60)
 
 
 def post(served: RunningDashboard, path: str, body: object, **headers: str) -> httpx.Response:
-    named = {TOKEN_HEADER: served.token} | {n.replace("_", "-"): v for n, v in headers.items()}
+    named = {TOKEN_HEADER: served.token} | headers
     return httpx.post(served.base + path, json=body, headers=named, trust_env=False, timeout=60)
 
 
-def events(served: RunningDashboard, topics: str, count: int, log: str = "") -> dict[str, object]:
+def events(served: RunningDashboard, topics: str, count: int, log: str = "") -> dict[str, Any]:
     """Return the first `count` views in a stream of events."""
-    found: dict[str, object] = {}
+    found: dict[str, Any] = {}
     url = f"{served.base}events?topics={topics}{log}"
     named = {TOKEN_HEADER: served.token}
     with httpx.stream("GET", url, headers=named, trust_env=False, timeout=60) as stream:
@@ -119,15 +119,11 @@ def test_files_beside_those_of_the_page_are_not_served(served: RunningDashboard)
 
 def test_events_carry_the_views_of_the_store(served: RunningDashboard, store: Path) -> None:
     found = events(served, "crawl,history,graph,hosts,errors,top", 7, "&log=0")
-    crawl, log, top = found["crawl"], found["log"], found["top"]
-    assert isinstance(crawl, dict)
-    assert crawl["live"] is None
-    assert crawl["store"] == str(store)
+    crawl = found["crawl"]
+    assert (crawl["live"], crawl["store"]) == (None, str(store))
     assert crawl["status"]["pages_known"] == 6
-    assert isinstance(log, list)
-    assert [row["url"] for row in log][-1] == GONE
-    assert isinstance(top, dict)
-    assert top["pages"][0]["rank"] == 1
+    assert found["log"][-1]["url"] == GONE
+    assert found["top"]["pages"][0]["rank"] == 1
     assert found["errors"]
     assert found["hosts"]
 
@@ -147,16 +143,8 @@ def test_single_requests_explain_search_draw_and_list_failed_pages(
     assert len(pages["nodes"]) == 2
     (gone,) = get(served, "api/errors?kind=not-found").json()["pages"]
     assert gone["url"] == GONE
-
-
-@pytest.mark.parametrize(
-    "path", ["api/page?url=nowhere.example", "api/page?url=", "api/errors?kind=x"]
-)
-def test_the_error_for_an_unknown_page_or_kind_is_one_line(
-    served: RunningDashboard, path: str
-) -> None:
-    found = get(served, path).json()
-    assert "\n" not in found["error"]
+    for unknown in ("page?url=nowhere.example", "page?url=", "errors?kind=x"):
+        assert "\n" not in get(served, f"api/{unknown}").json()["error"]
 
 
 # ---------------------------------------------------------------- access
@@ -186,14 +174,11 @@ def test_refused_clients_take_no_stream_from_one_with_the_token(served: RunningD
     url = f"{served.base}events?topics=crawl"
     for _ in range(MOST_STREAMS + 1):
         assert httpx.get(url, trust_env=False).status_code == 403
+    for log in ("x", "", "-1", "1.5", "²", "1" * 400, "9223372036854775808"):
+        answer = get(served, f"events?topics=crawl&log={log}")
+        assert answer.status_code == 400, log
+        assert "log" in answer.json()["error"]
     assert events(served, "crawl", 1)["crawl"]
-
-
-@pytest.mark.parametrize("log", ["x", "", "-1", "1.5", "²", "1" * 400, "9223372036854775808"])
-def test_a_log_after_no_valid_request_id_is_refused(served: RunningDashboard, log: str) -> None:
-    answer = get(served, f"events?topics=crawl&log={log}")
-    assert answer.status_code == 400
-    assert "log" in answer.json()["error"]
 
 
 def test_foreign_host_names_and_origins_are_refused(served: RunningDashboard) -> None:
@@ -212,9 +197,6 @@ def test_a_long_body_a_list_and_a_request_without_a_crawl_are_refused(
     answer = post(served, "api/control", {"verb": "pause"})
     assert answer.status_code == 422
     assert "no crawl" in answer.json()["error"]
-
-
-def test_wrong_fields_are_named(served: RunningDashboard) -> None:
     answer = post(served, "api/start", {"pages": "many"})
     assert answer.status_code == 422
     assert set(answer.json()["fields"]) == {"pages"}
@@ -240,11 +222,19 @@ def failing(*arguments: str) -> str:
     return line
 
 
-def test_the_error_names_a_port_that_is_in_use(served: RunningDashboard, tmp_path: Path) -> None:
-    port = served.base.rstrip("/").rpartition(":")[2]
-    said = failing(*command(tmp_path / "other.db", "--port", port))
-    assert f"port {port}" in said
-    assert "--port" in said
+def test_a_start_that_fails_names_the_value_and_its_option(
+    served: RunningDashboard, store: Path, tmp_path: Path
+) -> None:
+    port, other = served.base.rstrip("/").rpartition(":")[2], tmp_path / "other.db"
+    for wanted, named in (
+        (command(other, "--port", port), (f"port {port}", "--port")),
+        (command(other, "--host", "192.0.2.1", "--port", "0"), ("192.0.2.1", "--host")),
+        (command(tmp_path, "--port", "0"), (f"{tmp_path} is a folder", "--store")),
+        (command(store, "--port", "0"), (served.base,)),  # where its dashboard runs
+    ):
+        said = failing(*wanted)
+        assert all(name in said for name in named), said
+        assert served.token not in said
 
 
 def test_the_dashboard_has_a_lower_priority_than_the_crawl_in_any_session(tmp_path: Path) -> None:
@@ -255,26 +245,6 @@ def test_the_dashboard_has_a_lower_priority_than_the_crawl_in_any_session(tmp_pa
     with announced(wanted, start_new_session=True) as running:
         group = Path(f"/proc/{running.process.pid}/autogroup")
         assert not group.exists() or group.read_text().split()[-1] == "10"
-
-
-def test_the_error_names_an_address_that_the_machine_does_not_have(tmp_path: Path) -> None:
-    said = failing(*command(tmp_path / "other.db", "--host", "192.0.2.1", "--port", "0"))
-    assert "192.0.2.1" in said
-    assert "--host" in said
-
-
-def test_a_folder_as_store_is_refused(tmp_path: Path) -> None:
-    said = failing(*command(tmp_path, "--port", "0"))
-    assert f"{tmp_path} is a folder" in said
-    assert "--store" in said
-
-
-def test_a_second_dashboard_of_a_store_names_the_address_of_the_first(
-    served: RunningDashboard, store: Path
-) -> None:
-    said = failing(*command(store, "--port", "0"))
-    assert served.base in said
-    assert served.token not in said
 
 
 def test_the_dashboard_keeps_its_lock_and_its_token_through_a_fresh_crawl(tmp_path: Path) -> None:
@@ -293,20 +263,14 @@ def test_the_dashboard_keeps_its_lock_and_its_token_through_a_fresh_crawl(tmp_pa
 def test_the_page_names_a_store_that_has_vanished(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with dashboard_of(path) as running:
-        first = events(running, "crawl", 1)["crawl"]
-        assert isinstance(first, dict)
-        assert "missing" not in first["status"]
+
+        def missing() -> str:
+            return str(events(running, "crawl", 1)["crawl"]["status"].get("missing", ""))
+
+        assert missing() == ""
         path.unlink()
-        missing = [""]
-
-        def has_vanished() -> bool:
-            now = events(running, "crawl", 1)["crawl"]
-            assert isinstance(now, dict)
-            missing[0] = now["status"].get("missing", "")
-            return bool(missing[0])
-
-        wait_until(has_vanished, "the store is still there")
-        assert f"{path} has vanished" in missing[0]
+        wait_until(lambda: bool(missing()), "the store is still there")
+        assert f"{path} has vanished" in missing()
         assert "no store" in get(running, "api/search?q=x").json()["error"]
 
 
@@ -340,9 +304,7 @@ def test_the_dashboard_steers_a_crawl_and_outlives_it(tmp_path: Path) -> None:
         crawl.wait(30)
         answer = post(running, "api/control", {"verb": "pause"})
         assert "no crawl" in answer.json()["error"]
-        live = events(running, "crawl", 1)["crawl"]
-        assert isinstance(live, dict)
-        assert live["live"] is None
+        assert events(running, "crawl", 1)["crawl"]["live"] is None
 
 
 @contextmanager
