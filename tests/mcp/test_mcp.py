@@ -33,7 +33,6 @@ from minicrawl.mcp.tools import (
     PATH,
     TOKEN_VARIABLE,
     CrawlTool,
-    TokenGuard,
     answer,
     answer_with_rows,
     server_for,
@@ -116,20 +115,20 @@ def untrusted(target: Any, name: str, **given: Any) -> dict[str, Any]:
     return result
 
 
-def test_there_are_ten_tools_that_read(store: Path) -> None:
+def test_each_tool_answers_and_says_that_it_only_reads(store: Path) -> None:
+    server = server_for(store)
+
     async def ask() -> Any:
-        async with Client(server_for(store)) as client:
+        async with Client(server) as client:
             return (await client.list_tools()).tools
 
-    found = asyncio.run(ask())
+    listed = asyncio.run(ask())
     names = "status search page top explain links backlinks audit changes sql"
-    assert [tool.name for tool in found] == names.split()
-    assert all(tool.annotations.read_only_hint and tool.description for tool in found)
-
-
-def test_each_tool_answers(store: Path) -> None:
-    server = server_for(store)
-    assert untrusted(server, "status")["pages_fetched"] == 42
+    assert [tool.name for tool in listed] == names.split()
+    assert all(tool.annotations.read_only_hint and tool.description for tool in listed)
+    status = untrusted(server, "status")
+    assert status["pages_fetched"] == 42
+    assert "command" not in status  # the line that the user typed
     (first, *_) = untrusted(server, "top", count=3)["rows"]
     assert (first["url"], first["rank"]) == (f"{HOST}/", 1)
     assert untrusted(server, "explain", url=f"{HOST}/evil")["page"]["state"] == "fetched"
@@ -251,10 +250,6 @@ def test_an_answer_is_cut_to_its_limit() -> None:
 # ---------------------------------------------------------------- the store
 
 
-def test_the_status_does_not_show_the_command_line_of_the_user(store: Path) -> None:
-    assert "command" not in untrusted(server_for(store), "status")
-
-
 def test_no_tool_changes_the_store(store: Path) -> None:
     before = store.read_bytes()
     asked(
@@ -269,24 +264,19 @@ def test_an_open_server_sees_pages_that_a_crawl_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tools, "_SHARE_OF_LOADING", 1e9)  # read anew after every commit
-    store = crawled(tmp_path / "crawl.db", pages=3)
+    store = tmp_path / "crawl.db"
 
     async def ask() -> list[int]:
-        async with Client(server_for(store)) as client:
-            seen = []
-            for pages in (4, 5):
+        seen = []
+        async with Client(server_for(crawled(store, pages=3))) as client:
+            for pages in (4, 5, 6):
                 found = await client.call_tool("top", {"count": 200})
-                seen.append(sum(row["fetched"] for row in rows_of(found)))
+                rows = found.structured_content["untrusted"]["rows"]
+                seen.append(sum(row["fetched"] for row in rows))
                 await asyncio.to_thread(crawled, store, pages)
-            found = await client.call_tool("top", {"count": 200})
-            return [*seen, sum(row["fetched"] for row in rows_of(found))]
+        return seen
 
     assert asyncio.run(ask()) == [3, 4, 5]
-
-
-def rows_of(found: Any) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = found.structured_content["untrusted"]["rows"]
-    return rows
 
 
 def test_the_store_is_closed_while_the_agent_is_idle(
@@ -352,18 +342,6 @@ def test_http_requests_need_the_token_and_the_own_host_and_origin(address: str) 
         ({"Authorization": "Bearer secret", "Origin": "http://evil.example"}, 403),
     ):
         assert httpx.post(address, headers=headers, json={}).status_code == code
-
-
-def test_the_start_of_the_server_needs_no_token() -> None:
-    passed = []
-
-    async def app(scope: Any, _receive: Any, _send: Any) -> None:
-        passed.append(scope["type"])
-
-    async def nothing() -> Any: ...
-
-    asyncio.run(TokenGuard(app, "x")({"type": "lifespan"}, nothing, nothing))  # type: ignore[arg-type]
-    assert passed == ["lifespan"]
 
 
 @pytest.mark.parametrize(
@@ -439,7 +417,7 @@ def test_agents_crawl_only_granted_urls_and_as_many_pages_as_the_user_allows(
 
 
 @pytest.mark.usefixtures("web")
-def test_a_crawl_of_an_agent_leaves_the_settings_command_and_limits_of_the_store(
+def test_a_crawl_of_an_agent_leaves_the_settings_command_limits_and_pages_of_the_store(
     tmp_path: Path,
 ) -> None:
     store = crawled(tmp_path / "crawl.db", pages=1)
@@ -456,15 +434,7 @@ def test_a_crawl_of_an_agent_leaves_the_settings_command_and_limits_of_the_store
     assert found.structured_content["untrusted"]["crawl"]["pages"] == 2
     assert "secret" not in json.dumps(found.structured_content)
     assert terms() == before
-
-
-@pytest.mark.usefixtures("web")
-def test_the_next_run_of_the_user_fetches_pages_that_no_agent_may(
-    tmp_path: Path,
-) -> None:
-    store = crawled(tmp_path / "crawl.db", pages=1)
-    asked(server_for(store, CrawlGrant.of([f"{HOST}/many/"], 2)), ("crawl", {"pages": 2}))
-    crawled(store)
+    crawled(store)  # the next run of the user reads pages that no agent may
     with Store.open(store) as opened:
         assert {page.state for page in opened.pages()} == {"fetched"}
 

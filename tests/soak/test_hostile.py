@@ -1,5 +1,5 @@
 from tests.fetch.wire import Answer, Then
-from tests.soak.hostile import FAULT_EVERY, PAGES, Host, faults, hostile
+from tests.soak.hostile import FAULT_EVERY, PAGES, Host, faults
 
 ONE, OTHER = Answer((b"what?",), Then.CLOSE), Answer((b"no",), Then.RESET)
 
@@ -17,22 +17,11 @@ def test_a_good_answer_is_a_page_with_links_to_all_pages() -> None:
     assert then is Then.KEEP
 
 
-def test_a_hostile_host_has_no_robots_txt() -> None:
-    (piece,), _ = next_answer(Host([ONE]), "/robots.txt")
-    assert piece.startswith(b"HTTP/1.1 404 ")
-
-
 def test_every_third_answer_of_a_host_is_the_next_fault() -> None:
     host = Host([ONE, OTHER])
     answers = [next_answer(host) for _ in range(4 * FAULT_EVERY)]
     assert answers[FAULT_EVERY - 1 :: FAULT_EVERY] == [ONE, OTHER, ONE, OTHER]
     assert [one for one in answers if one in (ONE, OTHER)] == [ONE, OTHER, ONE, OTHER]
-
-
-def test_each_host_has_a_name_and_a_port_of_its_own() -> None:
-    with hostile(2, [ONE]) as hosts:
-        assert list(hosts) == ["host0.hostile.example", "host1.hostile.example"]
-        assert len({host.port for host in hosts.values()} - {0}) == 2
 
 
 def test_the_catalogue_gives_more_than_a_hundred_faults() -> None:
