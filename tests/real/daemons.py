@@ -64,6 +64,13 @@ def running(
             process.terminate()
 
 
+def tinyproxy(config: Path, port: int, login: str) -> list[str | Path]:
+    """Configure an HTTP proxy with this login, if any, and return its command."""
+    directive = f"BasicAuth {login.replace(':', ' ')}\n" if login else ""
+    config.write_text(f"Port {port}\nListen 127.0.0.1\nTimeout 60\nLogLevel Info\n{directive}")
+    return [str(program("tinyproxy")), "-d", "-c", config]
+
+
 def _await(process: subprocess.Popen[bytes], place: tuple[str, int], log: Path) -> None:
     for _ in range(_PATIENCE):
         with suppress(OSError), socket.create_connection(place):

@@ -7,11 +7,13 @@ origin   where a site is served, such as "http://127.0.0.2:20123"
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import trustme
 
 from tests.real.daemons import free_port, program, running
 
@@ -63,6 +65,20 @@ def running_nginx(
     options: list[str | Path] = ["-p", folder, "-c", config, "-e", folder / "errors"]
     with running([str(program("nginx")), *options], ports, folder / "nginx.log", addresses):
         yield folder / "requests"
+
+
+def write_certificates(folder: Path, *hosts: str) -> None:
+    """Write certificates for nginx, one of which has expired, the client's, and their authority."""
+    authority, past = trustme.CA(), datetime.now(UTC) - timedelta(days=1)
+    authority.cert_pem.write_to_path(str(folder / "our-authority.pem"))
+    ours = authority.issue_cert("us.example")
+    ours.private_key_and_cert_chain_pem.write_to_path(str(folder / "us.pem"))
+    for name, leaf in (
+        ("server", authority.issue_cert(*hosts)),
+        ("expired", authority.issue_cert(*hosts, not_after=past)),
+    ):
+        leaf.cert_chain_pems[0].write_to_path(str(folder / f"{name}.pem"))
+        leaf.private_key_pem.write_to_path(str(folder / f"{name}.key"))
 
 
 class Asked(NamedTuple):

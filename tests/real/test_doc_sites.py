@@ -73,6 +73,7 @@ def crawled(
 def test_every_page_that_links_reach_is_read_and_no_other(crawled: Crawled) -> None:
     read = {url for _, url in crawled.pages(*READ)}
     assert read == crawled.graph.links.keys()
+    assert audit(crawled.store).wrong == []
 
 
 def test_each_url_is_requested_once_and_only_if_a_link_leads_to_it(crawled: Crawled) -> None:
@@ -111,7 +112,3 @@ def test_the_refined_ranking_is_that_of_pagerank(crawled: Crawled, tmp_path: Pat
 
 def top(ranks: dict[str, float]) -> set[str]:
     return set(nlargest(TOP, ranks, key=ranks.__getitem__))
-
-
-def test_the_audit_of_the_store_finds_no_fault(crawled: Crawled) -> None:
-    assert audit(crawled.store).wrong == []

@@ -1,8 +1,4 @@
-"""Killed and resumed crawls of thousands of real pages lose nothing and repeat few requests.
-
-mark     number of requests in the server's log at which a crawl is killed
-record   a fetch in the store
-"""
+"""Killed and resumed crawls of thousands of real pages lose nothing and repeat few requests."""
 
 import os
 import random
@@ -12,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -29,46 +24,6 @@ POLL_S = 0.01
 PATIENCE_S = 60
 
 pytestmark = [needs_real_parts, pytest.mark.proof]
-
-
-class Killed(NamedTuple):
-    """State after a kill."""
-
-    until: int  # number of requests
-    records: list[Asked]
-    wrong: list[str]
-
-
-class Crawls(NamedTuple):
-    """A crawl that was killed and resumed until it finished, and one that never was."""
-
-    kills: list[Killed]
-    asked: list[Asked]
-    killed: Path
-    whole: Path
-
-
-@pytest.fixture(scope="module")
-def nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
-    with serving(SITES, tmp_path_factory.mktemp("nginx")) as nginx:
-        yield nginx
-
-
-@pytest.fixture(scope="module")
-def crawls(nginx: Nginx, tmp_path_factory: pytest.TempPathFactory) -> Crawls:
-    folder = tmp_path_factory.mktemp("kills")
-    crawls = Crawls([], [], folder / "killed.db", folder / "whole.db")
-    rng = random.Random(0)
-    for _ in range(KILLS):
-        # The last run must have something left to crawl.
-        mark = len(nginx.asked()) + rng.randrange(100, PAGES // KILLS)
-        kill_at(mark, nginx, crawls.killed)
-        wrong = audit(crawls.killed).wrong
-        crawls.kills.append(Killed(len(nginx.asked()), records(crawls.killed), wrong))
-    finish(nginx, crawls.killed)
-    crawls.asked.extend(nginx.asked())
-    finish(nginx, crawls.whole)
-    return crawls
 
 
 @contextmanager
@@ -91,7 +46,7 @@ def crawling(nginx: Nginx, store: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def kill_at(mark: int, nginx: Nginx, store: Path) -> None:
-    """Kill only the main process of the crawl; the processes that it started must notice."""
+    """Kill the main process, after a number of requests; those that it started must notice."""
     with crawling(nginx, store) as process:
         while len(nginx.asked()) < mark:
             with suppress(subprocess.TimeoutExpired):
@@ -122,40 +77,33 @@ def pages_read(store: Path) -> set[str]:
         return set(map(found.url, found.was_read.nonzero()[0].tolist()))
 
 
-def test_a_killed_crawl_reads_the_same_pages_as_an_undisturbed_one(
-    crawls: Crawls, nginx: Nginx
-) -> None:
-    whole = pages_read(crawls.whole)
-    assert pages_read(crawls.killed) == whole
-    assert whole == {
-        url for site, root in SITES.items() for url in doc_graph(root, nginx.origins[site]).links
-    }
-    assert len(whole) >= PAGES
-
-
-def test_the_audit_passes_after_each_kill(crawls: Crawls) -> None:
-    assert [killed.wrong for killed in crawls.kills] == [[]] * KILLS
-    assert audit(crawls.killed).wrong == audit(crawls.whole).wrong == []
-
-
-def test_no_record_is_fetched_again_after_a_kill(crawls: Crawls) -> None:
-    for killed in crawls.kills:
-        later = {asked.url for asked in crawls.asked[killed.until :]}
-        assert later.isdisjoint(record.url for record in killed.records)
-    final = [record.url for record in records(crawls.killed)]
+def test_a_crawl_that_is_killed_loses_nothing_and_repeats_few_requests(tmp_path: Path) -> None:
+    store, whole = tmp_path / "killed.db", tmp_path / "whole.db"
+    rng, kills = random.Random(0), list[tuple[int, list[Asked]]]()
+    with serving(SITES, tmp_path) as nginx:
+        for _ in range(KILLS):
+            # The last run must have something left to crawl.
+            kill_at(len(nginx.asked()) + rng.randrange(100, PAGES // KILLS), nginx, store)
+            assert audit(store).wrong == []
+            kills.append((len(nginx.asked()), records(store)))
+        finish(nginx, store)
+        asked = nginx.asked()
+        finish(nginx, whole)
+        served = {site: nginx.origins[site] for site in SITES}
+    assert audit(store).wrong == audit(whole).wrong == []
+    assert pages_read(store) == pages_read(whole)
+    oracle = (doc_graph(root, served[site]).links for site, root in SITES.items())
+    assert pages_read(store) == set().union(*oracle)
+    assert len(pages_read(store)) >= PAGES
+    final = [record.url for record in records(store)]
     assert len(final) == len(set(final))
-
-
-def test_a_kill_loses_no_fetch_from_before_the_last_record_but_those_in_flight(
-    crawls: Crawls,
-) -> None:
     began = 0
-    for killed in crawls.kills:
-        kept = {record.url for record in killed.records}
-        last = max((record.at for record in killed.records), default=0.0)
+    for until, kept in kills:
+        settled = {record.url for record in kept}
+        assert settled.isdisjoint(one.url for one in asked[until:])
         # Of this run alone: what earlier kills interrupted may still wait for its turn.
-        answered = crawls.asked[began : killed.until]
-        lost = {asked.url for asked in answered if asked.at < last} - kept
+        last = max((record.at for record in kept), default=0.0)
+        lost = {one.url for one in asked[began:until] if one.at < last} - settled
         # Twice: nginx logs all requests of one turn of its loop with the same time.
         assert len([url for url in lost if not url.endswith("/robots.txt")]) <= 2 * IN_FLIGHT
-        began = killed.until
+        began = until

@@ -13,20 +13,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-import trustme
 
 from minicrawl.cli import PROGRAM
 from tests.crawl.fakes import states_of
 from tests.crawl.rendering.sites import why_no_browser
 from tests.readme import ROOT, blocks
-from tests.real.daemons import free_port, needs, program, running
-from tests.real.nginx import TYPES, running_nginx
+from tests.real.daemons import free_port, needs, program, running, tinyproxy
+from tests.real.nginx import TYPES, running_nginx, write_certificates
 from tests.web.pdfs import pdf, words
 
 GUIDES = (
@@ -122,7 +120,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     folder.chmod(0o755)
     proxies = {name: free_port() for name in ("open", "with-login", "socks")}
     found = Servers(folder, {kind: free_port() for kind in KINDS}, proxies)
-    _write_certificates(folder)
+    write_certificates(folder, *HOSTS)
     _write_pages(folder / "pages")
     hashing = ["openssl", "passwd", "-apr1", LOGIN.partition(":")[2]]
     hashed = subprocess.run(hashing, capture_output=True, text=True, check=True).stdout
@@ -130,34 +128,12 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     with ExitStack() as stack:
         http = TYPES + _NGINX.format(folder=folder, **found.ports)
         stack.enter_context(running_nginx(http, _LOG_FORMAT, folder, found.ports.values()))
-        for name in ("open", "with-login"):
-            stack.enter_context(_tinyproxy(found, name))
+        for name, login in (("open", ""), ("with-login", LOGIN)):
+            command = tinyproxy(folder / f"{name}.conf", proxies[name], login)
+            stack.enter_context(running(command, [proxies[name]], folder / f"{name}.log"))
         socks = [str(program("microsocks")), "-i", "127.0.0.1", "-p", str(proxies["socks"])]
         stack.enter_context(running(socks, [proxies["socks"]], folder / "socks.log"))
         yield found
-
-
-@contextmanager
-def _tinyproxy(found: Servers, name: str) -> Iterator[None]:
-    config, port = found.folder / f"{name}.conf", found.proxies[name]
-    login = f"BasicAuth {LOGIN.replace(':', ' ')}\n" if name == "with-login" else ""
-    config.write_text(f"Port {port}\nListen 127.0.0.1\nTimeout 60\nLogLevel Info\n{login}")
-    command: list[str | Path] = [str(program("tinyproxy")), "-d", "-c", config]
-    with running(command, [port], found.folder / f"{name}.log"):
-        yield
-
-
-def _write_certificates(folder: Path) -> None:
-    authority, past = trustme.CA(), datetime.now(UTC) - timedelta(days=1)
-    authority.cert_pem.write_to_path(str(folder / "our-authority.pem"))
-    ours = authority.issue_cert("us.example")
-    ours.private_key_and_cert_chain_pem.write_to_path(str(folder / "us.pem"))
-    for name, leaf in (
-        ("server", authority.issue_cert(*HOSTS)),
-        ("expired", authority.issue_cert(*HOSTS, not_after=past)),
-    ):
-        leaf.cert_chain_pems[0].write_to_path(str(folder / f"{name}.pem"))
-        leaf.private_key_pem.write_to_path(str(folder / f"{name}.key"))
 
 
 def _write_pages(folder: Path) -> None:

@@ -7,21 +7,19 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-import trustme
 
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.proxy import check_proxies
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
-from tests.real.daemons import free_port, needs, program, running
-from tests.real.nginx import running_nginx
+from tests.real.daemons import free_port, needs, program, running, tinyproxy
+from tests.real.nginx import running_nginx, write_certificates
 
 HOST = "site.example"
 LOGIN = "me:secret"
@@ -39,7 +37,7 @@ _NGINX = """
     server {{ listen 127.0.0.1:{http2} ssl http2; }}
     server {{
         listen 127.0.0.1:{client} ssl http2;
-        ssl_client_certificate {folder}/authority.pem;
+        ssl_client_certificate {folder}/our-authority.pem;
         ssl_verify_client on;
     }}
     server {{ listen 127.0.0.1:{newest} ssl; ssl_protocols TLSv1.3; }}
@@ -49,7 +47,6 @@ _NGINX = """
         ssl_certificate_key {folder}/expired.key;
     }}
 """
-_TINYPROXY = "Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\n{login}"
 _SQUID = """
 {listens}
 {login}
@@ -97,7 +94,7 @@ class Site:
         return Network(
             timeout_s=20,
             resolve=(f"{HOST}=127.0.0.1",),
-            ca=self.folder / "authority.pem",
+            ca=self.folder / "our-authority.pem",
             client_cert=(f"{HOST}={self.folder}/us.pem",),
             proxy=(),
         )
@@ -109,7 +106,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder.chmod(0o755)
     kinds = ("plain", "tls", "http2", "client", "newest", "expired")
     found = Site(ports={kind: free_port() for kind in kinds}, folder=folder)
-    _write_certificates(folder)
+    write_certificates(folder, HOST, "127.0.0.1", "localhost")
     (folder / "pages").mkdir()
     for page in range(PAGES):
         (folder / "pages" / f"{page}.html").write_text(f"<title>{page}</title>" + "<p>text" * 9999)
@@ -118,29 +115,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield found
 
 
-def _write_certificates(folder: Path) -> None:
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(str(folder / "authority.pem"))
-    names = (HOST, "127.0.0.1", "localhost")
-    past = datetime.now(UTC) - timedelta(days=1)
-    for name, leaf in (
-        ("server", authority.issue_cert(*names)),
-        ("expired", authority.issue_cert(*names, not_after=past)),
-    ):
-        leaf.cert_chain_pems[0].write_to_path(str(folder / f"{name}.pem"))
-        leaf.private_key_pem.write_to_path(str(folder / f"{name}.key"))
-    ours = authority.issue_cert("us.example")
-    ours.private_key_and_cert_chain_pem.write_to_path(str(folder / "us.pem"))
-
-
 # ---------------------------------------------------------------- proxies
 
 
 def _tinyproxy(folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
-    port, config = free_port(), folder / "tinyproxy.conf"
-    directive = f"BasicAuth {login.replace(':', ' ')}\n" if login else ""
-    config.write_text(_TINYPROXY.format(port=port, login=directive))
-    return [str(program("tinyproxy")), "-d", "-c", config], port
+    port = free_port()
+    return tinyproxy(folder / "tinyproxy.conf", port, login), port
 
 
 def _squid(folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
