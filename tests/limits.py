@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import fields, replace
 from typing import Any
 
-from minicrawl.config import Settings
+from minicrawl import Settings
 from minicrawl.config.parts import SECTIONS, TABLE
 
 _ROWS = {(row.section, row.field) for row in TABLE}

@@ -20,14 +20,14 @@ from types import UnionType
 import click
 
 import minicrawl
-from minicrawl import cli, ext
+from minicrawl import ExportRow, cli, ext
 from minicrawl.cli.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.parts import SECTIONS, TABLE, Setting, differs
 from minicrawl.control import SUFFIX as CONTROL
 from minicrawl.crawl.start.preparation import COOKIES_SUFFIX as COOKIES
 from minicrawl.report.formats import CONTENTS, DRAWINGS, WRITERS, lines_of
 from minicrawl.report.page_links import RAW_COLUMNS
-from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS, ExportRow
+from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS
 from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, DASHBOARD, EARLIER, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of

@@ -5,9 +5,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from minicrawl import State
 from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.page_table import Frontier, cut_checkpoint, load_frontier
-from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.records import (

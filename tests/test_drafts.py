@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl import MinicrawlError
+from minicrawl.errors import UsageError
 from minicrawl.own_files import drafting, replacing, scratch
 
 DRAFT = ".ranks.csv-abcd1234.part"

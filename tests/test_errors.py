@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import minicrawl.cluster.engine
 import minicrawl.cluster.nats.jetstream
 import minicrawl.cluster.terms  # noqa: F401  # so that all errors are known
-from minicrawl import errors
-from minicrawl.errors import MinicrawlError
+from minicrawl import MinicrawlError, errors
 
 
 def tree(error: type[MinicrawlError]) -> Iterator[tuple[str, str]]:

@@ -18,14 +18,13 @@ import click
 import psycopg
 import pytest
 
-from minicrawl import PageRead, Store, ext
+from minicrawl import MinicrawlError, PageRead, Store, ext
 from minicrawl.cli import ROOMS, main, root
 from minicrawl.config import Scope
 from minicrawl.crawl import scope_and_traps
 from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
-from minicrawl.errors import MinicrawlError
 from minicrawl.ext import EntryPoint, Registry
 from minicrawl.model import READ_STATES
 from tests.stores import filled_store

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 import pytest
 
+from minicrawl import MinicrawlError
 from minicrawl.cli import INTERRUPTED
 from minicrawl.cli.crawl_session import NotFetched
-from minicrawl.errors import MinicrawlError
 from tests import reference
 
 

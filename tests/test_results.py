@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minicrawl import State, Store
 from minicrawl.errors import UsageError
-from minicrawl.model import State
-from minicrawl.results import Store
 from tests.stores import DEEP, GONE, MOVED, A, B, C, filled_store
 
 

@@ -11,13 +11,12 @@ from typing import IO, Any
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings, checking
+from minicrawl import Crawl, Event, Noted, Settings, State, checking
 from minicrawl.cli import main
-from minicrawl.crawl.events import Event, Noted
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
-from minicrawl.model import FailureKind, State
+from minicrawl.model import FailureKind
 from minicrawl.ports import Timed
 from minicrawl.report import page_links
 from minicrawl.report.crawl_status import status
@@ -358,7 +357,7 @@ class TestPoliteness:
         hosts = [f"http://{number}.example" for number in range(5)]
         web = web_with(*(f"{host}/page" for host in hosts))
         web.places = dict.fromkeys(hosts, "192.0.2.1")
-        pace = {"delay": 1, "address_delay": 3, "max_rate": "2/s"}
+        pace: dict[str, Any] = {"delay": 1, "address_delay": 3, "max_rate": "2/s"}
         crawl(web, tmp_path / "crawl.db", PAGE, **pace, **CHECKS)
         at_address = [visit for visit in web.visits if visit.url.startswith(tuple(hosts))]
         assert len(at_address) == 10
@@ -394,7 +393,7 @@ class TestPoliteness:
 
     @pytest.mark.parametrize("limit", [{"for_": 10}, {"bytes": 5000}])
     def test_checks_end_with_the_limits_of_time_and_bytes(
-        self, tmp_path: Path, limit: dict[str, int]
+        self, tmp_path: Path, limit: dict[str, Any]
     ) -> None:
         links = [f"{OTHER}/{number}" for number in range(20)]
         web = web_with(*links)

@@ -10,14 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl import Settings, __version__
+from minicrawl import MinicrawlError, Settings, __version__
 from minicrawl.app import SystemClock
 from minicrawl.checking import BROWSER, Cloaking, check_cloaking
 from minicrawl.cli import main
 from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
-from minicrawl.errors import MinicrawlError
 from minicrawl.fetch.signing import SigningKey
 from tests.crawl.fakes import FakeClock, in_time
 

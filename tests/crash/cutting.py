@@ -16,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from minicrawl import MinicrawlError
 from minicrawl.crawl.start.opening import recorder_of
-from minicrawl.errors import MinicrawlError
 from minicrawl.report.audit import audit
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.writer import StoreWriter

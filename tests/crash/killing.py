@@ -16,9 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.config import Settings
-from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.model import State
+from minicrawl import MinicrawlError, Settings, State
+from minicrawl.errors import UsageError
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading

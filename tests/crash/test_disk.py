@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import State
 from minicrawl.cli import main
-from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading, search_folder

@@ -16,8 +16,8 @@ from contextlib import AsyncExitStack, contextmanager
 from random import Random
 from typing import NamedTuple
 
+from minicrawl import State
 from minicrawl.archive.warc import payload_digest
-from minicrawl.model import State
 from tests.hostile.thread import beside
 
 FORBIDDEN = "/private/"

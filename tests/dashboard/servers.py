@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import MinicrawlError
 from minicrawl.control import ControlRequest, Reply, Verb, ask
 from minicrawl.crawl.rendering.renderer import NAMES
-from minicrawl.errors import MinicrawlError
 from tests.processes import PATIENCE_S, killed_on_failure
 
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 import uvicorn
 
+from minicrawl import Settings
 from minicrawl.cli import main
 from minicrawl.cli.options import CrawlRequest
-from minicrawl.config import Settings, load
+from minicrawl.config import load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.start.opening import with_stored_settings
 from minicrawl.dashboard import launching

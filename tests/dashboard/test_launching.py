@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import Loaded, MinicrawlError
 from minicrawl.cli import main
-from minicrawl.config import Loaded, load
+from minicrawl.config import load
 from minicrawl.config.parts import BY_NAME, DEMO_PAGES
 from minicrawl.crawl.start.opening import keep_settings
 from minicrawl.dashboard.launching import FIELDS, CrawlForm, Launcher, in_words
 from minicrawl.demo.web import demo_settings
-from minicrawl.errors import FormError, MinicrawlError
+from minicrawl.errors import FormError
 from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import MinicrawlError, State
 from minicrawl.dashboard import views
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views
-from minicrawl.errors import MinicrawlError
-from minicrawl.model import CRAWLED, State
+from minicrawl.model import CRAWLED
 from minicrawl.report.crawl_status import (
     MOST_SPANS,
     RequestHistory,

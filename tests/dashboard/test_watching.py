@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from minicrawl.model import State
+from minicrawl import State
 from minicrawl.report.crawl_status import keep_sample
 from minicrawl.report.sampling import sampled_now
 from minicrawl.store.reader import reading

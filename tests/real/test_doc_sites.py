@@ -12,11 +12,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from minicrawl.app import Crawl
-from minicrawl.config import Settings
-from minicrawl.crawl.events import Reason
+from minicrawl import Crawl, Reason, Settings, State
 from minicrawl.crawl.refinement import refine
-from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from tests.real.doc_graph import DocGraph, doc_graph

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.config import Settings
+from minicrawl import Settings
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
 from tests.real.doc_graph import doc_graph

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from minicrawl import MinicrawlError
 from minicrawl.demo.web import DemoServer, DemoWeb
-from minicrawl.errors import MinicrawlError
 from tests.soak.hostile import DOMAIN, faults, hostile
 from tests.soak.samples import Sample, sample
 

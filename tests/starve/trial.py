@@ -13,8 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from minicrawl import Crawl, Settings
-from minicrawl.crawl.events import Asked, Event
+from minicrawl import Asked, Crawl, Event, Settings
 from minicrawl.memory import mmap_large_arrays
 from tests.hostile.trial import Probe
 from tests.starve.attacks import ATTACKS

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
+from minicrawl import State
 from minicrawl.archive.reader import scan
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.model import State
 from minicrawl.report.archived_pages import kept_pages
 from minicrawl.report.page_texts import KillableProcess
 from minicrawl.report.snapshot import snapshot
