@@ -6,19 +6,18 @@ contain pictures, some of them long, and every other page is compressed. An earl
 of the pages.
 """
 
-import asyncio
 import gzip
 import json
-import socket
 import time
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from random import Random
 from typing import NamedTuple
 
 from minicrawl import State
 from minicrawl.archive.warc import payload_digest
-from tests.hostile.thread import beside
+from minicrawl.demo.small_web import DemoResponse
+from minicrawl.demo.web import DemoServer
 
 FORBIDDEN = "/private/"
 PICTURES = "/pictures/"
@@ -32,7 +31,7 @@ EARLIER = "2020-01-02T03:04:05Z"
 _EARLIER_EVERY = 3
 _CHILDREN = 3
 _OTHERS = 6
-_END_OF_HEAD = b"\r\n\r\n"
+_HTML = {"content-type": "text/html"}
 
 
 class Request(NamedTuple):
@@ -58,26 +57,28 @@ class Town:
         """Final state of each URL after a complete crawl."""
         return {self._url(page): self._state(page) for page in range(self._pages)}
 
-    def answer(self, path: str) -> bytes:
+    def answer(self, path: str) -> DemoResponse:
         """Return the response for a path. The path alone identifies a page, on any host."""
         if path == "/robots.txt":
-            return _message("200 OK", _ROBOTS, "text/plain")
+            return DemoResponse(200, {"content-type": "text/plain"}, _ROBOTS)
         if path.startswith(PICTURES):
             picture = b"GIF89a" + path.encode()
             is_long = int(path.rpartition("/")[2]) % _LONG_EVERY == 0
-            return _message("200 OK", picture * _LONG if is_long else picture, "image/gif")
+            body = picture * _LONG if is_long else picture
+            # Slowly, so that many kills happen between pictures.
+            return DemoResponse(200, {"content-type": "image/gif"}, body, delay_s=0.01)
         page = int(path.rpartition("/")[2])
         match self._state(page):
             case State.NOT_FOUND:
-                return _message("404 Not Found", b"")
+                return DemoResponse(404, {})
             case State.MOVED:
                 target = self._url(Random(page + self._seed).randrange(page))
-                return _message("301 Moved Permanently", b"", location=target)
+                return DemoResponse(301, {"location": target})
             case _ if page % 2:
                 coded = gzip.compress(self._sheet(page), mtime=0)
-                return _message("200 OK", coded, **{"content-encoding": "gzip"})
+                return DemoResponse(200, _HTML | {"content-encoding": "gzip"}, coded)
             case _:
-                return _message("200 OK", self._sheet(page))
+                return DemoResponse(200, _HTML, self._sheet(page))
 
     @property
     def in_earlier(self) -> set[str]:
@@ -88,8 +89,8 @@ class Town:
         """Yield the lines of the index of the earlier archive, as CDXJ."""
         stamp = "".join(filter(str.isdigit, EARLIER))
         for page in self._pages_in_earlier():
-            _, _, body = self.answer(f"/{page}").partition(_END_OF_HEAD)
-            capture = {"url": self._url(page), "digest": payload_digest(body)}
+            digest = payload_digest(self.answer(f"/{page}").body)
+            capture = {"url": self._url(page), "digest": digest}
             yield f"- {stamp} {json.dumps(capture)}"
 
     def _pages_in_earlier(self) -> Iterator[int]:
@@ -129,60 +130,25 @@ class Town:
         return range(min(first, self._pages), min(first + _CHILDREN, self._pages))
 
 
-def _message(status: str, body: bytes, kind: str = "text/html", **headers: str) -> bytes:
-    fields = {"content-type": kind, "content-length": str(len(body))} | headers
-    lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in fields.items())]
-    return "\r\n".join([*lines, "", ""]).encode() + body
-
-
-# ---------------------------------------------------------------- on a socket
-
-
 class Server:
     """Serves the current town; `asked` is the log of requests."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self) -> None:
+        self.address = ""
         self.town = Town(1, 1, 0)
         self.asked: list[Request] = []
 
-    def answer(self, head: bytes) -> bytes:
-        line, *fields = head.decode("latin-1").split("\r\n")
-        path = line.split(" ")[1]
-        host = next(field[6:] for field in fields if field.lower().startswith("host: "))
-        self.asked.append(Request(time.time(), f"http://{host}{path}"))
-        return self.town.answer(path)
-
-
-class _Connection(asyncio.Protocol):
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._received = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def data_received(self, received: bytes) -> None:
-        *heads, self._received = (self._received + received).split(_END_OF_HEAD)
-        for head in heads:
-            answer = self._server.answer(head)
-            if PICTURES.encode() in head:  # slowly, so that many kills happen between pictures
-                asyncio.get_running_loop().call_later(0.01, self._transport.write, answer)
-            else:
-                self._transport.write(answer)
+    def answer(
+        self, host: str, target: str, _headers: Mapping[str, str], _visits: int, /
+    ) -> DemoResponse:
+        self.asked.append(Request(time.time(), f"http://{host}{target}"))
+        return self.town.answer(target)
 
 
 @contextmanager
 def serving() -> Iterator[Server]:
     """Run a server in a thread of its own."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
-    server = Server(f"127.0.0.1:{listener.getsockname()[1]}")
-
-    async def listen(leaving: AsyncExitStack) -> None:
-        loop = asyncio.get_running_loop()
-        listening = await loop.create_server(lambda: _Connection(server), sock=listener)
-        await leaving.enter_async_context(listening)
-
-    with beside(listen):
+    server = Server()
+    with DemoServer(server) as running:
+        server.address = running.address
         yield server

@@ -339,18 +339,3 @@ def test_without_the_token_nothing_is_shown_and_the_browser_tab_keeps_the_token(
         seen.page.reload()
         seen.wait_for_state("not running")
         assert seen.page.context.cookies() == []
-
-
-@pytest.mark.proof
-def test_of_ten_thousand_hosts_only_the_best_hundred_are_shown(
-    watch_store: Callable[..., Watched], tmp_path: Path
-) -> None:
-    store = tmp_path / "crawl.db"
-    with closing(HandCrawl(store)) as hand:
-        hand.seeds(["http://a.example/"], endowment=10)
-        hosts = [f"http://h{number}.example/" for number in range(10_000)]
-        hand.read("http://a.example/", hosts, title="many")
-    seen = watch_store(store)
-    section = seen.page.locator("section[aria-label=Hosts]")
-    playwright.expect(section).to_contain_text("100 of 10,001")
-    assert section.locator("tbody tr").count() == 100

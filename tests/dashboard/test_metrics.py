@@ -30,9 +30,8 @@ def samples(text: str) -> dict[str, float]:
     return series
 
 
-def test_metrics_of_a_store_without_a_crawl_are_the_numbers_of_its_status(tmp_path: Path) -> None:
-    views = Views(filled_store(tmp_path / "crawl.db"))
-    crawl: dict[str, Any] = views.crawl()
+def test_metrics_are_the_numbers_of_the_status_and_the_processes_of_a_crawl(tmp_path: Path) -> None:
+    crawl: dict[str, Any] = Views(filled_store(tmp_path / "crawl.db")).crawl()
     found, status = samples(metrics_text(crawl)), crawl["status"]
     assert found['minicrawl_pages{state="known"}'] == status["pages_known"] == 6
     assert found['minicrawl_disk_bytes{part="store"}'] == status["store_bytes"]
@@ -40,10 +39,7 @@ def test_metrics_of_a_store_without_a_crawl_are_the_numbers_of_its_status(tmp_pa
     assert "minicrawl_workers" not in found
     assert len(found) <= 30
     assert "http" not in metrics_text(crawl)
-
-
-def test_metrics_of_a_running_crawl_include_its_processes(tmp_path: Path) -> None:
-    crawl: dict[str, Any] = Views(tmp_path / "absent.db").crawl()
+    crawl = Views(tmp_path / "absent.db").crawl()
     found = samples(metrics_text(crawl | {"live": LIVE}))
     assert found["minicrawl_crawl_running"] == found["minicrawl_crawl_paused"] == 1
     assert (found["minicrawl_memory_bytes"], found["minicrawl_cpu_seconds"]) == (100, 1.5)

@@ -120,7 +120,7 @@ def test_a_view_is_computed_once_for_all_browsers_and_again_when_it_is_old_or_fa
     in_time(look())
 
 
-def test_hosts_are_listed_with_their_pages_read_known_and_failed(tmp_path: Path) -> None:
+def test_the_best_hundred_hosts_are_listed_with_their_pages(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     found = Views(path).hosts()
     assert found["known"] == 3
@@ -128,6 +128,10 @@ def test_hosts_are_listed_with_their_pages_read_known_and_failed(tmp_path: Path)
     assert (first["origin"], first["read"], first["known"]) == ("http://a.example", 1, 3)
     assert [host["failed"] for host in found["hosts"]] == [0, 1, 0]
     assert found["hosts"][0]["wait_s"] is None
+    with closing(HandCrawl(many := tmp_path / "many.db")) as crawl:
+        crawl.seeds([f"http://h{number}.example/" for number in range(200)])
+    found = Views(many).hosts()
+    assert (found["known"], len(found["hosts"])) == (200, 100)
 
 
 def test_memory_and_time_of_a_process_tree_include_its_children() -> None:
