@@ -67,13 +67,13 @@ def indexed(path: Path, pages: Mapping[str, str]) -> Path:
 
 
 def index_of(folder: Path, entries: Iterable["Entry"]) -> Path:
-    """Create an index of entries in a search folder, and return the folder."""
+    """Create an index of read pages in a search folder, and return the folder."""
     from minicrawl.search.index import FOLDER, SearchIndex
 
     index = SearchIndex(folder / FOLDER)
     index.write()
     for entry in entries:
-        index.replace(entry)
+        index.replace(entry._replace(at=1e9))
     index.commit()
     index.close()
     return folder

@@ -92,7 +92,7 @@ def test_pages_of_results_are_parts_of_one_list(
         for one in finder.find(parse(QUERY), SearchRequest(count=each, offset=offset))
     ]
     assert parts == whole
-    assert len(set(whole)) == len(whole)
+    assert len(set(whole)) == len(whole) >= count
 
 
 def test_a_page_that_lacks_a_common_word_may_be_the_best(finder: Finder) -> None:
