@@ -276,12 +276,6 @@ async def test_cancelling_a_fetch_closes_its_connection(fault: str) -> None:
         await server.until_left(1)
 
 
-async def test_a_port_on_which_nobody_listens_is_a_failure_to_connect() -> None:
-    async with wire() as server:
-        pass
-    assert kind_of(await ask(server.url())) is FailureKind.CONNECT
-
-
 async def test_a_url_that_is_too_long_for_the_client_is_a_failure() -> None:
     assert kind_of(await ask("http://127.0.0.1/" + "a" * 70_000)) is FailureKind.PROTOCOL
 
@@ -350,12 +344,6 @@ async def test_the_request_url_is_requested_in_place_of_the_url() -> None:
     assert server.asked[0].startswith(b"GET /a;jsessionid=1 HTTP/1.1")
 
 
-def test_a_content_length_beyond_the_cap_is_no_failure() -> None:
-    page, _ = fetch(answer(b"x" * 50_000), max_bytes=1000)
-    assert isinstance(page, Response)
-    assert (page.body, page.wire_bytes, page.cut) == (b"x" * 1000, 1000, FailureKind.TOO_LARGE)
-
-
 @pytest.mark.parametrize(
     "head", ["HTTP/1.1 200 OK\r\nContent-Type: video/mp4", "HTTP/1.1 404 Not Found"]
 )
@@ -365,13 +353,6 @@ def test_an_endless_body_of_no_use_is_not_read(head: str) -> None:
     assert isinstance(fetched, Refused | Failed)
     assert fetched.status in (200, 404)
     assert server.sent < 10_000_000
-
-
-def test_a_coded_body_is_decoded_and_its_size_on_the_wire_reported() -> None:
-    coded = gzip.compress(PAGE)
-    page, _ = fetch(answer(coded, headers=["Content-Type: text/html", "Content-Encoding: gzip"]))
-    assert isinstance(page, Response)
-    assert (page.body, page.wire_bytes) == (PAGE, len(coded))
 
 
 def fetch_twice(*answers: Answer) -> tuple[FetchResult, Wire]:
@@ -440,12 +421,6 @@ def test_a_dead_connection_is_replaced_after_a_pause_as_long_as_it_may_be_kept()
 
 
 # ---------------------------------------------------------------- addresses
-
-
-async def test_rules_locate_hosts() -> None:
-    async with http_fetcher("a.example:81=10.0.0.1:8", "[::2]=10.0.0.2") as fetcher:
-        assert await fetcher.locate("http://a.example:81/x") == "10.0.0.1"
-        assert await fetcher.locate("https://[::2]:443/x") == "10.0.0.2"
 
 
 @pytest.mark.parametrize("url", ["ftp://1.1.1.1/", "file:///etc/passwd", "no url", "http://"])
@@ -533,11 +508,6 @@ async def test_a_certificate_must_be_for_the_host_of_the_url_whatever_its_addres
 ) -> None:
     assert isinstance(await fetch_with_tls(host, host), Response)
     assert kind_of(await fetch_with_tls(host, "127.0.0.1", "b.example")) is FailureKind.TLS
-
-
-async def test_a_certificate_of_an_unknown_authority_is_a_failure() -> None:
-    failed = await fetch_with_tls("a.example", "a.example", is_trusted=False)
-    assert kind_of(failed) is FailureKind.TLS
 
 
 async def test_https_to_a_server_without_tls_is_a_failure() -> None:

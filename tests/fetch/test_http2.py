@@ -163,13 +163,6 @@ def test_a_transfer_coding_is_ignored() -> None:
     assert found.body == PAGE
 
 
-@pytest.mark.parametrize(("headers", "limit"), [(10, {"max_head_bytes": 5000}), (99, {})])
-def test_a_head_over_the_limit_is_a_failure(headers: int, limit: dict[str, int]) -> None:
-    large = says(*OK, *((f"x-{number}", "y" * 1000) for number in range(headers)))
-    (found,) = fetch(Http2Server(large), page(), **limit)
-    assert kind_of(found) is FailureKind.TOO_LARGE
-
-
 @pytest.mark.parametrize(("kib", "is_read"), [(60, True), (64, False), (70, False)])
 def test_a_head_has_at_most_64_kib(kib: int, is_read: bool) -> None:
     lines = [(f"x-{number:02}", "y" * (1024 - len("x-00: \r\n"))) for number in range(kib)]

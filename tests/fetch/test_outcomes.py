@@ -100,12 +100,6 @@ def test_the_kept_body_of_a_failure_may_be_cut_or_missing_but_not_its_head(
     assert len(failed.answer.body) == kept
 
 
-def test_a_page_is_its_status_headers_and_body() -> None:
-    page = ask(httpx.Response(200, headers=HTML, content=b"<html>"))
-    headers = HTML | {"content-length": "6"}
-    assert page == Response(status=200, headers=headers, body=b"<html>", wire_bytes=6)
-
-
 @pytest.mark.parametrize("status", [201, 203, 299])
 def test_any_success_with_html_is_a_page(status: int) -> None:
     page = page_of(ask(httpx.Response(status, headers=HTML, content=b"x")))

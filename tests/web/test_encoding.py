@@ -155,13 +155,6 @@ def test_encodings_are_those_that_browsers_find(
 # ---------------------------------------------------------------- properties
 
 
-@given(st.binary(max_size=300), st.sampled_from([None, "", "utf-8", "big5", "iso-2022-jp", "?"]))
-def test_any_bytes_are_decoded(body: bytes, charset: str | None) -> None:
-    text, encoding = decode(body, charset)
-    assert encoding_of_label(encoding) == encoding
-    text.encode()  # raises an exception if there is a lone surrogate
-
-
 @given(st.text(), st.sampled_from(["utf-8", "utf-16le", "gb18030"]))
 def test_text_in_the_declared_encoding_is_read_back(text: str, encoding: str) -> None:
     marks = ("\N{ZERO WIDTH NO-BREAK SPACE}", "\N{LATIN SMALL LETTER THORN}")

@@ -4,8 +4,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from minicrawl.web.responses import (
     LONGEST_WAIT_S,
@@ -109,25 +107,6 @@ def seconds(expected: str | float | None) -> float | None:
     return float(expected.rpartition(":")[2]) if isinstance(expected, str) else expected
 
 
-@pytest.mark.parametrize(
-    ("value", "wait_s"),
-    [
-        ("120", 120),
-        ("Fri, 20 Nov 2026 07:10:00 GMT", 600),
-        ("Fri Nov 20 07:10:00 2026", 600),
-        ("Fri, 20 Nov 2026 06:00:00 GMT", 0),
-        ("Fri, 99 Nov 2026 06:00:00 GMT", None),
-        ("Fri, 20 Nov 2030 07:00:00 GMT", LONGEST_WAIT_S),
-        ("-1", None),
-        ("soon", None),
-        ("", None),
-        (None, None),
-    ],
-)
-def test_retry_after_is_seconds_or_a_date(value: str | None, wait_s: float | None) -> None:
-    assert retry_after_s(value, NOW) == wait_s
-
-
 # ---------------------------------------------------------------- X-Robots-Tag
 
 
@@ -183,22 +162,3 @@ def test_combined_robots_tags_are_the_stricter_of_both() -> None:
 )
 def test_a_link_header_may_name_the_canonical_page(value: str | None, target: str | None) -> None:
     assert link_canonical(value) == target
-
-
-# ---------------------------------------------------------------- properties
-
-
-_WORDS = ["</a>", "; rel=", '"', "canonical", ";", ",", " ", "=", "none", "agent: ", "charset"]
-
-
-@given(
-    st.text(st.characters(codec="latin-1") | st.sampled_from('<>;,"=:/ '), max_size=60)
-    | st.lists(st.sampled_from(_WORDS), max_size=12).map("".join)
-)
-def test_no_header_fails(value: str) -> None:
-    parse_content_type(value)
-    is_html(value, value.encode("latin-1"))
-    parse_robots_tag(value, "minicrawl")
-    link_canonical(value)
-    wait_s = retry_after_s(value, NOW)
-    assert wait_s is None or 0 <= wait_s <= LONGEST_WAIT_S

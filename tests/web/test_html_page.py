@@ -1,8 +1,6 @@
 import pickle
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from minicrawl.model import ParsedPage
 from minicrawl.web.html_page import ParseOptions, parse_page
@@ -19,11 +17,6 @@ def links(page: str, **headers: str) -> list[str]:
 # ---------------------------------------------------------------- links
 
 
-def test_links_are_absolute_and_unique() -> None:
-    page = "<a href=/a#1><a href=../a><a href=//e.org/a><a href=b?c>"
-    assert links(page) == ["https://e.org/a", "https://e.org/dir/b?c"]
-
-
 def test_the_base_element_counts_for_links_before_it_too() -> None:
     assert links("<a href=x><base href=/other/>") == ["https://e.org/other/x"]
 
@@ -35,10 +28,6 @@ def test_a_base_that_is_no_web_url_is_ignored(base: str) -> None:
 
 def test_a_page_does_not_link_to_itself() -> None:
     assert links("<a href=#top><a href=page><a href=''><a href=/dir/page#x>") == []
-
-
-def test_other_schemes_and_malformed_urls_are_no_links() -> None:
-    assert links("<a href=mailto:a@e.org><a href=javascript:x()><a href='http://['>") == []
 
 
 def test_links_are_decoded_in_the_encoding_of_the_page() -> None:
@@ -168,27 +157,6 @@ def test_a_reading_can_be_sent_to_another_process() -> None:
     links = ("https://e.org/dir/x",)
     assert reading == ParsedPage(title="T", links=links, content=reading.content, is_thin=True)
     assert pickle.loads(pickle.dumps(reading)) == reading
-
-
-MARKUP = st.sampled_from(
-    [
-        *(b"<a href=", b"<base href=", b"<meta ", b"<meta charset=utf-16>", b"<!--"),
-        *(b"'", b'"', b">", b"&#", b"//"),
-    ]
-)
-HEADERS = st.dictionaries(
-    st.sampled_from(["content-type", "link", "x-robots-tag"]), st.text(max_size=20), max_size=3
-)
-
-
-@given(st.lists(MARKUP | st.binary(max_size=9), max_size=20).map(b"".join), HEADERS, st.booleans())
-def test_any_bytes_are_parsed(body: bytes, headers: dict[str, str], with_words: bool) -> None:
-    reading = parse_page(body, URL, headers, ParseOptions(with_words=with_words))
-    urls = reading.links
-    assert len(urls) == len(set(urls))
-    assert len(reading.words) == (len(urls) if with_words else 0)
-    assert URL not in urls
-    assert all(url.startswith(("http://", "https://")) and "#" not in url for url in urls)
 
 
 @pytest.mark.parametrize("with_words", [False, True])

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from minicrawl.web.sitemaps import MAX_URLS, JsonFeed, parse, read_json_feed
-from tests.linear_time import expect_linear_reading
 
 A = "https://a.example"
 FEED: dict[str, Any] = {
@@ -86,10 +85,3 @@ def test_parse_reads_a_json_feed_like_a_sitemap() -> None:
     assert f"{MAX_URLS:,} URLs" in found.limit
     broken = b'{"items": [{"url": "https://a.example/\xff"}, {"url": "https://a.example/"}]}'
     assert parse(broken, f"{A}/feed.json").pages == (f"{A}/",)
-
-
-@pytest.mark.parametrize(
-    "unit", ['"', '\\"', "[", '{"items":[', '{"url":"', "]}", '"a":', '"\\', "a"]
-)
-def test_reading_a_feed_takes_linear_time(unit: str) -> None:
-    expect_linear_reading(lambda text: read_json_feed(text, 99), unit, 80_000, '{"')

@@ -6,7 +6,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicrawl.web import html_page, markup, responses, urls
+from minicrawl.web import (
+    cookie_jar,
+    documents,
+    html_page,
+    markup,
+    references,
+    responses,
+    urls,
+    usage,
+)
 from minicrawl.web import robots as rules
 from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.html_page import ParseOptions, parse_page
@@ -131,6 +140,16 @@ MAPS: list[Input] = [
     *after("<a", ":", "a", "/", "="),
     *after("", "http://a/b\n", "http://", "\n", " ", "\r\n", "\t \n", "<lastmod>1</lastmod>"),
 ]
+PLAIN = after("", "<!-", "<script>", "<p ", '<p a="', "</", "<p>", "&amp", "<svg <", "<pre>\n<")
+MARKDOWN = [
+    *after("", "[", "](", "](<", "](a(", "[a](/b)", "![", "<a ", "http://", "[a]:", "http://a/("),
+    *after("", "[a", "`", "`` ` ", "(", "\\", "#", "# ", "\n", "---\n", "```\n", "    a\n"),
+    *after("", "- ", "=\n", "<", "&amp;"),
+]
+TARGETS: list[Input] = [
+    *after("/", "/", "/a1", "/11", "1a", "a-", "a.", "/a1b2c3d4e5f6", "1b4e28ba-2fa1-"),
+    *after("/x?", "/", "1a", "&", "&a=1"),
+]
 WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
     "encoding": (
         decode,
@@ -175,6 +194,44 @@ WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
     "sitemap": (parse_sitemap, 30_000, MAPS),
     "packed sitemap": (parse_packed_sitemap, 30_000, MAPS[::3]),
     "page": (read_page, 30_000, MARKUP),
+    "scripts": (
+        lambda text: html_page.scripting(text, 0, is_thin=True),
+        120_000,
+        after(
+            "",
+            "<script ",
+            "<script>",
+            "<div id=a>",
+            "<div ",
+            "<body ",
+            "<a-b",
+            "<script>a</script>",
+        ),
+    ),
+    "plain text": (references.plain_text, 16_000, PLAIN),
+    "headings": (references.headings, 16_000, after("", "<h1>", "<h1 ", "<h1></h")),
+    "language": (references.language, 16_000, after("", "<html ", '<html lang="')),
+    "preferences": (
+        lambda text: list(usage.of_markup(text, URL)),
+        1 << 18,
+        after("<a ", "<script application/rsl+xml>", "<a rel=license creativecommons.org"),
+    ),
+    "text": (documents.read_text, 16_000, MARKDOWN),
+    "markdown": (documents.read_markdown, 16_000, MARKDOWN),
+    "JSON feed": (
+        lambda text: sitemap.read_json_feed(text, 99),
+        160_000,
+        after('{"', '"', '\\"', "[", '{"items":[', '{"url":"', "]}", '"a":', '"\\', "a"),
+    ),
+    "cookie": (
+        lambda text: cookie_jar.parse_cookie(text, "https", "www.a.example", "/", 0.0),
+        4000,
+        after("a=b;", ";", "a=b;", "=", " ", "Expires=", "Domain=a.example;"),
+    ),
+    **{
+        work.__name__: (work, 400_000, TARGETS)
+        for work in (urls.shape, urls.program, urls.most_repeats)
+    },
 }
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from minicrawl.web.markup import Markup, MetaRefresh, attributes, decoded, meta_refresh, scan
+from minicrawl.web.markup import Markup, attributes, decoded, meta_refresh, scan
 from minicrawl.web.responses import RobotsTag
 
 
@@ -172,37 +172,16 @@ def test_a_character_reference_may_have_thousands_of_digits(number: str, meant: 
     [
         "<div>" * 100_000,
         "x" * 12_000_000,
-        "<table><tr><p></b></i>",
         "\0<\0a href=y>\0",
-        "< <3 <> </> </ x> <1>",
-        "<p title='<a href=y>'>",
         "</p title='<a href=y>'>",
         "<p title=\"it's\" alt='\"'>",
-        "<p title=a'b>",
-        "<!-- <a href=y> -->",
-        "<!-- - -- -->",
-        "<!-- --!>",
-        "<!-->",
-        "<!--->",
-        "<!---->",
-        "<!doctype html>",
         "<![CDATA[ ]]>",
-        "<?php '>",
-        "<script></script>",
         "<SCRIPT type='>'><a href=y></Script >",
-        "<script>'</scripts>'</script>",
-        "<script><!-- </script>",
         "<script><!-- <script> </script> <a href=y> </script>",
         "<script><!-- <script> --> </script>",
         "<script><!-- <script>- </script> - --> </script>",
         "<script><!--> <script> </script>",
-        "<style><a href=y></style>",
         "<textarea><a href=y></textareas></textarea>",
-        "<title><a href=y></title>",
-        "<xmp><a href=y></xmp>",
-        "<noembed><a href=y></noembed>",
-        "<noframes><a href=y></noframes>",
-        "<iframe><a href=y></iframe>",
         "<select><option>",
         '<p title="<a href=y>">',
         '<p class="k" title="<a href=y>">',
@@ -217,22 +196,6 @@ def test_no_markup_hides_a_link_after_it(before: str) -> None:
     assert links(f'{before}<a href="x">') == ["x"]
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        "<!--",
-        "<!-- -- >",
-        "<script>",
-        "<script><!--<script></script>",
-        "<plaintext>",
-        "<p a='",
-        "<p",
-    ],
-)
-def test_unclosed_markup_swallows_the_rest_as_in_browsers(before: str) -> None:
-    assert links(f"{before} <a href=x>") == []
-
-
 @pytest.mark.parametrize("page", ["", "<!-- x -->", "<a href=x", "<a href='x'", "<a href='x>", "<"])
 def test_a_page_without_a_complete_tag_is_empty(page: str) -> None:
     assert scan(page) == Markup()
@@ -242,16 +205,6 @@ def test_in_xhtml_a_script_may_end_at_its_slash() -> None:
     page = "<script src='s'/><title/><iframe src='f'></iframe><a href='x'/><script>'<a href=y>'"
     assert list(scan(page, xhtml=True).links) == ["f", "x"]
     assert links(page) == []
-
-
-WORST_LENGTH = 5_000_000
-
-
-@pytest.mark.parametrize(
-    "piece", ["<a ", "<a href='", "<!--", "<script>", "<script><!--<script>", "<", '<p a="', "</a<"]
-)
-def test_the_worst_pages_are_read_to_their_end(piece: str) -> None:
-    assert links(piece * (WORST_LENGTH // len(piece))) == []
 
 
 # ---------------------------------------------------------------- title, base, canonical, robots
@@ -309,20 +262,6 @@ def test_meta_refresh_is_parsed_as_in_the_vectors(shared_vector: Callable[[str],
     for case in cases:
         refresh = meta_refresh(case["content"])
         assert refresh == (case["expect"] and tuple(case["expect"])), case
-
-
-@pytest.mark.parametrize(
-    ("content", "refresh"),
-    [
-        ("5", MetaRefresh(5, "")),
-        ("0;URL='a b'c", MetaRefresh(0, "a b")),
-        ("00007, x", MetaRefresh(7, "x")),
-        ("9" * 5000 + ";x", MetaRefresh(999_999_999, "x")),
-        ("", None),
-    ],
-)
-def test_a_refresh_is_a_delay_and_a_target(content: str, refresh: MetaRefresh | None) -> None:
-    assert meta_refresh(content) == refresh
 
 
 def test_the_first_refresh_counts() -> None:
@@ -394,10 +333,6 @@ def test_words_are_the_same_for_all_spellings_of_a_tag() -> None:
         assert scan(f"one{tag}two", with_words=True).links == {"x": "one two"}
 
 
-def test_words_are_collected_only_on_request() -> None:
-    assert scan("a <a href=x>b").links == {"x": ""}
-
-
 # ---------------------------------------------------------------- against a browser's parser
 
 MARKUP = """\
@@ -435,8 +370,3 @@ def links_of_the_tree(page: str) -> set[str]:
 
 def without_fragment(href: str) -> str:
     return href[: href.index("#") + 1] if "#" in href else href
-
-
-@given(st.text(st.sampled_from("<>/!-='\"& \naAhHrReEfF#;scriptSCRIPT\0é"), max_size=200))
-def test_any_text_can_be_read(text: str) -> None:
-    assert scan(text, with_words=True).links.keys() == scan(text).links.keys()

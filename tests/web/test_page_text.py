@@ -3,7 +3,6 @@
 import pytest
 
 from minicrawl.web.references import headings, language, plain_text
-from tests.linear_time import expect_linear_reading
 
 PAGE = """<html><head><title>Shelf</title><style>p { color: red }</style></head>
 <body><h1>Tea &amp; <b>cake</b></h1><!-- <p>not this</p> -->
@@ -36,17 +35,6 @@ def test_markup_is_removed_from_text(markup: str, text: str) -> None:
     assert plain_text(markup) == text
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        *("<!-", "<script>", "<p ", '<p a="', "</", "<p>", "&amp", "<svg <", "<pre>"),
-        *("<pre>\n<", "<pre\n"),
-    ],
-)
-def test_text_is_read_in_linear_time(piece: str) -> None:
-    expect_linear_reading(plain_text, piece)
-
-
 def test_headings_are_in_order_and_each_on_one_line() -> None:
     markup = "<h1 id=x>Tea &amp;\n <b>cake</b></h1><!-- <h2>no</h2> --><h3></h3><H2>Two<h4>Three"
     assert [text for _, text in headings(markup)] == ["Tea & cake", "Two", "Three"]
@@ -63,9 +51,3 @@ def test_headings_are_in_order_and_each_on_one_line() -> None:
 )
 def test_the_language_is_that_of_the_html_element(markup: str, expected: str) -> None:
     assert language(markup) == expected
-
-
-@pytest.mark.parametrize("piece", ["<h1>", "<h1 ", "<html ", "<h1></h", '<html lang="'])
-def test_headings_and_language_are_read_in_linear_time(piece: str) -> None:
-    expect_linear_reading(headings, piece)
-    expect_linear_reading(language, piece)

@@ -3,8 +3,7 @@
 import pytest
 
 from minicrawl.model import Scripting, ScriptKind
-from minicrawl.web.html_page import ParseOptions, parse_page, scripting
-from tests.linear_time import expect_linear_reading
+from minicrawl.web.html_page import ParseOptions, parse_page
 
 NONE, SOME, SHELL = ScriptKind
 WORDS = "many words of an article that has enough to say. " * 10
@@ -83,10 +82,3 @@ def test_pages_of_one_template_have_one_signature() -> None:
 )
 def test_other_scripts_have_another_signature(other: str) -> None:
     assert read(other).signature != read(SHELL_PAGE).signature
-
-
-@pytest.mark.parametrize(
-    "piece", ["<script ", "<script>", "<div id=a>", "<div ", "<body ", "<a-b", "<script>a</script>"]
-)
-def test_scripting_is_read_in_linear_time(piece: str) -> None:
-    expect_linear_reading(lambda text: scripting(text, 0, is_thin=True), piece, 60_000)

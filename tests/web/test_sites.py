@@ -3,8 +3,6 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tldextract import TLDExtract
 
 from minicrawl.web import urls as sites
@@ -47,25 +45,6 @@ def test_a_host_without_a_registrable_domain_is_its_own_site(host: str) -> None:
 )
 def test_the_site_of_an_address_is_its_network(host: str, network: str) -> None:
     assert site(host) == site(network) == network
-
-
-def test_customers_of_a_private_suffix_are_sites_of_their_own() -> None:
-    assert site("pages.alice.github.io") == "alice.github.io"
-    assert site("bob.github.io") == "bob.github.io"
-    assert site("github.io") == "github.io"
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("www.city.kobe.jp", "city.kobe.jp"),
-        ("www.shop.other.kobe.jp", "shop.other.kobe.jp"),
-        ("www.ck", "www.ck"),
-        ("a.b.anything.ck", "b.anything.ck"),
-    ],
-)
-def test_wildcards_and_exceptions_of_the_list_hold(host: str, expected: str) -> None:
-    assert site(host) == expected
 
 
 @pytest.mark.parametrize(
@@ -111,11 +90,6 @@ def test_without_the_file_of_tldextract_there_is_no_list(monkeypatch: pytest.Mon
     assert sites._written_list() is None
 
 
-LABELS = st.sampled_from(
-    ["", "a", "b1", "com", "uk", "co", "ck", "www", "github", "io", "intranet"]
-)
-
-
 @pytest.mark.parametrize(
     ("host", "has_one"),
     [
@@ -128,11 +102,6 @@ LABELS = st.sampled_from(
 )
 def test_has_public_suffix_is_true_below_suffixes_of_the_list(host: str, *, has_one: bool) -> None:
     assert has_public_suffix(host) == has_one
-
-
-@given(st.lists(LABELS, min_size=1).map(".".join))
-def test_a_site_is_its_own_site(host: str) -> None:
-    assert site(site(host)) == site(host)
 
 
 # A name with a leading dot has no address, so its site does not matter.

@@ -1,8 +1,6 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from minicrawl.web.html_page import ENOUGH, is_thin, parse_page
+from minicrawl.web.html_page import ENOUGH, is_thin
 
 WORDS = "words that say something of their own. " * 8
 TITLE = "A page"
@@ -70,21 +68,6 @@ def test_a_page_with_the_heading_of_an_error_is_thin(heading: str) -> None:
 @pytest.mark.parametrize("heading", HEADINGS_OF_PAGES)
 def test_a_heading_that_only_begins_like_an_error_is_not_thin(heading: str) -> None:
     assert not is_thin(WORDS, heading)
-
-
-def test_parse_page_reports_thin_pages() -> None:
-    page = f"<title>A page</title><body><p>{WORDS}"
-    assert not parse_page(page.encode(), "http://a.example/", {}).is_thin
-    assert parse_page(
-        page.replace("A page", "403 Forbidden").encode(), "http://a.example/", {}
-    ).is_thin
-    assert parse_page(b"", "http://a.example/", {}).is_thin
-
-
-@given(st.text(st.sampled_from("<>!-/ascript&#x \"'="), max_size=300), st.text(max_size=9))
-def test_any_text_is_judged(text: str, title: str) -> None:
-    assert is_thin(text, title) in (True, False)
-    assert is_thin(f"<script>{WORDS}</script>{text[:99]}", TITLE)
 
 
 @pytest.mark.parametrize("tag", ["p", "li", "a href=/x", "h2 class=y"])

@@ -1,7 +1,5 @@
 """Shapes of URLs and hashes of pages, by which traps are recognized."""
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +17,6 @@ from minicrawl.web.urls import (
     with_sorted_parameters,
     without_parameter,
 )
-from tests.linear_time import expect_linear_reading
 
 UUID = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 TARGETS = st.text("ab1/.?&=-", max_size=30).map(lambda text: f"/{text}")
@@ -86,17 +83,6 @@ def test_segments_below_the_deepest_are_merged() -> None:
 def test_the_first_parameters_tell_the_shape() -> None:
     many = "&".join(f"a{number}" for number in range(MOST_PARAMETERS))
     assert shape(f"/x?{many}&b") == shape(f"/x?{many}&c") != shape(f"/x?b&{many}")
-
-
-@pytest.mark.parametrize("work", [shape, program, most_repeats])
-@pytest.mark.parametrize(
-    "piece", ["/", "/a1", "/11", "1a", "a-", "a.", "&", "&a=1", "/a1b2c3d4e5f6", "1b4e28ba-2fa1-"]
-)
-@pytest.mark.parametrize("start", ["/", "/x?"])
-def test_targets_are_read_in_linear_time(
-    work: Callable[[str], object], piece: str, start: str
-) -> None:
-    expect_linear_reading(work, piece, 200_000, start)
 
 
 def test_segments_are_counted_by_slashes() -> None:

@@ -8,13 +8,10 @@ from minicrawl.web.responses import (
     ALL,
     FROM_SEEDS,
     HTML,
-    WORDS,
     DocumentType,
     is_wanted,
     may_be_wanted,
-    media_types,
     type_of,
-    types_of,
     unwanted_endings,
 )
 
@@ -25,12 +22,6 @@ FEED, SITEMAP = DocumentType.FEED, DocumentType.SITEMAP
 MAP = b'<?xml version="1.0"?>\n<!-- a --><urlset xmlns="x"><url>'
 RSS = b'\xef\xbb\xbf<?xml version="1.0"?><rss version="2.0">'
 XHTML = b'<?xml version="1.0"?><html xmlns="x">'
-
-
-def test_types_are_chosen_by_name() -> None:
-    assert types_of(["html"]) == HTML
-    assert types_of(["pdf", "feed", "pdf"]) == PDF | FEED
-    assert types_of(WORDS) == ALL
 
 
 @pytest.mark.parametrize(
@@ -121,9 +112,3 @@ def test_urls_with_an_unwanted_ending_are_not_requested(
     ending: str, wanted: int, may_be: bool
 ) -> None:
     assert may_be_wanted(f"{A}.{ending}", wanted, unwanted_endings(wanted)) is may_be
-
-
-def test_media_types_are_those_of_wanted_types() -> None:
-    assert media_types(HTML) == {"text/html", "application/xhtml+xml"}
-    assert "application/rss+xml" in media_types(int(FEED))
-    assert media_types(int(SITEMAP)) == frozenset()

@@ -19,7 +19,6 @@ from minicrawl.web.usage import (
     rsl_rules,
     tdmrep_rules,
 )
-from tests.linear_time import expect_linear_reading
 
 URL = "http://a.example/art/picture.html"
 ALL, NOTHING = dict.fromkeys(PURPOSES, True), dict.fromkeys(PURPOSES, False)
@@ -271,19 +270,6 @@ def test_a_link_header_may_name_a_licence() -> None:
     link = '<http://b.example/>; rel=next, <https://creativecommons.org/licenses/by/4.0/>; rel="{}"'
     for rel, purposes in (("license", PURPOSES), ("next", ())):
         assert tuple(one.purpose for one in of_headers({"link": link.format(rel)})) == purposes
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "<script application/rsl+xml>",
-        "<script application/rsl+xml",
-        "<a rel=license creativecommons.org",
-        "creativecommons.org",
-    ],
-)
-def test_reading_markup_takes_linear_time(piece: str) -> None:
-    expect_linear_reading(lambda markup: list(of_markup(markup, URL)), piece, 1 << 17, "<a ")
 
 
 def test_only_the_start_of_a_long_file_is_read() -> None:

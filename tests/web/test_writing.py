@@ -3,7 +3,6 @@
 import pytest
 
 from minicrawl.web.documents import read_markdown, read_text, tidy
-from tests.linear_time import expect_linear_reading
 
 
 @pytest.mark.parametrize(
@@ -83,13 +82,3 @@ def test_the_first_heading_of_markdown_is_its_title(text: str, title: str) -> No
 
 def test_headings_of_markdown_are_read() -> None:
     assert read_markdown("# A\nB\n---\n\n---\n###### C\n#\n").headings == ("A", "B", "C")
-
-
-LINKS = ("[", "](", "](<", "](a(", "[a](/b)", "![", "<a ", "http://", "[a]:", "http://a/(", "[a")
-SIGNS = ("`", "`` ` ", "(", "\\", "#", "# ", "\n", "---\n", "```\n", "    a\n", "- ", "=\n", "<")
-
-
-@pytest.mark.parametrize("piece", [*LINKS, *SIGNS, "&amp;"])
-def test_texts_are_read_in_linear_time(piece: str) -> None:
-    expect_linear_reading(read_markdown, piece)
-    expect_linear_reading(read_text, piece)

@@ -17,14 +17,6 @@ async def test_the_first_address_that_accepts_the_connection_gets_the_request() 
         assert server.connections == 1
 
 
-async def test_a_path_that_is_far_too_long_is_not_requested() -> None:
-    async with wire() as server, http_client() as client:
-        with pytest.raises(Fault) as caught:
-            await client.send(request_to(server, url=server.url("/" * 65_537)))
-        assert caught.value.kind is FailureKind.PROTOCOL
-        assert server.connections == 0
-
-
 async def test_if_no_address_accepts_the_connection_the_last_error_is_reported() -> None:
     async with wire() as server, http_client() as client:
         with pytest.raises(Fault, match=r"127\.0\.0\.3") as caught:

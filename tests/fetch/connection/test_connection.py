@@ -6,7 +6,6 @@ import pytest
 
 from minicrawl.fetch.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.http import Fault
-from minicrawl.model import FailureKind
 from tests.loops import hear
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -125,13 +124,6 @@ async def test_a_server_that_sends_bytes_without_a_request_is_disconnected(call:
     assert call.line.is_aborted
 
 
-async def test_callbacks_report_that_a_connection_is_made_and_lost(call: Call) -> None:
-    assert call.callbacks == ["made"]
-    call.connection.connection_lost(None)
-    assert call.callbacks == ["made", "lost"]
-    assert not call.connection.is_reusable
-
-
 async def test_a_connection_that_was_lost_before_its_request_fails_it(call: Call) -> None:
     call.connection.connection_lost(None)
     with pytest.raises(Fault):
@@ -162,12 +154,6 @@ async def test_a_broken_connection_does_not_complete_a_body_without_length(call:
     call.connection.connection_lost(ConnectionResetError("reset"))
     with pytest.raises(ConnectionResetError):
         await call.connection.read()
-
-
-async def test_bytes_that_are_not_http_fail_without_waiting_for_more(call: Call) -> None:
-    with pytest.raises(Fault) as caught:
-        await call.begin(b"<html>")
-    assert caught.value.kind is FailureKind.PROTOCOL
 
 
 @pytest.mark.parametrize("broken_by", ["no chunk", "a reset"])

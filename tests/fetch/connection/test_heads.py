@@ -39,14 +39,6 @@ def test_a_malformed_status_line_is_a_fault(line: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "persistent"),
-    [(b"0.9", False), (b"1.0", False), (b"1", False), (b"1.1", True), (b"2", True), (b"3", True)],
-)
-def test_connections_are_persistent_since_http_1_1(version: bytes, persistent: bool) -> None:
-    assert read_head(b"HTTP/" + version + b" 200 OK").persistent is persistent
-
-
-@pytest.mark.parametrize(
     ("lines", "headers"),
     [
         (b"A: b\nC: d", {"a": "b", "c": "d"}),

@@ -167,16 +167,6 @@ def test_a_response_that_breaks_off_is_a_fault(answer: bytes) -> None:
 # ---------------------------------------------------------------- heads
 
 
-def test_blank_lines_before_a_response_are_skipped() -> None:
-    assert read_body(b"\r\n\n\r\n" + OK + b"Content-Length: 1\r\n\r\na") == (b"a", True)
-
-
-def test_interim_responses_are_skipped() -> None:
-    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
-    got = read(interim + OK + b"Content-Length: 1\r\n\r\na")
-    assert (got.head, got.body) == (Head(200, {"content-length": "1"}), b"a")
-
-
 def test_interim_responses_without_end_are_too_large_a_head() -> None:
     interim = b"HTTP/1.1 100 Continue\r\n\r\n"
     assert read_fault(interim * MOST_INTERIM_HEADS + OK + b"\r\n") is None
@@ -200,20 +190,6 @@ def test_a_switch_of_protocols_is_a_response_that_ends_with_its_connection() -> 
 )
 def test_a_response_that_is_no_http_fails_at_its_first_bytes(answer: bytes) -> None:
     assert read(answer) == Read(None, b"", PROTOCOL, whole=False, keeps_connection=False)
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"\r\n" * 60_000,
-        b"HTTP/1.1 200 " + b"x" * 100_000,
-        OK + b"X: " + b"x" * 100_000,
-        OK + b"X: y\r\n" * 20_000,
-        OK + b"X: y\r\n" * 20_000 + b"\r\n",
-    ],
-)
-def test_a_head_beyond_the_limit_is_too_large(head: bytes) -> None:
-    assert read_fault(head) is TOO_LARGE
 
 
 def test_a_head_as_large_as_the_limit_is_read() -> None:
@@ -298,17 +274,6 @@ def test_a_response_is_parsed_the_same_however_it_is_split(
     cuts = data.draw(st.lists(st.integers(0, len(answer))))
     pieces = [answer[a:b] for a, b in pairwise([0, *sorted(cuts), len(answer)]) if a < b]
     assert read(*pieces) == read(answer)
-
-
-@given(answers.filter(lambda answer: len(answer) < 2000))
-def test_a_response_may_arrive_byte_by_byte(answer: bytes) -> None:
-    assert read(*(bytes([byte]) for byte in answer)) == read(answer)
-
-
-@given(st.binary(), openings)
-def test_no_bytes_raise_an_exception(junk: bytes, opening: bytes) -> None:
-    got = read(opening + junk)
-    assert got.fault or got.head
 
 
 def test_tiny_chunks_are_parsed_some_at_a_time() -> None:

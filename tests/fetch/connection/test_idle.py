@@ -21,20 +21,11 @@ class Fake(Connection):
         self.aborted.set()
 
 
-async def test_a_connection_is_taken_by_its_own_key_and_once() -> None:
-    idle, one = IdleConnections(9, LONG_S), Fake()
-    idle.put(A, one)
-    assert idle.take(B) is None
-    assert idle.take(A) is one
-    assert idle.take(A) is None
-    idle.close()
-
-
-async def test_the_connection_that_was_idle_for_the_shortest_time_is_taken_first() -> None:
+async def test_a_connection_is_taken_once_by_its_own_key_the_latest_first() -> None:
     idle, one, two = IdleConnections(9, LONG_S), Fake(), Fake()
     idle.put(A, one)
     idle.put(A, two)
-    assert [idle.take(A), idle.take(A)] == [two, one]
+    assert [idle.take(line) for line in (B, A, A, A)] == [None, two, one, None]
     idle.close()
 
 
@@ -47,23 +38,15 @@ async def test_over_the_limit_the_connection_that_was_idle_longest_is_closed() -
     idle.close()
 
 
-async def test_a_lost_connection_is_forgotten() -> None:
-    idle, one = IdleConnections(9, LONG_S), Fake()
-    idle.forget(one)
-    idle.put(A, one)
-    idle.forget(one)
-    assert idle.take(A) is None
+async def test_closing_aborts_all_connections_but_those_that_were_lost() -> None:
+    idle, lost, one, two = IdleConnections(9, LONG_S), Fake(), Fake(), Fake()
+    idle.forget(lost)
+    for line, connection in ((A, lost), (A, one), (B, two)):
+        idle.put(line, connection)
+    idle.forget(lost)
     idle.close()
-    assert not one.aborted.is_set()
-
-
-async def test_each_connection_is_closed_when_its_time_is_over() -> None:
-    idle, one, two = IdleConnections(9, 0.001), Fake(), Fake()
-    idle.put(A, one)
-    await one.aborted.wait()
-    idle.put(A, two)
-    await two.aborted.wait()
-    assert idle.take(A) is None
+    assert [each.aborted.is_set() for each in (lost, one, two)] == [False, True, True]
+    IdleConnections(9, LONG_S).close()
 
 
 async def test_a_connection_that_was_taken_is_not_closed_when_its_time_is_over() -> None:
@@ -75,13 +58,3 @@ async def test_a_connection_that_was_taken_is_not_closed_when_its_time_is_over()
     assert not two.aborted.is_set()
     idle.put(B, three)
     await three.aborted.wait()
-
-
-async def test_closing_aborts_all_idle_connections() -> None:
-    idle, one, two = IdleConnections(9, LONG_S), Fake(), Fake()
-    idle.put(A, one)
-    idle.put(B, two)
-    idle.close()
-    assert one.aborted.is_set()
-    assert two.aborted.is_set()
-    IdleConnections(9, LONG_S).close()

@@ -7,9 +7,7 @@ from functools import partial
 
 import pytest
 
-from minicrawl.fetch.http import Fault
 from minicrawl.fetch.tls import TlsLayer, TlsOpener, TlsServer
-from minicrawl.model import FailureKind
 from tests.fetch.connection.clients import get, http_client, request_to
 from tests.fetch.wire import Answer, Then, answer, certified, listening, wire
 
@@ -171,17 +169,6 @@ async def test_cancelling_a_handshake_closes_its_connection() -> None:
         with pytest.raises(asyncio.CancelledError):
             await handshake
         await server.until_left(1)
-
-
-async def test_a_name_that_tls_cannot_carry_is_a_fault() -> None:
-    contexts = Contexts()
-    async with listening(partial(send, b"a"), contexts.server) as port:
-        opened = socket.create_connection(("127.0.0.1", port))
-        server = TlsServer(contexts.client, ".example", port)
-        with pytest.raises(Fault) as caught:
-            await TlsOpener().begin(opened, lambda _: Reader(), server)
-        assert caught.value.kind is FailureKind.TLS
-        assert opened.fileno() == -1
 
 
 async def test_a_client_resumes_sessions() -> None:

@@ -50,24 +50,25 @@ def test_a_malformed_rule_is_refused_with_its_text_and_the_reason(text: str, why
     assert why in str(refused.value)
 
 
-def test_a_rule_without_a_port_keeps_the_urls_port() -> None:
-    assert place("a.example", 8000, "a.example=127.0.0.1") == ConnectTarget("127.0.0.1", 8000)
-    assert place("a.example", 8000, "a.example=127.0.0.1:9") == ConnectTarget("127.0.0.1", 9)
-
-
-def test_a_rule_with_a_port_is_for_that_port_only() -> None:
-    assert place("a.example", 80, "a.example:80=127.0.0.1") == ConnectTarget("127.0.0.1", 80)
-    assert place("a.example", 81, "a.example:80=127.0.0.1") is None
-
-
-def test_a_wildcard_is_for_all_names_below_and_not_for_the_name() -> None:
-    assert place("b.a.example", 80, "*.example=10.0.0.1")
-    assert place("example", 80, "*.example=10.0.0.1") is None
-    assert place("notexample", 80, "*.example=10.0.0.1") is None
-
-
-def test_a_rule_is_for_its_host_only() -> None:
-    assert place("b.example", 80, "a.example=10.0.0.1") is None
+@pytest.mark.parametrize(
+    ("host", "port", "rules", "found"),
+    [
+        ("a.example", 8000, ["a.example=10.0.0.1"], ConnectTarget("10.0.0.1", 8000)),
+        ("a.example", 8000, ["a.example=10.0.0.1:9"], ConnectTarget("10.0.0.1", 9)),
+        ("a.example", 80, ["a.example:80=10.0.0.1"], ConnectTarget("10.0.0.1", 80)),
+        ("a.example", 81, ["a.example:80=10.0.0.1"], None),
+        ("b.a.example", 80, ["*.example=10.0.0.1"], ConnectTarget("10.0.0.1", 80)),
+        ("example", 80, ["*.example=10.0.0.1"], None),
+        ("notexample", 80, ["*.example=10.0.0.1"], None),
+        ("b.example", 80, ["a.example=10.0.0.1"], None),
+        ("a.example", 80, ["a.example=10.0.0.1", "a.example=10.0.0.2"],
+         ConnectTarget("10.0.0.2", 80)),
+    ],
+)  # fmt: skip
+def test_a_rule_is_for_its_host_and_port_and_the_later_of_equal_ones_wins(
+    host: str, port: int, rules: list[str], found: ConnectTarget | None
+) -> None:
+    assert place(host, port, *rules) == found
 
 
 def test_the_most_specific_rule_wins_whatever_the_order() -> None:
@@ -84,9 +85,3 @@ def test_the_most_specific_rule_wins_whatever_the_order() -> None:
         expected = ConnectTarget(f"10.0.0.{first + 1}", 80)
         assert place("a.b.example", 80, *rules[first:]) == expected
         assert place("a.b.example", 80, *reversed(rules[first:])) == expected
-
-
-def test_of_equal_rules_the_later_one_wins() -> None:
-    assert place("a.example", 80, "a.example=10.0.0.1", "a.example=10.0.0.2") == ConnectTarget(
-        "10.0.0.2", 80
-    )

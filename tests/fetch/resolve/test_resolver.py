@@ -90,11 +90,6 @@ def test_an_address_is_checked_without_a_lookup() -> None:
     assert names.asked == []
 
 
-def test_a_seed_that_is_a_name_is_not_trusted() -> None:
-    resolver = Names(**{"in.example": [PRIVATE]}).resolver(seeds=["http://in.example/"])
-    assert isinstance(locate(resolver, "in.example"), Refused)
-
-
 @pytest.mark.parametrize(
     "written",
     [
@@ -136,9 +131,10 @@ def test_seeds_that_name_this_machine_in_other_ways_are_trusted(
 
 
 @pytest.mark.parametrize(
-    "host", ["127.0.0.1.example", "localhost.example", "notlocalhost.example", "127-0-0-1.example"]
+    "host",
+    ["127.0.0.1.example", "localhost.example", "notlocalhost.example", "127-0-0-1.example", "a"],
 )
-def test_a_seed_that_only_looks_like_this_machine_is_not_trusted(host: str) -> None:
+def test_a_seed_that_is_a_name_is_not_trusted_even_if_it_looks_like_this_machine(host: str) -> None:
     resolver = Names(**{host: ["127.0.0.1"]}).resolver(seeds=[f"http://{host}/"])
     assert isinstance(locate(resolver, host), Refused)
 
