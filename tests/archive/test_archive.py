@@ -22,7 +22,7 @@ from minicrawl.archive.record import (
     seal,
     spare_path,
 )
-from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at
+from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
@@ -320,7 +320,3 @@ def spoilt(folder: Path, request: pytest.FixtureRequest) -> Path:
 
 def test_the_index_is_rebuilt_from_the_segments(spoilt: Path) -> None:
     assert is_whole(spoilt, range(10))
-
-
-def test_places_sort_by_time_of_writing() -> None:
-    assert FIRST < place_at(1, 1) < place_at(2, 0) < place_at(2, 1 << 39)

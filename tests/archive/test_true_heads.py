@@ -22,6 +22,7 @@ from minicrawl.archive.record import RecordKind
 from minicrawl.cli import main
 from minicrawl.fetch.signing import SigningKey
 
+ArchiveIterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
 PAGES = 1000
 LONGEST_HEAD = 65_536
 SECRETS = (b"hunter2", b"Basic ", b"s3cr3t")
@@ -250,13 +251,12 @@ def test_keep_credentials_archives_complete_heads(
 
 @pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
 def test_warc_files_have_the_same_heads(crawled: Path, witness: Witness, name: str) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
     (place,) = crawled.glob(name)
     content = gzip.decompress(place.read_bytes())
     assert not [secret for secret in SECRETS if secret in content]
     compared = set()
     with place.open("rb") as file:
-        for record in archiveiterator.ArchiveIterator(file, no_record_parse=True):
+        for record in ArchiveIterator(file, no_record_parse=True):
             headers, block = record.rec_headers, record.content_stream().read()
             if record.rec_type == "warcinfo":
                 info = block.decode().splitlines()
@@ -293,7 +293,6 @@ def test_warc_files_have_the_same_heads(crawled: Path, witness: Witness, name: s
 def test_a_confirmation_of_a_page_has_its_own_heads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
     monkeypatch.chdir(tmp_path)
     with witnessing() as witness:
         site = ["crawl", f"http://127.0.0.1:{witness.port}/confirmed", "--warc", "warcs"]
@@ -309,7 +308,7 @@ def test_a_confirmation_of_a_page_has_its_own_heads(
     for path in files:
         blocks = dict[str, bytes]()
         with path.open("rb") as file:
-            for record in archiveiterator.ArchiveIterator(file, no_record_parse=True):
+            for record in ArchiveIterator(file, no_record_parse=True):
                 url = record.rec_headers.get_header("WARC-Target-URI") or ""
                 if url.endswith("/confirmed"):
                     blocks[record.rec_type] = record.content_stream().read()
@@ -335,12 +334,11 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Witness]:
 
 @pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
 def test_warc_files_have_raw_bodies_as_sent(raw: tuple[Path, Witness], name: str) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
     folder, witness = raw
     (place,) = folder.glob(name)
     compared = dict[str, bytes]()
     with place.open("rb") as file:
-        for record in archiveiterator.ArchiveIterator(file, check_digests="raise"):
+        for record in ArchiveIterator(file, check_digests="raise"):
             body = record.raw_stream.read()
             if record.rec_type == "response" and record.http_headers is not None:
                 path = "/" + record.rec_headers.get_header("WARC-Target-URI").split("/", 3)[3]

@@ -26,6 +26,7 @@ from minicrawl.model import Wire
 from minicrawl.web.urls import posted
 from tests.linear_time import TIMES, expect_linear
 
+ArchiveIterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
 NOON = 1_700_000_000.0
 NAME = "site.warc.gz"
 
@@ -65,8 +66,7 @@ def written() -> bytes:
 
 
 def test_warcio_reads_every_record_with_a_correct_digest(written: bytes) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
-    records = archiveiterator.ArchiveIterator(io.BytesIO(written), check_digests="raise")
+    records = ArchiveIterator(io.BytesIO(written), check_digests="raise")
     kinds: list[str] = []
     bodies: list[bytes] = []
     for record in records:
@@ -82,8 +82,7 @@ def test_warcio_reads_every_record_with_a_correct_digest(written: bytes) -> None
 
 
 def test_a_revisit_names_the_response_with_its_body(written: bytes) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
-    records = archiveiterator.ArchiveIterator(io.BytesIO(written))
+    records = ArchiveIterator(io.BytesIO(written))
     first, second = (r.rec_headers for r in records if r.rec_type == "revisit")
     assert first.get_header("WARC-Refers-To-Target-URI") == CAPTURES[0].url
     assert first.get_header("WARC-Profile").endswith("identical-payload-digest")
@@ -93,7 +92,6 @@ def test_a_revisit_names_the_response_with_its_body(written: bytes) -> None:
 
 @pytest.mark.parametrize("is_as_sent", [False, True])
 def test_a_confirmed_page_whose_response_was_pruned_is_a_response(is_as_sent: bool) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
     page = gzip.compress(b"<p>page") if is_as_sent else b"<p>page"
     of_page = {"content-type": "text/html", "content-encoding": "gzip", "content-length": "99"}
     wire = Wire(b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 304 Still So\r\n\r\n")
@@ -104,7 +102,7 @@ def test_a_confirmed_page_whose_response_was_pruned_is_a_response(is_as_sent: bo
     file = io.BytesIO()
     lines = list(WarcWriter(file, NAME).write([first, second], NOON))
     assert len(list(cdxj(lines, NAME))) == 1
-    records = archiveiterator.ArchiveIterator(io.BytesIO(file.getvalue()), check_digests="raise")
+    records = ArchiveIterator(io.BytesIO(file.getvalue()), check_digests="raise")
     kinds = dict[str, str]()
     for record in records:
         if record.rec_type in ("response", "revisit"):
@@ -116,19 +114,17 @@ def test_a_confirmed_page_whose_response_was_pruned_is_a_response(is_as_sent: bo
 
 
 def test_a_confirmation_of_an_unknown_page_is_a_revisit_without_a_digest() -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
     file = io.BytesIO()
     writer = WarcWriter(file, NAME)
     assert writer.add(capture(body=b"", status=304, is_confirmed=True), "", None).is_revisit
-    record = next(iter(archiveiterator.ArchiveIterator(io.BytesIO(file.getvalue()))))
+    record = next(iter(ArchiveIterator(io.BytesIO(file.getvalue()))))
     assert record.rec_type == "revisit"
     assert record.rec_headers.get_header("WARC-Profile").endswith("server-not-modified")
     assert record.rec_headers.get_header("WARC-Payload-Digest") is None
 
 
 def test_a_header_value_cannot_inject_another_header(written: bytes) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
-    records = archiveiterator.ArchiveIterator(io.BytesIO(written))
+    records = ArchiveIterator(io.BytesIO(written))
     headers = next(r.http_headers for r in records if r.rec_type == "response")
     assert headers.get_header("x-odd") == "a b: c"
     assert headers.get_header("b") is None
@@ -136,12 +132,11 @@ def test_a_header_value_cannot_inject_another_header(written: bytes) -> None:
 
 @pytest.mark.parametrize(("spare", "is_cut"), [(0, False), (1, True), (5000, True)])
 def test_a_head_over_64_kib_is_truncated_and_marked(spare: int, is_cut: bool) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
     begin, end = b"HTTP/1.1 200 OK\r\nX-Own: 1\r\nX-Long: ", b"\r\n\r\n"
     head = begin + b"a" * (MOST_HEAD_BYTES + spare - len(begin) - len(end)) + end
     file = io.BytesIO()
     write_warc([capture(wire=Wire(head, head, "192.0.2.1", ("h2", "tls/1.3"), "S"))], file, NAME, 0)
-    records = archiveiterator.ArchiveIterator(io.BytesIO(file.getvalue()), no_record_parse=True)
+    records = ArchiveIterator(io.BytesIO(file.getvalue()), no_record_parse=True)
     for record in records:
         if record.rec_type not in ("request", "response"):
             continue
@@ -155,7 +150,6 @@ def test_a_head_over_64_kib_is_truncated_and_marked(spare: int, is_cut: bool) ->
 
 @pytest.mark.parametrize("name", ["X-Long", "Set-Cookie"])
 def test_a_response_without_the_end_of_its_head_has_no_line_in_an_index(name: str) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
     long = name.encode() + b": " + b"a" * MOST_HEAD_BYTES
     sent = b"HTTP/1.1 200 OK\r\nX-Own: 1\r\n" + long
     wire = Wire(b"GET / HTTP/1.1\r\n\r\n", sent[: MOST_HEAD_BYTES + 1])
@@ -163,7 +157,7 @@ def test_a_response_without_the_end_of_its_head_has_no_line_in_an_index(name: st
     cut = capture(body=b"", cut="a head of more than 65,536 bytes", wire=wire)
     file = io.BytesIO()
     assert not list(cdxj(WarcWriter(file, NAME).write([cut], NOON), NAME))
-    records = archiveiterator.ArchiveIterator(io.BytesIO(file.getvalue()), no_record_parse=True)
+    records = ArchiveIterator(io.BytesIO(file.getvalue()), no_record_parse=True)
     (response,) = [
         (record.rec_headers.get_header("WARC-Truncated"), record.content_stream().read())
         for record in records
@@ -174,21 +168,19 @@ def test_a_response_without_the_end_of_its_head_has_no_line_in_an_index(name: st
 
 
 def test_metadata_have_importance_rank_and_hops(written: bytes) -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
-    records = archiveiterator.ArchiveIterator(io.BytesIO(written))
+    records = ArchiveIterator(io.BytesIO(written))
     known = next(r.content_stream().read() for r in records if r.rec_type == "metadata")
     assert known == b"importance: 0.25\r\nrank: 1\r\nhops: 2\r\n"
 
 
 def test_the_index_has_the_offset_of_each_response() -> None:
-    archiveiterator = pytest.importorskip("warcio.archiveiterator")
     file = io.BytesIO()
     lines = list(WarcWriter(file, NAME).write(CAPTURES, NOON))
     for line in cdxj(lines, NAME):
         fields = json.loads(line.split(" ", 2)[2])
         file.seek(int(fields["offset"]))
         piece = io.BytesIO(file.read(int(fields["length"])))
-        (record,) = archiveiterator.ArchiveIterator(piece)
+        (record,) = ArchiveIterator(piece)
         assert record.rec_headers.get_header("WARC-Target-URI") == fields["url"]
         assert (record.rec_type == "revisit") == (fields["mime"] == "warc/revisit")
 

@@ -26,7 +26,7 @@ from minicrawl.model import (
     Response,
     Unchanged,
 )
-from tests.fetch.results import kind_of
+from tests.fetch.results import kind_of, page_of
 from tests.fetch.wire import (
     FAULTS,
     ODD_PAGE,
@@ -506,7 +506,10 @@ async def fetch_with_tls(host: str, *names: str, is_trusted: bool = True) -> Fet
 async def test_a_certificate_must_be_for_the_host_of_the_url_whatever_its_address(
     host: str,
 ) -> None:
-    assert isinstance(await fetch_with_tls(host, host), Response)
+    page = page_of(await fetch_with_tls(host, host))
+    assert page.wire
+    assert page.wire.protocols == ("http/1.1", "tls/1.3")
+    assert page.wire.cipher.startswith("TLS_")
     assert kind_of(await fetch_with_tls(host, "127.0.0.1", "b.example")) is FailureKind.TLS
 
 

@@ -1,6 +1,7 @@
 """HTTP/2 with a scripted server on loopback: pages, and faults."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from minicrawl.config import Access, Network, Politeness
 from minicrawl.fetch import http2 as http2_client
 from minicrawl.fetch.fetcher import DEFAULT_ACCESS, HttpFetcher
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response, Unchanged, Want
-from tests.fetch.results import kind_of
+from tests.fetch.results import kind_of, page_of
 from tests.fetch.wire import certified, listening
 
 HOST = "a.example"
@@ -109,6 +110,20 @@ def test_pages_are_fetched_over_one_connection() -> None:
     assert served.asked[2][":authority"] == HOST
     assert served.asked[2]["user-agent"].startswith("minicrawl/")
     assert "connection" not in served.asked[2]
+
+
+def test_an_archive_gets_protocols_cipher_and_heads_of_http_1() -> None:
+    twice = ("x-twice", "1"), ("x-twice", "2")
+    (found,) = fetch(Http2Server(says(*OK, *twice)), page("/a?b=1"))
+    wire = page_of(found).wire
+    assert wire is not None
+    assert wire.protocols[0] == "h2"
+    assert re.fullmatch(r"tls/1\.[23]", wire.protocols[1])
+    assert re.fullmatch(r"TLS_\w+|ECDHE-[\w-]+", wire.cipher)
+    assert wire.request.startswith(b"GET /a?b=1 HTTP/1.1\r\nHost: a.example\r\n")
+    assert wire.response.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"x-twice: 1\r\nx-twice: 2\r\n" in wire.response
+    assert b"\n:" not in wire.request + wire.response
 
 
 def test_the_first_byte_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:

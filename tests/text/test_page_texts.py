@@ -10,7 +10,7 @@ pytest.importorskip("selectolax")
 
 from minicrawl import Store, ext
 from minicrawl.cli import main
-from minicrawl.errors import MinicrawlError, TooSlow, UsageError
+from minicrawl.errors import TooSlow, UsageError
 from minicrawl.report import page_texts
 from minicrawl.report.archived_pages import kept_pages, pages_of_site
 from minicrawl.report.page_texts import KillableProcess, PageTexts
@@ -209,16 +209,6 @@ def test_only_kept_html_pages_are_used_for_learning(store: Path) -> None:
         assert pages_of_site(seen, archive, "b.example") == []
 
 
-def test_a_crashed_process_is_replaced() -> None:
-    with PageTexts(["main"]) as texts:
-        texts.of(PAGE, URLS[0])
-        assert texts._process is not None
-        texts._process.child.kill()
-        with pytest.raises(TooSlow):
-            texts.of(PAGE, URLS[0])
-        assert texts.of(PAGE, URLS[0]) == [MAIN]
-
-
 def test_a_slow_site_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_texts, "_MOST_OF_A_SITE_S", -1.0)
     with PageTexts(["main"]) as texts, pytest.raises(TooSlow, match=r"other pages of a\.example"):
@@ -237,11 +227,6 @@ def test_many_slow_pages_shorten_the_deadline(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(TooSlow):
             texts.of(PAGE, URLS[0])
         assert texts._deadline_s == page_texts.SHORT_DEADLINE_S
-
-
-def test_an_unknown_text_is_named() -> None:
-    with PageTexts(["poem"]) as texts, pytest.raises(MinicrawlError, match="'poem'"):
-        texts.of(PAGE, URLS[0])
 
 
 @pytest.mark.parametrize("step", ["begin", "finish"])

@@ -354,35 +354,6 @@ def test_too_many_stars_forbid_more_and_never_less(
     assert allows(parsed, "/")
 
 
-def test_an_expensive_check_forbids_more_and_never_less(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    parsed = rules(
-        *("Disallow: /a", "Allow: /a*longest-of-all", "Disallow: /a/b*another", "Allow: /a*x*y"),
-        *("Disallow: /c*y", "Allow: /c*u*v*w"),
-    )
-    cases = {
-        "/a-longest-of-all": (True, False),
-        "/axy": (True, False),
-        "/a/b-x-y": (True, False),
-        "/a/b-x-another": (False, False),
-        "/a/x": (False, False),
-        "/cuvw": (True, False),
-        "/cuvy": (False, False),
-        "/d-longest-of-all": (True, True),
-        "/dy": (True, True),
-    }
-    assert [allows(parsed, path) for path in cases] == [exact for exact, _ in cases.values()]
-    monkeypatch.setattr(match, "_CHEAP", -1)
-    assert [allows(parsed, path) for path in cases] == [exact for exact, _ in cases.values()]
-    for budget in (0, 1000, 1100, 1200, 1500):
-        monkeypatch.setattr(match, "_BUDGET", budget)
-        for path, (exact, dear) in cases.items():
-            assert allows(parsed, path) in (exact, dear)
-    monkeypatch.setattr(match, "_BUDGET", 0)
-    assert [allows(parsed, path) for path in cases] == [dear for _, dear in cases.values()]
-
-
 @given(PATTERNS, PATTERNS, st.text(st.sampled_from("ab/$"), max_size=8), st.integers(0, 2000))
 def test_a_smaller_budget_never_allows_more(
     allowed: tuple[str, ...], forbidden: tuple[str, ...], path: str, budget: int

@@ -61,20 +61,6 @@ def call() -> Call:
     return Call()
 
 
-async def test_a_request_is_sent_and_its_response_read(call: Call) -> None:
-    await call.begin(OK + b"Content-Length: 6\r\n\r\nabc")
-    assert call.line.sent == b"GET"
-    assert await call.connection.read() == b"abc"
-    reading = asyncio.create_task(call.connection.read())
-    await asyncio.sleep(0)
-    assert not call.connection.is_reusable
-    hear(call.connection, b"d")
-    hear(call.connection, b"ef")
-    assert await reading == b"def"
-    assert await call.connection.read() == b""
-    assert call.connection.is_reusable
-
-
 async def test_a_body_is_taken_whole_only_if_all_of_it_has_come(call: Call) -> None:
     assert call.connection.take_whole() is None
     await call.begin(OK + b"Content-Length: 600003\r\n\r\nabc")
@@ -86,17 +72,6 @@ async def test_a_body_is_taken_whole_only_if_all_of_it_has_come(call: Call) -> N
     assert not call.line.is_paused
     assert await call.connection.read() == b""
     assert call.connection.is_reusable
-
-
-async def test_a_head_may_arrive_in_pieces(call: Call) -> None:
-    sending = asyncio.create_task(call.connection.send(b"GET"))
-    await asyncio.sleep(0)
-    assert call.connection.is_unanswered
-    hear(call.connection, OK[:5])
-    await asyncio.sleep(0)
-    assert not call.connection.is_unanswered
-    hear(call.connection, OK[5:] + b"\r\n")
-    assert (await sending).status == 200
 
 
 async def test_reading_pauses_while_the_body_is_not_taken(call: Call) -> None:
@@ -124,13 +99,6 @@ async def test_a_server_that_sends_bytes_without_a_request_is_disconnected(call:
     assert call.line.is_aborted
 
 
-async def test_a_connection_that_was_lost_before_its_request_fails_it(call: Call) -> None:
-    call.connection.connection_lost(None)
-    with pytest.raises(Fault):
-        await call.connection.send(b"GET")
-    assert call.connection.is_unanswered
-
-
 @pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
 async def test_a_body_is_read_before_the_end_of_the_connection_is_reported(
     call: Call, error: OSError | None
@@ -140,13 +108,6 @@ async def test_a_body_is_read_before_the_end_of_the_connection_is_reported(
     assert await call.connection.read() == b"abc"
     with pytest.raises(ConnectionResetError if error else Fault):
         await call.connection.read()
-
-
-async def test_a_clean_end_completes_a_body_without_length(call: Call) -> None:
-    await call.begin(OK + b"\r\n")
-    call.connection.connection_lost(None)
-    assert await call.connection.read() == b""
-    assert not call.connection.is_reusable
 
 
 async def test_a_broken_connection_does_not_complete_a_body_without_length(call: Call) -> None:

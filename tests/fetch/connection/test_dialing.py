@@ -9,7 +9,7 @@ from minicrawl.fetch import connection as dialing
 from minicrawl.fetch.connection import Connector
 from minicrawl.fetch.http import ConnectTarget, Fault
 from minicrawl.model import FailureKind
-from tests.fetch.wire import answer, deaf, wire
+from tests.fetch.wire import answer, wire
 
 PATIENT_S = 1000.0
 
@@ -28,13 +28,6 @@ async def address_chosen(port: int, *addresses: str) -> str:
     place, opened = await connector.connect(places(*addresses, port=port), no_handshake)
     opened.close()
     return place.address
-
-
-async def test_a_silent_address_does_not_keep_the_next_one_waiting() -> None:
-    async with wire(answer(b"a")) as server:
-        with deaf("127.0.0.2", server.port):
-            chosen = await address_chosen(server.port, "127.0.0.2", "127.0.0.1")
-    assert chosen == "127.0.0.1"
 
 
 async def test_an_address_that_refuses_is_followed_by_the_next_at_once(

@@ -23,7 +23,6 @@ from minicrawl.fetch.resolver import (
     NameServerLookup,
     NoSuchName,
     SystemLookup,
-    lookup_of,
 )
 from minicrawl.model import Failed, FailureKind, Request, Response
 from tests.fetch.wire import answer, wire
@@ -290,18 +289,6 @@ def _node(address: str) -> pycares.AddrInfoNode:
     )
 
 
-async def test_later_names_of_a_malformed_site_get_channels_of_their_own() -> None:
-    async with lookup_at(_GOOD | _BAD) as (served, lookup):
-        served.malformed = lambda found: found[:5]
-        first, *others = _BAD
-        with pytest.raises(OSError, match="the name servers fail"):
-            await lookup(first)
-        served.bad_asked, served.held_until = 0, 3
-        names = [*others, *_GOOD]
-        await asyncio.gather(*map(lookup, names), return_exceptions=True)
-    assert lookup.opened == len(_BAD)
-
-
 async def test_the_number_of_channels_for_single_names_is_limited() -> None:
     sites = (f"bad{at}.evil{site}.example" for site in range(40) for at in range(2))
     names = {name: [address("93.184.216.34")] for name in sites}
@@ -342,15 +329,6 @@ async def test_a_fetcher_queries_the_name_server_of_the_settings_once_per_name()
         assert isinstance(failed, Failed)
         assert (failed.kind, failed.detail) == (FailureKind.DNS, "b.example: no such name")
         assert served.asked.count("a.example") == 2  # IPv4 and IPv6
-
-
-@pytest.mark.parametrize(("servers", "kind"), [(("system",), SystemLookup), ((), NameServerLookup)])
-def test_settings_choose_between_the_system_and_name_servers(
-    servers: tuple[str, ...], kind: type
-) -> None:
-    lookup = lookup_of(Network(name_server=servers), 1)
-    assert isinstance(lookup, kind)
-    lookup.close()
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])

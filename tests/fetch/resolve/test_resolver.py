@@ -195,45 +195,34 @@ def test_a_name_without_addresses_is_a_failure(names: Names) -> None:
     assert failed.detail.startswith("a: ")
 
 
-def test_an_answer_is_kept_for_five_minutes_and_a_failure_for_half_of_one() -> None:
-    names = Names(a=[PUBLIC])
-    resolver = names.resolver()
-    for now, asked in ((0, "a b"), (29, ""), (31, "b"), (299, "b"), (301, "a")):
-        names.asked.clear()
-        names.now = 1000.0 + now
-        locate(resolver, "a")
-        locate(resolver, "b", 443)
-        assert names.asked == asked.split()
+@pytest.mark.parametrize(
+    ("outcome", "kept_s"),
+    [
+        (LookupAnswer([PUBLIC]), 300),
+        (LookupAnswer([PUBLIC], 0), 60),
+        (LookupAnswer([PUBLIC], 100), 100),
+        (LookupAnswer([PUBLIC], 86_400), 3600),
+        (NoSuchName("no such name"), 300),
+        (OSError("the name servers fail"), 30),
+    ],
+)
+def test_an_outcome_is_kept_for_any_port_as_long_as_its_kind_and_ttl_say(
+    outcome: LookupAnswer | OSError, kept_s: int
+) -> None:
+    asked, now = list[str](), [1000.0]
 
+    async def lookup(host: str) -> LookupAnswer:
+        asked.append(host)
+        if isinstance(outcome, OSError):
+            raise outcome
+        return outcome
 
-@pytest.mark.parametrize(("ttl_s", "kept_s"), [(0, 60), (100, 100), (86_400, 3600)])
-def test_an_answer_is_kept_for_its_ttl_within_bounds(ttl_s: int, kept_s: int) -> None:
-    names = Names(a=[PUBLIC])
-
-    async def with_ttl(host: str) -> LookupAnswer:
-        return (await names(host))._replace(ttl_s=ttl_s)
-
-    resolver = Resolver(with_ttl, rules=ResolveRules(()), clock=lambda: names.now)
-    for later_s, asked in ((0, 1), (kept_s - 1, 1), (kept_s + 1, 2)):
-        names.now = 1000.0 + later_s
-        locate(resolver, "a")
-        assert len(names.asked) == asked
-
-
-def test_a_missing_name_is_remembered_for_longer_than_a_failure() -> None:
-    names, now = list[str](), [1000.0]
-
-    async def unknown(host: str) -> LookupAnswer:
-        names.append(host)
-        raise NoSuchName("no such name")
-
-    resolver = Resolver(unknown, rules=ResolveRules(()), clock=lambda: now[0])
-    for later_s, asked in ((0, 1), (299, 1), (301, 2)):
+    resolver = Resolver(lookup, rules=ResolveRules(()), clock=lambda: now[0])
+    for later_s, times in ((0, 1), (kept_s - 1, 1), (kept_s + 1, 2)):
         now[0] = 1000.0 + later_s
-        failed = locate(resolver, "a")
-        assert isinstance(failed, Failed)
-        assert failed.detail == "a: no such name"
-        assert len(names) == asked
+        found = locate(resolver, "a", 80 + times)
+        assert isinstance(found, Failed) == isinstance(outcome, OSError)
+        assert len(asked) == times
 
 
 def test_the_least_recently_used_host_is_forgotten_first(
@@ -317,16 +306,6 @@ async def test_as_many_names_are_looked_up_at_once_as_there_are_threads(
 
 async def _addresses(lookup: SystemLookup, host: str) -> list[str]:
     return list((await lookup(host)).addresses)
-
-
-async def test_an_idle_thread_takes_the_next_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    system, lookup = Hanging(monkeypatch), SystemLookup(3)
-    system.let_go.set()
-    for name in "abc":
-        await lookup(name)
-        await _until(lambda: lookup._idle._value == 1)
-    assert lookup._threads == 1
-    lookup.close()
 
 
 def test_an_answer_for_a_closed_loop_or_a_cancelled_caller_is_dropped(
