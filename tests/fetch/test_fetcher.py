@@ -367,31 +367,23 @@ def fetch_twice(*answers: Answer) -> tuple[FetchResult, Wire]:
     return asyncio.run(fetch_from_server())
 
 
-def test_a_connection_is_used_again() -> None:
-    page, server = fetch_twice(answer(PAGE))
+@pytest.mark.parametrize(
+    ("first", "connections"),
+    [
+        (answer(PAGE), 1),
+        (answer(b"not here", status="404 Not Found"), 1),  # unread, but it has arrived
+        (answer(b"x" * 10_000_000, headers=["Content-Type: video/mp4"]), 2),
+        (Answer(ODDITIES["more than its length"].pieces, Then.KEEP), 2),
+        (Answer(ODDITIES["a length beside chunks"].pieces, Then.KEEP), 2),
+    ],
+    ids=["read", "arrived", "unread", "more than its length", "a length beside chunks"],
+)
+def test_a_connection_is_used_again_if_its_response_has_ended_beyond_doubt(
+    first: Answer, connections: int
+) -> None:
+    page, server = fetch_twice(first, answer(PAGE))
     assert isinstance(page, Response)
-    assert server.connections == 1
-
-
-def test_a_connection_with_an_unread_body_is_not_used_again() -> None:
-    left = answer(b"x" * 10_000_000, headers=["Content-Type: video/mp4"])
-    _, server = fetch_twice(left, answer(PAGE))
-    assert server.connections == 2
-
-
-def test_a_connection_is_used_again_after_an_unread_body_that_has_arrived() -> None:
-    missing = answer(b"not here", status="404 Not Found")
-    page, server = fetch_twice(missing, answer(PAGE))
-    assert isinstance(page, Response)
-    assert server.connections == 1
-
-
-@pytest.mark.parametrize("oddity", ["more than its length", "a length beside chunks"])
-def test_a_connection_is_not_used_again_if_the_end_of_a_response_is_in_doubt(oddity: str) -> None:
-    odd = Answer(ODDITIES[oddity].pieces, Then.KEEP)
-    page, server = fetch_twice(odd, answer(PAGE))
-    assert isinstance(page, Response)
-    assert server.connections == 2
+    assert server.connections == connections
 
 
 def test_a_kept_connection_that_breaks_off_a_response_is_a_failure_without_a_retry() -> None:

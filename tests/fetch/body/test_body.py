@@ -58,11 +58,6 @@ def read_with_cost(
     return asyncio.run(read_body(chunks, codings(coding), cap, wanted, limits))
 
 
-def test_a_body_is_all_its_chunks() -> None:
-    assert read(Chunks(b"ab", b"c")) == Body(b"abc", 3, cut=None)
-    assert read(Chunks()) == Body(b"", 0, cut=None)
-
-
 @pytest.mark.parametrize("coding", ["", "gzip"])
 @pytest.mark.parametrize("body", [b"", b"abc", b"%PDF", b"a" * 100, b"a" * 1000])
 def test_a_complete_body_is_read_like_one_that_arrives_in_chunks(body: bytes, coding: str) -> None:
@@ -72,11 +67,29 @@ def test_a_complete_body_is_read_like_one_that_arrives_in_chunks(body: bytes, co
     assert read(cut, coding=coding) == read(Chunks(*filter(None, (cut,))), coding=coding)
 
 
-def test_a_body_as_long_as_the_cap_is_whole_and_a_longer_one_is_cut() -> None:
-    assert read(Chunks(b"abc", b"d"), cap=4) == Body(b"abcd", 4, cut=None)
-    too_large = FailureKind.TOO_LARGE
-    assert read(Chunks(b"abc", b"de"), cap=4) == Body(b"abcd", 4, cut=too_large)
-    assert read(Chunks(b"abcd", b"e"), cap=4) == Body(b"abcd", 4, cut=too_large)
+GONE = Fault(FailureKind.RESET, "gone")
+NOTHING = gzip.compress(b"")
+
+
+@pytest.mark.parametrize(
+    ("chunks", "coding", "outcome"),
+    [
+        (Chunks(b"ab", b"c"), "", Body(b"abc", 3, cut=None)),
+        (Chunks(), "", Body(b"", 0, cut=None)),
+        (Chunks(), "gzip", Body(b"", 0, FailureKind.ENCODING)),
+        (Chunks(NOTHING), "gzip", Body(b"", len(NOTHING), cut=None)),
+        (Chunks(b"abc", b"d"), "", Body(b"abcd", 4, cut=None)),
+        (Chunks(b"abc", b"de"), "", Body(b"abcd", 4, cut=FailureKind.TOO_LARGE)),
+        (Chunks(b"abcd", b"e"), "", Body(b"abcd", 4, cut=FailureKind.TOO_LARGE)),
+        (Chunks(b"abc", error=GONE), "", Body(b"abc", 3, FailureKind.RESET)),
+        (Chunks(error=GONE), "", Failed(kind=FailureKind.RESET, detail="gone")),
+        (Chunks(b"%PDF"), "", Refused(reason=Refusal.TYPE)),
+    ],
+)
+def test_a_body_of_at_most_four_bytes_is_all_its_chunks_up_to_where_they_end(
+    chunks: Chunks, coding: str, outcome: Body | Failed | Refused
+) -> None:
+    assert read(chunks, cap=4, coding=coding) == outcome
 
 
 def test_chunks_beyond_the_cap_are_not_read() -> None:
@@ -94,16 +107,6 @@ def test_the_cap_holds_before_and_after_decoding() -> None:
     assert isinstance(body, Body)
     assert (body.wire_bytes, body.cut) == (100, FailureKind.TOO_LARGE)
     assert bytes(range(256)).startswith(body.content)
-
-
-def test_the_part_of_a_body_that_breaks_off_is_kept() -> None:
-    error = Fault(FailureKind.RESET, "gone")
-    assert read(Chunks(b"abc", error=error)) == Body(b"abc", 3, FailureKind.RESET)
-
-
-def test_a_body_that_breaks_off_before_its_first_byte_is_a_failure() -> None:
-    error = Fault(FailureKind.RESET, "gone")
-    assert read(Chunks(error=error)) == Failed(kind=FailureKind.RESET, detail="gone")
 
 
 class Endless(Chunks):
@@ -137,12 +140,6 @@ def test_a_coding_that_yields_nothing_is_a_failure(coded: bytes) -> None:
     assert kind_of(read(Chunks(coded), coding="gzip")) is FailureKind.ENCODING
 
 
-def test_no_bytes_and_coded_no_bytes_are_empty_bodies() -> None:
-    assert read(Chunks(), coding="gzip") == Body(b"", 0, FailureKind.ENCODING)
-    nothing = gzip.compress(b"")
-    assert read(Chunks(nothing), coding="gzip") == Body(b"", len(nothing), cut=None)
-
-
 def test_an_unknown_coding_is_reported_before_anything_is_read() -> None:
     chunks = Chunks(b"abc")
     with pytest.raises(UnknownCoding):
@@ -154,11 +151,6 @@ def test_a_body_is_judged_by_its_first_bytes_and_read_no_further() -> None:
     chunks = Chunks(b"%PDF" + b"x" * 1000, b"x" * 1000, b"x" * 1000)
     assert read(chunks, cap=10_000) == Refused(reason=Refusal.TYPE)
     assert chunks.read == 2
-
-
-def test_a_short_body_is_judged_at_its_end() -> None:
-    assert read(Chunks(b"%PDF")) == Refused(reason=Refusal.TYPE)
-    assert read(Chunks(b"text")) == Body(b"text", 4, cut=None)
 
 
 BOMB = gzip.compress(bytes(5_000_000))

@@ -46,29 +46,30 @@ def test_an_environment_without_proxies_changes_nothing() -> None:
     assert network_with_proxies(network, {"PATH": "/bin"}) is network
 
 
-def test_the_environment_names_proxies_by_the_scheme_of_the_page() -> None:
-    network = network_with_proxies(Network(), {"HTTP_PROXY": A, "https_proxy": B})
-    assert chosen(network, "http://e.org/") == [A]
-    assert chosen(network, "https://e.org/") == [B]
+@pytest.mark.parametrize(
+    ("proxies", "environ", "url", "expected"),
+    [
+        ((), {"HTTP_PROXY": A, "https_proxy": B}, "http://e.org/", [A]),
+        ((), {"HTTP_PROXY": A, "https_proxy": B}, "https://e.org/", [B]),
+        ((), {"HTTP_PROXY": A, "ALL_PROXY": B}, "http://e.org/", [A]),
+        ((), {"HTTP_PROXY": A, "ALL_PROXY": B}, "https://e.org/", [B]),
+        ((), {"all_proxy": B}, "http://e.org/", [B]),
+        ((), {"HTTP_PROXY": "http://no:1", "http_proxy": "a.proxy:3128"}, "http://e.org/", [A]),
+        ((), {"ALL_PROXY": B}, "http://localhost:8000/", []),
+        ((), {"ALL_PROXY": B}, "http://127.0.0.1/", []),
+        ((), {"ALL_PROXY": B}, "http://[::1]/", []),
+        ((B,), {}, "http://[::1]/", [B]),
+    ],
+)
+def test_the_environment_names_proxies_by_scheme_but_not_for_this_machine(
+    proxies: tuple[str, ...], environ: dict[str, str], url: str, expected: list[str]
+) -> None:
+    network = Network(proxy=proxies) if proxies else Network()
+    assert chosen(network_with_proxies(network, environ), url) == expected
 
 
-def test_all_proxy_is_for_schemes_without_a_proxy_of_their_own() -> None:
-    network = network_with_proxies(Network(), {"HTTP_PROXY": A, "ALL_PROXY": B})
-    assert chosen(network, "http://e.org/") == [A]
-    assert chosen(network, "https://e.org/") == [B]
-    assert chosen(network_with_proxies(Network(), {"all_proxy": B}), "http://e.org/") == [B]
-
-
-def test_lower_case_variables_come_first_and_a_scheme_may_be_missing() -> None:
-    environ = {"HTTP_PROXY": "http://no:1", "http_proxy": "a.proxy:3128"}
-    assert chosen(network_with_proxies(Network(), environ), "http://e.org/") == [A]
-    assert names_of_proxies(Network(), environ) == "http_proxy"
-
-
-@pytest.mark.parametrize("url", ["http://localhost:8000/", "http://127.0.0.1/", "http://[::1]/"])
-def test_proxies_of_the_environment_are_not_for_this_machine(url: str) -> None:
-    assert chosen(network_with_proxies(Network(), {"ALL_PROXY": B}), url) == []
-    assert chosen(network_with_proxies(Network(proxy=(B,)), {}), url) == [B]
+def test_lower_case_variables_come_first() -> None:
+    assert names_of_proxies(Network(), {"HTTP_PROXY": A, "http_proxy": B}) == "http_proxy"
 
 
 @pytest.mark.parametrize(
