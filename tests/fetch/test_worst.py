@@ -22,9 +22,8 @@ from minicrawl.fetch.body import (
     Decoder,
     read_body,
 )
-from minicrawl.fetch.connection import READ_BUFFER_BYTES, Connection
+from minicrawl.fetch.connection import READ_BUFFER_BYTES
 from minicrawl.fetch.http import ByChunks, ResponseParser
-from minicrawl.model import Failed, FailureKind
 from tests.linear_time import TIMES, expect_linear
 
 _LONGEST_SLICE_S = 0.02
@@ -73,37 +72,6 @@ def chunks(pieces: Iterable[bytes]) -> Read:
                 framing.feed(b"")
 
     return work
-
-
-class NullTransport(asyncio.Transport):
-    """Transport that drops the request."""
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        pass
-
-    def pause_reading(self) -> None:
-        pass
-
-    def resume_reading(self) -> None:
-        pass
-
-
-def connection(pieces: Iterable[bytes]) -> Read:
-    held = list(pieces)
-
-    async def receive() -> None:
-        buffer = memoryview(bytearray(READ_BUFFER_BYTES))
-        line = Connection(lambda _: None, lambda _: None, NO_LIMIT, buffer)
-        line.connection_made(NullTransport())
-        sending = asyncio.create_task(line.send(b""))
-        await asyncio.sleep(0)
-        for piece in held:
-            buffer[: len(piece)] = piece
-            line.buffer_updated(len(piece))
-        await sending
-        await line.read()
-
-    return lambda: asyncio.run(receive())
 
 
 def body(pieces: Iterable[bytes], *codings: str) -> Read:
@@ -168,9 +136,6 @@ WORST: dict[str, Callable[[int], Read]] = {
     "one chunk byte by byte": lambda n: chunks([b"fffffff\r\n", *one_by_one(b"x" * n)]),
     "trailers byte by byte": lambda n: chunks([b"0\r\n", *one_by_one(b"a:b\r\n" * (n // 5))]),
     "bytes after the last chunk": lambda n: chunks([b"0\r\n\r\n", *one_by_one(b"x" * n)]),
-    "a connection byte by byte": lambda n: connection(
-        one_by_one(OK + b"Content-Length: %d\r\n\r\n" % n + b"x" * n)
-    ),
     "a body byte by byte": lambda n: body(one_by_one(b"x" * n)),
     "a coded body byte by byte": lambda n: body(
         one_by_one(gzip.compress(noise(n // 8), 1)), "gzip"
@@ -265,23 +230,3 @@ def test_no_slice_of_a_bomb_holds_the_loop_for_long(name: str) -> None:
         if times_s[-1] < _LONGEST_SLICE_S:
             return
     pytest.fail(f"{min(times_s):.3f} s without a pause")
-
-
-async def _stream(coded: bytes) -> AsyncIterator[bytes]:
-    yield coded
-
-
-async def test_the_318_bytes_cost_no_more_than_a_page() -> None:
-    coded = thrice()
-    assert len(coded) < 400
-    costs_s = []
-    for _ in range(_TRIES):
-        limits = BodyLimits(DecodeBudget(10_000_000))
-        found = await read_body(
-            _stream(coded), ["gzip"] * 3, 10_000_000, BodyVerdict.WANTED, limits
-        )
-        assert isinstance(found, Failed)
-        assert found.kind is FailureKind.ENCODING
-        assert "bomb" in found.detail
-        costs_s.append(found.cost_s)
-    assert min(costs_s) < _LONGEST_SLICE_S

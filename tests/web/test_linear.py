@@ -138,13 +138,14 @@ MAPS: list[Input] = [
     *after("<feed><entry>", "<link href=x/>", "<link a=b href='", "<link a='", "<link rel=x>"),
     *after("<a ", "a=b ", "a='b'", "'", '"', "a:b", "xmlns:a='b' "),
     *after("<a", ":", "a", "/", "="),
+    *after("<!DOCTYPE a [", "<!ENTITY e 'x'>", "&e;"),
     *after("", "http://a/b\n", "http://", "\n", " ", "\r\n", "\t \n", "<lastmod>1</lastmod>"),
 ]
 PLAIN = after("", "<!-", "<script>", "<p ", '<p a="', "</", "<p>", "&amp", "<svg <", "<pre>\n<")
 MARKDOWN = [
     *after("", "[", "](", "](<", "](a(", "[a](/b)", "![", "<a ", "http://", "[a]:", "http://a/("),
     *after("", "[a", "`", "`` ` ", "(", "\\", "#", "# ", "\n", "---\n", "```\n", "    a\n"),
-    *after("", "- ", "=\n", "<", "&amp;"),
+    *after("", "- ", "=\n", "<", "&amp;", "> ", "1. ", "> - ", "*", "<ul><li>"),
 ]
 TARGETS: list[Input] = [
     *after("/", "/", "/a1", "/11", "1a", "a-", "a.", "/a1b2c3d4e5f6", "1b4e28ba-2fa1-"),

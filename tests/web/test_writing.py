@@ -57,6 +57,11 @@ def test_a_line_is_cleaned_for_a_store() -> None:
         ("a\n\n    [a](/b)\n\n    [a](/c)\n\n[d](/e)", {"/e": "d"}),
         ("- a\n\n    - [d](/e)\n    [f](/g)", {"/e": "d", "/g": "f"}),
         (f"[a](/{'b' * 9000})", {}),
+        *(
+            (nested * 20_000 + "[x](/x)", {"/x": "x"})
+            for nested in ("> ", "- ", "> - ", "<ul><li>")
+        ),
+        ("[" * 20_000 + "x" + "](/x)" * 20_000, {"/x": "x"}),
     ],
 )
 def test_links_of_markdown_have_words(text: str, links: dict[str, str]) -> None:
