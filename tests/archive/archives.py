@@ -45,7 +45,6 @@ def confirmed(url: str, at: float, wire: Wire | None = None) -> KeptAnswer:
 
 
 def failed(url: str, body: bytes, at: float = NOON, status: int = 404) -> KeptAnswer:
-    """Return a packed error response."""
     record = pack(RecordKind.FAILURE, url, answered(body, status), PLAIN, number=0)
     return KeptAnswer(record, at)
 

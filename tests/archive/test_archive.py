@@ -69,9 +69,6 @@ def damage(folder: Path, place: int, count: int = 1) -> None:
     path.write_bytes(content)
 
 
-# ---------------------------------------------------------------- records
-
-
 def test_a_confirmed_response_is_read_back(folder: Path) -> None:
     filled(folder, range(20))
     with closing(ArchiveReader(folder)) as reader:
@@ -171,9 +168,6 @@ def test_a_304_for_a_page_that_is_not_in_the_archive_leaves_no_record(folder: Pa
         assert archive.append([confirmed(url(1), NOON)]) == FIRST
 
 
-# ---------------------------------------------------------------- dictionaries
-
-
 @pytest.mark.usefixtures("early_dictionaries")
 def test_a_dictionary_makes_records_smaller(folder: Path) -> None:
     with closing(ArchiveWriter(folder, FIRST)) as archive:
@@ -209,9 +203,6 @@ def test_a_missing_spare_dictionary_is_recreated(folder: Path) -> None:
     with closing(ArchiveWriter(folder, end)) as archive:
         assert archive.dictionary == 1
     assert spare_path(folder, 1).exists()
-
-
-# ---------------------------------------------------------------- damage
 
 
 @given(at=st.floats(0, 1), count=st.integers(1, 40))
@@ -296,9 +287,6 @@ def test_a_record_with_a_very_large_body_is_verified_in_pieces(folder: Path) -> 
     with closing(ArchiveReader(folder)) as reader:
         (line,) = verify(reader)
     assert line.endswith(f"its body has another digest: {url(9)}")
-
-
-# ---------------------------------------------------------------- the index
 
 
 @pytest.fixture(params=["deleted", "no database", "behind", "a folder"])

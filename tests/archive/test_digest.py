@@ -10,12 +10,10 @@ import pytest
 from minicrawl.archive import record as digest
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import (
-    BodyHasher,
     DigestKind,
     RecordKind,
     digest_of,
     header_of,
-    next_digest,
     with_digest_of,
 )
 from minicrawl.archive.segments import Segments, offset_of
@@ -56,26 +54,6 @@ def kinds(reader: ArchiveReader) -> list[int]:
 def test_a_digest_can_be_made_from_the_content_hash_of_the_crawl() -> None:
     for body in (*BODIES, b""):
         assert digest_of(body, content_hash(body)) == digest_of(body)
-
-
-def test_a_hasher_recognises_the_digest_of_a_body_in_pieces() -> None:
-    body = b"".join(BODIES)
-    for kind, own in ((DigestKind.CONTENT, digest_of(body)), (0, sha256(body).digest()[:16])):
-        hasher = BodyHasher(kind)
-        for piece in BODIES:
-            assert not hasher.has_made(own)
-            hasher.add(piece)
-        assert hasher.has_made(own)
-        assert not hasher.has_made(digest_of(b"another"))
-    assert not BodyHasher(DigestKind.SHA256).has_made(digest_of(b""))
-
-
-def test_a_numbered_digest_still_matches_its_body() -> None:
-    hasher = BodyHasher(DigestKind.CONTENT)
-    hasher.add(BODIES[0])
-    following = next_digest(digest_of(BODIES[0]))
-    assert following != digest_of(BODIES[0])
-    assert hasher.has_made(following)
 
 
 def test_bodies_with_equal_hashes_are_kept_apart(

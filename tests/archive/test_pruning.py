@@ -115,9 +115,6 @@ def test_a_pruned_archive_can_grow_and_be_pruned_again(folder: Path, end: int) -
     assert seen(folder, end) == {url(1): [body(201)] * 2, url(50): [body(50)]}
 
 
-# ---------------------------------------------------------------- kills and readers
-
-
 def test_an_uncommitted_pruning_has_no_effect(folder: Path, end: int) -> None:
     killed = ArchiveWriter(folder, end)
     after = pruned(killed, versions=1)

@@ -34,7 +34,6 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def kept(crawled: Path) -> dict[str, bytes]:
-    """Return the bodies of all pages, by URL."""
     found: dict[str, bytes] = {}
     with closing(ArchiveReader(crawled / f"{STORE}-pages")) as archive:
         for row in archive.index.rows(archive.end):

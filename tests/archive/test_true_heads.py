@@ -191,7 +191,6 @@ def without(head: bytes, *names: bytes) -> bytes:
 
 
 def expected(witness: Witness, path: str) -> tuple[bytes, bytes]:
-    """Return the heads of an exchange without secrets."""
     request = without(witness.received[path], b"x-key", b"cookie")
     return request, without(witness.sent[path], b"set-cookie")
 

@@ -25,7 +25,6 @@ def crawled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def exported(name: str) -> dict[str, str]:
-    """Export a WACZ file and return its signed data."""
     assert main(["export", name, "--sign", "key.pem", "--store", "data/demo.db"]) == 0
     with ZipFile(name) as package:
         digest = json.loads(package.read("datapackage-digest.json"))

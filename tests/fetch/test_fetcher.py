@@ -69,8 +69,6 @@ async def ask(url: str, network: Network | None = None) -> FetchResult:
 
 
 def fetch(*answers: Answer, **fields: object) -> tuple[FetchResult, Wire]:
-    """Fetch from a server with these answers; `fields` are those of the request."""
-
     async def fetch_from_server() -> tuple[FetchResult, Wire]:
         async with wire(*answers) as server, http_fetcher() as fetcher:
             request = Request(url=server.url(), **fields)  # type: ignore[arg-type]  # any field
@@ -356,8 +354,6 @@ def test_an_endless_body_of_no_use_is_not_read(head: str) -> None:
 
 
 def fetch_twice(*answers: Answer) -> tuple[FetchResult, Wire]:
-    """Fetch two pages with one fetcher; return the second result."""
-
     async def fetch_from_server() -> tuple[FetchResult, Wire]:
         politeness = Politeness(delay_s=0)
         async with wire(*answers) as server, http_fetcher(politeness=politeness) as fetcher:
@@ -483,7 +479,6 @@ async def test_urls_that_lead_to_private_addresses_are_refused_and_others_are_no
 
 
 async def fetch_with_tls(host: str, *names: str, is_trusted: bool = True) -> FetchResult:
-    """Fetch a page of a host from a server with a certificate for `names`."""
     server_tls, client_tls = certified(*names)
     async with (
         wire(answer(PAGE), tls=server_tls) as server,

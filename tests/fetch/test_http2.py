@@ -58,7 +58,6 @@ class Http2Server:
 
 @asynccontextmanager
 async def http2(served: Http2Server) -> AsyncIterator[ssl.SSLContext]:
-    """Run a server, and yield a TLS context that trusts it."""
     server_tls, client_tls = certified(HOST)
     server_tls.set_alpn_protocols(["h2", "http/1.1"])
     async with listening(served.serve, server_tls) as served.port:
@@ -69,7 +68,6 @@ async def http2(served: Http2Server) -> AsyncIterator[ssl.SSLContext]:
 async def http2_fetcher(
     served: Http2Server, contact: str | None = None, access: Access = DEFAULT_ACCESS, **limits: Any
 ) -> AsyncIterator[HttpFetcher]:
-    """Run a server, and yield a fetcher that speaks HTTP/2 with it."""
     async with http2(served) as tls:
         rules = (f"{HOST}=127.0.0.1:{served.port}",)
         network = Network(http2="auto", resolve=rules, **limits)
@@ -79,8 +77,6 @@ async def http2_fetcher(
 
 
 def fetch(served: Http2Server, *requests: Request, **limits: Any) -> list[FetchResult]:
-    """Fetch one page after another."""
-
     async def fetch_all() -> list[FetchResult]:
         async with http2_fetcher(served, **limits) as fetcher:
             return [await fetcher.fetch(request) for request in requests]

@@ -10,8 +10,6 @@ from tests.fetch.results import page_of
 
 
 class Breaking(httpx.AsyncByteStream):
-    """Body that breaks off after these pieces."""
-
     def __init__(self, *pieces: bytes) -> None:
         self.pieces = pieces
         self.closed = False
@@ -26,8 +24,6 @@ class Breaking(httpx.AsyncByteStream):
 
 
 class Canned(httpx.AsyncBaseTransport):
-    """Transport that answers with one response, and records the requests."""
-
     def __init__(self, response: httpx.Response | Exception) -> None:
         self.response = response
         self.asked: list[httpx.Request] = []

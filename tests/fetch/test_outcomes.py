@@ -28,8 +28,6 @@ HTML = {"content-type": "text/html"}
 
 
 class Unreadable(httpx.AsyncByteStream):
-    """Body that must not be read."""
-
     def __aiter__(self) -> AsyncIterator[bytes]:
         raise AssertionError("the body was read")
 
@@ -45,7 +43,6 @@ class Once(httpx.AsyncByteStream):
 
 
 def ask(response: httpx.Response, request: Request | None = None) -> FetchResult:
-    """Return the fetcher's result for a response, without times."""
     server = respx.Router()
     server.get(URL).return_value = response
     transport = httpx.MockTransport(server.async_handler)

@@ -19,8 +19,6 @@ _LENGTH = re.compile(rb"\r\nContent-Length: (\d+)\r\n")
 
 @dataclass
 class Server(Wire):
-    """Server that records heads and bodies of requests by connection."""
-
     heard: list[list[tuple[bytes, bytes]]] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -150,11 +150,7 @@ def test_the_time_grows_with_the_input(name: str) -> None:
     expect_linear(WORST[name](10_000), WORST[name](10_000 * TIMES))
 
 
-# ---------------------------------------------------------------- bombs
-
-
 def gzip_members(content: bytes, size: int = 10_000) -> bytes:
-    """Return a gzip member for each `size` bytes of content."""
     return b"".join(
         gzip.compress(content[at : at + size], 9) for at in range(0, len(content), size)
     )

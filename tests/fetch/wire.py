@@ -25,8 +25,6 @@ _FLOOD_BYTES, _FLOODS_EVERY_S = 4096, 0.002
 
 
 class Then(Enum):
-    """Behaviour of the server after the bytes of an answer."""
-
     KEEP = auto()  # wait for the next request
     CLOSE = auto()
     RESET = auto()
@@ -50,15 +48,12 @@ def answer(
     headers: Sequence[str] = ("Content-Type: text/html",),
     then: Then = Then.KEEP,
 ) -> Answer:
-    """A well-formed answer with its Content-Length."""
     lines = [f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(body)}", "", ""]
     return Answer(("\r\n".join(lines).encode() + body,), then)
 
 
 @dataclass
 class Wire:
-    """Running server: its answers, its port, and counts of what happened."""
-
     answers: Sequence[Answer]
     port: int = 0
     asked: list[bytes] = field(default_factory=list)  # heads of requests
@@ -152,7 +147,6 @@ async def wire(
 async def serving(
     served: Wire, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[Wire]:
-    """Run a server, and set its port."""
     async with listening(served.serve, tls, address, port) as served.port:
         yield served
 
@@ -203,7 +197,6 @@ def deaf(address: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
 
 
 def certified(*names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return a server's context with a certificate for `names`, and a client's that trusts it."""
     authority = trustme.CA()
     server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert(*names).configure_cert(server)

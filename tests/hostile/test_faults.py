@@ -49,7 +49,3 @@ def test_no_page_is_requested_after_an_unreadable_robots_txt(tmp_path: Path) -> 
     assert len(logs) > 80
     assert list(complaints(sites, store)) == []
     assert finished_in_bounds(figures), figures
-
-
-def test_the_catalogue_has_at_least_a_hundred_faults() -> None:
-    assert len(CATALOGUE) >= 100

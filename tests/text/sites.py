@@ -13,14 +13,11 @@ _TEASERS, _MOST_COMMENTS = 8, 14
 
 
 class Article(NamedTuple):
-    """Title and paragraphs."""
-
     title: str
     paragraphs: list[str]
 
     @property
     def text(self) -> str:
-        """Main text of the page."""
         return "\n".join([self.title, *self.paragraphs])
 
 

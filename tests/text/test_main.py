@@ -205,8 +205,6 @@ def test_main_text_is_a_subsequence_of_the_text_of_the_page(markup: str) -> None
     MARKDOWN(markup, "")
 
 
-# ---------------------------------------------------------------- known pages
-
 LEAST_F, LEAST_PRECISION, LEAST_RECALL = 0.92, 0.89, 0.94
 
 
@@ -242,8 +240,6 @@ def test_the_main_text_of_known_pages_is_found() -> None:
     assert recall >= LEAST_RECALL
     assert 2 * precision * recall / (precision + recall) >= LEAST_F
 
-
-# ---------------------------------------------------------------- hostile pages
 
 PARAGRAPH = f"<p>{SENTENCE}</p>"
 HOSTILE: dict[str, tuple[int, Callable[[int], str]]] = {

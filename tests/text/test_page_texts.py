@@ -154,9 +154,6 @@ def test_unknown_columns_are_refused(store: Path, capsys: Captured) -> None:
     assert "--with made: use text, html" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------- the process
-
-
 def test_pages_share_a_process() -> None:
     with PageTexts(["main", "markdown"]) as texts:
         assert texts.of(PAGE, URLS[0]) == [MAIN, MARKDOWN]

@@ -23,7 +23,6 @@ def stream(content: bytes, more: bytes = b"") -> bytes:
 
 
 def words(*lines: str) -> bytes:
-    """Return the content of a page with these lines."""
     drawn = b"".join(
         b"1 0 0 1 50 %d Tm (%b) Tj " % (700 - 20 * number, line.encode())
         for number, line in enumerate(lines)

@@ -93,9 +93,6 @@ def test_xml_with_an_html_root_is_html(first_bytes: bytes, html: bool) -> None:
     assert is_html("application/xml", first_bytes) is html
 
 
-# ---------------------------------------------------------------- Retry-After
-
-
 def test_retry_after_is_parsed_as_in_the_vectors(shared_vector: Callable[[str], Path]) -> None:
     for case in json.loads(shared_vector("retry_after.json").read_text("utf-8")):
         assert retry_after_s(case["header"], NOW) == seconds(case["expect"]), case
@@ -105,9 +102,6 @@ def seconds(expected: str | float | None) -> float | None:
     if expected == "cap":
         return LONGEST_WAIT_S
     return float(expected.rpartition(":")[2]) if isinstance(expected, str) else expected
-
-
-# ---------------------------------------------------------------- X-Robots-Tag
 
 
 def test_robots_tags_are_parsed_as_in_the_vectors(shared_vector: Callable[[str], Path]) -> None:
@@ -140,9 +134,6 @@ def test_combined_robots_tags_are_the_stricter_of_both() -> None:
     one, other = RobotsTag(noindex=True), RobotsTag(nofollow=True)
     both = RobotsTag(noindex=True, nofollow=True)
     assert one.combined_with(other) == other.combined_with(one) == both
-
-
-# ---------------------------------------------------------------- Link
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,6 @@ Input = tuple[str, str]
 """Start of an input, and the piece that is repeated after it."""
 
 
-# ---------------------------------------------------------------- readers
-
-
 def as_bytes(text: str) -> bytes:
     return text.encode("latin-1")
 

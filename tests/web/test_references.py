@@ -119,9 +119,6 @@ def test_references_include_all_links_of_a_crawl() -> None:
     assert seen > 50
 
 
-# ---------------------------------------------------------------- styles and sets of images
-
-
 def test_styles_in_a_page_refer_to_other_styles_images_and_fonts() -> None:
     markup = (
         "<style>@import 'x.css'; b { background: url(i.png) }</style>"

@@ -471,7 +471,6 @@ USUAL_PATHS = [USUAL_PATH[:length] for length in (20, 40, 60, 80, 100, 120, 140)
 
 
 def assert_is_exact(parsed: Rules) -> None:
-    """Check that the budget does not change a decision."""
     within = [allows(parsed, path) for path in USUAL_PATHS]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(match, "_CHEAP", 1 << 60)

@@ -18,9 +18,6 @@ from minicrawl.web.urls import posted
 SEED = "https://docs.example.com/manual/index.html?lang=/en/"
 
 
-# ---------------------------------------------------------------- reach
-
-
 NEAR, PORT, SIX = "https://docs.example.com", "http://example.com:8080/a/", "http://[2001:db8::80]/"
 
 
@@ -84,9 +81,6 @@ def test_an_unknown_scope_is_refused_with_the_choices() -> None:
         ScopeRules.of("planet", [SEED])
 
 
-# ---------------------------------------------------------------- patterns
-
-
 def rules(allow: tuple[str, ...] = (), deny: tuple[str, ...] = ()) -> ScopeRules:
     return ScopeRules.of("any", [SEED], allow=allow, deny=deny)
 
@@ -126,9 +120,6 @@ def test_a_broken_pattern_is_refused_with_its_place(pattern: str, complaint: str
         rules(deny=(pattern,))
     with pytest.raises(UsageError, match=re.escape(complaint.replace("deny", "allow"))):
         rules(allow=(pattern,))
-
-
-# ---------------------------------------------------------------- names
 
 
 @pytest.mark.parametrize(

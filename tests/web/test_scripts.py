@@ -12,7 +12,6 @@ SHELL_PAGE = '<title>app</title><div id="root"></div><script src="/app.js"></scr
 
 
 def read(markup: str) -> Scripting:
-    """Return the scripting of a page."""
     options = ParseOptions(with_scripting=True)
     found = parse_page(markup.encode(), "http://a.example/", {}, options).scripting
     assert found is not None

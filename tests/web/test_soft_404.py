@@ -130,8 +130,6 @@ def test_comparing_pages_takes_linear_time(
     expect_linear(lambda: work(count), lambda: work(TIMES * count))
 
 
-# ---------------------------------------------------------------- figures
-
 LEAST_PRECISION, LEAST_RECALL = 0.98, 0.9
 
 

@@ -93,9 +93,6 @@ def test_a_program_is_its_path_without_numbers_and_tokens() -> None:
     assert program("/shop/s/0f3a9b1c2d4e5f60/item/12?a=1") == "/shop/s/*/item/#"
 
 
-# ---------------------------------------------------------------- parameters
-
-
 def test_parameters_are_sorted_by_name_and_equal_names_keep_their_order() -> None:
     assert with_sorted_parameters("/x?b=1&a=2&b=0&a=1") == "/x?a=2&a=1&b=1&b=0"
     assert with_sorted_parameters("/x") == "/x"
@@ -119,9 +116,6 @@ def test_without_parameter_removes_all_its_values() -> None:
 def test_parameter_values_are_those_written() -> None:
     assert parameter_values("/x?b=1&a=2&b=0", "b") == "b=1&b=0"
     assert parameter_values("/x", "b") == ""
-
-
-# ---------------------------------------------------------------- text
 
 
 def page(*lines: str, link: str = "/") -> bytes:

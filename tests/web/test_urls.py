@@ -31,7 +31,6 @@ BASE = f"{ROOT}/docs/a.html?page=2"
 
 
 def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
-    """Return the canonical URLs of the links of a page."""
     return list(resolve_links(hrefs, base))
 
 
@@ -312,7 +311,6 @@ def parsed(href: str, base: str) -> str | None:
 
 
 def page_names(url: str | None) -> list[str]:
-    """Return a list of the canonical URL, or an empty one."""
     name = canonical(url) if url else None
     return [name] if name else []
 
@@ -325,7 +323,6 @@ def vectors(path: Path) -> Any:
 
 
 def bare(url: str) -> str:
-    """Remove fragment and credentials."""
     scheme, slashes, rest = url.partition("#")[0].partition("//")
     authority, slash, path = rest.partition("/")
     return scheme + slashes + authority.rpartition("@")[2] + slash + path

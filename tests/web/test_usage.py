@@ -30,7 +30,6 @@ def in_robots(text: str, url: str = URL) -> dict[str, bool]:
 
 
 def usage(*lines: str) -> str:
-    """Return a robots.txt with these lines of Content-Usage."""
     return "\n".join(["User-Agent: *", *(f"Content-Usage: {line}" for line in lines)])
 
 
@@ -135,9 +134,6 @@ def test_any_preferences_are_restored_from_the_normal_form(lines: list[tuple[str
 def test_metas_without_name_or_content_are_ignored() -> None:
     complete = "<META NAME=Robots CONTENT='no&#97;i'><!-- <meta name=a content=b> -->"
     assert metas(f"<meta charset=utf-8><meta name=robots>{complete}") == [("robots", "noai")]
-
-
-# ---------------------------------------------------------------- files
 
 
 def rsl(*contents: str) -> str:

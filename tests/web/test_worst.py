@@ -52,7 +52,6 @@ def do_within(limit_s: float, work: Callable[[], object]) -> None:
 
 
 def filled(piece: str | bytes, size: int = MB) -> bytes:
-    """Repeat a piece until there are `size` bytes."""
     body = piece if isinstance(piece, bytes) else piece.encode()
     return (body * (size // len(body) + 1))[:size]
 
@@ -74,8 +73,6 @@ def filled(piece: str | bytes, size: int = MB) -> bytes:
 def test_a_megabyte_of_the_worst_is_read_in_time(body: bytes) -> None:
     do_within(LONGEST_S, lambda: parse_page(body, URL, {}, ParseOptions(with_words=True)))
 
-
-# ---------------------------------------------------------------- robots.txt
 
 LONGEST_PARSE_S = 1.0 if sys.gettrace() is None else 10.0
 LONGEST_CHECK_S = 0.003 if sys.gettrace() is None else 0.03
@@ -130,9 +127,6 @@ def test_the_worst_robots_txt_is_parsed_and_checked_in_time(body: bytes) -> None
     assert Rules.from_text(parsed.text()) == parsed
     for path in ("/", *LONG_PATHS):
         do_within(LONGEST_CHECK_S, partial(parsed.allows, f"http://a.example{path}"))
-
-
-# ---------------------------------------------------------------- sitemaps
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,6 @@ def refusal(challenge: str) -> Answer:
 def fetch(
     *answers: Answer, own: OriginAccess, pages: int = 1
 ) -> tuple[list[FetchResult], list[str]]:
-    """Fetch pages of an origin with this access; return the results and the requests."""
-
     async def fetch_all() -> tuple[list[FetchResult], list[str]]:
         async with wire(*answers) as server, fetcher_for(server, own) as fetcher:
             found = [await fetcher.fetch(Request(url=server.url())) for _ in range(pages)]
@@ -123,8 +121,6 @@ async def test_the_target_of_a_redirect_to_another_origin_gets_no_secret() -> No
 
 
 class RecordingTransport:
-    """Transport that answers with a status, and records the requests."""
-
     status = 200
     headers: Mapping[str, str] = {}
 

@@ -207,8 +207,6 @@ def fetched(
     own: OriginAccess | None = None,
     fetches: int = 1,
 ) -> tuple[FetchResult, list[bytes], str]:
-    """Return the last result of these fetches, the requests, and the server's name."""
-
     async def fetch() -> tuple[FetchResult, list[bytes], str]:
         async with wire(*answers) as server:
             place = target(server.url())

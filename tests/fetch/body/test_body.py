@@ -47,7 +47,6 @@ def wanted(first_bytes: bytes) -> BodyVerdict:
 def read(
     chunks: Chunks | bytes, cap: int = 100, coding: str = "", deadline: float | None = None
 ) -> Body | Failed | Refused:
-    """Return the outcome without its cost."""
     return read_with_cost(chunks, cap, coding, deadline)._replace(cost_s=0.0)
 
 
@@ -110,8 +109,6 @@ def test_the_cap_holds_before_and_after_decoding() -> None:
 
 
 class Endless(Chunks):
-    """Chunks after which the body never ends."""
-
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in super().__aiter__():
             yield chunk
@@ -232,8 +229,6 @@ def test_kept_coded_bodies_count_as_memory() -> None:
     assert budget.held_bytes == 0
 
 
-# ---------------------------------------------------------------- lists
-
 LIST_BYTES = 3_000_000
 
 
@@ -309,9 +304,6 @@ def test_no_more_than_four_lists_at_once_may_be_longer_than_other_bodies() -> No
     for file in spooled:
         with file:
             assert len(file.read()) == LIST_BYTES
-
-
-# ---------------------------------------------------------------- files
 
 
 async def read_file(chunks: Chunks, budget: DecodeBudget, *, waits_s: float = 60) -> Body:

@@ -48,8 +48,6 @@ async def test_slow_bodies_leave_the_event_loop_a_turn_between_their_slices(
 
 @dataclass(eq=False)
 class Part:
-    """Stands for a body under way."""
-
     held: int = 0
     cap: int = 1000
     is_cut: bool = False

@@ -32,7 +32,6 @@ async def http_client(
 
 
 def request_to(server: Wire, *addresses: str, url: str | None = None) -> TransportRequest:
-    """Return a request for the server's port at these addresses, or at 127.0.0.1."""
     place = target(url or server.url())
     assert place
     places = (ConnectTarget(address, server.port) for address in addresses or ("127.0.0.1",))
@@ -40,14 +39,12 @@ def request_to(server: Wire, *addresses: str, url: str | None = None) -> Transpo
 
 
 async def cancel(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks, and wait until they have ended."""
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
 
 
 async def get(client: HttpClient, request: TransportRequest) -> bytes:
-    """Return the body of the response."""
     response = await client.send(request)
     try:
         return b"".join([piece async for piece in response.body])

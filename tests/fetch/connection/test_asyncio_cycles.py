@@ -11,7 +11,6 @@ from tests.fetch.wire import answer, certified, wire
 
 
 def objects_of_connections(port: int) -> list[object]:
-    """Return connections, and asyncio's transports to a port, that are still in memory."""
     found: list[object] = []
     for each in gc.get_objects():
         if isinstance(each, asyncio.Transport):

@@ -13,8 +13,6 @@ PIECE = b"x" * 200_000
 
 
 class Line(asyncio.Transport):
-    """Transport that records the request, whether reading is paused, and an abort."""
-
     def __init__(self) -> None:
         super().__init__()
         self.sent = b""
@@ -35,8 +33,6 @@ class Line(asyncio.Transport):
 
 
 class Call:
-    """Open connection, its transport, and its callbacks in order."""
-
     def __init__(self) -> None:
         self.callbacks: list[str] = []
         self.line = Line()

@@ -23,7 +23,6 @@ def places(*addresses: str, port: int = 80) -> list[ConnectTarget]:
 
 
 async def address_chosen(port: int, *addresses: str) -> str:
-    """Return the address that a patient connector connects to."""
     connector = Connector(PATIENT_S)
     place, opened = await connector.connect(places(*addresses, port=port), no_handshake)
     opened.close()

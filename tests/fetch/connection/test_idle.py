@@ -9,8 +9,6 @@ B = Origin(False, "b.example", 80, "b.example"), ConnectTarget("10.0.0.1", 80)
 
 
 class Fake(Connection):
-    """Connection that only records whether it was aborted."""
-
     def __init__(self) -> None:
         super().__init__(
             lambda _: None, lambda _: None, max_head_bytes=0, read_buffer=memoryview(b"")

@@ -16,16 +16,12 @@ BODY = b"x" * 300_000
 
 
 class Contexts:
-    """TLS contexts of a server and of a client that trusts it."""
-
     def __init__(self, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> None:
         self.server, self.client = certified(NAME)
         self.client.maximum_version = version
 
 
 class Reader(asyncio.BufferedProtocol):
-    """Protocol that records received bytes, and pauses once at `pauses_at` bytes."""
-
     def __init__(self, pauses_at: int | None = None) -> None:
         self.received = b""
         self.transport: asyncio.Transport
@@ -52,7 +48,6 @@ class Reader(asyncio.BufferedProtocol):
 
 
 async def send(data: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Wait for a byte, send `data`, and close."""
     await reader.read(1)
     writer.write(data)
     writer.close()
@@ -61,7 +56,6 @@ async def send(data: bytes, reader: asyncio.StreamReader, writer: asyncio.Stream
 async def connected(
     opener: TlsOpener, contexts: Contexts, port: int, pauses_at: int | None = None
 ) -> Reader:
-    """Connect, and send a byte."""
     opened = socket.create_connection(("127.0.0.1", port))
     opened.setblocking(False)
     server = TlsServer(contexts.client, NAME, port)

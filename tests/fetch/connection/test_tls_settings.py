@@ -26,7 +26,6 @@ HOST = "a.example"
 
 
 async def fetch(tls: ssl.SSLContext, network: Network) -> FetchResult:
-    """Fetch a page from a server with this TLS context."""
     async with wire(answer(b"<html>"), tls=tls) as server:
         network = replace(network, resolve=(f"{HOST}=127.0.0.1:{server.port}",))
         async with HttpFetcher(network, Politeness()) as fetcher:
@@ -40,7 +39,6 @@ def certificates() -> Certificates:
 
 @pytest.fixture
 def ca(certificates: Certificates, tmp_path: Path) -> Path:
-    """File of the authority that issued the certificates."""
     file = tmp_path / "authority.pem"
     certificates.authority.cert_pem.write_to_path(str(file))
     return file

@@ -96,7 +96,6 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def proxy_server(scheme: str, served: ProxyServer) -> AsyncIterator[ProxyServer]:
-    """Run a proxy, and set its port."""
     serve = served.serve_http if scheme == "http" else served.serve_socks
     async with listening(serve) as served.port:
         yield served

@@ -20,7 +20,6 @@ A, B = "http://a.proxy:3128", "socks5h://b.proxy:1080"
 
 
 def chosen(network: Network, url: str) -> list[str]:
-    """Return the proxies for a URL, best first."""
     place = target(url)
     assert place
     routes = ProxyRoutes(network.proxy, network.no_proxy)

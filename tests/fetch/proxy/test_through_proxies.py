@@ -45,7 +45,6 @@ async def servers(
     to_serve: Answer = SERVED,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[tuple[Wire, str]]:
-    """Run a server and a proxy; yield the server and the host and port of the proxy."""
     async with wire(to_serve, tls=tls) as server, proxy_server(scheme, proxy):
         yield server, f"127.0.0.1:{proxy.port}"
 

@@ -38,13 +38,11 @@ Malform = Callable[[bytes], bytes]
 
 
 def address(text: str, ttl_s: int = 300) -> tuple[int, int, bytes]:
-    """A record with an address."""
     packed = ip_address(text).packed
     return (A if len(packed) == 4 else AAAA, ttl_s, packed)
 
 
 def alias(name: str, ttl_s: int) -> tuple[int, int, bytes]:
-    """A record that leads to another name."""
     labels = b"".join(bytes([len(part)]) + part.encode() for part in name.split("."))
     return CNAME, ttl_s, labels + b"\0"
 
@@ -110,7 +108,6 @@ def _record(record: tuple[int, int, bytes]) -> bytes:
 async def name_server(
     records: dict[str, Records], fault: int | None = None
 ) -> AsyncIterator[tuple[NameServer, str]]:
-    """Run a name server; yield it and its address."""
     served = NameServer(records, fault)
     transport, _ = await asyncio.get_running_loop().create_datagram_endpoint(
         lambda: served, local_addr=("127.0.0.1", 0)
@@ -123,8 +120,6 @@ async def name_server(
 
 
 class CountingLookup(NameServerLookup):
-    """Lookup that counts the channels for a single name."""
-
     opened = most_at_once = 0
 
     @contextmanager
@@ -139,7 +134,6 @@ class CountingLookup(NameServerLookup):
 async def lookup_at(
     records: dict[str, Records], fault: int | None = None
 ) -> AsyncIterator[tuple[NameServer, CountingLookup]]:
-    """Run a name server; yield it and a lookup that queries it."""
     async with name_server(records, fault) as (served, where):
         lookup = CountingLookup(SystemLookup(1), [where])
         try:

@@ -25,8 +25,6 @@ PUBLIC, OTHER_PUBLIC, PRIVATE = "93.184.216.34", "2606:2800:220:1::1", "10.0.0.1
 
 
 class Names:
-    """Lookup that knows a few names and records the queries, and a clock for tests to set."""
-
     def __init__(self, **addresses: list[str]) -> None:
         self.addresses = addresses
         self.asked: list[str] = []

@@ -28,7 +28,6 @@ LIMIT = 100_000
 
 
 def read_file(folder: Path, content: bytes) -> tuple[list[WarcRecord], list[str]]:
-    """Write a file; return its records and the notes on them."""
     path = folder / "a.warc"
     path.write_bytes(content)
     return read_path(path)
@@ -78,8 +77,6 @@ def test_a_url_that_is_not_utf_8_keeps_its_bytes(tmp_path: Path) -> None:
     records, notes = read_file(tmp_path, odd.decode().encode("latin-1") + utf_8)
     assert (urls(records), notes) == (["http://a.example/%FC?%E4=1", "http://a.example/\u00fc"], [])
 
-
-# ---------------------------------------------------------------- lengths
 
 LIES = {"too long": 5000, "a little too long": 1070, "too short": 300, "none": "", "words": "ten"}
 
@@ -132,9 +129,6 @@ def test_only_the_start_of_a_huge_record_is_held(tmp_path: Path, how: str) -> No
     assert (read[1].is_cut, len(read[1].block)) == (True, LIMIT)
     (note,) = notes
     assert f"{url(1)} has {large:,} bytes" in note
-
-
-# ---------------------------------------------------------------- damage
 
 
 @given(at=st.floats(0, 1), bit=st.integers(0, 7), how=st.sampled_from(["gzip", "zstd"]))

@@ -12,8 +12,6 @@ from tests.web.soft_404.recorded import manuals, pages
 
 
 class Judged(NamedTuple):
-    """Case, and whether it was called a soft 404."""
-
     case: Case
     is_called_soft: bool
 
@@ -37,7 +35,6 @@ def precision(some: Iterable[Judged]) -> float:
 
 
 def recall(some: Iterable[Judged]) -> float:
-    """Return the share of soft 404s that were recognized."""
     return _share([one.is_called_soft for one in some if one.case.is_soft])
 
 

@@ -39,8 +39,6 @@ class Host(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One page of a host."""
-
     kind: str
     name: str
     host: Host
@@ -50,7 +48,6 @@ class Case(NamedTuple):
 
 
 def cases(half: str) -> Iterator[Case]:
-    """Yield the cases of this half."""
     for site in sites(half):
         yield from site.cases()
 
