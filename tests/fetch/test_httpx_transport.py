@@ -77,9 +77,3 @@ async def test_each_error_of_httpx_is_a_failure_of_its_kind(
     failed = await fetch(Canned(error))
     assert isinstance(failed, Failed)
     assert (failed.kind, failed.detail) == (kind, "bad")
-
-
-async def test_a_body_that_breaks_off_before_its_first_byte_is_a_failure() -> None:
-    failed = await fetch(Canned(page(Breaking())))
-    assert isinstance(failed, Failed)
-    assert (failed.kind, failed.detail) == (FailureKind.RESET, "gone")

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fuzz import driving
 from tests.fuzz.driving import drive, failure_of
 from tests.fuzz.mutation import TOKENS
 from tests.fuzz.readers import READERS
@@ -22,17 +21,6 @@ def test_two_thousand_inputs_break_no_law() -> None:
 @given(body=BODIES, seed=st.integers(0, 1 << 16))
 def test_no_sequence_of_tokens_breaks_a_law(name: str, body: bytes, seed: int) -> None:
     assert failure_of(READERS[name], body, Random(seed)) is None
-
-
-def test_an_input_depends_on_the_seed_and_its_number_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    inputs: list[bytes] = []
-    monkeypatch.setattr(driving, "READERS", {"any": lambda body, _: inputs.append(body)})
-    for count, seed in ((20, 1), (30, 1), (20, 2)):
-        drive(count, seed)
-    assert inputs[:20] == inputs[20:40]
-    assert inputs[:20] != inputs[50:]
 
 
 def test_a_failure_names_the_exception_and_the_input() -> None:

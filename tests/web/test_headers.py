@@ -17,8 +17,6 @@ from minicrawl.web.responses import (
 
 NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
 
-# ---------------------------------------------------------------- Content-Type
-
 
 @pytest.mark.parametrize(
     ("value", "essence", "charset"),

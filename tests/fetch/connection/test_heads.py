@@ -1,12 +1,7 @@
 import pytest
 
-from minicrawl.fetch.http import Fault, Head, content_length, has_word, joined_headers, read_head
+from minicrawl.fetch.http import Fault, Head, content_length, joined_headers, read_head
 from minicrawl.model import FailureKind
-
-
-def test_a_head_is_its_status_and_its_headers() -> None:
-    head = read_head(b"HTTP/1.1 200 OK\r\nServer: a b\r\nX-Empty:\r\nURL: http://a/:b\r")
-    assert head == Head(200, {"server": "a b", "x-empty": "", "url": "http://a/:b"})
 
 
 @pytest.mark.parametrize(
@@ -74,15 +69,6 @@ def test_only_ascii_blanks_are_stripped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "has_close"),
-    [("close", True), ("Keep-Alive , CLOSE", True), ("closed", False), ("", False), (None, False)],
-)
-def test_words_of_a_header_are_separated_by_commas(value: str | None, has_close: bool) -> None:
-    headers = {} if value is None else {"connection": value}
-    assert has_word(headers, "connection", "close") is has_close
-
-
-@pytest.mark.parametrize(
     ("written", "length"),
     [
         ("0", 0),
@@ -101,9 +87,3 @@ def test_words_of_a_header_are_separated_by_commas(value: str | None, has_close:
 def test_a_content_length_that_is_no_number_is_ignored(written: str, length: int | None) -> None:
     assert content_length({"content-length": written}) == length
     assert content_length({}) is None
-
-
-def test_contradicting_lengths_are_a_fault() -> None:
-    with pytest.raises(Fault) as caught:
-        content_length({"content-length": "3, 4"})
-    assert caught.value.kind is FailureKind.PROTOCOL

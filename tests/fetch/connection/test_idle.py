@@ -19,14 +19,6 @@ class Fake(Connection):
         self.aborted.set()
 
 
-async def test_a_connection_is_taken_once_by_its_own_key_the_latest_first() -> None:
-    idle, one, two = IdleConnections(9, LONG_S), Fake(), Fake()
-    idle.put(A, one)
-    idle.put(A, two)
-    assert [idle.take(line) for line in (B, A, A, A)] == [None, two, one, None]
-    idle.close()
-
-
 async def test_over_the_limit_the_connection_that_was_idle_longest_is_closed() -> None:
     idle, one, two, three = IdleConnections(2, LONG_S), Fake(), Fake(), Fake()
     for line, connection in ((A, one), (B, two), (A, three)):
@@ -34,17 +26,6 @@ async def test_over_the_limit_the_connection_that_was_idle_longest_is_closed() -
     assert [each.aborted.is_set() for each in (one, two, three)] == [True, False, False]
     assert [idle.take(A), idle.take(A), idle.take(B)] == [three, None, two]
     idle.close()
-
-
-async def test_closing_aborts_all_connections_but_those_that_were_lost() -> None:
-    idle, lost, one, two = IdleConnections(9, LONG_S), Fake(), Fake(), Fake()
-    idle.forget(lost)
-    for line, connection in ((A, lost), (A, one), (B, two)):
-        idle.put(line, connection)
-    idle.forget(lost)
-    idle.close()
-    assert [each.aborted.is_set() for each in (lost, one, two)] == [False, True, True]
-    IdleConnections(9, LONG_S).close()
 
 
 async def test_a_connection_that_was_taken_is_not_closed_when_its_time_is_over() -> None:
