@@ -123,10 +123,6 @@ def test_the_first_of_two_equal_attributes_counts() -> None:
     assert attributes("A=1 a=2") == {"a": "1"}
 
 
-def test_a_slash_belongs_to_an_unquoted_value() -> None:
-    assert links("<a href=x/>") == ["x/"]
-
-
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
@@ -271,12 +267,6 @@ def test_the_first_refresh_counts() -> None:
     )
     assert page.refresh == "a?b&c"
     assert page.links == {}
-
-
-def test_a_delayed_refresh_is_only_a_link() -> None:
-    page = scan("<meta http-equiv=refresh content=2;a>")
-    assert page.refresh is None
-    assert list(page.links) == ["a"]
 
 
 def test_a_refresh_in_noscript_is_only_a_link() -> None:
