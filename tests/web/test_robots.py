@@ -274,25 +274,6 @@ def test_a_pattern_that_escapes_make_longer_is_restored() -> None:
     assert Rules.from_text(parsed.text()) == parsed
 
 
-LINE = st.one_of(
-    st.sampled_from(
-        ["User-agent: *", "User-agent: minicrawl", "User-agent: other", "", "Crawl-delay: 0.1"]
-    ),
-    st.builds(
-        "{}{}{}".format,
-        st.sampled_from(["Allow: ", "Disallow: ", "Sitemap: ", "disallow "]),
-        st.sampled_from(["/", "*", ""]),
-        st.text(st.sampled_from("ab/*$%4fü\x85\x1c\u2028 #:\0"), max_size=12),
-    ),
-)
-
-
-@given(st.lists(LINE))
-def test_rules_are_restored_from_their_normal_form(lines: list[str]) -> None:
-    parsed = group("\n".join(lines))
-    assert Rules.from_text(parsed.text()) == parsed
-
-
 # ---------------------------------------------------------------- an oracle
 
 

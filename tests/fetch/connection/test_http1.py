@@ -1,10 +1,7 @@
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from minicrawl.fetch.http import MOST_INTERIM_HEADS, Head, ResponseParser, request_bytes
 from minicrawl.model import FailureKind
@@ -214,53 +211,6 @@ def test_a_connection_with_bytes_after_the_response_is_not_kept(answer: bytes) -
     assert read(answer).keeps_connection
     for more in (read(answer + b"x"), read(answer, b"x")):
         assert more == read(answer)._replace(keeps_connection=False)
-
-
-# ---------------------------------------------------------------- properties
-
-parts = st.sampled_from(
-    [
-        b"HTTP/1.1 100 Continue\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\n",
-        b"HTTP/1.0 200\n",
-        b"Transfer-Encoding: chunked\r\n",
-        b"Content-Length: 5\r\n",
-        b"Connection: keep-alive\n",
-        b"X: " + b"y" * 30_000 + b"\r\n",
-        b" folded\r\n",
-        b"\r\n",
-        b"\n",
-        b"\r",
-        b"abcde",
-        b"5\r\nabcde\r\n",
-        b"2;x\nab\n",
-        b"0\r\n",
-        b"0;" + b"x" * 4090 + b"\r\n",
-        b"Trailer: x\r\n",
-        b"zz",
-    ]
-)
-openings = st.sampled_from(
-    [
-        b"",
-        b"\r\n",
-        OK + b"Content-Length: 9\r\n\r\n",
-        CHUNKED,
-        CHUNKED + b"3\r\nabc\r\n",
-        CHUNKED + b"0\r\n",
-        OK + b"\r\n",
-    ]
-)
-answers = st.builds(lambda opening, rest: opening + b"".join(rest), openings, st.lists(parts))
-
-
-@given(answers, st.data())
-def test_a_response_is_parsed_the_same_however_it_is_split(
-    answer: bytes, data: st.DataObject
-) -> None:
-    cuts = data.draw(st.lists(st.integers(0, len(answer))))
-    pieces = [answer[a:b] for a, b in pairwise([0, *sorted(cuts), len(answer)]) if a < b]
-    assert read(*pieces) == read(answer)
 
 
 def test_tiny_chunks_are_parsed_some_at_a_time() -> None:
