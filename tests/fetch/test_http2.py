@@ -14,7 +14,6 @@ import h2.events
 import pytest
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.fetch import http2 as http2_client
 from minicrawl.fetch.fetcher import DEFAULT_ACCESS, HttpFetcher
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response, Unchanged, Want
 from tests.fetch.results import kind_of, page_of
@@ -124,7 +123,7 @@ def test_an_archive_gets_protocols_cipher_and_heads_of_http_1() -> None:
 
 def test_the_first_byte_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(http2_client, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("minicrawl.fetch.http2.perf_counter", lambda: now[0])
 
     def say_late(server: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
         now[0] += 0.5
