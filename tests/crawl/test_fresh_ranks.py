@@ -328,14 +328,6 @@ def is_complete(heard: list[Event]) -> bool:
     return last.is_complete
 
 
-def test_ranks_broken_off_are_kept_with_their_error_bound(path: Path) -> None:
-    *_, last = converged(path, StillClock(*[0.0] * 8, 5.0))
-    found = status(path).convergence
-    assert found is not None
-    assert last == Converged(error_bound=found.error_bound, is_complete=False)
-    assert UNTIL < found.error_bound < 0.1
-
-
 def test_ranks_broken_off_too_early_are_not_kept(path: Path) -> None:
     assert converged(path, StillClock(0.0, 5.0)) == [Converged(error_bound=None, is_complete=False)]
     assert status(path).convergence is None

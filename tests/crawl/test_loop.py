@@ -21,14 +21,12 @@ from minicrawl.crawl.hosts.pacing import SILENT_S
 from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
 from minicrawl.crawl.settle import settler
 from minicrawl.crawl.settle.settler import LINKS_AT_ONCE
-from minicrawl.crawl.workers.parser import Reading
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     READ_STATES,
     Failed,
     FailureKind,
     FetchResult,
-    ParsedPage,
     Refusal,
     Refused,
     Request,
@@ -38,13 +36,11 @@ from minicrawl.model import (
 )
 from minicrawl.opic.ledger import StepKind, terms
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.ports import Timed
 from minicrawl.report.audit import audit
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.web.markup import MOST_LINKS
-from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import (
     NOON,
     Answer,
@@ -106,14 +102,6 @@ def gaps(visits: Iterable[Visit]) -> list[float]:
 # ---------------------------------------------------------------- the way of a page
 
 
-def test_a_crawl_reads_all_that_links_reach(path: Path) -> None:
-    web = FakeWeb(web_of({f"{A}/": ["/1", f"{B}/"], f"{A}/1": [], f"{B}/": [f"{A}/"]}))
-    run = crawl(web, path, f"{A}/")
-    assert run.reason is Reason.EMPTY
-    assert run.states == dict.fromkeys((f"{A}/", f"{A}/1", f"{B}/"), State.FETCHED)
-    assert sorted(web.asked) == sorted(run.states)
-
-
 def test_silent_hosts_do_not_keep_new_ones_from_their_first_request(path: Path) -> None:
     """Ten silent hosts share one slot, and none keeps it for longer than `SILENT_S`."""
 
@@ -172,20 +160,6 @@ def reach(links: dict[str, list[str]]) -> set[str]:
             found.add(url)
             waiting += links[url]
     return found
-
-
-def test_a_page_too_large_to_parse_fails_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quickly = Reading.quickly
-
-    async def fail_once(self: Reading) -> Timed[ParsedPage | Sitemap | Failed] | None:
-        if self._url.endswith("/0"):
-            return Timed(Failed(kind=FailureKind.TOO_LARGE))
-        return await quickly(self)
-
-    monkeypatch.setattr(Reading, "quickly", fail_once)
-    run = crawl(star(A, 2), path, f"{A}/")
-    names = {url.removeprefix(A): state.name for url, state in run.states.items()}
-    assert names == {"/": "FETCHED", "/0": "TOO_LARGE", "/1": "FETCHED"}
 
 
 # ---------------------------------------------------------------- order
@@ -409,29 +383,6 @@ def test_robots_txt_comes_before_any_page(path: Path) -> None:
     assert all(visit.request.want is Want.PAGE for visit in web.visits[1:])
 
 
-def test_pages_that_robots_txt_forbids_are_known_and_never_requested(path: Path) -> None:
-    web = FakeWeb(star(A, 2) | {f"{A}/robots.txt": text("User-agent: *\nDisallow: /1")})
-    run = crawl(web, path, f"{A}/")
-    assert f"{A}/1" not in web.asked
-    assert run.states[f"{A}/1"] is State.ROBOTS
-    assert run.settled[f"{A}/1"] is State.ROBOTS
-
-
-def test_robots_txt_may_be_ignored(path: Path) -> None:
-    web = FakeWeb(star(A, 1) | {f"{A}/robots.txt": FORBIDDING})
-    run = crawl(web, path, f"{A}/", robots=False)
-    assert [visit.url for visit in web.visits] == [f"{A}/", f"{A}/0"]
-    assert set(run.states.values()) == {State.FETCHED}
-
-
-def test_an_address_that_is_not_public_closes_the_host(path: Path) -> None:
-    web = FakeWeb(star(A, 1) | web_of({f"{A}/": ["/0", f"{B}/"], f"{B}/": []}))
-    web.places[B] = Refused(reason=Refusal.ADDRESS, detail="127.0.0.1")
-    run = crawl(web, path, f"{A}/")
-    assert run.states[f"{B}/"] is State.ADDRESS
-    assert not web.visits_of(B)
-
-
 def test_robots_txt_is_requested_again_after_a_day_by_the_clock(path: Path) -> None:
     web = FakeWeb(star(A, 5))
 
@@ -445,13 +396,6 @@ def test_robots_txt_is_requested_again_after_a_day_by_the_clock(path: Path) -> N
     assert urls.count(f"{A}/robots.txt") == 2
     assert urls.index(f"{A}/robots.txt", 1) == len(urls) - 1
     assert list(run.states.values()).count(State.ROBOTS) == 3
-
-
-def test_robots_txt_of_an_earlier_run_is_not_requested_again_on_the_same_day(path: Path) -> None:
-    web = FakeWeb(star(A, 3))
-    crawl(web, path, f"{A}/", pages=2)
-    crawl(web, path, f"{A}/")
-    assert [visit.url for visit in web.visits].count(f"{A}/robots.txt") == 1
 
 
 # ---------------------------------------------------------------- budgets
@@ -515,10 +459,6 @@ def test_a_crawl_does_not_end_while_its_links_reveal_most_pages(path: Path) -> N
     assert crawl(ring(A, 30), path, f"{A}/0", until="90%").reason is Reason.EMPTY
 
 
-def test_without_a_limit_of_importance_every_page_is_read(path: Path) -> None:
-    assert crawl(star(A, 40), path, f"{A}/", until="none").reason is Reason.EMPTY
-
-
 @pytest.mark.usefixtures("free_looks")
 def test_a_crawl_that_has_gathered_enough_requests_nothing_when_resumed(path: Path) -> None:
     web = FakeWeb(star(A, 150))
@@ -528,15 +468,6 @@ def test_a_crawl_that_has_gathered_enough_requests_nothing_when_resumed(path: Pa
     assert len(web.asked) == asked
     assert crawl(web, path, f"{A}/", until=0.95, concurrency=1).reason is Reason.GATHERED
     assert asked < len(web.asked) < 151
-
-
-def test_the_budget_of_pages_may_be_spent_before_enough_importance_is_gathered(path: Path) -> None:
-    assert crawl(star(A, 40), path, f"{A}/", until=0.9, pages=5).reason is Reason.BUDGET
-
-
-def test_failed_pages_cost_nothing_of_the_budget(path: Path) -> None:
-    web = FakeWeb(web_of({f"{A}/": [f"/gone/{n}" for n in range(9)] + ["/1"], f"{A}/1": []}))
-    assert crawl(web, path, f"{A}/", pages=2).states[f"{A}/1"] is State.FETCHED
 
 
 def test_a_time_limit_ends_a_crawl_and_lets_requests_under_way_finish(path: Path) -> None:
@@ -578,32 +509,6 @@ def test_the_budget_of_a_host_counts_all_runs(path: Path) -> None:
 # ---------------------------------------------------------------- depth
 
 
-@pytest.mark.parametrize("delay", [0, 1])
-def test_pages_beyond_the_depth_are_known_and_never_requested(delay: int, path: Path) -> None:
-    chain = web_of({f"{A}/{n}": [f"/{n + 1}"] for n in range(9)})
-    run = crawl(chain, path, f"{A}/0", max_depth=3, delay=delay)
-    assert [state.name for state in run.states.values()] == ["FETCHED"] * 4 + ["DEPTH"]
-    assert run.reason is Reason.EMPTY
-
-
-def test_a_page_found_by_a_long_path_first_is_read_if_there_is_a_short_one(path: Path) -> None:
-    """Pages on the long path 0 - 1 - 2 - target have more cash than those on 0 - poor - target."""
-    web = web_of(
-        {
-            f"{A}/0": ["/gives", "/1", "/poor"],
-            f"{A}/gives": ["/1"],
-            f"{A}/1": ["/2"],
-            f"{A}/2": ["/target"],
-            f"{A}/poor": ["/target"],
-            f"{A}/target": ["/beyond"],
-        }
-    )
-    run = crawl(web, path, f"{A}/0", max_depth=2, strategy="greedy")
-    assert run.asked.index(f"{A}/2") < run.asked.index(f"{A}/poor")
-    assert run.states[f"{A}/target"] is State.FETCHED
-    assert run.states[f"{A}/beyond"] is State.DEPTH
-
-
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), limit=st.integers(0, 4))
 def test_the_depth_of_a_page_is_that_of_its_shortest_path(
@@ -626,20 +531,19 @@ def test_the_depth_of_a_page_is_that_of_its_shortest_path(
 def test_no_cash_is_lost_however_pages_end(path: Path) -> None:
     """`crawl` checks the books; this web has a page for each of ten ways to end."""
     ends = ["/cat.jpg", f"{B}/", "/secret", "/gone", "/old", "/loop", "/copy", "/twin", "/image"]
-    run = crawl(
-        web_of({f"{A}/": ends, f"{A}/new": ["/"]})
+    web = FakeWeb(
+        web_of({f"{A}/": [*ends, "/out"], f"{A}/new": ["/"]})
         | {
             f"{A}/robots.txt": text("User-agent: *\nDisallow: /secret"),
             f"{A}/old": moved("/new"),
+            f"{A}/out": moved(f"{C}/"),
             f"{A}/loop": moved("/loop"),
             f"{A}/copy": html(title="copy", head=canonical("/new")),
-            f"{A}/twin": html(*ends, title=f"{A}/"),
+            f"{A}/twin": html(*ends, "/out", title=f"{A}/"),
             f"{A}/image": Refused(reason=Refusal.TYPE, detail="image/png", status=200),
-        },
-        path,
-        f"{A}/",
-        scope="host",
+        }
     )
+    run = crawl(web, path, f"{A}/", scope="host")
     names = {url.removeprefix(A): state.name for url, state in run.states.items()}
     assert names == {
         "/": "FETCHED",
@@ -648,22 +552,16 @@ def test_no_cash_is_lost_however_pages_end(path: Path) -> None:
         "/secret": "ROBOTS",
         "/gone": "NOT_FOUND",
         "/old": "MOVED",
+        "/out": "MOVED",
+        f"{C}/": "SCOPE",
         "/loop": "BAD_REDIRECT",
         "/copy": "CANONICAL",
         "/twin": "ALIAS",
         "/image": "TYPE",
         "/new": "FETCHED",
     }
-
-
-def test_pages_out_of_scope_are_ranked_but_not_requested(path: Path) -> None:
-    web = FakeWeb(star(B, 1) | {f"{A}/": html(f"{B}/", "/cat.png", "/1")})
-    crawl(web, path, f"{A}/", scope="host")
-    assert web.asked == [f"{A}/", f"{A}/1"]
-    assert not web.visits_of(B)
-    frontier = frontier_of(path)
-    assert len(frontier) == 4
-    assert min(frontier.importance()) > 0
+    assert all(visit.url.startswith(A) for visit in web.visits)
+    assert f"{A}/secret" not in web.asked
 
 
 def test_an_endless_chain_of_redirects_is_given_up(path: Path) -> None:
@@ -803,14 +701,6 @@ def test_a_resumed_crawl_may_have_another_small_edge(path: Path) -> None:
     assert audit(path).is_intact
 
 
-def test_a_redirect_out_of_scope_is_not_followed(path: Path) -> None:
-    answers: dict[str, Answer] = {f"{A}/": html("/old"), f"{A}/old": moved(f"{B}/")}
-    web = FakeWeb(answers | star(B, 1))
-    run = crawl(web, path, f"{A}/", scope="host")
-    assert run.states[f"{A}/old"] is State.MOVED
-    assert run.states[f"{B}/"] is State.SCOPE
-
-
 def test_a_redirect_of_a_seed_widens_the_scope_to_where_it_leads(path: Path) -> None:
     links = {f"{C}/": [f"{C}/1"], f"{C}/1": [f"{C}/2", "http://d.example/"], f"{C}/2": []}
     web = FakeWeb(web_of(links) | {f"{A}/": moved(f"{B}/"), f"{B}/": moved(f"{C}/")})
@@ -830,28 +720,6 @@ def test_links_of_a_nofollow_page_do_not_become_known(path: Path) -> None:
 
 
 # ---------------------------------------------------------------- sitemaps
-
-SITEMAP = (
-    "".join(f"<url><loc>{A}/{n}</loc></url>" for n in range(4)) + f"<url><loc>{B}/</loc></url>"
-)
-
-
-def test_sitemaps_make_pages_known(path: Path) -> None:
-    web = FakeWeb(
-        web_of({f"{A}/": [], f"{A}/2": []})
-        | {
-            f"{A}/robots.txt": text("Sitemap: /index.xml"),
-            f"{A}/index.xml": text(
-                "<sitemapindex><sitemap><loc>/pages.xml</loc></sitemap>"
-                "<sitemap><loc>/index.xml</loc></sitemap></sitemapindex>"
-            ),
-            f"{A}/pages.xml": text(f"<urlset>{SITEMAP}</urlset>"),
-        }
-    )
-    run = crawl(web, path, f"{A}/", sitemaps=True)
-    assert set(run.states) == {f"{A}/", *(f"{A}/{n}" for n in range(4))}
-    assert run.states[f"{A}/2"] is State.FETCHED
-    assert [visit.url for visit in web.visits].count(f"{A}/index.xml") == 1
 
 
 def test_pages_of_a_long_sitemap_become_known_in_blocks(path: Path) -> None:
@@ -892,25 +760,6 @@ def test_very_many_links_become_known_at_a_measured_pace(
     crawl(web, path, f"{A}/", pages=2)
     page, other, *_ = (visit for visit in web.visits if visit.url in web.asked)
     assert other.began - page.ended >= 3 * settler._REST * 2.0
-
-
-def test_requests_for_sitemaps_keep_the_delay(path: Path) -> None:
-    names = [f"/{n}.xml" for n in range(4)]
-    web = FakeWeb(
-        web_of({f"{A}/": []})
-        | {f"{A}/robots.txt": text("\n".join(f"Sitemap: {name}" for name in names))}
-        | {f"{A}{name}": text(f"{A}{name[:-4]}") for name in names},
-        takes_s=0.5,
-    )
-    crawl(web, path, f"{A}/", sitemaps=True, delay=3)
-    assert len(web.visits) == 1 + 4 + 1 + 4
-    assert min(gaps(web.visits)) >= 3
-
-
-def test_sitemaps_are_not_requested_by_default(path: Path) -> None:
-    web = FakeWeb(star(A, 1) | {f"{A}/robots.txt": text("Sitemap: /a.xml")})
-    crawl(web, path, f"{A}/")
-    assert f"{A}/a.xml" not in [visit.url for visit in web.visits]
 
 
 # ---------------------------------------------------------------- refresh
@@ -1021,20 +870,6 @@ def test_the_request_for_a_page_that_disappeared_is_not_conditional(path: Path) 
     assert links_of(path, f"{A}/same") == [f"{A}/new"]
 
 
-def test_new_and_known_pages_share_the_fetches(path: Path) -> None:
-    answers = star(A, 49) | {
-        f"{A}/": html(*(f"/{n}" for n in range(49)), *(f"{B}/{n}.html" for n in range(49)))
-    }
-    web = FakeWeb(answers)
-    crawl(web, path, f"{A}/", pages=16, scope="host")
-    known = set(web.asked)
-    web.visits.clear()
-    crawl(web, path, f"{A}/", pages=32, refresh=0.25, scope="host")
-    again = sum(url in known for url in web.asked)
-    assert len(web.asked) == 16
-    assert again == pytest.approx(4, abs=1)
-
-
 def test_a_continuous_crawl_goes_on_and_reads_again(path: Path) -> None:
     web = FakeWeb(versions())
     run = crawl(web, path, f"{A}/", continuous=True, for_=30, delay=1)
@@ -1115,17 +950,6 @@ def test_stop_lets_requests_under_way_finish_and_begins_no_others(path: Path) ->
     run = crawl(web, path, *seeds, during=stop)
     assert run.reason is Reason.STOPPED
     assert list(run.states.values()).count(State.FETCHED) == len(web.asked)
-
-
-def test_after_stop_a_free_slot_stays_free(path: Path) -> None:
-    web = FakeWeb(star(A, 9), takes_s=2)
-
-    def stop(scene: Scene, event: Event) -> None:
-        if isinstance(event, Settled):
-            scene.crawler.stop()
-
-    crawl(web, path, f"{A}/", hear=stop)
-    assert web.asked == [f"{A}/"]
 
 
 def test_a_request_that_outlasts_the_grace_period_is_repeated_by_the_next_run(path: Path) -> None:

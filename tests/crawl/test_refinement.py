@@ -166,12 +166,6 @@ def test_where_nothing_was_read_all_pages_have_the_same_rank(tmp_path: Path) -> 
     assert shown(path) == pytest.approx([1 / 80] * 80)
 
 
-def test_a_store_may_be_refined_while_it_is_open_for_writing(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
-    with closing(StoreWriter.open(path)):
-        assert refined(path).pages == 80
-
-
 # ---------------------------------------------------------------- earlier ranks
 
 
@@ -358,26 +352,10 @@ def test_ranks_broken_off_are_kept_with_an_honest_error_bound(tmp_path: Path) ->
     assert told.error_bound == found.error_bound
 
 
-def test_ranks_with_too_large_an_error_bound_are_not_kept(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
-    found = broken_off(path, rounds=0)
-    assert found is not None
-    assert found.error_bound > HONEST
-    assert not found.is_kept
-    assert status(path).convergence is None
-
-
 def test_without_time_to_read_the_log_nothing_is_done(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
     assert refine(path, goes_on=lambda: False) is None
     assert status(path).convergence is None
-
-
-def test_progress_is_a_share_that_grows(tmp_path: Path) -> None:
-    tells: list[float] = []
-    refine(a_store(tmp_path / "crawl.db"), tell=tells.append)
-    assert tells == sorted(tells)
-    assert 0 <= tells[0] < tells[-1] <= 1
 
 
 _KILLED = """

@@ -163,17 +163,6 @@ def test_a_new_delay_holds_at_once_and_a_crawl_delay_always(
     assert all(gap <= wanted + 0.5 for gap in found[1:])
 
 
-def test_a_new_delay_is_stored_for_the_next_run(tmp_path: Path) -> None:
-    async def during(scene: Scene) -> None:
-        await requested(scene, 2)
-        await send(scene, Verb.SET, values={"delay": 2})
-
-    path = tmp_path / "crawl.db"
-    crawl(FakeWeb(chain(A, 5), takes_s=0.1), path, f"{A}/0", during=during)
-    with reading(path) as connection:
-        assert tables.settings(connection)["delay"] == 2
-
-
 def test_the_limit_of_requests_at_once_may_be_raised(tmp_path: Path) -> None:
     hosts = [f"http://h{number}.example" for number in range(12)]
     web = web_of({f"{A}/": [f"{host}/{n}" for host in hosts for n in range(10)]})

@@ -63,16 +63,9 @@ def go_on(crawl: HandCrawl) -> None:
 def test_a_resumed_run_has_the_state_of_the_last_run(path: Path) -> None:
     with closing(judged(path)) as crawl:
         begin(crawl)
-        crawl.checkpoint()
-        assert loaded(crawl).state() == shown(crawl.frontier).state()
-        go_on(crawl)
-        crawl.commit()
-        assert loaded(crawl).state() == shown(crawl.frontier).state()
-
-
-def test_without_a_checkpoint_the_state_is_folded_from_the_log(path: Path) -> None:
-    with closing(judged(path)) as crawl:
-        begin(crawl)
+        for keep in (crawl.commit, crawl.checkpoint):
+            keep()
+            assert loaded(crawl).state() == shown(crawl.frontier).state()
         go_on(crawl)
         crawl.commit()
         assert loaded(crawl).state() == shown(crawl.frontier).state()

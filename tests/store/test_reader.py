@@ -87,16 +87,6 @@ def test_a_reader_sees_a_new_store_complete_or_not_at_all(tmp_path: Path) -> Non
     assert seen == {VERSION}
 
 
-def test_the_last_fetches_of_a_page_come_newest_first(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds([A])
-        for _ in range(3):
-            crawl.read(A)
-        crawl.commit()
-        found = tables.last_fetches(crawl.store.connection, 0, 2)
-        assert [row.at - crawl.now for row in found] == [0, -1]
-
-
 def test_documents_are_found_by_page(tmp_path: Path) -> None:
     with reading(filled_store(tmp_path / "crawl.db")) as connection:
         one, other = (tables.document(connection, page) for page in (0, 5))
@@ -109,66 +99,39 @@ def test_documents_are_found_by_page(tmp_path: Path) -> None:
     assert [row.title for row in every] == ["The first", "The second"]
 
 
-def test_a_new_store_has_nothing_saved(tmp_path: Path) -> None:
+def test_questions_about_pages_are_answered(tmp_path: Path) -> None:
+    with reading(filled_store(tmp_path / "crawl.db")) as connection:
+        assert questions.pages_read_by_host(connection) == {0: 1, 1: 1}
+        assert questions.locations(connection, [3, 0, 1]) == (
+            [DEEP, A, B],
+            ["http://a.example", "http://a.example", "http://b.example"],
+            [1, 0, 0],
+        )
+        assert questions.last_statuses(connection, [5, 2, 0, 3]) == [None, 301, 200, None]
+        assert questions.find(connection, "http://b.example", "/gone") == 5
+        assert questions.find(connection, "http://b.example", "/other") is None
+        assert questions.find(connection, "https://b.example", "/gone") is None
+        assert tables.host(connection, 1) == HostRow(1, "http://b.example")
+        assert tables.host(connection, 99) is None
+
+
+def test_any_number_of_locations_can_be_requested(tmp_path: Path) -> None:
+    urls = [f"http://a.example/{number}" for number in range(34_567)]
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        saved = tables.saved(crawl.store.connection)
-        assert saved.watermark == 0
-        assert saved.totals == crawl.frontier.ledger.totals
+        crawl.seeds(urls)
+        crawl.commit()
+        connection = crawl.store.connection
+        assert questions.locations(connection, range(34_566, -1, -1)).urls == urls[::-1]
+        assert questions.locations(connection, []) == ([], [], [])
 
 
-class TestQuestions:
-    def test_pages_and_hosts_are_counted(self, tmp_path: Path) -> None:
-        with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            assert questions.pages_known(connection) == 6
-            assert questions.hosts_known(connection) == 3
-
-    def test_read_pages_are_counted_by_host(self, tmp_path: Path) -> None:
-        with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            assert questions.pages_read_by_host(connection) == {0: 1, 1: 1}
-
-    def test_locations_are_returned_in_the_requested_order(self, tmp_path: Path) -> None:
-        with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            urls, origins, depths = questions.locations(connection, [3, 0, 1])
-        assert urls == [DEEP, A, B]
-        assert origins == ["http://a.example", "http://a.example", "http://b.example"]
-        assert depths == [1, 0, 0]
-
-    def test_any_number_of_locations_can_be_requested(self, tmp_path: Path) -> None:
-        urls = [f"http://a.example/{number}" for number in range(34_567)]
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds(urls)
-            crawl.commit()
-            connection = crawl.store.connection
-            assert questions.locations(connection, range(34_566, -1, -1)).urls == urls[::-1]
-            assert questions.locations(connection, []) == ([], [], [])
-
-    @pytest.mark.parametrize("ids", [[0, 99], [0, 5]])
-    def test_a_page_with_no_location_or_two_is_refused(
-        self, tmp_path: Path, ids: list[int]
-    ) -> None:
-        with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
-            connection = crawl.store.connection
-            connection.execute("UPDATE urls SET path = '/two' || char(10) || '/lines' WHERE id = 5")
-            with pytest.raises(ValueError, match="2 pages have"):
-                questions.locations(connection, ids)
-
-    def test_the_last_status_of_a_page_is_that_of_its_last_response(self, tmp_path: Path) -> None:
-        with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            assert questions.last_statuses(connection, [5, 2, 0, 3]) == [None, 301, 200, None]
-
-    def test_a_page_is_found_by_its_url(self, tmp_path: Path) -> None:
-        with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            assert questions.find(connection, "http://b.example", "/gone") == 5
-            assert questions.find(connection, "http://b.example", "/other") is None
-            assert questions.find(connection, "https://b.example", "/gone") is None
-
-    def test_a_host_is_found_by_its_id_and_has_no_rules_before_a_request(
-        self, tmp_path: Path
-    ) -> None:
-        with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            assert tables.host(connection, 0) == HostRow(0, "http://a.example")
-            assert tables.host(connection, 1) == HostRow(1, "http://b.example")
-            assert tables.host(connection, 99) is None
+@pytest.mark.parametrize("ids", [[0, 99], [0, 5]])
+def test_a_page_with_no_location_or_two_is_refused(tmp_path: Path, ids: list[int]) -> None:
+    with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
+        connection = crawl.store.connection
+        connection.execute("UPDATE urls SET path = '/two' || char(10) || '/lines' WHERE id = 5")
+        with pytest.raises(ValueError, match="2 pages have"):
+            questions.locations(connection, ids)
 
 
 def left_by_a_killed_writer(path: Path) -> Path:

@@ -236,12 +236,6 @@ def test_repeated_pages_are_counted_per_pair_of_hosts(tmp_path: Path) -> None:
         assert tables.mirrors(store.connection) == [(1, 0, 3), (2, 0, 1)]
 
 
-def test_a_batch_is_true_if_it_adds_anything() -> None:
-    assert not Batch()
-    assert not Batch(counters={"fetched": 1})
-    assert Batch(mirrors=[(0, 1)])
-
-
 def test_a_full_database_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     with closing(StoreWriter.open(path)) as store:

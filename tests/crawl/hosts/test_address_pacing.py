@@ -9,18 +9,6 @@ from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite, at_one_address,
 # ---------------------------------------------------------------- requests at once
 
 
-def test_an_address_has_a_limit_over_all_its_hosts() -> None:
-    polite = at_one_address(HOST, OTHER, THIRD, per_address=2)
-    for host in (HOST, OTHER):
-        assert polite.has_room_or_waits(host, 0)
-        polite.hosts.begin(host, 0)
-    assert not polite.has_room_or_waits(THIRD, 0)
-    assert polite.resumed(100) == []
-    polite.hosts.end(HOST, 100)
-    assert THIRD in polite.resumed(100)
-    assert polite.has_room_or_waits(THIRD, 100)
-
-
 def test_a_host_whose_address_is_not_known_has_room() -> None:
     polite = Polite(per_address=1)
     polite.request(HOST, 0, 1)
@@ -127,12 +115,6 @@ def test_a_resumed_host_is_not_overtaken_by_a_quicker_one() -> None:
     assert polite.resumed(1.0) == []
     assert polite.resumed(1.1) == [THIRD]
     assert polite.has_room_or_waits(THIRD, 1.1)
-
-
-def test_without_a_pause_only_the_limit_of_requests_counts() -> None:
-    polite = paced(HOST, OTHER, address_delay_s=0)
-    polite.hosts.begin(HOST, 0)
-    assert polite.has_room_or_waits(OTHER, 0)
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,6 @@ def crowd(count: int, cost_s: float = USUAL_S) -> FairShare:
     return fair
 
 
-def test_a_usual_request_is_free() -> None:
-    fair = crowd(5)
-    assert fair.pause_s("cheap0", FREE_S, 1.0) == 0
-    assert fair.pause_s("other", USUAL_S, 1.0) == 0
-
-
 def test_an_expensive_host_waits_so_that_it_takes_half_of_a_processor() -> None:
     fair = crowd(5)
     assert fair.pause_s("dear", DEAR_S, 1.0) == pytest.approx((DEAR_S - FREE_S) / SHARE)

@@ -110,12 +110,6 @@ def test_the_next_request_for_robots_txt_waits_as_long_as_the_host_asks(path: Pa
     assert set(run.states.values()) == {State.FETCHED}
 
 
-def test_the_group_of_our_own_name_takes_precedence(path: Path) -> None:
-    answer = text("User-agent: *\nDisallow: /\n\nUser-agent: archivist\nDisallow: /1")
-    _, run = crawl_with(answer, path, agent="archivist")
-    assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
-
-
 def _hops(count: int, end: Answer) -> dict[str, Answer]:
     names = [f"{A}/hop{number}.txt" for number in range(count)]
     return (
@@ -283,11 +277,6 @@ def test_a_host_is_given_up_whatever_failure_its_lookup_has(path: Path) -> None:
 
 
 # ---------------------------------------------------------------- delays
-
-
-def test_the_crawl_delay_of_a_host_applies_from_the_first_page_on(path: Path) -> None:
-    web, _ = crawl_with(text("User-agent: *\nCrawl-delay: 7"), path, delay=1)
-    assert [visit.began for visit in web.visits] == [1000, 1007, 1014]
 
 
 def test_a_crawl_delay_beyond_the_cap_is_capped_and_noted(path: Path) -> None:

@@ -42,19 +42,6 @@ def test_a_longer_delay_makes_no_host_count_as_requested() -> None:
     assert not unasked.was_asked
 
 
-def test_origins_of_one_name_are_one_host() -> None:
-    polite = Polite(delay_s=1)
-    polite.hosts = HostTable(Politeness(delay_s=1), polite.resumed_hosts.append, "aab".__getitem__)
-    polite.hosts.begin(HOST, 0)
-    assert not polite.hosts.may_be_asked(OTHER, 5)
-    assert polite.hosts.may_be_asked(THIRD, 5)
-    polite.hosts.resume_when_ready(OTHER, 5)
-    polite.hosts.end(HOST, 6)
-    assert not polite.hosts.may_be_asked(OTHER, 6.9)
-    assert sorted(polite.resumed(7)) == [HOST, OTHER]
-    assert polite.hosts.may_be_asked(OTHER, 7)
-
-
 def test_a_strike_against_an_origin_does_not_count_for_others_of_its_name() -> None:
     polite = Polite(delay_s=1)
     polite.hosts = HostTable(Politeness(delay_s=1), polite.resumed_hosts.append, "aab".__getitem__)
@@ -63,43 +50,16 @@ def test_a_strike_against_an_origin_does_not_count_for_others_of_its_name() -> N
     assert polite.hosts.may_be_asked(OTHER, 0)
 
 
-def test_a_host_is_not_resumed_while_a_request_to_it_is_under_way() -> None:
-    polite = Polite(delay_s=1)
-    polite.hosts.begin(HOST, 0)
-    polite.hosts.resume_when_ready(HOST, 100)
-    assert polite.resumed(100) == []
-
-
-def test_without_a_delay_a_host_is_resumed_as_soon_as_it_answered() -> None:
-    polite = Polite(delay_s=0)
-    polite.request(HOST, began=0, ended=5)
-    assert polite.resumed(5) == [HOST]
-
-
-def test_two_requests_at_once_begin_a_delay_apart() -> None:
-    polite = Polite(delay_s=1, per_host=2)
-    polite.hosts.begin(HOST, 0)
-    assert polite.resumed(0.9) == []
-    assert polite.resumed(1) == [HOST]
-    polite.hosts.begin(HOST, 1)
-    assert polite.resumed(50) == []
-
-
 @pytest.mark.parametrize(
-    ("asked_s", "delay_s"), [(None, 1), (0.5, 1), (5, 5), (60, 60), (86_400, 60)]
+    ("own_s", "asked_s", "delay_s"),
+    [(1, None, 1), (1, 0.5, 1), (1, 5, 5), (1, 60, 60), (1, 86_400, 60), (100, 50, 100)],
 )
 def test_the_larger_of_both_delays_counts_but_a_crawl_delay_is_capped(
-    asked_s: float | None, delay_s: float
+    own_s: float, asked_s: float | None, delay_s: float
 ) -> None:
-    polite = Polite(delay_s=1)
+    polite = Polite(delay_s=own_s)
     polite.hosts[HOST].rules = Rules(crawl_delay_s=asked_s)
     assert polite.hosts[HOST].delay_s(polite.settings) == delay_s
-
-
-def test_our_own_delay_may_be_longer_than_the_cap() -> None:
-    polite = Polite(delay_s=100, max_delay_s=10)
-    polite.hosts[HOST].rules = Rules(crawl_delay_s=50)
-    assert polite.hosts[HOST].delay_s(polite.settings) == 100
 
 
 # ---------------------------------------------------------------- side requests
@@ -170,16 +130,16 @@ class Town:
 @given(
     per_host=st.integers(1, 3),
     per_address=st.integers(1, 3),
-    delays_s=st.lists(st.floats(0, 5), min_size=4, max_size=4),
+    delays_s=st.lists(st.just(0.0) | st.floats(0, 5), min_size=4, max_size=4),
+    pause_s=st.sampled_from((0.0, 0.25)),
     lasts_s=st.lists(st.sampled_from((0.5, 1.0, 3.0)), min_size=12, max_size=40),
 )
 def test_limits_and_delays_are_kept_and_no_host_is_forgotten(
-    per_host: int, per_address: int, delays_s: list[float], lasts_s: list[float]
+    per_host: int, per_address: int, delays_s: list[float], pause_s: float, lasts_s: list[float]
 ) -> None:
     count = len(lasts_s)
-    town = Town(
-        Polite(delay_s=0, address_delay_s=0, per_host=per_host, per_address=per_address), lasts_s
-    )
+    limits = {"per_host": per_host, "per_address": per_address}
+    town = Town(Polite(delay_s=0, address_delay_s=pause_s, **limits), lasts_s)
     for host, delay_s in enumerate(delays_s):
         town.hosts[host].rules = Rules(crawl_delay_s=delay_s)
     town.live()
@@ -191,6 +151,9 @@ def test_limits_and_delays_are_kept_and_no_host_is_forgotten(
         mine = [(began, ends) for other, began, ends in town.requests if other == host]
         for (began, ends), (next_one, _) in pairwise(mine):
             assert next_one >= (ends if per_host == 1 else began) + delay_s
+    for address in range(2):
+        starts = [began for host, began, _ in town.requests if host % 2 == address]
+        assert all(later >= earlier + pause_s for earlier, later in pairwise(starts))
 
 
 # ---------------------------------------------------------------- expensive hosts

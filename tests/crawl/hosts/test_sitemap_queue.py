@@ -54,18 +54,15 @@ def depth_of(run: Run, url: str) -> int:
 # ---------------------------------------------------------------- robots.txt, scope and depth
 
 
-def test_the_robots_txt_of_its_own_host_decides_whether_a_sitemap_is_read(path: Path) -> None:
-    answers = {f"{A}/robots.txt": naming(f"{B}/s.xml"), f"{B}/robots.txt": FORBIDDING}
+@pytest.mark.parametrize("robots_txt", [FORBIDDING, failed(FailureKind.SERVER_ERROR)])
+def test_the_robots_txt_of_its_own_host_decides_whether_a_sitemap_is_read(
+    robots_txt: Answer, path: Path
+) -> None:
+    answers = {f"{A}/robots.txt": naming(f"{B}/s.xml"), f"{B}/robots.txt": robots_txt}
     web, run = run_of(answers, path)
     assert f"{B}/robots.txt" in asked(web)
     assert f"{B}/s.xml" not in asked(web)
     assert notes_on(run, f"{B}/s.xml", "robots")
-
-
-def test_no_sitemap_is_requested_from_a_host_whose_robots_txt_fails(path: Path) -> None:
-    down = failed(FailureKind.SERVER_ERROR)
-    web, _ = run_of({f"{A}/robots.txt": naming(f"{B}/s.xml"), f"{B}/robots.txt": down}, path)
-    assert f"{B}/s.xml" not in asked(web)
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -121,12 +118,6 @@ def test_without_robots_neither_robots_txt_nor_sitemaps_are_requested(path: Path
 # ---------------------------------------------------------------- hosts of listed pages
 
 
-def test_listed_pages_of_another_host_do_not_become_known(path: Path) -> None:
-    answers = {f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": listing(f"{A}/1", f"{B}/1")}
-    _, run = run_of(answers, path)
-    assert set(run.states) == {f"{A}/", f"{A}/1"}
-
-
 def test_listed_pages_at_another_port_of_the_host_become_known(path: Path) -> None:
     other = "https://a.example:8443/1"
     answers = {f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": listing(other)}
@@ -147,14 +138,17 @@ def test_a_host_may_have_its_pages_listed_elsewhere_if_its_robots_txt_says_so(pa
 
 
 def test_a_sitemap_in_an_index_may_list_pages_of_the_host_that_names_the_index(path: Path) -> None:
-    index = text(f"<sitemapindex><sitemap><loc>{C}/part.xml</loc></sitemap></sitemapindex>")
+    parts = (f"{C}/part.xml", "/index.xml")
+    names = "".join(f"<sitemap><loc>{part}</loc></sitemap>" for part in parts)
+    index = text(f"<sitemapindex>{names}</sitemapindex>")
     answers = {
         f"{A}/robots.txt": naming("/index.xml"),
         f"{A}/index.xml": index,
         f"{C}/part.xml": listing(f"{A}/1", f"{B}/1"),
     }
-    _, run = run_of(answers, path)
+    web, run = run_of(answers, path)
     assert set(run.states) == {f"{A}/", f"{A}/1"}
+    assert [visit.url for visit in web.visits].count(f"{A}/index.xml") == 1
 
 
 # ---------------------------------------------------------------- depth of listed pages

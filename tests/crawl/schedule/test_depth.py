@@ -35,21 +35,6 @@ class Known:
         self.frontier.apply(StepRow(seq, state, step))
 
 
-def test_only_pages_beyond_the_limit_are_too_far() -> None:
-    depths = DepthTracker(Known(0, 2, 3).frontier, 2)
-    assert not depths.is_too_far(SEED)
-    assert not depths.is_too_far(1)
-    assert depths.is_too_far(2)
-
-
-def test_is_too_far_does_not_park_a_page() -> None:
-    depths = DepthTracker(Known(0, 3).frontier, 2)
-    assert depths.is_too_far(FAR)
-    assert not len(depths)
-    depths.park(FAR)
-    assert len(depths) == 1
-
-
 def test_a_shorter_path_found_by_another_shard_counts() -> None:
     known = Known(0, 3, 4, 1)
     known.read(FAR, FARTHER)
@@ -73,26 +58,6 @@ def test_a_parked_page_is_released_by_a_shorter_path() -> None:
     assert depths.give_up() == []
 
 
-def test_a_shorter_path_that_is_still_too_long_changes_only_the_depth() -> None:
-    known = Known(0, 9, 1, 2)
-    depths = DepthTracker(known.frontier, 2)
-    depths.park(FAR)
-    known.read(3, FAR)
-    assert depths.shorten(3, Spending([FAR])) == []
-    assert known.frontier.urls.depth[FAR] == 3
-
-
-def test_a_shorter_path_to_a_read_page_shortens_the_paths_behind_it() -> None:
-    known = Known(0, 2, 3, 4)
-    known.read(FAR, FARTHER)
-    known.read(FARTHER, LAST)
-    depths = DepthTracker(known.frontier, 3)
-    depths.park(LAST)
-    known.read(SEED, FAR)
-    assert depths.shorten(SEED, Spending([FAR])) == [LAST]
-    assert list(known.frontier.urls.depth) == [0, 1, 2, 3]
-
-
 @pytest.mark.parametrize("state", [State.MOVED, State.CANONICAL, State.ALIAS])
 def test_a_page_is_as_deep_as_the_page_that_stands_for_it(state: State) -> None:
     known = Known(1, 5)
@@ -109,16 +74,6 @@ def test_give_up_returns_all_parked_pages() -> None:
         depths.park(page)
     assert depths.give_up() == [FAR, FARTHER]
     assert depths.give_up() == []
-
-
-def test_a_shorter_path_into_a_circle_of_links_ends() -> None:
-    known = Known(0, 5, 5)
-    known.read(FAR, FARTHER)
-    known.read(FARTHER, FAR)
-    depths = DepthTracker(known.frontier, 5)
-    known.read(SEED, FAR)
-    depths.shorten(SEED, Spending([FAR]))
-    assert list(known.frontier.urls.depth) == [0, 1, 2]
 
 
 def test_depths_do_not_grow_beyond_255() -> None:

@@ -2,16 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl import config
-from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder
 from minicrawl.opic.ledger import Ledger, Step, StepKind
 from tests.crawl.fakes import keeping
-
-
-def test_every_strategy_of_the_settings_has_an_order() -> None:
-    assert set(ORDERS) == set(BY_NAME["strategy"].kind.names)
-    assert config.Order().strategy in ORDERS
 
 
 def test_random_keys_are_the_same_however_pages_became_known() -> None:

@@ -140,13 +140,6 @@ def test_a_page_of_a_busy_host_is_skipped_and_keeps_its_place() -> None:
     assert pages.take() is None
 
 
-def test_all_of_many_pages_are_read_the_best_first() -> None:
-    many = 5 * FEWEST
-    pages = Pages(*(document(page, first=1, last=1) for page in range(many)))
-    pages.cash[:many] = np.arange(many)
-    assert pages.take_all() == list(reversed(range(many)))
-
-
 def test_pages_of_a_busy_host_do_not_block_others() -> None:
     pages = Pages(*(document(page, first=1, last=1) for page in range(1000)), hosts=2)
     pages.cash[::2] = 9
@@ -242,22 +235,6 @@ def test_the_best_host_of_all_may_be_busy() -> None:
 # ---------------------------------------------------------------- strategies
 
 
-def test_breadth_first_reads_pages_again_in_a_fixed_cycle() -> None:
-    ages = (3, 9, 6, 1)
-    known = [document(page, first=20, last=age) for page, age in enumerate(ages)]
-    pages = Pages(*known, endless=True, hosts=1, strategy="breadth-first")
-    pages.cash[:4] = (1, 2, 3, 1000)
-    cycle = []
-    for turn in range(12):
-        pages.today += 1
-        page = pages.take()
-        assert page is not None
-        cycle.append(page)
-        pages.refresh.saw(document(page, first=20, last=-(turn + 1) / DAY_S))
-        pages.refresh.release(page)
-    assert cycle == [1, 2, 0, 3] * 3
-
-
 def test_in_random_order_each_page_is_read_again_with_equal_chance() -> None:
     known = [document(page, first=20, last=page) for page in range(10)]
     pages = Pages(*known, endless=True, hosts=1, strategy="random")
@@ -338,10 +315,6 @@ def test_in_an_endless_run_a_page_has_many_turns() -> None:
         assert pages.take() == 0
         assert pages.take() is None
         pages.refresh.release(0)
-
-
-def test_without_read_pages_nothing_is_read_again() -> None:
-    assert Pages().take() is None
 
 
 def test_the_share_of_pages_to_read_again_holds_though_other_hosts_are_idle(tmp_path: Path) -> None:

@@ -36,10 +36,6 @@ class Books:
         return self.replayed[before:]
 
 
-def test_nothing_is_replayed_before_the_first_fetch() -> None:
-    assert Books(100).run() == []
-
-
 def test_a_fetch_allows_per_fetch_replays_of_the_richest_pages() -> None:
     books = Books(0, 10, 40, 30, 20, per_fetch=2)
     books.replays.allowed += books.replays.per_fetch
@@ -66,10 +62,3 @@ def test_unused_replays_may_be_used_later_but_not_all_at_once() -> None:
     assert len(books.run()) == AT_ONCE
     assert len(books.run()) == AT_ONCE
     assert books.run() == []
-
-
-def test_replays_neither_mint_nor_burn_cash() -> None:
-    books = Books(0, 50, 60)
-    books.replays.allowed += books.replays.per_fetch
-    books.run()
-    assert books.frontier.ledger.missing() == 0

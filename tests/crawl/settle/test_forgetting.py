@@ -172,11 +172,6 @@ def test_a_dry_run_of_a_take_down_changes_nothing(
     assert GONE[0] in crawled(path, refresh=1.0, pages=10_000)
 
 
-def test_an_asterisk_inside_a_url_is_no_prefix(path: Path) -> None:
-    done = forget(path, f"{HOST}/*/1", 1.0)
-    assert (done.answers, done.pages) == (0, 0)
-
-
 def test_posts_to_a_url_are_taken_down_with_it(path: Path) -> None:
     record = pack_any(posted(GONE[1], b"name"), Response(200, {}, SECRET.encode()))
     assert record is not None

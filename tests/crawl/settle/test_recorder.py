@@ -4,13 +4,13 @@ from pathlib import Path
 
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import OwnRequest
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import FetchRow, HostRow
+from minicrawl.store.records import HostRow
 from minicrawl.web.robots import Rules
-from tests.crawl.fakes import frontier_of, in_time, keeping
-from tests.crawl.settle.recording import A, B, bear, document, steps_in, visit
+from tests.crawl.fakes import in_time, keeping
+from tests.crawl.settle.recording import A, B, bear, document, visit
 
 
 def test_the_original_of_a_page_is_kept_when_it_is_new(recorder: Recorder, path: Path) -> None:
@@ -22,26 +22,6 @@ def test_the_original_of_a_page_is_kept_when_it_is_new(recorder: Recorder, path:
     with reading(path) as connection:
         found = [tables.original(connection, page) for page in range(3)]
     assert found == [None, f"{A}/1?gclid=2", None]
-
-
-def test_a_step_is_applied_at_once_and_committed_later(recorder: Recorder, path: Path) -> None:
-    bear(recorder, f"{A}/", f"{A}/1")
-    visit(recorder, 0, 1)
-    assert recorder.frontier.last_seq == 2
-    assert steps_in(path) == 0
-    in_time(recorder.committer.commit())
-    assert steps_in(path) == 2
-    assert frontier_of(path).ledger.totals == recorder.frontier.ledger.totals
-
-
-def test_mirrors_are_counted(recorder: Recorder, path: Path) -> None:
-    for _ in range(3):
-        recorder.record_mirror(1, 0)
-    recorder.record(FetchRow(0, 0.0, "page", 200, 1, 0.1, ""))
-    in_time(recorder.committer.commit())
-    with reading(path) as connection:
-        assert tables.mirrors(connection) == [(1, 0, 3)]
-        assert len(tables.last_fetches(connection, 0, 9)) == 1
 
 
 def test_records_are_found_before_and_after_their_commit(recorder: Recorder) -> None:
@@ -82,14 +62,3 @@ def test_the_rules_of_a_host_are_found_after_their_commit(path: Path) -> None:
         assert recorder.hosts.robots(0) == (rules.text(), 99.0)
         assert recorder.hosts.robots(1) is None
         assert recorder.hosts.robots(2) is None
-
-
-def test_seeds_are_the_pages_that_were_endowed(recorder: Recorder) -> None:
-    assert recorder.seeds.ids() == set()
-    bear(recorder, *(f"{A}/{number}" for number in range(5)))
-    for pages in ((0, 2), (3,)):
-        recorder.apply_step(Step(StepKind.ENDOWED, spending=Spending(pages), amount=5))
-    assert recorder.seeds.ids() == {0, 2, 3}
-    in_time(recorder.committer.commit())
-    assert recorder.seeds.ids() == {0, 2, 3}
-    assert list(recorder.seeds.urls()) == [f"{A}/0", f"{A}/2", f"{A}/3"]

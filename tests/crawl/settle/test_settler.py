@@ -9,7 +9,6 @@ from minicrawl.crawl.settle.outcome import (
     Outcome,
     RedirectChain,
     Redirects,
-    Retry,
 )
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import MOST_REDIRECTS
@@ -48,36 +47,6 @@ def test_the_validator_of_a_page_cut_by_the_deadline_is_not_stored(
     assert document.etag == etag
 
 
-def test_checks_and_changes_of_a_page_are_counted(desk: Desk) -> None:
-    for words in ("first", "first", "second"):
-        desk.read("/", words=words)
-    document = desk.document("/")
-    assert (document.checks, document.changes) == (2, 1)
-
-
-def test_links_are_one_step_deeper_than_their_page(desk: Desk) -> None:
-    desk.read("/", "/1")
-    desk.read("/1", "/2")
-    assert list(desk.frontier.urls.depth) == [0, 1, 2]
-
-
-def test_a_shorter_path_reopens_parked_pages(recorder: Recorder) -> None:
-    desk = Desk(recorder, Scope(max_depth=1))
-    desk.read("/", "/1")
-    desk.read("/1", "/2")
-    (depths,) = desk.settler.poster._trackers
-    two = desk.page("/2")
-    while (page := desk.queue.take()) is not None:
-        assert page == two
-        assert depths.is_too_far(page)
-        depths.park(page)
-    desk.queue.resume(0)
-    assert desk.queue.take() is None
-    desk.read("/", "/1", "/2")
-    desk.queue.resume(0)
-    assert desk.queue.take() == two
-
-
 # ---------------------------------------------------------------- pages that pass on all their cash
 
 
@@ -97,11 +66,6 @@ def test_a_redirect_passes_all_its_cash_to_its_target_which_waits(desk: Desk) ->
     assert desk.frontier.urls.depth[target] == 0
 
 
-def test_a_page_to_be_retried_stays_unread(desk: Desk) -> None:
-    assert desk.settle("/", Retry()) is None
-    assert desk.states() == "unread"
-
-
 def test_what_links_give_to_a_redirect_goes_to_its_target(desk: Desk) -> None:
     desk.settle("/old", Redirects(f"{A}/new"))
     desk.read("/", "/old")
@@ -116,13 +80,6 @@ def test_redirects_in_a_circle_end_with_the_last(desk: Desk) -> None:
         desk.settle(f"/{number}", Redirects(f"{A}/{(number + 1) % 3}"))
     assert desk.states() == "moved moved bad-redirect"
     assert "leads back" in desk.said
-
-
-def test_a_chain_of_too_many_redirects_is_given_up(desk: Desk) -> None:
-    for number in range(MOST_REDIRECTS + 1):
-        desk.settle(f"/{number}", Redirects(f"{A}/{number + 1}"))
-    assert desk.states() == " ".join(["moved"] * MOST_REDIRECTS + ["bad-redirect"])
-    assert f"{MOST_REDIRECTS} redirects" in desk.said
 
 
 def test_a_chain_of_redirects_begins_anew_after_a_page(desk: Desk) -> None:
@@ -206,25 +163,11 @@ def test_a_chain_of_redirects_is_remembered_while_its_target_is_unread(desk: Des
     assert desk.chains == {}
 
 
-def test_a_page_redirected_to_a_login_and_back_with_a_cookie_is_reopened(desk: Desk) -> None:
-    desk.settle("/a", Redirects(f"{A}/login"))
-    assert desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True)) is State.MOVED
-    assert desk.states() == "unread moved"
-    assert desk.read("/a") is State.FETCHED
-    assert desk.frontier.books.stands_for(desk.page("/login")) == desk.page("/a")
-
-
 def test_a_cookie_from_any_redirect_on_the_way_is_enough(desk: Desk) -> None:
     desk.settle("/a", Redirects(f"{A}/try", (), sets_cookies=True))
     desk.settle("/try", Redirects(f"{A}/has-it"))
     assert desk.settle("/has-it", Redirects(f"{A}/a")) is State.MOVED
     assert desk.states() == "unread moved moved"
-
-
-def test_a_page_redirected_back_without_a_cookie_is_a_circle(desk: Desk) -> None:
-    desk.settle("/a", Redirects(f"{A}/b"))
-    assert desk.settle("/b", Redirects(f"{A}/a")) is State.BAD_REDIRECT
-    assert desk.states() == "moved bad-redirect"
 
 
 def test_all_pages_redirected_to_the_login_are_reopened_and_no_others(desk: Desk) -> None:
@@ -243,14 +186,6 @@ def test_a_page_redirected_despite_the_cookie_stands_for_its_target(desk: Desk) 
     desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True))
     assert desk.settle("/b", Redirects(f"{A}/login")) is State.MOVED
     assert desk.frontier.books.stands_for(desk.page("/b")) == desk.page("/a")
-
-
-def test_a_page_redirected_to_the_login_a_second_time_is_a_circle(desk: Desk) -> None:
-    desk.settle("/a", Redirects(f"{A}/login"))
-    desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True))
-    again = Redirects(f"{A}/login", (), sets_cookies=True)
-    assert desk.settle("/a", again) is State.BAD_REDIRECT
-    assert desk.states() == "bad-redirect moved"
 
 
 def test_an_endless_chain_of_new_logins_is_given_up(desk: Desk) -> None:

@@ -85,10 +85,6 @@ def asked_while_busy(
 # ---------------------------------------------------------------- queries
 
 
-def test_lookup_finds_hosts_and_paths_of_pages(lookup: UrlLookup) -> None:
-    assert in_time(lookup.homes([3, 1])) == {1: (0, "/1"), 3: (0, "/3")}
-
-
 def test_pages_that_the_store_does_not_have_are_left_out(lookup: UrlLookup) -> None:
     assert in_time(lookup.homes([1, 99])) == {1: (0, "/1")}
 

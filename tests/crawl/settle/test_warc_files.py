@@ -12,7 +12,7 @@ from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
 from minicrawl.archive.warc import payload_digest
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import Event, Listener, Warned, nobody_listens
-from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_keeping
+from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.model import FailureKind, KeptAnswer, Moved
 from minicrawl.store import tables
@@ -345,7 +345,3 @@ def test_redirects_importance_and_cut_bodies_are_recorded(path: Path, folder: Pa
 def test_warc_files_need_whole_pages(path: Path, folder: Path) -> None:
     with closing(StoreWriter.open(path)) as store, pytest.raises(UsageError, match="--keep text"):
         open_keeping(store, Storing(keep="text", warc=folder), nobody_listens)
-
-
-def test_archive_sinks_without_an_archive_are_false() -> None:
-    assert not ArchiveSinks()

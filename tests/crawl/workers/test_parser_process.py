@@ -50,14 +50,6 @@ async def test_a_process_that_dies_is_replaced_for_the_next_task() -> None:
 
 
 @in_loop
-async def test_a_task_that_takes_too_long_is_given_up() -> None:
-    other = ParserProcess(max_s=0.05)
-    with pytest.raises(ParserLost, match=r"not parsed within 0\.05 s"):
-        await other.run(_sleep, NOTHING, "a.example")
-    assert not has_child(other)
-
-
-@in_loop
 async def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
     other = ParserProcess(LONGEST_S)
     running = asyncio.create_task(other.run(_sleep, NOTHING, "a.example"))
@@ -94,27 +86,20 @@ def test_the_child_replies_until_its_channel_is_closed() -> None:
         serving.join()
 
 
-def test_a_child_that_cannot_start_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    large = BytesIO(bytes(1_000_000))
-
+@pytest.mark.parametrize(
+    ("module", "name", "broken"),
+    [
+        pytest.param(supervisor, "OWN_PYTHON", ("/nowhere/python",), id="it cannot start"),
+        pytest.param(parser_process, "_CODE", "raise SystemExit(1)", id="it ends at once"),
+    ],
+)
+def test_a_child_that_cannot_work_fails_its_task_alone(
+    monkeypatch: pytest.MonkeyPatch, module: object, name: str, broken: object
+) -> None:
     async def work() -> None:
         other = ParserProcess(LONGEST_S)
         with monkeypatch.context() as patch:
-            patch.setattr(supervisor, "OWN_PYTHON", ("/nowhere/python",))
-            with pytest.raises(ParserLost, match="the parser process ended"):
-                await other.run(len, large, "a.example")
-        assert (await other.run(len, BytesIO(b"abc"), "a.example")).value == 3
-        await other.close()
-
-    with nothing_left_behind():
-        asyncio.run(work())
-
-
-def test_a_child_that_ends_at_once_fails_its_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work() -> None:
-        other = ParserProcess(LONGEST_S)
-        with monkeypatch.context() as patch:
-            patch.setattr(parser_process, "_CODE", "raise SystemExit(1)")
+            patch.setattr(module, name, broken)
             with pytest.raises(ParserLost, match="the parser process ended"):
                 await other.run(len, BytesIO(bytes(30_000_000)), "a.example")
         assert (await other.run(len, BytesIO(b"abc"), "a.example")).value == 3
@@ -127,7 +112,7 @@ def test_a_child_that_ends_at_once_fails_its_task_alone(monkeypatch: pytest.Monk
 def test_a_task_that_took_too_long_leaves_no_process_and_no_socket() -> None:
     async def work() -> None:
         other = ParserProcess(max_s=0.5)
-        with pytest.raises(ParserLost) as caught:
+        with pytest.raises(ParserLost, match=r"not parsed within 0\.5 s") as caught:
             await other.run(_sleep, NOTHING, "a.example")
         assert caught.value.cost_s >= 0.5
         assert children() == []

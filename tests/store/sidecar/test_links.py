@@ -11,7 +11,7 @@ from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.own_files import open_own, refuse_links
-from minicrawl.store.reader import archive_folder, file_beside, reading, search_folder
+from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import filled
 
@@ -74,13 +74,6 @@ def test_a_store_with_a_link_beside_it_is_refused(
         assert main([*command, "--store", str(store)]) == 2
     assert victim.read_bytes() == PRECIOUS
     assert list(victim.parent.iterdir()) == [victim]
-
-
-@pytest.mark.parametrize("end", ["-pages", "-search", "-ranks", "-cookies"])
-def test_each_path_beside_a_store_is_checked_for_links(store: Path, victim: Path, end: str) -> None:
-    replaced(store, end, lambda place: place.symlink_to(victim))
-    with pytest.raises(UsageError, match="link"):
-        file_beside(store, end)
 
 
 def test_the_store_itself_may_be_a_symbolic_link(store: Path) -> None:
