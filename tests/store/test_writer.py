@@ -1,3 +1,5 @@
+"""A store is written in atomic batches, and copied to a replica."""
+
 import signal
 import sqlite3
 import subprocess
@@ -5,18 +7,31 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from errno import EACCES, EDQUOT, ENOSPC
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.errors import MinicrawlError, StoreError, UsageError
-from minicrawl.opic.ledger import Step, StepKind
+from minicrawl.errors import DamagedStore, MinicrawlError, NoRoom, StoreError, UsageError
+from minicrawl.opic.ledger import Step, StepKind, Totals
+from minicrawl.store import records as trouble
 from minicrawl.store import tables
-from minicrawl.store.reader import reading
-from minicrawl.store.records import Batch, HostRow, StepRow, StoreTerms, UrlRow
+from minicrawl.store.reader import LOG, file_beside, reading
+from minicrawl.store.records import (
+    Batch,
+    Checkpoint,
+    HostRow,
+    StepRow,
+    StoreTerms,
+    UrlRow,
+    translating_derived_errors,
+    translating_sqlite_errors,
+)
 from minicrawl.store.writer import StoreWriter, write_rows
+from tests.cluster.documents import document, documents
 from tests.stores import HandCrawl, filled_store
 
 ONE_PAGE = Batch(
@@ -291,3 +306,194 @@ def test_many_rows_need_few_statements(connection: sqlite3.Connection) -> None:
     connection.set_trace_callback(statements.append)
     write_rows(connection, INSERT, [(number, 0) for number in range(4000)])
     assert len(statements) < 20
+
+
+# ---------------------------------------------------------------- replica
+
+
+class Replica:
+    """Replica that records its calls, and has room for a limited number of commits."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.calls: list[str] = []
+        self.room = 1_000
+        self.wants_one = False
+        self.may_checkpoint_now = True
+
+    def kept(self, begin: int, end: int) -> None:
+        self.calls.append(f"pages from {begin} to {end}")
+
+    def committed(self) -> None:
+        if not self.room:
+            raise NoRoom("the engine is full")
+        self.room -= 1
+        with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as other:
+            self.calls.append(f"{len(documents(other))} documents")
+
+    @property
+    def last(self) -> int:
+        return len(self.calls)
+
+    def wants_checkpoint(self) -> bool:
+        return self.wants_one and self.may_checkpoint_now
+
+    def may_checkpoint(self) -> bool:
+        return self.may_checkpoint_now
+
+    def checkpointed(self, *, is_complete: bool) -> None:
+        self.calls.append("folded" if is_complete else "somebody reads")
+
+    def closing(self) -> None:
+        self.calls.append("closing")
+
+
+@pytest.fixture
+def replica(tmp_path: Path) -> Replica:
+    return Replica(tmp_path / "crawl.db")
+
+
+@pytest.fixture
+def store(replica: Replica) -> Iterator[StoreWriter]:
+    with closing(StoreWriter.open(replica.path, replica)) as opened:
+        yield opened
+
+
+def wal_bytes(path: Path) -> int:
+    return file_beside(path, LOG).stat().st_size
+
+
+def test_a_replica_is_called_after_each_commit(store: StoreWriter, replica: Replica) -> None:
+    store.agree(StoreTerms())
+    store.commit(document(1))
+    store.commit(document(2))
+    store.compact()
+    assert replica.calls == [*(f"{count} documents" for count in (0, 1, 2, 2)), "folded"]
+
+
+def test_with_a_replica_all_rows_stay_in_the_write_ahead_log(
+    store: StoreWriter, replica: Replica
+) -> None:
+    empty = replica.path.read_bytes()
+    store.commit(document(1, 2_000_000))
+    store.commit(document(2, 8_000_000))
+    assert replica.path.read_bytes() == empty
+    assert wal_bytes(replica.path) > 10_000_000
+
+
+def test_a_batch_that_a_replica_had_no_room_for_is_written_once(
+    store: StoreWriter, replica: Replica
+) -> None:
+    replica.room, first, second = 0, document(1), document(2)
+    first.fetches = [(0, 0.0, "page", 200, 0, 0.0, "", None)]  # type: ignore[list-item]  # a row of the table
+    for _ in range(3):
+        with pytest.raises(NoRoom, match="the engine is full"):
+            store.commit(first)
+    replica.room = 1_000
+    store.commit(first)
+    store.commit(second)
+    assert [number for number, _ in documents(store.connection)] == [1, 2]
+    assert store.connection.execute("SELECT count(*) FROM fetches").fetchone() == (1,)
+    assert replica.calls == ["1 documents", "2 documents"]
+
+
+def test_a_checkpoint_that_had_no_room_is_written_once(
+    store: StoreWriter, replica: Replica
+) -> None:
+    totals = Totals(**dict.fromkeys(Totals._fields, 0))
+    rows = Checkpoint(watermark=7, totals=totals, born=[], turned=[], paid=[(0, 1, 0)])
+    replica.room = 0
+    with pytest.raises(NoRoom):
+        store.checkpoint(rows)
+    replica.room = 1
+    store.checkpoint(rows)
+    assert store.connection.execute("SELECT sum(inlinks) FROM frontier").fetchone() == (1,)
+    (watermark,) = store.connection.execute("SELECT value FROM meta WHERE name = 'watermark'")
+    assert watermark == ("7",)
+
+
+def test_the_replica_decides_when_the_log_is_checkpointed(
+    store: StoreWriter, replica: Replica
+) -> None:
+    replica.may_checkpoint_now = False
+    store.commit(document(1))
+    store.compact()
+    assert "folded" not in replica.calls
+    replica.may_checkpoint_now, replica.wants_one = True, True
+    store.commit(document(2))
+    assert replica.calls[-1] == "folded"
+    assert wal_bytes(replica.path) == 0
+
+
+def test_a_replica_is_told_of_a_checkpoint_that_a_reader_blocked(
+    store: StoreWriter, replica: Replica
+) -> None:
+    store.connection.execute("PRAGMA busy_timeout = 1")
+    store.commit(document(1))
+    with closing(sqlite3.connect(replica.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        documents(reader)
+        replica.wants_one = True
+        store.commit(document(2))
+        assert replica.calls[-1] == "somebody reads"
+    store.commit(document(3))
+    assert replica.calls[-1] == "folded"
+
+
+def test_a_replica_is_called_before_the_file_is_closed(tmp_path: Path) -> None:
+    replica = Replica(tmp_path / "crawl.db")
+    store = StoreWriter.open(replica.path, replica)
+    store.commit(document(1))
+    length = wal_bytes(replica.path)
+    seen: list[int] = []
+    replica.closing = lambda: seen.append(wal_bytes(replica.path))  # type: ignore[method-assign]
+    store.close()
+    assert seen == [length]
+
+
+# ---------------------------------------------------------------- trouble
+
+IOERR_SHMSIZE = sqlite3.SQLITE_IOERR_SHMSIZE
+
+
+def complaint(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    return error
+
+
+def kind_of(error: sqlite3.Error, path: Path) -> type[BaseException]:
+    with pytest.raises(StoreError) as raised, translating_sqlite_errors(path, "all is safe"):
+        raise error
+    reason = "the disk is full (disk I/O error)" if raised.type is NoRoom else "disk I/O error"
+    assert str(raised.value) == f"{path}: {reason}; all is safe"
+    return raised.type
+
+
+def test_a_full_disk_is_distinguished_from_other_errors(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    assert kind_of(complaint(sqlite3.SQLITE_FULL), path) is NoRoom
+    assert kind_of(complaint(sqlite3.SQLITE_CORRUPT), path) is DamagedStore
+    assert kind_of(complaint(IOERR_SHMSIZE), path) is StoreError
+    assert kind_of(sqlite3.OperationalError("disk I/O error"), path) is StoreError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_damaged_derived_data_is_no_damage_of_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db-ranks"
+    with pytest.raises(StoreError, match="rebuilt") as raised, translating_derived_errors(path):
+        raise complaint(sqlite3.SQLITE_CORRUPT)
+    assert raised.type is StoreError
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(ENOSPC, NoRoom), (EDQUOT, NoRoom), (EACCES, StoreError)]
+)
+def test_an_unspecific_write_error_is_decided_by_a_trial_write(
+    code: int, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_: Any) -> None:
+        raise OSError(code, "no")
+
+    monkeypatch.setattr(trouble, "TemporaryFile", fail)
+    assert kind_of(complaint(IOERR_SHMSIZE), Path("crawl.db")) is kind

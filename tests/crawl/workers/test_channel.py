@@ -3,13 +3,15 @@
 import asyncio
 import pickle
 import socket
+from collections.abc import Generator
 from threading import Thread
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.crawl.workers.messages import receive_message, send_message
-from minicrawl.crawl.workers.supervisor import AT_ONCE, PickleChannel
+from minicrawl.crawl.workers.supervisor import AT_ONCE, BlameMark, PickleChannel, marked
 from tests.crawl.coroutines import in_loop
 from tests.loops import hear
 
@@ -139,3 +141,44 @@ async def test_messages_can_be_sent_without_an_event_loop() -> None:
         send_message(theirs, ("a", 1))
         assert await received.get() == ("a", 1)
     await channel.ended.wait()
+
+
+# ---------------------------------------------------------------- blame
+
+
+class Pause:
+    """An awaitable that waits once."""
+
+    def __await__(self) -> Generator[None, str, str]:
+        return (yield)
+
+
+def test_the_mark_is_set_while_a_call_works_and_not_while_it_waits() -> None:
+    mark, seen = BlameMark(), list[int]()
+
+    async def work() -> str:
+        seen.append(mark.call)
+        said = await Pause()
+        seen.append(mark.call)
+        return said
+
+    steps = marked(mark, 7, work)
+    steps.send(None)
+    assert (seen, mark.call) == ([7], 0)
+    with pytest.raises(StopIteration) as end:
+        steps.send("more")
+    assert end.value.value == "more"
+    assert (seen, mark.call) == ([7, 7], 0)
+
+
+def test_exceptions_thrown_into_a_call_come_out_and_clear_the_mark() -> None:
+    async def work() -> None:
+        await Pause()
+
+    mark = BlameMark()
+    for thrown in (ZeroDivisionError, asyncio.CancelledError):
+        steps = marked(mark, 7, work)
+        steps.send(None)
+        with pytest.raises(thrown):
+            steps.throw(thrown())
+        assert mark.call == 0

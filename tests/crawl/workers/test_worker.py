@@ -21,9 +21,11 @@ from minicrawl.crawl.workers.worker import (
     packed_request,
     serve,
     unpacked_request,
+    visiting,
 )
 from minicrawl.model import Failed, FailureKind, Moved, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
+from tests.crawl.coroutines import in_loop
 from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
 CONFIG = WorkerConfig.of(Settings.of(allow_private=True))
@@ -187,3 +189,16 @@ def test_rare_messages_are_sent_unpacked() -> None:
         found = VisitReply.unpacked(pickle.loads(pickle.dumps(reply.packed())))
         assert found == reply
         assert [type(one) for one in found] == [type(one) for one in reply]
+
+
+# ---------------------------------------------------------------- visitor
+
+
+@in_loop
+async def test_a_visitor_reaches_only_public_and_trusted_addresses() -> None:
+    async with wire(answer(b"<title>A</title>")) as server:
+        here = ("127.0.0.1", server.port)
+        for trusted, wanted in ((), "Refused"), ((here,), "Response"):
+            async with visiting(WorkerConfig.of(Settings(), trusted)) as visitor:
+                visit = await visitor.visit(Request(url=server.url()))
+                assert type(visit.fetched).__name__ == wanted

@@ -1,23 +1,44 @@
 """The file of derived data beside a store is transactional and belongs to that store alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minicrawl.errors import StoreError
+from minicrawl.graph.outline import outline
 from minicrawl.model import State
+from minicrawl.report.crawl_status import (
+    Basis,
+    Sample,
+    fresh_sample,
+    keep_sample,
+    latest_sample,
+    samples,
+)
 from minicrawl.store.derived import (
+    MOST_SAMPLES,
     CheckRow,
+    RankRow,
     all_checks,
+    backlinks_of,
+    backlinks_step,
     beside,
+    keep_backlinks,
     keep_checks,
+    keep_ranks,
+    kept_ranks,
+    rank_scores,
     reading_beside,
     writing_beside,
 )
 from minicrawl.store.reader import reading
+from minicrawl.store.tables import last_step
+from tests.graph.graphs import Link, graph_of
 from tests.stores import A, B, HandCrawl, filled_store
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
@@ -49,15 +70,14 @@ def words(store: Path) -> list[str] | None:
         return [word for (word,) in derived.execute("SELECT word FROM words")]
 
 
-def test_there_is_no_file_before_the_first_write(store: Path) -> None:
+def test_written_rows_are_read(store: Path) -> None:
     assert words(store) is None
     assert not beside(store).exists()
-
-
-def test_written_rows_are_read(store: Path) -> None:
     write(store, "one")
-    write(store, "two")
-    assert words(store) == ["one", "two"]
+    link = store.with_name("link.db")
+    link.symlink_to(store)
+    write(link, "two")
+    assert words(store) == words(link) == ["one", "two"]
     assert beside(store) == store.with_name("crawl.db-ranks")
 
 
@@ -89,13 +109,6 @@ def test_derived_data_of_a_replaced_store_are_discarded(store: Path) -> None:
     assert words(store) == ["two"]
 
 
-def test_derived_data_are_found_by_a_symbolic_link_to_the_store(store: Path) -> None:
-    link = store.with_name("link.db")
-    link.symlink_to(store)
-    write(link, "one")
-    assert words(store) == ["one"]
-
-
 def test_readers_see_the_last_commit_during_a_write(store: Path) -> None:
     write(store, "one")
     with reading(store) as connection, writing_beside(store, connection, SCHEMA) as derived:
@@ -121,3 +134,158 @@ def test_results_of_checks_without_sizes_are_read_and_replaced(store: Path) -> N
         again = CheckRow(*rows[0], bytes=7)
         keep_checks(store, connection, [again])
         assert all_checks(store, connection) == [again, CheckRow(*rows[1])]
+
+
+# ---------------------------------------------------------------- ranks
+
+ROW = RankRow("pagerank", '{"damping": 0.85}', 1.8e9, 12, 6, 9, 52, 1e-9, True)
+
+
+def save(store: Path, row: RankRow, values: Sequence[float]) -> None:
+    with reading(store) as connection:
+        keep_ranks(store, connection, [(row, np.array(values))])
+
+
+def kept(store: Path) -> list[RankRow]:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        return kept_ranks(derived)
+
+
+def scores(store: Path, name: str, pages: int) -> list[float]:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        assert derived is not None
+        return list(map(float, rank_scores(derived, name, pages)))
+
+
+def test_a_rank_replaces_the_one_of_the_same_name(store: Path) -> None:
+    assert kept(store) == []
+    write(store, "other data")
+    assert kept(store) == []
+    save(store, ROW, range(6))
+    assert kept(store) == [ROW]
+    save(store, ROW._replace(name="other"), [1] * 6)
+    save(store, ROW._replace(iterations=3), range(0, 12, 2))
+    assert [(row.name, row.iterations) for row in kept(store)] == [("other", 52), ("pagerank", 3)]
+    assert scores(store, "pagerank", 6) == [0, 2, 4, 6, 8, 10]
+    assert scores(store, "other", 6) == [1] * 6
+
+
+def test_scores_in_blocks_come_in_order_and_pages_found_later_have_none(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("minicrawl.store.derived._SCORES_AT_ONCE", 4)
+    save(store, ROW, range(10))
+    assert scores(store, "pagerank", 7) == list(range(7))
+    found = scores(store, "pagerank", 12)
+    assert found[:10] == list(range(10))
+    assert np.isnan(found[10:]).all()
+
+
+# ---------------------------------------------------------------- backlinks
+
+INLINKS = [(0, 3), (0, 4), (2, 0), (4, 1), (4, 2), (4, 3)]
+"""Pairs of a page and one that links to it."""
+
+
+def index(store: Path, step: int, inlinks: list[Link], nodes: int = 6) -> None:
+    with reading(store) as connection:
+        keep_backlinks(store, connection, step, graph_of(nodes, inlinks))
+
+
+def givers(store: Path, *pages: int) -> list[int]:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        assert derived is not None
+        return list(map(int, backlinks_of(derived, pages)))
+
+
+def step_of(store: Path) -> int | None:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        return backlinks_step(derived)
+
+
+@pytest.mark.parametrize("pages_a_block", [2, 4096])
+def test_backlinks_of_known_pages_are_found_in_blocks_of_any_size(
+    store: Path, monkeypatch: pytest.MonkeyPatch, pages_a_block: int
+) -> None:
+    monkeypatch.setattr("minicrawl.store.derived._PAGES_A_BLOCK", pages_a_block)
+    index(store, 7, INLINKS)
+    assert [givers(store, page) for page in range(6)] == [[3, 4], [], [0], [], [1, 2, 3], []]
+    assert givers(store, 4, 0) == [3, 4, 1, 2, 3]
+    assert givers(store, 0, 2, 4, 6) == [3, 4, 0, 1, 2, 3]
+    assert givers(store, 6, 4095, 4096, 1 << 20) == []
+    index(store, 9, [(1, 0)], nodes=2)
+    assert (step_of(store), givers(store, 1), givers(store, 4)) == (9, [0], [])
+
+
+def test_saving_ranks_keeps_the_index_and_the_other_way_round(store: Path) -> None:
+    assert step_of(store) is None
+    save(store, ROW, [1, 1])
+    assert step_of(store) is None
+    index(store, 7, INLINKS)
+    save(store, ROW, [1, 1])
+    assert givers(store, 2) == [0]
+    index(store, 8, INLINKS)
+    assert kept(store) == [ROW]
+
+
+# ---------------------------------------------------------------- samples
+
+SAMPLE = Sample(
+    at=1000.5,
+    step=7,
+    running_s=20.0,
+    requests=260,
+    crawled=250,
+    errors=3,
+    known=900,
+    hosts=4,
+    maximum=1000,
+    wire_bytes=6_010_000,
+    importance_gathered=None,
+    graph_of="crawled",
+    basis=Basis.EXACT,
+    distances_at=1000.5,
+    distances_basis=Basis.ESTIMATE,
+    outline=outline(graph_of(3, [(0, 1), (1, 2)]), np.random.default_rng(1)),
+)
+
+
+def keep(store: Path, sample: Sample, most: int = MOST_SAMPLES) -> None:
+    with reading(store) as connection:
+        keep_sample(store, connection, sample, most)
+
+
+def test_saved_samples_are_read_back(store: Path) -> None:
+    assert latest_sample(store) is None
+    later = replace(SAMPLE, at=1003.0, crawled=260)
+    keep(store, SAMPLE)
+    keep(store, later)
+    assert samples(store) == [SAMPLE, later]
+    assert samples(store, since=1000.5) == [later]
+    assert latest_sample(store) == later
+    assert (SAMPLE.total, SAMPLE.urls_per_s, SAMPLE.bytes_per_s) == (253, 12.5, 300_500)
+    assert replace(SAMPLE, running_s=0.0).urls_per_s is None
+
+
+def test_a_sample_is_fresh_if_it_has_all_steps_or_is_recent_in_a_running_crawl(store: Path) -> None:
+    fresh = partial(fresh_sample, store, "crawled")
+    with reading(store) as connection:
+        last = last_step(connection)
+    keep(store, replace(SAMPLE, step=last - 1))
+    assert fresh(now=SAMPLE.at + 29, is_running=True) == replace(SAMPLE, step=last - 1)
+    assert fresh(now=SAMPLE.at + 31, is_running=True) is None
+    assert fresh(now=SAMPLE.at, is_running=False) is None
+    assert fresh_sample(store, "known", now=SAMPLE.at, is_running=True) is None
+    keep(store, replace(SAMPLE, step=last))
+    for is_running in (False, True):
+        assert fresh(now=SAMPLE.at + 1000, is_running=is_running) == replace(SAMPLE, step=last)
+
+
+def test_thinned_samples_cover_the_whole_crawl(store: Path) -> None:
+    for number in range(40):
+        keep(store, replace(SAMPLE, at=float(number + 1)), most=8)
+        assert len(samples(store)) <= 8
+    kept = [sample.at for sample in samples(store)]
+    assert kept[0] == 1
+    assert kept[-4:] == [37, 38, 39, 40]
+    assert kept == sorted(kept)

@@ -1,0 +1,470 @@
+"""Pace of the whole crawl, slots for requests under way, and processor time of hosts."""
+
+import asyncio
+import time
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from minicrawl.config import Politeness, Settings
+from minicrawl.crawl.events import Reason
+from minicrawl.crawl.hosts.pacing import (
+    MOST_WAITING,
+    SILENT_S,
+    SLOW_S,
+    FairLock,
+    RequestSlots,
+    closed_s,
+)
+from minicrawl.crawl.hosts.politeness import (
+    FREE_S,
+    MANY_TIMES,
+    SHARE,
+    WINDOW_S,
+    FairShare,
+    HostState,
+    NameState,
+    change_pace,
+    hosts_of,
+)
+from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.web.robots import Rules
+from tests.crawl import fakes
+from tests.crawl.coroutines import in_loop
+from tests.crawl.fakes import FakeClock, FakeWeb, Scene, crawl, html
+
+HOST, OTHER = 1, 2
+
+
+class Room:
+    """Slots, and the hosts that were resumed because a slot became free."""
+
+    def __init__(self, concurrency: int, share: float = 0.5, idle: int = 0) -> None:
+        self.resumed: list[int] = []
+        self.idle, self.waiting_to_be_read = idle, 0
+        politeness = Politeness(concurrency=concurrency, silent_share=share)
+        self.slots = RequestSlots(politeness, self.resumed.append, self)
+
+
+def test_silent_hosts_may_hold_their_share_but_at_least_one_slot() -> None:
+    for concurrency, share, most in ((8, 0.5, 4), (8, 1.0, 8), (1, 0.5, 1), (64, 0.0, 1)):
+        room = Room(concurrency, share)
+        for _ in range(most):
+            assert room.slots.has_room_for_silent()
+            room.slots.take(0, is_silent=True)
+        assert not room.slots.has_room_for_silent()
+
+
+def test_a_silent_host_that_waits_is_resumed_when_there_is_room() -> None:
+    room = Room(2)
+    slot = room.slots.take(0, is_silent=True)
+    assert not room.slots.has_room_for_silent()
+    room.slots.wait(HOST)
+    room.slots.wait(OTHER)
+    assert not room.slots.resume_one()
+    room.slots.leave(slot)
+    assert room.resumed == [HOST]
+    assert room.slots.resume_one()  # the resumed host may not have used the slot
+    assert room.resumed == [HOST, OTHER]
+    assert not room.slots.resume_one()
+
+
+def test_has_room_for_silent_makes_no_host_wait() -> None:
+    room = Room(1)
+    slot = room.slots.take(0, is_silent=True)
+    assert not room.slots.has_room_for_silent()
+    room.slots.leave(slot)
+    assert room.resumed == []
+    assert not room.slots.resume_one()
+
+
+def test_a_silent_host_gives_its_slot_to_one_that_was_never_requested() -> None:
+    room, ended = Room(4), list[int]()
+    for number in range(2):
+        slot = room.slots.take(number / 10, is_silent=True, is_first=True)
+        slot.give_up = lambda number=number: ended.append(number)
+    room.slots.wait(OTHER)
+    assert room.slots.next_silent() is None  # no host waits for its first request
+    room.slots.wait(HOST, is_first=True)
+    assert room.slots.next_silent() == SILENT_S
+    room.slots.give_up_silent(SILENT_S - 0.1)
+    assert ended == []
+    room.slots.give_up_silent(SILENT_S + 1)
+    assert ended == [0]  # one slot for one host
+    assert room.slots.next_silent() == SILENT_S + 0.1
+    room.slots.leave(slot)
+    assert room.resumed == [HOST]  # before the other host, which has waited longer
+    assert room.slots.next_silent() is None
+
+
+def test_turns_that_wait_for_another_host_hold_no_slot() -> None:
+    room = Room(2, idle=1)
+    room.slots.take(0, is_silent=True)
+    assert room.slots.has_room_for_silent()
+
+
+def test_hosts_that_answer_do_not_count_while_they_are_quick() -> None:
+    room = Room(2)
+    for _ in range(2):
+        room.slots.take(0, is_silent=False).give_up = lambda: None
+    assert not room.slots.has_too_many_slow(SLOW_S - 0.1)
+    assert room.slots.next_slow(0) == SLOW_S
+    assert room.slots.has_room_for_silent()
+
+
+def test_of_too_many_slow_requests_the_oldest_gives_up_its_slot_once() -> None:
+    room = Room(4)
+    given_up: list[int] = []
+    slots = [room.slots.take(number / 10, is_silent=False) for number in range(3)]
+    for number, slot in enumerate(slots):
+        slot.give_up = lambda number=number: given_up.append(number)
+    now = SLOW_S + 1
+    assert room.slots.next_slow(now) is None
+    assert room.slots.has_too_many_slow(now)
+    room.slots.give_up_slowest(now)
+    assert given_up == [0]
+    assert not room.slots.has_too_many_slow(now)  # two requests may be slow
+    room.slots.leave(slots[0])
+    room.slots.take(now, is_silent=True)
+    assert room.slots.has_too_many_slow(now)
+    room.slots.give_up_slowest(now)
+    assert given_up == [0, 1]
+
+
+def test_a_slot_that_cannot_be_given_up_does_not_count_as_slow() -> None:
+    room = Room(1)
+    room.slots.take(0, is_silent=False)
+    assert not room.slots.has_too_many_slow(SLOW_S)
+    room.slots.give_up_slowest(SLOW_S)
+
+
+def test_strangers_wait_only_while_very_many_pages_wait_for_the_parser() -> None:
+    room, most = Room(2), 2 * MOST_WAITING
+    slots = [room.slots.take(0, is_silent=False, is_strange=True) for _ in range(most + 1)]
+    assert room.slots.has_room_for_strangers()
+    room.waiting_to_be_read = 1
+    assert not room.slots.has_room_for_strangers()
+    assert not room.slots.has_room_for_silent()
+    for _ in range(2):
+        room.slots.leave(slots.pop())
+        assert not room.slots.has_room_for_strangers()
+    room.slots.leave(slots.pop())
+    assert room.slots.has_room_for_strangers()
+    room.waiting_to_be_read = 2
+    assert not room.slots.has_room_for_strangers()
+
+
+def test_a_waiting_stranger_is_resumed_when_another_one_leaves_its_slot() -> None:
+    room = Room(1)
+    slot = room.slots.take(0, is_silent=False, is_strange=True)
+    room.waiting_to_be_read = MOST_WAITING - 1
+    room.slots.wait(HOST)
+    assert not room.slots.resume_one()
+    room.slots.leave(slot)
+    assert room.resumed == [HOST]
+
+
+# ---------------------------------------------------------------- fairness
+
+USUAL_S = 0.0005
+DEAR_S = 0.05
+
+
+def crowd(count: int, cost_s: float = USUAL_S) -> FairShare:
+    """Return a `FairShare` that knows cheap hosts, each requested a moment ago."""
+    fair = FairShare()
+    for number in range(count):
+        fair.pause_s(f"cheap{number}", cost_s, 0.0)
+    return fair
+
+
+def test_an_expensive_host_waits_so_that_it_takes_half_of_a_processor() -> None:
+    fair = crowd(5)
+    assert fair.pause_s("dear", DEAR_S, 1.0) == pytest.approx((DEAR_S - FREE_S) / SHARE)
+
+
+def test_all_expensive_hosts_share_that_half() -> None:
+    fair = crowd(5)
+    pauses = [fair.pause_s(f"dear{n}", DEAR_S, 1.0) for n in range(64)]
+    assert pauses[-1] == pytest.approx(64 * (DEAR_S - FREE_S) / SHARE)
+    used = sum((DEAR_S - FREE_S) / (64 * (DEAR_S - FREE_S) / SHARE) for _ in range(64))
+    assert used == pytest.approx(SHARE)
+
+
+def test_a_host_that_is_alone_waits_for_nobody() -> None:
+    fair = FairShare()
+    assert fair.pause_s("dear", DEAR_S, 1.0) == 0
+    assert fair.pause_unasked_s("dear", DEAR_S, 1.0) == 0
+
+
+def test_where_all_hosts_cost_the_same_none_waits() -> None:
+    fair = crowd(20, cost_s=DEAR_S)
+    fair.pause_s("one", DEAR_S, 2.0)  # the usual cost is measured now and then
+    assert fair.pause_s("cheap1", DEAR_S * (MANY_TIMES - 1), 2.0) == 0
+
+
+def test_many_expensive_hosts_do_not_raise_the_usual_cost() -> None:
+    fair = crowd(20)
+    for round_s in (2.0, 4.0):
+        for number in range(64):
+            fair.pause_s(f"dear{number}", DEAR_S, round_s)
+    assert fair.pause_s("dear0", DEAR_S, 6.0) > DEAR_S
+    assert fair.pause_s("cheap0", USUAL_S, 6.0) == 0
+
+
+def test_a_host_that_was_expensive_long_ago_does_not_count() -> None:
+    fair = crowd(5)
+    fair.pause_s("was", DEAR_S, 1.0)
+    pause_s = fair.pause_s("is", DEAR_S, 2 + WINDOW_S)
+    assert pause_s == pytest.approx((DEAR_S - FREE_S) / SHARE)
+
+
+def test_a_page_settled_without_a_request_may_cost_less_than_a_request() -> None:
+    fair = crowd(5)
+    assert fair.pause_unasked_s("dear", FREE_S / 10, 1.0) == 0
+    assert fair.pause_unasked_s("dear", FREE_S, 1.0) > 0
+
+
+def test_of_very_many_hosts_only_the_last_are_remembered() -> None:
+    fair = crowd(10_000)
+    assert len(fair._means) < 5000
+
+
+# ---------------------------------------------------------------- locks
+
+
+class LockUsers:
+    """A lock, and the hosts that held it, in order."""
+
+    def __init__(self) -> None:
+        self.lock, self.held = FairLock(), list[str]()
+
+    async def hold(self, host: str, cost_s: float = 0.0) -> None:
+        async with self.lock.held_for(host):
+            self.held.append(host)
+            await asyncio.sleep(0)
+            self.lock.charge(host, cost_s)
+
+
+@in_loop
+async def test_the_cheapest_waiting_host_is_next_and_of_equals_the_first() -> None:
+    users = LockUsers()
+    await users.hold("dear", 5.0)
+    users.held.clear()
+    hosts = ("dear", "dear", "one", "other", "one")
+    await asyncio.gather(*(users.hold(host, 1.0) for host in hosts))
+    assert users.held == ["dear", "one", "one", "dear", "other"]
+    assert not users.lock._is_taken
+
+
+@in_loop
+async def test_hosts_that_were_never_charged_count_as_one() -> None:
+    users = LockUsers()
+    await users.hold("known", 0.1)
+    users.held.clear()
+    strangers = [f"stranger {number}" for number in range(10)]
+    await asyncio.gather(*(users.hold(host, 1.0) for host in (*strangers, "known")))
+    assert users.held.index("known") <= 1
+
+
+@pytest.mark.parametrize("has_the_lock", [False, True])
+@in_loop
+async def test_a_cancelled_waiter_does_not_keep_the_lock_from_others(has_the_lock: bool) -> None:
+    users = LockUsers()
+    first = asyncio.create_task(users.hold("first"))
+    cancelled = asyncio.create_task(users.hold("cancelled"))
+    last = asyncio.create_task(users.hold("last"))
+    await asyncio.sleep(0)
+    if has_the_lock:
+        users.lock._call_next()  # as if the first host had released the lock
+        users.lock._is_taken = True
+    cancelled.cancel()
+    await asyncio.gather(first, last)
+    assert "cancelled" not in users.held
+    assert "last" in users.held
+    async with asyncio.timeout(60), users.lock.held_for("another"):
+        pass
+
+
+@in_loop
+async def test_all_waiters_may_be_cancelled_at_once() -> None:
+    users = LockUsers()
+    tasks = [asyncio.create_task(users.hold(f"{number}")) for number in range(5)]
+    await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+    async with asyncio.timeout(60), users.lock.held_for("another"):
+        pass
+
+
+def test_of_hosts_that_held_the_lock_only_the_last_are_remembered() -> None:
+    lock = FairLock()
+    for number in range(5000):
+        lock.charge(f"{number}", 1.0)
+    assert len(lock._costs_s) <= 1000
+
+
+# ---------------------------------------------------------------- crawl pace
+
+PAGES = 20
+SEEDS = [f"https://h{number}.example/" for number in range(PAGES)]
+
+
+@pytest.mark.parametrize(
+    ("hours", "at", "expected_s"),
+    [
+        ((1320, 360), (23, 0, 0), 0.0),
+        ((1320, 360), (5, 59, 59), 0.0),
+        ((1320, 360), (6, 0, 0), 16 * 3600.0),
+        ((1320, 360), (21, 59, 30), 30.0),
+        ((480, 1440), (7, 0, 0), 3600.0),
+        ((480, 1440), (23, 59, 59), 0.0),
+        ((0, 360), (0, 0, 0), 0.0),
+    ],
+)
+def test_outside_its_hours_a_crawl_waits_for_them(
+    hours: tuple[int, int], at: tuple[int, int, int], expected_s: float
+) -> None:
+    assert closed_s(hours, *at) == expected_s
+
+
+@pytest.mark.parametrize(("address", "delay_s"), [("127.0.0.1", 0.1), ("203.0.113.9", 0.5)])
+def test_an_adaptive_delay_has_no_minimum_on_this_machine(address: str, delay_s: float) -> None:
+    state = HostState(NameState("a.example"), address=address)
+    state.shared.note_answer(0.02, was_answered=True)
+    politeness = Politeness(delay_s="auto")
+    assert state.delay_s(politeness) == pytest.approx(delay_s)
+    state.keep_rules(Rules(crawl_delay_s=3), inf)
+    assert state.delay_s(politeness) == 3
+
+
+def test_slower_answers_count_at_once_quicker_ones_by_half_and_quick_failures_not_at_all() -> None:
+    name = NameState("a.example")
+    name.note_answer(9.0, was_answered=False)
+    assert name.answer_s is None
+    found: list[float | None] = []
+    for elapsed_s, was_answered in (
+        (1.0, True),
+        (3.0, True),
+        (1.0, True),
+        (0.1, False),
+        (8, False),
+    ):
+        name.note_answer(elapsed_s, was_answered=was_answered)
+        found.append(name.answer_s)
+    assert found == [1.0, 3.0, 2.0, 2.0, 8.0]
+
+
+def gaps(web: FakeWeb) -> list[float]:
+    """Return the times between the starts of all requests, robots.txt included."""
+    began = sorted(visit.began for visit in web.visits)
+    return [later - earlier for earlier, later in pairwise(began)]
+
+
+def web() -> FakeWeb:
+    return FakeWeb({seed: html() for seed in SEEDS})
+
+
+def test_requests_of_all_kinds_keep_the_rate(tmp_path: Path) -> None:
+    fake = web()
+    run = crawl(fake, tmp_path / "crawl.db", *SEEDS, max_rate="2", delay=0)
+    assert run.reason is Reason.EMPTY
+    assert len(fake.visits) == 2 * PAGES
+    assert min(gaps(fake)) >= 0.5 - 1e-6
+    assert max(gaps(fake)) <= 0.5 + 1.0
+
+
+@pytest.mark.parametrize("step_s", [0.01, 0.03, 0.035, 0.1])
+def test_a_pause_may_end_between_two_readings_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step_s: float
+) -> None:
+    def now(_: FakeClock) -> float:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, fakes.Loop)
+        loop.go_by(step_s)
+        return loop.time()
+
+    monkeypatch.setattr(FakeClock, "now", now)
+    seeds = [f"{SEEDS[0]}{number}" for number in range(PAGES)]  # a host that never has to wait
+    fake = FakeWeb({seed: html() for seed in seeds})
+    assert crawl(fake, tmp_path / "crawl.db", *seeds, max_rate="2", delay=0).reason is Reason.EMPTY
+    assert set(fake.asked) >= set(seeds)
+
+
+def test_bytes_keep_the_rate_on_average(tmp_path: Path) -> None:
+    answer = html(body="x" * 1000)._replace(wire_bytes=1000)
+    fake = FakeWeb(dict.fromkeys(SEEDS, answer))
+    crawl(fake, tmp_path / "crawl.db", *SEEDS, max_rate="1kB", concurrency=1)
+    took_s = max(visit.began for visit in fake.visits) - min(visit.began for visit in fake.visits)
+    assert took_s >= (PAGES - 2) * 1.0
+
+
+def test_outside_its_hours_no_request_begins_and_progress_says_why(tmp_path: Path) -> None:
+    now = time.localtime(fakes.NOON)
+    begin = (now.tm_hour * 60 + now.tm_min + 30) % 1440
+    hours = f"{begin // 60}:{begin % 60:02}-{(begin // 60 + 2) % 24}"
+    fake, said = web(), list[Progress | None]()
+
+    async def during(scene: Scene) -> None:
+        await asyncio.sleep(60)
+        said.append(scene.crawler.completed(ProgressMeter(scene.recorder, scene.clock).read()))
+
+    run = crawl(fake, tmp_path / "crawl.db", *SEEDS, during=during, hours=hours)
+    assert run.reason is Reason.EMPTY
+    first = time.localtime(fakes.NOON + min(visit.began for visit in fake.visits))
+    assert (first.tm_hour * 60 + first.tm_min - begin) % 1440 < 5
+    assert said[0] is not None
+    assert said[0].waits_for == f"{begin // 60}:{begin % 60:02} (--hours)"
+    assert "(--hours), 0:" in said[0].long_wait
+
+
+def test_a_crawl_that_waits_for_its_hours_can_be_stopped(tmp_path: Path) -> None:
+    now = time.localtime(fakes.NOON)
+    hours = f"{(now.tm_hour + 2) % 24}-{(now.tm_hour + 3) % 24}"
+    fake = web()
+
+    async def during(scene: Scene) -> None:
+        await asyncio.sleep(5)
+        scene.crawler.stop()
+
+    assert crawl(fake, tmp_path / "crawl.db", *SEEDS, during=during, hours=hours).reason is (
+        Reason.STOPPED
+    )
+    assert fake.visits == []
+
+
+def test_an_adaptive_delay_follows_the_answers(tmp_path: Path) -> None:
+    pages = {f"https://a.example/{n}": html() for n in range(6)}
+    slow = {url: answer._replace(elapsed_s=2.0) for url, answer in pages.items()}
+    fake = FakeWeb({**slow})
+    crawl(fake, tmp_path / "crawl.db", *slow, delay="auto", delay_factor=3, robots=False)
+    assert min(gaps(fake)[1:]) >= 6.0
+    fake = FakeWeb({url: answer._replace(elapsed_s=0.1) for url, answer in pages.items()})
+    crawl(fake, tmp_path / "b.db", *slow, delay="auto", delay_factor=3, robots=False)
+    assert max(gaps(fake)[1:]) <= 0.6
+
+
+class StoppedClock:
+    """A clock that never advances."""
+
+    def now(self) -> float:
+        return 100.0
+
+    def today(self) -> float:
+        return 100.0
+
+
+def test_a_shard_keeps_its_share_of_a_new_rate(tmp_path: Path) -> None:
+    """If four shards get a new rate of 8 requests a second, they send 8 together."""
+    clock, settings = StoppedClock(), Settings.of(store=tmp_path / "crawl.db", max_rate="4")
+    hosts = hosts_of(settings, [], lambda _host: None, clock, shards=4)
+    former = hosts.pace
+    assert former is not None
+    for share, rate, expected_s in ((0.25, "8", 1 / 2), (0.5, "8", 1 / 4), (0.5, "16", 1 / 8)):
+        assert hosts.pace is not None
+        hosts.pace.take_share(share, clock.now())
+        change_pace(hosts, settings.with_values({"max-rate": rate}).politeness, clock)
+        assert hosts.pace.wait_s(clock.now()) == pytest.approx(expected_s)

@@ -1,0 +1,283 @@
+"""Links and their texts are stored without loss."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.opic.ledger import Spending
+from minicrawl.store import stored_links
+from minicrawl.store.records import Batch, WrittenRow, check_of
+from minicrawl.store.stored_links import (
+    WrittenLinks,
+    has_self_link,
+    is_plain,
+    pack,
+    pack_plain,
+    unpack,
+    unpack_plain,
+    unpack_written,
+    written_bytes,
+    wrong_blocks,
+)
+from minicrawl.store.writer import StoreWriter
+
+NUMBERS = st.integers(0, 1 << 40)
+
+
+@st.composite
+def spendings(draw: st.DrawFn) -> Spending:
+    links = sorted(draw(st.sets(st.integers(0, 1 << 31), max_size=30)))
+    values = st.lists(NUMBERS, min_size=len(links), max_size=len(links))
+    has_weights, has_focus = draw(st.tuples(st.booleans(), st.booleans()))
+    weights = draw(values) if links and has_weights else ()
+    focus = draw(values) if links and has_focus else ()
+    idle = draw(NUMBERS) if weights else 0
+    unpaid = tuple(sorted(draw(st.sets(st.integers(0, 1 << 31), max_size=30))))
+    is_copy = len(links) == 1 and not weights and not focus
+    return Spending(links, weights, focus, idle, draw(st.booleans()), unpaid if is_copy else ())
+
+
+def test_links_are_packed_as_differences() -> None:
+    assert pack(Spending([3, 5, 200])) == bytes([3, 0, 3, 2, 0b1000_0000 | (195 & 127), 1])
+
+
+def test_weights_and_idle_cash_follow_the_links() -> None:
+    assert pack(Spending([1], [7], (), 9)) == bytes([1, 1, 1, 7, 9])
+
+
+def test_focus_comes_last() -> None:
+    assert pack(Spending([1], (), [5])) == bytes([1, 2, 1, 5])
+
+
+def test_a_self_link_is_a_flag() -> None:
+    assert pack(Spending([3], self_link=True)) == bytes([1, 4, 3])
+
+
+def test_unpaid_links_come_last() -> None:
+    assert pack(Spending([3], unpaid=(1, 200))) == bytes([1, 8, 3, 2, 1, 128 | (199 & 127), 1])
+
+
+@given(spendings())
+def test_unpack_reverses_pack(spending: Spending) -> None:
+    assert unpack(pack(spending)) == spending
+
+
+@given(spendings(), st.data())
+def test_a_truncated_blob_is_refused(spending: Spending, data: st.DataObject) -> None:
+    blob = pack(spending)
+    cut = data.draw(st.integers(0, len(blob) - 1))
+    with pytest.raises(ValueError, match="link blob"):
+        unpack(blob[:cut])
+
+
+@given(spendings(), st.binary(min_size=1, max_size=3))
+def test_a_blob_with_trailing_bytes_is_refused(spending: Spending, more: bytes) -> None:
+    with pytest.raises(ValueError, match="link blob"):
+        unpack(pack(spending) + more)
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_a_spending_or_refused(blob: bytes) -> None:
+    try:
+        links = unpack(blob).links
+    except ValueError:
+        return
+    assert list(links) == sorted(links)
+
+
+# ---------------------------------------------------------------- batches
+
+PLAIN = st.sets(st.integers(0, 1 << 31), min_size=1, max_size=200).map(sorted)
+
+
+@given(spendings())
+def test_a_blob_is_plain_without_weights_focus_and_unpaid_links(spending: Spending) -> None:
+    assert is_plain(pack(spending)) == (
+        not any((spending.weights, spending.focus, spending.unpaid))
+    )
+
+
+@given(spendings())
+def test_a_self_link_is_found_without_unpacking(spending: Spending) -> None:
+    assert has_self_link(pack(spending)) == spending.self_link
+
+
+ROWS = st.lists(
+    st.tuples(st.sets(st.integers(0, 1 << 31), max_size=200).map(sorted), st.booleans()),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(ROWS)
+def test_a_batch_is_unpacked_like_single_blobs(rows: list[tuple[list[int], bool]]) -> None:
+    blobs = [pack(Spending(each, self_link=own)) for each, own in rows]
+    counts, found = unpack_plain(blobs)
+    assert counts.tolist() == [len(each) for each, _ in rows]
+    assert found.tolist() == [link for each, _ in rows for link in each]
+    pages = np.arange(len(rows))
+    counts, found = unpack_written(pages, blobs)
+    assert counts.tolist() == [len(each) + own for each, own in rows]
+    written = [[*each, *[page] * own] for page, (each, own) in enumerate(rows)]
+    assert found.tolist() == [link for each in written for link in each]
+
+
+@given(ROWS)
+def test_a_batch_is_packed_like_single_blobs(rows: list[tuple[list[int], bool]]) -> None:
+    counts = np.array([len(each) for each, _ in rows], dtype=np.int64)
+    together = np.array([link for each, _ in rows for link in each], dtype=np.int64)
+    own = np.array([own for _, own in rows])
+    found = pack_plain(counts, together, own)
+    assert found == [pack(Spending(each, self_link=own)) for each, own in rows]
+
+
+@given(st.lists(st.binary(max_size=6), min_size=1, max_size=4))
+def test_any_batch_of_bytes_is_unpacked_or_refused(blobs: list[bytes]) -> None:
+    try:
+        counts, links = unpack_plain(blobs)
+    except ValueError:
+        return
+    assert links.tolist() == [link for blob in blobs for link in unpack(blob).links]
+    assert len(counts) == len(blobs)
+
+
+@given(st.lists(PLAIN, min_size=1, max_size=3), st.data())
+def test_a_truncated_blob_in_a_batch_is_refused(
+    links: list[list[int]], data: st.DataObject
+) -> None:
+    blobs = [pack(Spending(each)) for each in links]
+    broken = data.draw(st.integers(0, len(blobs) - 1))
+    blobs[broken] = blobs[broken][: data.draw(st.integers(0, len(blobs[broken]) - 1))]
+    with pytest.raises(ValueError, match="link blob"):
+        unpack_plain(blobs)
+
+
+# ---------------------------------------------------------------- written links
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[StoreWriter]:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as opened:
+        yield opened
+
+
+def written(store: StoreWriter, *rows: tuple[int, str]) -> None:
+    store.commit(
+        Batch(written=[WrittenRow(page, check_of([page]), text.encode()) for page, text in rows])
+    )
+
+
+def rows(store: StoreWriter) -> list[tuple[int, int]]:
+    """Return for each block whether it is closed, and its number of pages."""
+    found = store.connection.execute("SELECT closed, length(pages) / 8 FROM written ORDER BY id")
+    return list(found)
+
+
+def text(store: StoreWriter, page: int) -> str | None:
+    found = WrittenLinks(store.connection).of(page, [page])
+    return None if found is None else found.decode()
+
+
+def test_texts_are_found_by_page(store: StoreWriter) -> None:
+    assert len(WrittenLinks(store.connection)) == 0
+    assert WrittenLinks(store.connection).of(0, [0]) is None
+    written(store, (7, "seven"), (3, ""))
+    written(store, (5, "five"))
+    written(store)
+    assert [text(store, page) for page in (3, 5, 7)] == ["", "five", "seven"]
+    assert [text(store, page) for page in (0, 4, 8)] == [None, None, None]
+
+
+def test_the_last_version_of_a_page_counts(store: StoreWriter) -> None:
+    written(store, (1, "first"), (2, "other"), (1, "second"))
+    assert text(store, 1) == "second"
+    written(store, (1, "third"))
+    assert (text(store, 1), len(WrittenLinks(store.connection))) == ("third", 2)
+
+
+def test_texts_of_a_page_are_ignored_if_its_links_have_changed(store: StoreWriter) -> None:
+    written(store, (1, "one"))
+    found = WrittenLinks(store.connection)
+    assert (found.of(1, [1]), found.of(1, [2]), found.of(1, [])) == (b"one", None, None)
+
+
+def test_small_blocks_are_joined_if_there_are_many_and_at_the_end(store: StoreWriter) -> None:
+    for page in range(stored_links.MOST_PIECES):
+        written(store, (page, f"p{page}"))
+    assert rows(store) == [(0, 1)] * stored_links.MOST_PIECES
+    written(store, (99, "p99"))
+    assert rows(store) == [(0, stored_links.MOST_PIECES + 1)]
+    written(store, (100, "p100"))
+    store.compact()
+    assert rows(store) == [(0, stored_links.MOST_PIECES + 2)]
+    assert [text(store, page) for page in (0, 99, 100)] == ["p0", "p99", "p100"]
+
+
+def test_a_large_block_is_closed(store: StoreWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_links, "BLOCK_BYTES", 100)
+    for page in range(6):
+        written(store, (page, f"{page}" * 40))
+    assert rows(store) == [(1, 3), (1, 3)]
+    monkeypatch.setattr(stored_links, "MOST_PAGES", 2)
+    written(store, (8, "x"), (9, "y"))
+    assert rows(store)[-1] == (1, 2)
+    assert [text(store, page) for page in (5, 9)] == ["5" * 40, "y"]
+
+
+def test_the_next_run_joins_small_blocks_of_earlier_ones(tmp_path: Path) -> None:
+    for page in range(3):
+        with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
+            written(store, (page, f"p{page}"))
+            store.compact()
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
+        assert rows(store) == [(0, 3)]
+        assert [text(store, page) for page in range(3)] == ["p0", "p1", "p2"]
+
+
+def test_a_failed_commit_can_be_repeated(
+    store: StoreWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_links, "BLOCK_BYTES", 10)
+    written(store, (1, "one"))
+    bad = Batch(
+        written=[WrittenRow(2, check_of([2]), b"two, which fills it")], counters={"x": object()}
+    )
+    with pytest.raises(TypeError):
+        store.commit(bad)
+    assert (text(store, 1), text(store, 2)) == ("one", None)
+    bad.counters.clear()
+    store.commit(bad)
+    assert (text(store, 1), text(store, 2)) == ("one", "two, which fills it")
+
+
+def test_pages_with_the_same_menu_compress_well(store: StoreWriter) -> None:
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefgh", k=8)) for _ in range(400)]
+    for _ in range(40):
+        menu = "\x1e".join(words[:60])
+        written(store, *((page, menu) for page in range(50)))
+    assert written_bytes(store.connection) < 40 * 50 * 60  # one byte per link
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("data = x'00'", "cannot be decompressed"),
+        ("pages = x'01000000000000000200000000000000'", "does not match"),
+        ("pages = x'ff00000000000000'", "does not match"),
+    ],
+)
+def test_a_damaged_block_is_reported(store: StoreWriter, change: str, reason: str) -> None:
+    written(store, (1, "one"))
+    assert list(wrong_blocks(store.connection, 2)) == []
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute(f"UPDATE written SET {change}")
+    (wrong,) = wrong_blocks(store.connection, 2)
+    assert reason in wrong
