@@ -251,23 +251,6 @@ def test_in_a_long_log_a_later_redirect_hands_its_flow_to_its_target(tmp_path: P
     assert shown(path) == pytest.approx(shares(flows[:80]), abs=UNTIL)
 
 
-@pytest.mark.usefixtures("in_a_long_log")
-def test_ranks_with_later_visits_are_nearer_to_the_truth_than_the_estimate(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db", fetched=40)
-    refine(path)
-    with closing(StoreWriter.open(path)) as store:
-        take(
-            store,
-            *(
-                (Step(StepKind.VISIT, page, 0, Spending((page - 60, page - 50))), State.FETCHED)
-                for page in range(60, 70)
-            ),
-        )
-    limit = pagerank(path)
-    off = np.abs(shown(path) - limit).sum()
-    assert 0 < off < np.abs(frontier_of(path).importance() - limit).sum() / 2
-
-
 def test_in_a_long_log_a_page_that_is_read_again_hands_on_nothing_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

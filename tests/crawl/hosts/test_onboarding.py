@@ -400,16 +400,13 @@ def test_pages_that_deny_a_use_are_not_fetched(path: Path) -> None:
     assert details[f"{A}/shop"] == "rsl denies ai-train"
 
 
-def test_pages_that_deny_another_use_are_fetched(path: Path) -> None:
-    run = crawl(web_of_preferences(ALL_THREE), path, f"{A}/", obey_usage="search")
-    assert not refused(run)
-
-
-def test_without_obey_usage_files_of_preferences_are_not_requested(path: Path) -> None:
+@pytest.mark.parametrize("settings", [{"obey_usage": "search"}, {}])
+def test_pages_whose_denied_use_does_not_matter_are_fetched(
+    settings: dict[str, Any], path: Path
+) -> None:
     web = web_of_preferences(ALL_THREE)
-    run = crawl(web, path, f"{A}/")
-    assert not {TDMREP, f"{A}/license.xml"} & {visit.url for visit in web.visits}
-    assert not refused(run)
+    assert not refused(crawl(web, path, f"{A}/", **settings))
+    assert ({TDMREP, f"{A}/license.xml"} <= {visit.url for visit in web.visits}) == bool(settings)
 
 
 @pytest.mark.parametrize(

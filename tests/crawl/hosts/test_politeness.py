@@ -384,22 +384,6 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
 # ---------------------------------------------------------------- pauses
 
 
-def test_requests_of_all_hosts_at_an_address_begin_a_pause_apart() -> None:
-    polite = paced(HOST, OTHER, THIRD)
-    polite.hosts.begin(HOST, 0)
-    assert not polite.has_room_or_waits(OTHER, 0.4)
-    assert not polite.has_room_or_waits(THIRD, 0.4)
-    assert polite.hosts.next_wake() == 0.5
-    assert polite.resumed(0.4) == []
-    assert polite.resumed(0.5) == [OTHER]
-    assert polite.has_room_or_waits(OTHER, 0.5)
-    polite.hosts.begin(OTHER, 0.5)
-    assert polite.resumed(0.9) == []
-    assert polite.hosts.next_wake() == 1.0
-    assert polite.resumed(1.0) == [THIRD]
-    assert polite.hosts.next_wake() is None
-
-
 def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None:
     polite = paced(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)

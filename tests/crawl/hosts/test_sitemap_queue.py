@@ -47,10 +47,6 @@ def notes_on(run: Run, *names: str) -> list[Noted]:
     return [note for note in notes if all(name in note.text for name in names)]
 
 
-def depth_of(run: Run, url: str) -> int:
-    return run.recorder.frontier.urls.depth[list(run.states).index(url)]
-
-
 # ---------------------------------------------------------------- robots.txt, scope and depth
 
 
@@ -152,27 +148,6 @@ def test_a_sitemap_in_an_index_may_list_pages_of_the_host_that_names_the_index(p
 
 
 # ---------------------------------------------------------------- depth of listed pages
-
-
-def test_a_listed_page_is_one_link_deeper_than_the_shallowest_of_its_host(path: Path) -> None:
-    answers: dict[str, Answer] = {
-        f"{A}/": html(f"{B}/deep"),
-        f"{B}/robots.txt": naming("/s.xml"),
-        f"{B}/s.xml": listing(f"{B}/1"),
-    }
-    _, run = run_of(answers, path)
-    assert depth_of(run, f"{B}/deep") == 1
-    assert depth_of(run, f"{B}/1") == 2
-
-
-def test_a_host_found_by_sitemap_is_one_link_deeper_than_the_host_naming_it(path: Path) -> None:
-    answers = {
-        f"{A}/robots.txt": naming(f"{C}/1.xml", f"{C}/2.xml"),
-        f"{C}/1.xml": listing(f"{C}/a"),
-        f"{C}/2.xml": listing(f"{C}/b"),
-    }
-    _, run = run_of(answers, path)
-    assert (depth_of(run, f"{C}/a"), depth_of(run, f"{C}/b")) == (1, 1)
 
 
 def test_no_chain_of_sitemaps_leads_beyond_the_depth(path: Path) -> None:

@@ -184,9 +184,10 @@ def test_an_unmodified_page_refers_to_the_earlier_archive(path: Path, tmp_path: 
     assert profiles == ["identical-payload-digest", "server-not-modified"]
 
 
-def test_dedupe_with_needs_whole_pages(path: Path, tmp_path: Path) -> None:
-    storing = Settings.of(keep="text", dedupe_with=tmp_path / "a.cdxj").storing
-    with closing(StoreWriter.open(path)) as store, pytest.raises(UsageError, match="--dedupe-with"):
+@pytest.mark.parametrize("name", ["dedupe-with", "warc"])
+def test_archives_need_whole_pages(path: Path, tmp_path: Path, name: str) -> None:
+    storing = Settings.of(keep="text").with_values({name: tmp_path / "a.cdxj"}).storing
+    with closing(StoreWriter.open(path)) as store, pytest.raises(UsageError, match=f"--{name}"):
         open_keeping(store, storing, lambda _: None)
 
 

@@ -23,7 +23,7 @@ from minicrawl.crawl.settle.keeping import (
     open_archive,
     open_keeping,
 )
-from minicrawl.errors import NoRoom, UsageError
+from minicrawl.errors import NoRoom
 from minicrawl.model import FailureKind, KeptAnswer, Moved
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
@@ -178,12 +178,6 @@ def test_a_deleted_archive_is_begun_anew_with_a_warning(path: Path) -> None:
         assert archive.end == FIRST
         archive.close()
     assert [type(event) for event in told] == [Warned]
-
-
-def test_with_keep_none_there_is_no_archive(path: Path) -> None:
-    with closing(StoreWriter.open(path)) as store:
-        assert open_archive(store, Storing(keep="none"), nobody_listens) is None
-    assert not archive_folder(path).exists()
 
 
 # ---------------------------------------------------------------- pruning of versions
@@ -608,8 +602,3 @@ def test_redirects_importance_and_cut_bodies_are_recorded(path: Path, folder: Pa
     assert found["response", url(1)] == (b"", url(2), None)
     assert found["metadata", url(1)][0] == b"importance: 0.25\r\nhops: 3\r\n"
     assert found["response", url(2)] == (body(2), None, "length")
-
-
-def test_warc_files_need_whole_pages(path: Path, folder: Path) -> None:
-    with closing(StoreWriter.open(path)) as store, pytest.raises(UsageError, match="--keep text"):
-        open_keeping(store, Storing(keep="text", warc=folder), nobody_listens)

@@ -172,76 +172,64 @@ def test_a_strike_has_the_wait_of_its_host(header: str | None, wait_s: float | N
 
 # ---------------------------------------------------------------- descriptions
 
+MOVED, RESET = Moved(status=301, target="/there"), Failed(kind=FailureKind.RESET)
+CUT_LINKS = ParsedPage(cut="cut at links")
+
+
+def cut(kind: FailureKind) -> Response:
+    return PAGE._replace(cut=kind)
+
 
 @pytest.mark.parametrize(
-    ("fetched", "words"),
+    ("fetched", "reading", "end", "words"),
     [
-        (PAGE, ("page", 200, "")),
+        (PAGE, None, None, ("page", 200, "")),
+        (PAGE, CUT_LINKS, None, ("page", 200, "cut at links")),
+        (cut(FailureKind.RESET), ParsedPage(), None, ("page", 200, "cut: reset")),
+        (cut(FailureKind.RESET), CUT_LINKS, None, ("page", 200, "cut: reset; cut at links")),
         (
-            Response(status=203, headers={}, body=b"", cut=FailureKind.RESET),
-            ("page", 203, "cut: reset"),
+            cut(FailureKind.TOO_LARGE),
+            None,
+            None,
+            ("page", 200, "cut at 10,000,000 bytes (--max-body)"),
         ),
-        (Moved(status=301, target="/there"), ("moved", 301, "/there")),
-        (Unchanged(), ("unchanged", 304, "")),
+        (
+            cut(FailureKind.CROWDED),
+            None,
+            None,
+            ("page", 200, "truncated: all bodies together exceeded 15,000,000 bytes"),
+        ),
+        (cut(FailureKind.TIMEOUT), None, None, ("page", 200, "cut after 30 s (--timeout)")),
+        (MOVED, None, TurnEnd(State.MOVED), ("moved", 301, "/there")),
+        (
+            MOVED,
+            None,
+            TurnEnd(State.BAD_REDIRECT, "too far"),
+            ("failed:bad-redirect", 301, "/there; too far"),
+        ),
+        (Unchanged(), None, None, ("unchanged", 304, "")),
         (
             Refused(reason=Refusal.TYPE, detail="image/png", status=200),
+            None,
+            None,
             ("refused:type", 200, "image/png"),
         ),
-        (Failed(kind=FailureKind.SERVER_ERROR, status=503), ("failed:server-error", 503, "")),
+        (RESET, None, TurnEnd(State.RESET, "3 times"), ("failed:reset", None, "3 times")),
     ],
 )
 def test_an_outcome_has_a_name_a_status_and_details(
-    fetched: FetchResult, words: tuple[str, int | None, str]
+    fetched: FetchResult,
+    reading: ParsedPage | None,
+    end: TurnEnd | None,
+    words: tuple[str, int | None, str],
 ) -> None:
-    assert describe_outcome(fetched, Network()) == words
+    assert describe_outcome(fetched, Network(), reading, end) == words
 
 
-@pytest.mark.parametrize(
-    ("fetched", "words"),
-    [
-        (Refused(reason=Refusal.ADDRESS, detail="10.0.0.1"), "address: 10.0.0.1"),
-        (Failed(kind=FailureKind.TLS, detail="it has expired"), "tls: it has expired"),
-        (Failed(kind=FailureKind.SERVER_ERROR, status=503), "server-error: 503"),
-        (Failed(kind=FailureKind.LOST), "lost"),
-    ],
-)
-def test_a_failure_is_described_in_one_line(fetched: FetchResult, words: str) -> None:
-    assert describe_failure(fetched) == words
-
-
-@pytest.mark.parametrize(
-    ("kind", "words"),
-    [
-        (FailureKind.TOO_LARGE, "cut at 10,000,000 bytes (--max-body)"),
-        (FailureKind.CROWDED, "truncated: all bodies together exceeded 15,000,000 bytes"),
-        (FailureKind.TIMEOUT, "cut after 30 s (--timeout)"),
-        (FailureKind.RESET, "cut: reset"),
-    ],
-)
-def test_cuts_of_body_and_links_are_described(kind: FailureKind, words: str) -> None:
-    some_links = ParsedPage(cut="cut at links")
-    page = Response(status=200, headers={}, body=b"", cut=kind)
-    assert describe_outcome(page, Network(), ParsedPage()) == ("page", 200, words)
-    assert describe_outcome(page, Network(), some_links) == ("page", 200, f"{words}; cut at links")
-    assert describe_outcome(PAGE, Network(), some_links) == ("page", 200, "cut at links")
-
-
-def test_the_end_of_a_turn_is_part_of_the_description() -> None:
-    moved, dead = Moved(status=301, target="/there"), TurnEnd(State.BAD_REDIRECT, "too far")
-    assert describe_outcome(moved, Network(), None, dead) == (
-        "failed:bad-redirect",
-        301,
-        "/there; too far",
+def test_a_failure_is_described_in_one_line() -> None:
+    refused = Refused(reason=Refusal.ADDRESS, detail="10.0.0.1")
+    assert describe_failure(refused) == "address: 10.0.0.1"
+    assert (
+        describe_failure(Failed(kind=FailureKind.SERVER_ERROR, status=503)) == "server-error: 503"
     )
-    assert describe_outcome(moved, Network(), None, TurnEnd(State.MOVED)) == (
-        "moved",
-        301,
-        "/there",
-    )
-    tried = TurnEnd(State.RESET, "tried 3 times")
-    failed = Failed(kind=FailureKind.RESET)
-    assert describe_outcome(failed, Network(), None, tried) == (
-        "failed:reset",
-        None,
-        "tried 3 times",
-    )
+    assert describe_failure(Failed(kind=FailureKind.LOST)) == "lost"

@@ -13,17 +13,16 @@ import pytest
 from minicrawl.crawl import events
 from minicrawl.crawl.settle import recorder as recording
 from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder, UrlLookup
-from minicrawl.errors import NoRoom
 from minicrawl.frontier import url_table as url_index
 from minicrawl.model import OwnRequest
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger import Step, StepKind
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Batch, HostRow, StoreTerms
+from minicrawl.store.records import Batch, HostRow
 from minicrawl.web.robots import Rules
 from tests.crawl.coroutines import in_jumping_time
-from tests.crawl.fakes import Disk, FakeWeb, Scene, crawl, frontier_of, in_time, keeping, web_of
+from tests.crawl.fakes import Disk, FakeWeb, Scene, crawl, in_time, keeping, web_of
 from tests.crawl.settle.recording import A, B, bear, document, steps_in, visit
 
 
@@ -56,15 +55,6 @@ def test_a_request_of_a_program_is_found_after_its_commit(recorder: Recorder) ->
     recorder.keep_own_requests({f"{A}/1": 1}, ((f"{A}/1", wanted),))
     in_time(recorder.committer.commit())
     assert [recorder.pages.own_request(page) for page in (0, 1)] == [None, wanted]
-
-
-def test_of_two_documents_of_a_page_the_newer_one_counts(recorder: Recorder) -> None:
-    recorder.describe(document(0, "before"))
-    recorder.describe(document(0, "after"))
-    for _ in range(2):
-        assert recorder.pages.document(0) == document(0, "after")
-        in_time(recorder.committer.commit())
-    assert list(recorder.pages.documents()) == [document(0, "after")]
 
 
 def test_the_rules_of_a_host_are_found_after_their_commit(path: Path) -> None:
@@ -158,28 +148,6 @@ def test_many_changed_rows_cause_a_checkpoint(
         assert tables.saved(connection).watermark == 16
 
 
-def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
-    with keeping(path, StoreTerms(links=False)) as recorder:
-        bear(recorder, f"{A}/", f"{A}/1")
-        visit(recorder, 0, 1)
-        visit(recorder, 1, 0)
-        in_time(recorder.committer.commit(checkpoint=True))
-        with reading(path) as connection:
-            assert [row.seq for row in tables.steps_after(connection, 0)] == [3]
-        assert recorder.frontier.spendings.of(0) == Spending(())
-    assert frontier_of(path).ledger.missing() == 0
-
-
-def test_a_failed_commit_has_no_checkpoint(recorder: Recorder, path: Path, disk: Disk) -> None:
-    bear(recorder, f"{A}/")
-    in_time(recorder.committer.commit())
-    bear(recorder, f"{A}/1")
-    disk.takes_batches = False
-    with pytest.raises(NoRoom):
-        in_time(recorder.committer.commit(checkpoint=True))
-    assert len(frontier_of(path)) == 1
-
-
 @in_jumping_time
 async def test_steps_during_a_commit_are_kept(recorder: Recorder, path: Path, disk: Disk) -> None:
     written = Event()
@@ -201,18 +169,6 @@ async def test_steps_during_a_commit_are_kept(recorder: Recorder, path: Path, di
     assert steps_in(path) == 1
     await recorder.committer.commit()
     assert steps_in(path) == 2
-
-
-def test_status_shows_the_counts_of_the_last_commit(recorder: Recorder, path: Path) -> None:
-    bear(recorder, f"{A}/", f"{A}/1")
-    in_time(recorder.committer.commit())
-    before = status(path)
-    visit(recorder, 0, 1)
-    in_time(recorder.committer.commit())
-    after = status(path)
-    assert (before.pages_fetched, before.pages_unread, before.g) == (0, 2, 0)
-    assert (after.pages_fetched, after.pages_unread, after.g) == (1, 1, 1)
-    assert after.importance_gathered is None
 
 
 def test_a_checkpoint_adds_up_the_importance_gathered(recorder: Recorder, path: Path) -> None:

@@ -63,14 +63,8 @@ def test_seeds_become_known_and_share_the_endowment(path: Path) -> None:
 
 def test_seeds_are_endowed_once(path: Path) -> None:
     planted(path, f"{A}/", endowment=5)
-    assert planted(path, f"{A}/", endowment=5) == 0
+    assert planted(path, f"{A}/", endowment=5) == planted(path) == 0
     assert cash_of(path) == [6]
-
-
-def test_a_later_run_needs_no_seeds(path: Path) -> None:
-    planted(path, f"{A}/")
-    assert planted(path) == 0
-    assert seeds_of(path) == [f"{A}/"]
 
 
 def test_later_seeds_get_as_much_as_the_first_ones_however_often_some_are_added(path: Path) -> None:
@@ -78,12 +72,6 @@ def test_later_seeds_get_as_much_as_the_first_ones_however_often_some_are_added(
     planted(path, f"{A}/1", f"{A}/2", endowment=10)
     planted(path, *(f"{A}/{n}" for n in range(3, 9)), endowment=10)
     assert cash_of(path) == [6] * 9
-
-
-def test_later_seeds_get_no_less_than_the_first_ones(path: Path) -> None:
-    planted(path, *(f"{A}/{n}" for n in range(3)), endowment=10)
-    planted(path, f"{B}/", endowment=10)
-    assert cash_of(path)[3] >= cash_of(path)[0]
 
 
 def test_without_an_endowment_seeds_are_pages_like_others(path: Path) -> None:
@@ -223,18 +211,6 @@ def test_forbidden_pages_are_reopened_when_robots_txt_has_expired(
     web = FakeWeb({f"{A}/robots.txt": in_turn(forbidding, allowing), f"{A}/0": html()})
     assert crawl(web, path, f"{A}/0").states[f"{A}/0"] is State.ROBOTS
     assert crawl(web, path, later_s=later_s).asked == asked
-
-
-def test_a_slightly_wider_scope_reopens_only_its_own_pages(path: Path) -> None:
-    web = FakeWeb(web_of({f"{A}/0": [f"{A}/1", f"{B}/"]}))
-    crawl(web, path, f"{A}/0", allow=["/0"])
-    assert crawl(web, path, allow=["/[01]"]).asked == [f"{A}/1"]
-
-
-def test_forbidden_pages_are_reopened_without_robots(path: Path) -> None:
-    web = FakeWeb({f"{A}/robots.txt": text("User-agent: *\nDisallow: /"), f"{A}/0": html()})
-    crawl(web, path, f"{A}/0")
-    assert crawl(web, path, robots=False).asked == [f"{A}/0"]
 
 
 @pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S / 2, []), (2 * HOUR_S, [f"{A}/0"])])

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,18 +9,8 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.graph.outline import outline
 from minicrawl.model import State
-from minicrawl.report.crawl_status import (
-    Basis,
-    Sample,
-    fresh_sample,
-    keep_sample,
-    latest_sample,
-    samples,
-)
 from minicrawl.store.derived import (
-    MOST_SAMPLES,
     CheckRow,
     RankRow,
     all_checks,
@@ -37,7 +26,6 @@ from minicrawl.store.derived import (
     writing_beside,
 )
 from minicrawl.store.reader import reading
-from minicrawl.store.tables import last_step
 from tests.graph.graphs import Link, graph_of
 from tests.stores import A, B, HandCrawl, filled_store
 
@@ -226,66 +214,3 @@ def test_saving_ranks_keeps_the_index_and_the_other_way_round(store: Path) -> No
     assert givers(store, 2) == [0]
     index(store, 8, INLINKS)
     assert kept(store) == [ROW]
-
-
-# ---------------------------------------------------------------- samples
-
-SAMPLE = Sample(
-    at=1000.5,
-    step=7,
-    running_s=20.0,
-    requests=260,
-    crawled=250,
-    errors=3,
-    known=900,
-    hosts=4,
-    maximum=1000,
-    wire_bytes=6_010_000,
-    importance_gathered=None,
-    graph_of="crawled",
-    basis=Basis.EXACT,
-    distances_at=1000.5,
-    distances_basis=Basis.ESTIMATE,
-    outline=outline(graph_of(3, [(0, 1), (1, 2)]), np.random.default_rng(1)),
-)
-
-
-def keep(store: Path, sample: Sample, most: int = MOST_SAMPLES) -> None:
-    with reading(store) as connection:
-        keep_sample(store, connection, sample, most)
-
-
-def test_saved_samples_are_read_back(store: Path) -> None:
-    assert latest_sample(store) is None
-    later = replace(SAMPLE, at=1003.0, crawled=260)
-    keep(store, SAMPLE)
-    keep(store, later)
-    assert samples(store) == [SAMPLE, later]
-    assert samples(store, since=1000.5) == [later]
-    assert latest_sample(store) == later
-    assert (SAMPLE.total, SAMPLE.urls_per_s, SAMPLE.bytes_per_s) == (253, 12.5, 300_500)
-    assert replace(SAMPLE, running_s=0.0).urls_per_s is None
-
-
-def test_a_sample_is_fresh_if_it_has_all_steps_or_is_recent_in_a_running_crawl(store: Path) -> None:
-    fresh = partial(fresh_sample, store, "crawled")
-    with reading(store) as connection:
-        last = last_step(connection)
-    keep(store, replace(SAMPLE, step=last - 1))
-    assert fresh(now=SAMPLE.at + 29, is_running=True) == replace(SAMPLE, step=last - 1)
-    assert fresh(now=SAMPLE.at + 31, is_running=True) is None
-    assert fresh(now=SAMPLE.at, is_running=False) is None
-    assert fresh_sample(store, "known", now=SAMPLE.at, is_running=True) is None
-    keep(store, replace(SAMPLE, step=last))
-    for is_running in (False, True):
-        assert fresh(now=SAMPLE.at + 1000, is_running=is_running) == replace(SAMPLE, step=last)
-
-
-def test_thinned_samples_cover_the_whole_crawl(store: Path) -> None:
-    for number in range(40):
-        keep(store, replace(SAMPLE, at=float(number + 1)), most=8)
-        assert len(samples(store)) <= 8
-    kept = [sample.at for sample in samples(store)]
-    assert kept[0] == 1
-    assert kept[-4:] == [37, 38, 39, 40]
-    assert kept == sorted(kept)
