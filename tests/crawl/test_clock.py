@@ -9,13 +9,11 @@ import pytest
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.events import Asked, Event
-from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.model import FailureKind, State
 from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
 
 A, B = "http://a.example", "http://b.example"
 YEAR_S = 365 * 86_400.0
-DAY_S = 86_400.0
 AHEAD, BEHIND = YEAR_S, -YEAR_S
 
 either_way = pytest.mark.parametrize("turned_s", [AHEAD, BEHIND])
@@ -102,10 +100,3 @@ def test_pages_are_read_again_at_the_pace_of_their_host(path: Path, turned_s: fl
     moments = sorted(visit.began for visit in web.visits_of(A))
     assert len(moments) >= 5
     assert min(after - before for before, after in pairwise(moments)) >= 3
-
-
-def test_a_moment_farther_ahead_than_the_longest_wait_is_over() -> None:
-    assert remaining_s(100.0, 40.0, DAY_S) == 60
-    assert remaining_s(100.0, 100.0, DAY_S) == 0
-    assert remaining_s(100.0, 100.0 + YEAR_S, DAY_S) == 0
-    assert remaining_s(100.0 + YEAR_S, 100.0, DAY_S) == 0

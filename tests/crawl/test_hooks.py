@@ -68,12 +68,11 @@ def test_links_to_private_addresses_are_always_refused(settings: Settings, host:
 
 
 class TestAccept:
-    def test_a_refused_page_is_known_but_not_fetched(self, settings: Settings) -> None:
+    def test_a_refused_page_is_known_and_the_next_run_asks_its_own_filter(
+        self, settings: Settings
+    ) -> None:
         Crawl([HOST], settings, transport=WEB, accept=lambda url: not url.endswith("/b")).run()
         assert states(settings) == {"/": "fetched", "/b": "scope", "/c": "fetched"}
-
-    def test_the_next_run_asks_its_own_filter(self, settings: Settings) -> None:
-        Crawl([HOST], settings, transport=WEB, accept=lambda url: not url.endswith("/b")).run()
         Crawl([], settings, transport=WEB, accept=lambda url: not url.endswith("/d")).run()
         assert states(settings)["/b"] == "fetched"
         assert states(settings)["/d"] == "scope"
@@ -97,16 +96,6 @@ class TestOnPage:
         assert (home.status, home.title, home.cut) == (200, "Home", "")
         assert home.links == (f"{HOST}/b", f"{HOST}/c")
         assert home.headers["content-type"].startswith("text/html")
-
-    def test_the_hook_may_be_a_coroutine_function(self, settings: Settings) -> None:
-        read = []
-
-        async def hear(page: PageRead) -> None:
-            await asyncio.sleep(0)
-            read.append(page.url)
-
-        Crawl([HOST], settings, transport=WEB, on_page=hear).run()
-        assert len(read) == len(PAGES)
 
     def test_after_an_exception_the_next_run_hands_the_page_over(self, settings: Settings) -> None:
         handed: list[str] = []

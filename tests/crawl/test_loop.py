@@ -250,7 +250,10 @@ def test_a_host_has_one_request_at_a_time_and_waits_exactly_the_delay(path: Path
     web = FakeWeb(star(A, 8) | star(B, 8), takes_s=0.7)
     crawl(web, path, f"{A}/", f"{B}/", delay=2)
     for origin in (A, B):
-        assert gaps(web.visits_of(origin)) == pytest.approx([2] * 9)
+        robots_txt, *pages = visits = web.visits_of(origin)
+        assert (robots_txt.url, robots_txt.request.want) == (f"{origin}/robots.txt", Want.TEXT)
+        assert all(visit.request.want is Want.PAGE for visit in pages)
+        assert gaps(visits) == pytest.approx([2] * 9)
     assert web.most_at_once == 2
 
 
@@ -375,15 +378,6 @@ def test_pages_of_a_host_that_is_down_are_settled_without_a_request(path: Path) 
 
 
 # ---------------------------------------------------------------- robots.txt
-
-
-def test_robots_txt_comes_before_any_page(path: Path) -> None:
-    web = FakeWeb(star(A, 2))
-    crawl(web, path, f"{A}/")
-    first = web.visits[0]
-    assert first.url == f"{A}/robots.txt"
-    assert first.request.want is Want.TEXT
-    assert all(visit.request.want is Want.PAGE for visit in web.visits[1:])
 
 
 def test_robots_txt_is_requested_again_after_a_day_by_the_clock(path: Path) -> None:
@@ -745,22 +739,16 @@ def test_pages_of_a_long_sitemap_become_known_in_blocks(path: Path) -> None:
     assert born == [1, LINKS_AT_ONCE, LINKS_AT_ONCE, more]
 
 
-def test_a_page_with_very_many_links_leads_to_all_of_them(path: Path) -> None:
-    """They become known in blocks before the page is settled, so that others get their turns."""
-    links = [f"{A}/{n}" for n in range(2 * LINKS_AT_ONCE + 3)]
-    crawl(FakeWeb({f"{A}/": html(*links, "/0#top")}), path, f"{A}/", pages=1)
-    assert links_of(path, f"{A}/") == links
-
-
 def test_very_many_links_become_known_at_a_measured_pace(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each block, the page pauses in proportion to the time that the block took."""
     took_s = count(step=2.0)
     monkeypatch.setattr("minicrawl.crawl.settle.settler.perf_counter", lambda: next(took_s))
-    links = [f"/{n}" for n in range(2 * LINKS_AT_ONCE + 3)]
-    web = FakeWeb({f"{A}/": html(*links)}, elsewhere=html())
+    links = [f"{A}/{n}" for n in range(2 * LINKS_AT_ONCE + 3)]
+    web = FakeWeb({f"{A}/": html(*links, "/0#top")}, elsewhere=html())
     crawl(web, path, f"{A}/", pages=2)
+    assert links_of(path, f"{A}/") == links
     page, other, *_ = (visit for visit in web.visits if visit.url in web.asked)
     assert other.began - page.ended >= 3 * settler._REST * 2.0
 
@@ -858,14 +846,6 @@ def test_the_request_for_a_page_that_disappeared_is_not_conditional(path: Path) 
     web.answers[f"{A}/same"] = here
     assert crawl(web, path, f"{A}/", refresh=1).states[f"{A}/same"] is State.FETCHED
     assert links_of(path, f"{A}/same") == [f"{A}/new"]
-
-
-def test_a_continuous_crawl_goes_on_and_reads_again(path: Path) -> None:
-    web = FakeWeb(versions())
-    run = crawl(web, path, f"{A}/", continuous=True, for_=30, delay=1)
-    assert run.reason is Reason.BUDGET
-    assert len(web.asked) == pytest.approx(29, abs=2)
-    assert min(map(web.asked.count, run.states)) > 3
 
 
 def test_a_continuous_crawl_rests_while_its_only_host_is_down(path: Path) -> None:

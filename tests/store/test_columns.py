@@ -31,15 +31,6 @@ def test_columns_of_all_blocks_are_in_the_order_of_pages(many_pages: HandCrawl) 
     assert ids.tolist() == list(range(MANY))
     assert keys.tolist() == many_pages.frontier.ledger.key.tolist()
     assert states.tobytes() == many_pages.frontier.state
-
-
-def test_columns_have_the_types_of_the_page_table(tmp_path: Path) -> None:
-    with reading(filled_store(tmp_path / "crawl.db")) as connection:
-        (block,) = tables.frontier(connection, "state", "key", "g_time", "inlinks", "spent")
-    assert [column.dtype for column in block] == [np.uint8, np.int64, np.int64, *[np.uint32] * 2]
-
-
-def test_a_column_can_be_read_as_a_whole(many_pages: HandCrawl) -> None:
     hosts = tables.whole(tables.urls(many_pages.store.connection, "host"), "host")
     assert hosts.tolist() == many_pages.frontier.urls.host_of.tolist()
 

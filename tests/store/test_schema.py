@@ -8,7 +8,7 @@ import pytest
 from minicrawl.errors import UsageError
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.schema import MIGRATIONS, VERSION, check_version, prepare
+from minicrawl.store.schema import VERSION, prepare
 from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store
 
@@ -30,12 +30,6 @@ def assert_refused(path: Path, message: str) -> None:
         pass
 
 
-def test_a_new_file_gets_the_current_schema(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "new.db")) as connection:
-        prepare(connection, "new.db")
-        assert check_version(connection, "new.db") == VERSION == len(MIGRATIONS)
-
-
 def test_a_current_store_is_unchanged(store: Path) -> None:
     before = store.read_bytes()
     with closing(sqlite3.connect(store)) as connection:
@@ -48,30 +42,17 @@ def test_a_newer_store_is_refused_with_both_versions(store: Path) -> None:
     assert_refused(store, f"version {VERSION + 1}, but this minicrawl knows only {VERSION}")
 
 
-def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    execute(path, "CREATE TABLE notes (text)")
-    before = path.read_bytes()
-    assert_refused(path, "is an SQLite database, but not a minicrawl store")
-    assert path.read_bytes() == before
-
-
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "seeds.txt"
-    path.write_text("https://example.org/\n" * 100, encoding="utf-8")
-    before = path.read_bytes()
-    assert_refused(path, "is not a minicrawl store: file is not a database")
-    assert path.read_bytes() == before
-
-
-def test_the_view_pages_has_cash_in_units(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db", checkpoint=True)
-    with reading(path) as connection:
-        rows = connection.execute("SELECT url, cash, state FROM pages ORDER BY id").fetchall()
-        (total,) = connection.execute("SELECT sum(cash) FROM pages").fetchone()
-    assert rows[0][0] == "http://a.example/"
-    assert len(rows) == 6
-    assert total == pytest.approx(16)
+def test_the_database_of_another_program_and_other_files_are_refused(tmp_path: Path) -> None:
+    other, no_database = tmp_path / "other.db", tmp_path / "seeds.txt"
+    execute(other, "CREATE TABLE notes (text)")
+    no_database.write_text("https://example.org/\n" * 100, encoding="utf-8")
+    for path, why in (
+        (other, "is an SQLite database, but not a minicrawl store"),
+        (no_database, "is not a minicrawl store: file is not a database"),
+    ):
+        before = path.read_bytes()
+        assert_refused(path, why)
+        assert path.read_bytes() == before
 
 
 def downgrade(store: Path, settings: dict[str, str], version: int) -> None:

@@ -44,24 +44,20 @@ def spendings(draw: st.DrawFn) -> Spending:
     return Spending(links, weights, focus, idle, draw(st.booleans()), unpaid if is_copy else ())
 
 
-def test_links_are_packed_as_differences() -> None:
-    assert pack(Spending([3, 5, 200])) == bytes([3, 0, 3, 2, 0b1000_0000 | (195 & 127), 1])
-
-
-def test_weights_and_idle_cash_follow_the_links() -> None:
-    assert pack(Spending([1], [7], (), 9)) == bytes([1, 1, 1, 7, 9])
-
-
-def test_focus_comes_last() -> None:
-    assert pack(Spending([1], (), [5])) == bytes([1, 2, 1, 5])
-
-
-def test_a_self_link_is_a_flag() -> None:
-    assert pack(Spending([3], self_link=True)) == bytes([1, 4, 3])
-
-
-def test_unpaid_links_come_last() -> None:
-    assert pack(Spending([3], unpaid=(1, 200))) == bytes([1, 8, 3, 2, 1, 128 | (199 & 127), 1])
+@pytest.mark.parametrize(
+    ("spending", "packed"),
+    [
+        pytest.param(Spending([3, 5, 200]), [3, 0, 3, 2, 128 | (195 & 127), 1], id="differences"),
+        pytest.param(Spending([1], [7], (), 9), [1, 1, 1, 7, 9], id="weights and idle cash"),
+        pytest.param(Spending([1], (), [5]), [1, 2, 1, 5], id="focus"),
+        pytest.param(Spending([3], self_link=True), [1, 4, 3], id="a self-link is a flag"),
+        pytest.param(
+            Spending([3], unpaid=(1, 200)), [1, 8, 3, 2, 1, 128 | (199 & 127), 1], id="unpaid"
+        ),
+    ],
+)
+def test_the_format_of_a_blob_does_not_change(spending: Spending, packed: list[int]) -> None:
+    assert pack(spending) == bytes(packed)
 
 
 @given(spendings())

@@ -28,29 +28,22 @@ def test_all_states_have_names(store: sqlite3.Connection) -> None:
     assert found == {int(state): state.label for state in State}
 
 
-def test_the_view_pages_has_states_and_documents(store: sqlite3.Connection) -> None:
+def test_the_views_have_names_titles_and_cash_in_units(store: sqlite3.Connection) -> None:
     found = dict(store.execute("SELECT url, state FROM pages"))
     assert found[A] == found[B] == "fetched"
     assert (found[C], found[MOVED], found[DEEP]) == ("unread", "moved", "unread")
     columns = "title, status, first_fetched"
     (page,) = store.execute(f"SELECT {columns} FROM pages WHERE url = ?", (A,))
     assert page == ("The first", 200, "2027-01-15 08:00:01")
-
-
-def test_the_view_links_has_the_links_of_read_pages(store: sqlite3.Connection) -> None:
-    found = store.execute("SELECT source, target, target_state FROM links").fetchall()
+    (total,) = store.execute("SELECT sum(cash) FROM pages").fetchone()
+    assert total == pytest.approx(16)
+    links = store.execute("SELECT source, target, target_state FROM links").fetchall()
     of_a = {(A, B, "fetched"), (A, MOVED, "moved"), (A, DEEP, "unread")}
-    assert set(found) == of_a | {(B, A, "fetched"), (B, C, "unread"), (B, GONE, "unread")}
-
-
-def test_the_view_redirects_has_targets(store: sqlite3.Connection) -> None:
-    found = store.execute("SELECT kind, url, target, target_state FROM redirects").fetchall()
-    assert found == [("moved", MOVED, A, "fetched")]
-
-
-def test_the_view_requests_has_outcomes(store: sqlite3.Connection) -> None:
-    found = store.execute("SELECT url, outcome, status FROM requests WHERE url = ?", (GONE,))
-    assert found.fetchall() == [(GONE, "failed:not-found", None)]
+    assert set(links) == of_a | {(B, A, "fetched"), (B, C, "unread"), (B, GONE, "unread")}
+    redirects = store.execute("SELECT kind, url, target, target_state FROM redirects").fetchall()
+    assert redirects == [("moved", MOVED, A, "fetched")]
+    requests = store.execute("SELECT outcome, status FROM requests WHERE url = ?", (GONE,))
+    assert requests.fetchall() == [("failed:not-found", None)]
 
 
 def test_blobs_of_every_size_with_weights_and_focus_are_decoded(tmp_path: Path) -> None:

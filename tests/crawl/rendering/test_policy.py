@@ -4,7 +4,7 @@ import pytest
 
 from minicrawl.crawl.rendering import renderer as policy
 from minicrawl.crawl.rendering.renderer import HOST_TRIES, TRIES, RenderPolicy, has_gained
-from minicrawl.model import NO_SCRIPTS, ParsedPage, Scripting, ScriptKind
+from minicrawl.model import ParsedPage, Scripting, ScriptKind
 
 HOST, OTHER = "a.example", "b.example"
 SHELL = Scripting(ScriptKind.SHELL, 1)
@@ -19,10 +19,6 @@ def renderings(known: RenderPolicy, scripting: Scripting, gains: list[bool]) -> 
             known.learn(HOST, scripting, has_gained=gained)
             done += 1
     return done
-
-
-def test_a_page_without_scripts_is_never_rendered() -> None:
-    assert not RenderPolicy().is_worth(HOST, NO_SCRIPTS)
 
 
 @pytest.mark.parametrize("scripting", [SHELL, SOME])

@@ -91,20 +91,6 @@ def test_committed_pages_are_in_the_archive_and_others_are_cut_off(path: Path) -
             assert Segments(archive_folder(path)).end == archive.end
 
 
-def test_a_batch_that_had_no_room_is_in_the_archive_once(path: Path, disk: Disk) -> None:
-    with closing(StoreWriter.open(path)) as store:
-        archive = opened_archive(store)
-        both = StoreWithArchive(store, ArchiveSinks(archive))
-        batch = Batch(answers=[kept(url(1), body(1))])
-        disk.takes_batches = False
-        with pytest.raises(NoRoom):
-            both.commit(batch)
-        disk.takes_batches = True
-        both.commit(batch)
-        archive.close()
-    assert committed(path) == {url(1): [body(1)]}
-
-
 def opened_archive(store: StoreWriter, tell: Listener = nobody_listens) -> ArchiveWriter:
     archive = open_archive(store, Storing(keep="pages"), tell)
     assert archive is not None
@@ -251,12 +237,6 @@ def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
         pruned = sum(late < early for early, late in pairwise(sizes))
     assert pruned > 2
     assert max(sizes) < 2.1 * must_stay
-
-
-def test_all_versions_stay_unless_a_number_is_given(path: Path) -> None:
-    read_again(path, "all", 6)
-    read_again(path, "all", 6)
-    assert {len(texts) for texts in committed(path).values()} == {12}
 
 
 def test_pruning_that_would_free_little_is_put_off(path: Path) -> None:
@@ -465,6 +445,7 @@ def test_a_batch_that_had_no_room_is_written_once(path: Path, folder: Path, disk
         disk.takes_batches = True
         both.commit(batch)
     assert pages(folder) == [url(1)]
+    assert committed(path) == {url(1): [body(1)]}
 
 
 def test_a_file_of_the_wanted_size_is_followed_by_another_one(path: Path, folder: Path) -> None:

@@ -1,5 +1,6 @@
 """A settler ends turns one by one, without a crawl."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -130,13 +131,6 @@ def test_a_canonical_form_out_of_scope_is_ignored(recorder: Recorder) -> None:
 
 
 # ---------------------------------------------------------------- pages with the same content
-
-
-def test_the_later_of_two_pages_with_the_same_content_is_its_alias(desk: Desk) -> None:
-    assert desk.read("/1", words="same") is State.FETCHED
-    assert desk.read("/2", "/3", words="same") is State.ALIAS
-    assert desk.links("/2") == [desk.page("/1")]
-    assert desk.states() == "fetched alias unread"
 
 
 def test_a_page_is_no_alias_of_the_former_content_of_another(desk: Desk) -> None:
@@ -299,55 +293,40 @@ def test_pages_may_become_known_without_a_link(desk: Desk) -> None:
     assert desk.recorder.counters.number("born") == 3
 
 
-# ---------------------------------------------------------------- shares
+# ---------------------------------------------------------------- shares of cash
 
 PAGE = "http://www.a.example/page"
 INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"
 
 
-def spending(url: str, *links: str, **order: Any) -> Spending:
-    """Return the spending of page 0 on its links, which are pages 1, 2 and so on."""
-    parsed = ParsedPage(links=links)
-    return CashShares(Order(**order)).spending(url, range(1, len(links) + 1), parsed)
+def spending(ids: Sequence[int], links: Sequence[str], **order: Any) -> Spending:
+    return CashShares(Order(**order)).spending(PAGE, ids, ParsedPage(links=tuple(links)))
 
 
-def paid(found: Spending, small_edge: float = 0.0) -> list[float]:
-    """Return what each link gets from a page with one unit; the virtual page gets the rest."""
-    ledger = Ledger(small_edge=fixed_edge(small_edge))
-    ledger.mint(1 + max(found.links))
+def test_links_have_the_same_weight_by_default_and_come_out_in_ascending_order() -> None:
+    links = [OUTSIDE, INSIDE, "http://c.example/"]
+    assert spending([9, 2, 5], links) == Spending([2, 5, 9])
+    weighted = Spending([2, 5, 9], [PARTS // 2, PARTS, PARTS])
+    assert spending([9, 2, 5], links, weight_internal=0.5) == weighted
+    assert spending([], [], weight_internal=0.5) == Spending([])
+
+
+@pytest.mark.parametrize(
+    ("links", "weight", "shares"),
+    [
+        ([INSIDE, OUTSIDE], 0.25, [0.2, 0.8]),
+        ([INSIDE, OUTSIDE], 0, [0, 1]),
+        ([INSIDE, PAGE], 0, [0.5, 0.5]),
+        ([INSIDE, PAGE], 0.2, [0.5, 0.5]),
+    ],
+)
+def test_a_link_inside_the_site_weighs_less_unless_all_are_inside(
+    links: list[str], weight: float, shares: list[float]
+) -> None:
+    found = spending([1, 2], links, weight_internal=weight)
+    ledger = Ledger(small_edge=fixed_edge(0.0))
+    ledger.mint(3)
     weights = found.weights or [1] * len(found.links)
     plan = weighted_visit(ledger, 0, found.links, weights, found.focus, found.idle)
     atoms = dict(plan.extras)
-    return [round(atoms.get(link, 0) / UNIT, 3) for link in found.links]
-
-
-def test_by_default_all_links_have_the_same_weight() -> None:
-    assert spending(PAGE, INSIDE, OUTSIDE) == Spending([1, 2])
-
-
-def test_a_page_without_links_spends_on_no_page() -> None:
-    assert spending(PAGE, weight_internal=0.5) == Spending([])
-
-
-def test_links_come_out_in_ascending_order_each_with_its_weight() -> None:
-    links = [OUTSIDE, INSIDE, "http://c.example/"]
-    found = CashShares(Order(weight_internal=0.5)).spending(
-        PAGE, [9, 2, 5], ParsedPage(links=tuple(links))
-    )
-    assert found == Spending([2, 5, 9], [PARTS // 2, PARTS, PARTS])
-
-
-# ---------------------------------------------------------------- weights
-
-
-def test_a_link_inside_the_site_weighs_less() -> None:
-    assert paid(spending(PAGE, INSIDE, OUTSIDE, weight_internal=0.25)) == [0.2, 0.8]
-
-
-def test_links_inside_may_weigh_nothing() -> None:
-    assert paid(spending(PAGE, INSIDE, OUTSIDE, weight_internal=0)) == [0, 1]
-
-
-def test_where_all_links_are_inside_they_share_the_cash_equally() -> None:
-    for weight in (0, 0.2):
-        assert paid(spending(PAGE, INSIDE, PAGE, weight_internal=weight)) == [0.5, 0.5]
+    assert [round(atoms.get(link, 0) / UNIT, 3) for link in found.links] == shares

@@ -123,18 +123,20 @@ def test_a_page_that_leads_to_a_login_and_back_is_read(tmp_path: Path) -> None:
     assert len(logins) <= 2
 
 
-def test_a_login_that_accepts_no_cookie_is_given_up(tmp_path: Path) -> None:
-    web = LoginWeb(believes=False)
-    found = logged_in(tmp_path / "crawl.db", web, cookies="on")
-    assert found["/"] == "bad-redirect"
-    assert web.asked.count("/") == 2
-
-
-def test_without_a_jar_a_login_is_a_circle(tmp_path: Path) -> None:
-    web = LoginWeb()
-    found = logged_in(tmp_path / "crawl.db", web)
-    assert found["/login?back=/"] == "bad-redirect"
-    assert web.asked.count("/") == 1
+@pytest.mark.parametrize(
+    ("believes", "settings", "end", "times"),
+    [
+        pytest.param(False, {"cookies": "on"}, "/", 2, id="the site believes no cookie"),
+        pytest.param(True, {}, "/login?back=/", 1, id="there is no jar"),
+    ],
+)
+def test_a_login_without_a_session_is_a_circle(
+    tmp_path: Path, believes: bool, settings: dict[str, str], end: str, times: int
+) -> None:
+    web = LoginWeb(believes=believes)
+    found = logged_in(tmp_path / "crawl.db", web, **settings)
+    assert found[end] == "bad-redirect"
+    assert web.asked.count("/") == times
 
 
 def test_without_jar_no_cookie_is_sent(web: SessionWeb, server: DemoServer, tmp_path: Path) -> None:
@@ -214,11 +216,6 @@ def test_an_anonymous_request_has_no_cookies_and_sets_none() -> None:
     found = asyncio.run(web.fetch(Request(url=url, is_anonymous=True)))
     assert found.cookies == ()
     assert jar.header(url, 0.0) == "session=old"
-
-
-def test_an_anonymous_request_is_sent_without_cookies() -> None:
-    url, jar = "https://a.example/", CookieJar()
-    jar.take(url, ("session=old",), 0.0)
     sent = FakeWeb({})
     web = WithCookies(sent, jar, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
     for is_anonymous in (False, True):

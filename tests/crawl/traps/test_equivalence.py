@@ -110,24 +110,6 @@ def test_one_differing_page_refutes_a_rule_for_ever(web: Web, early: bool) -> No
 # ---------------------------------------------------------------- hosts
 
 
-def test_urls_of_a_mirror_are_folded_onto_the_same_paths(web: Web) -> None:
-    web.read_mirror()
-    folded = web.twins.original(f"{B}/x?a=1")
-    assert folded is not None
-    assert folded.url == f"{A}/x?a=1"
-    assert A in folded.reason
-    assert f"{LIMIT} pages" in folded.reason
-    assert web.original(f"{A}/x") is None
-
-
-def test_of_two_equal_hosts_only_one_is_a_mirror(web: Web) -> None:
-    web.read_mirror()
-    for number in range(9):
-        web.twins.saw_copy(f"{A}/{number}", f"{B}/{number}")
-    assert web.original(f"{B}/x") == f"{A}/x"
-    assert web.original(f"{A}/x") is None
-
-
 def test_a_mirror_of_two_hosts_is_folded_onto_the_one_that_it_repeats_most(web: Web) -> None:
     web.read_mirror()
     web.twins.saw_copy(f"{B}/x", "http://c.example/x")

@@ -97,13 +97,6 @@ def test_a_group_is_given_up_after_enough_copies(site: Site) -> None:
     assert not site.refuses("/other")
 
 
-def test_the_reason_names_the_group_and_the_limit_of_copies(site: Site) -> None:
-    site.copies("/s/{}/item", LIMIT)
-    reason = site.barren.refusal(0, HOST, "http://a.example/s/99/item") or ""
-    assert "/s/#/a" in reason
-    assert f"--barren-pages {LIMIT}" in reason
-
-
 def test_copies_of_bodies_count_without_a_comparison_of_texts() -> None:
     site = Site()
     for number in range(LIMIT):
@@ -164,13 +157,6 @@ def test_suspects_with_news_clear_other_suspects(site: Site) -> None:
         site.read(f"/x/{number}/y", says + number % 100, page=1000 + number)
     site.barren.found([], [9], is_barren=True)
     assert not site.refuses("/z", page=9)
-
-
-def test_redirects_that_lead_to_redirects_count_as_copies(site: Site) -> None:
-    for number in range(LIMIT):
-        assert not site.refuses("/door/9")
-        site.barren.led_on(0, HOST, f"http://a.example/door/{number}")
-    assert site.refuses("/door/9")
 
 
 # ---------------------------------------------------------------- bounds

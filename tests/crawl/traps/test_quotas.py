@@ -55,28 +55,12 @@ def test_no_page_counts_more_than_ten_times() -> None:
     assert quotas.refusal(BLOG) is not None
 
 
-def test_a_farm_that_links_to_itself_earns_nothing() -> None:
-    quotas = quotas_of(host_pages=None, site_pages=39)
-    for number in range(20):
-        quotas.spend(FARM_1 + number % 2)
-        give(quotas, FARM_1 + number % 2, [1, 2, 5, 6], 10)
-    reason = quotas.refusal(FARM_1)
-    assert names(reason, "farm.example has had 40 pages, 0 of them earned", "--site-pages 39")
-
-
 def test_a_new_host_costs_its_site_as_much_as_some_pages() -> None:
     quotas = quotas_of(host_pages=99, site_pages=A_HOST + 3)
     spend(quotas, FARM_1, 2)
     assert quotas.refusal(FARM_2) is None
     spend(quotas, FARM_2, 1)
     assert quotas.refusal(FARM_1) is not None
-
-
-def test_a_site_that_the_user_vouches_for_has_no_limit_on_any_of_its_hosts() -> None:
-    quotas = quotas_of()
-    quotas.vouch([FARM_1])
-    spend(quotas, FARM_2, 1000)
-    assert quotas.refusal(FARM_2) is None
 
 
 def test_without_limits_no_host_is_refused() -> None:
@@ -86,16 +70,6 @@ def test_without_limits_no_host_is_refused() -> None:
 
 
 # ---------------------------------------------------------------- addresses
-
-
-def test_hosts_at_one_address_share_the_quota_of_a_site() -> None:
-    quotas = quotas_of(host_pages=None, site_pages=30)
-    for host in (FARM_1, BLOG):
-        quotas.locate(host, "198.41.0.4")
-    spend(quotas, FARM_1, 15)
-    assert quotas.refusal(BLOG) is None
-    spend(quotas, BLOG, 15)
-    assert names(quotas.refusal(BLOG), "198.41.0.4 has had 30 pages", "--site-pages 30")
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,6 @@ def test_hosts_of_one_domain_belong_to_one_site() -> None:
     assert index.site_name(SHOP) == "good.example"
 
 
-def test_addresses_of_one_network_belong_to_one_site() -> None:
-    index = index_of()
-    assert not index.are_strangers(ADDRESS, NEIGHBOUR)
-    assert index.has_name(WWW)
-    assert not index.has_name(ADDRESS)
-
-
 def test_sites_are_looked_up_once_and_on_demand() -> None:
     found: list[tuple[int, int]] = []
     index = index_of(found)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.crawl.workers.messages import receive_message, send_message
+from minicrawl.crawl.workers.messages import receive_message
 from minicrawl.crawl.workers.supervisor import AT_ONCE, BlameMark, PickleChannel, marked
 from tests.crawl.coroutines import in_loop
 from tests.loops import hear
@@ -129,18 +129,6 @@ async def test_closing_a_channel_wakes_senders_that_wait() -> None:
     await asyncio.sleep(0)
     channel.close()
     await sending
-
-
-@in_loop
-async def test_messages_can_be_sent_without_an_event_loop() -> None:
-    received: asyncio.Queue[object] = asyncio.Queue()
-    channel = PickleChannel(received.put_nowait)
-    ours, theirs = socket.socketpair()
-    with theirs:
-        await channel.connect(ours)
-        send_message(theirs, ("a", 1))
-        assert await received.get() == ("a", 1)
-    await channel.ended.wait()
 
 
 # ---------------------------------------------------------------- blame

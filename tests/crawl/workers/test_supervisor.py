@@ -124,8 +124,17 @@ def test_a_worker_that_is_silent_for_too_long_is_killed(monkeypatch: pytest.Monk
     manned(work, silence_s=1.0)
 
 
-def test_a_worker_that_never_started_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_CODE", "raise SystemExit(1)")
+@pytest.mark.parametrize(
+    ("module", "name", "broken"),
+    [
+        pytest.param(pool, "_CODE", "raise SystemExit(1)", id="it ends at once"),
+        pytest.param(supervisor, "OWN_PYTHON", ("/nowhere/python",), id="it cannot start"),
+    ],
+)
+def test_a_worker_that_never_started_is_not_replaced(
+    monkeypatch: pytest.MonkeyPatch, module: object, name: str, broken: object
+) -> None:
+    monkeypatch.setattr(module, name, broken)
 
     async def work(slot: WorkerSlot) -> None:
         worker = slot.worker
@@ -133,16 +142,6 @@ def test_a_worker_that_never_started_is_not_replaced(monkeypatch: pytest.MonkeyP
             with pytest.raises(ChildLost):
                 await slot.worker.call(WorkerCommand.LOCATE, PLACE)
         assert slot.worker is worker
-
-    manned(work)
-
-
-def test_a_process_that_cannot_be_started_fails_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "OWN_PYTHON", ("/nowhere/python",))
-
-    async def work(slot: WorkerSlot) -> None:
-        with pytest.raises(ChildLost):
-            await slot.worker.call(WorkerCommand.LOCATE, PLACE)
 
     manned(work)
 

@@ -81,9 +81,10 @@ os.kill(os.getpid(), signal.SIGKILL)
     with reading(path) as connection:
         assert connection.execute("SELECT value FROM meta WHERE name = 'x'").fetchone() == ("y",)
     assert {"crawl.db-wal", "crawl.db-lock"} <= names(path.parent)
-    with closing(StoreWriter.open(path)) as store:
-        assert store.was_cut_off
-    assert names(path.parent) == ALL | {"other.db"}
+    for was_cut_off in (True, False):
+        with closing(StoreWriter.open(path)) as store:
+            assert store.was_cut_off is was_cut_off
+        assert names(path.parent) == ALL | {"other.db"}
 
 
 def test_the_log_of_a_copy_without_its_lock_stays_until_the_next_writer(path: Path) -> None:

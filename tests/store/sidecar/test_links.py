@@ -10,7 +10,6 @@ import pytest
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.own_files import open_own, refuse_links
 from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import filled
@@ -94,15 +93,3 @@ def test_a_segment_that_becomes_a_link_later_is_not_followed(tmp_path: Path, vic
         with pytest.raises(Exception, match=r"segment-000001|symbolic"):
             segments.write(FIRST, b"x")
     assert victim.read_bytes() == PRECIOUS
-
-
-def test_a_file_with_two_hard_links_is_refused(tmp_path: Path, victim: Path) -> None:
-    os.link(victim, tmp_path / "link")
-    with pytest.raises(UsageError, match="2 names"):
-        open_own(tmp_path / "link", os.O_RDWR)
-
-
-def test_paths_without_links_are_accepted(tmp_path: Path, victim: Path) -> None:
-    assert refuse_links(tmp_path) == tmp_path
-    assert refuse_links(tmp_path / "absent") == tmp_path / "absent"
-    assert refuse_links(victim) == victim

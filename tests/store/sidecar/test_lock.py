@@ -55,11 +55,18 @@ def hard_link(path: Path) -> Path:
     return path.with_name("other.db")
 
 
+def symbolic_link(path: Path) -> Path:
+    path.with_name("link.db").symlink_to(path)
+    return path.with_name("link.db")
+
+
 def renamed(path: Path) -> Path:
     return path.rename(path.with_name("other.db"))
 
 
-@pytest.mark.parametrize("change", [unchanged, lock_removed, lock_moved, hard_link, renamed])
+@pytest.mark.parametrize(
+    "change", [unchanged, lock_removed, lock_moved, hard_link, symbolic_link, renamed]
+)
 def test_a_second_writer_is_refused(path: Path, change: Callable[[Path], Path]) -> None:
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters={"a": 1}))
