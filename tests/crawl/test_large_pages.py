@@ -21,50 +21,42 @@ def new_hosts(name: str, count: int) -> list[str]:
     return [f"http://{name}{n}.test/" for n in range(count)]
 
 
-class TestGrowth:
-    def test_new_hosts_are_paid_for_by_time(self) -> None:
-        urls = UrlTable()
-        growth = Growth(urls)
-        urls.meet(new_hosts("x", 5000), 1)
-        assert growth.has_grown()
-        growth.look(100.0)
-        price_s = 5000 * A_HOST / URLS_A_SECOND
-        assert growth.is_late
-        assert growth.wait_s(100.0) == pytest.approx(price_s - 1)
-        assert not growth.has_grown()
-        growth.look(100.0 + price_s)
+def test_new_hosts_and_urls_are_paid_for_by_time() -> None:
+    urls = UrlTable()
+    growth = Growth(urls)
+    for second in range(10):  # these become known slowly
+        urls.meet(new_hosts(f"x{second}-", 1000), 1)
+        growth.look(float(second))
         assert not growth.is_late
-        assert growth.wait_s(100.0 + price_s) == 0
+    urls.meet(new_hosts("x", 5000), 1)
+    assert growth.has_grown()
+    growth.look(100.0, URLS_A_SECOND)
+    assert growth.is_late
+    assert not growth.has_grown()
+    price_s = 1 + 5000 * A_HOST / URLS_A_SECOND
+    assert growth.wait_s(100.0) == pytest.approx(price_s - 1)
+    growth.look(100.0 + price_s)
+    assert not growth.is_late
+    assert growth.wait_s(100.0 + price_s) == 0
 
-    def test_hosts_that_become_known_slowly_cost_nothing(self) -> None:
-        urls = UrlTable()
-        growth = Growth(urls)
-        for second in range(10):
-            urls.meet(new_hosts(f"x{second}-", 1000), 1)
-            growth.look(float(second))
-            assert not growth.is_late
 
-    def test_urls_of_large_pages_are_paid_for_as_well(self) -> None:
-        growth = Growth(UrlTable())
-        growth.look(0.0, 3 * URLS_A_SECOND)
-        assert growth.wait_s(0.0) == 2
+def test_no_wait_is_longer_than_ten_seconds() -> None:
+    growth = Growth(UrlTable())
+    growth.look(0.0, 1000 * URLS_A_SECOND)
+    assert growth.wait_s(0.0) == 10
 
-    def test_no_wait_is_longer_than_ten_seconds(self) -> None:
-        growth = Growth(UrlTable())
-        growth.look(0.0, 1000 * URLS_A_SECOND)
-        assert growth.wait_s(0.0) == 10
 
-    def test_only_new_hosts_and_pages_count(self) -> None:
-        urls = UrlTable()
-        growth = Growth(urls)
-        hosts, pages = new_hosts("x", LITTLE), [f"{A}/{n}" for n in range(LINKS_AT_ONCE + 1)]
-        assert growth.brings_much(hosts)
-        assert not growth.brings_much(hosts[: LITTLE // A_HOST])
-        assert growth.brings_much(pages)
-        assert not growth.brings_much(pages[:LINKS_AT_ONCE])  # no more than one block
-        urls.meet([*hosts, *pages], 1)
-        assert not growth.brings_much(hosts)
-        assert not growth.brings_much(pages)
+def test_only_new_hosts_and_pages_count() -> None:
+    urls = UrlTable()
+    growth = Growth(urls)
+    hosts, pages = new_hosts("x", LITTLE), [f"{A}/{n}" for n in range(LINKS_AT_ONCE + 1)]
+    assert growth.brings_much(hosts)
+    assert not growth.brings_much(hosts[: LITTLE // A_HOST])
+    assert growth.brings_much(pages)
+    assert not growth.brings_much(pages[:LINKS_AT_ONCE])  # no more than one block
+    urls.meet([*hosts, *pages], 1)
+    assert not growth.brings_much(hosts)
+    assert not growth.brings_much(pages)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from minicrawl.crawl.refinement import HONEST, Refined, is_due, refine
 from minicrawl.errors import UsageError
 from minicrawl.frontier import importance
 from minicrawl.frontier.importance import UNTIL
-from minicrawl.model import READ_STATES, READABLE, State
+from minicrawl.model import State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
@@ -143,20 +143,6 @@ def test_steps_behind_the_last_checkpoint_count(tmp_path: Path) -> None:
     expected = pagerank(path)
     refine(path, until=TIGHT)
     assert shown(path) == pytest.approx(expected, abs=1e-9)
-
-
-def test_status_shows_the_converged_importance(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
-    assert status(path).convergence is None
-    refine(path, until=TIGHT)
-    read = np.isin(frontier_of(path).states(), READ_STATES)
-    found = status(path)
-    readable = np.isin(frontier_of(path).states(), READABLE)
-    share = float(shown(path)[read].sum() / shown(path)[readable].sum())
-    assert found.importance_gathered == pytest.approx(share)
-    assert found.convergence is not None
-    assert found.convergence.error_bound <= TIGHT
-    assert (found.convergence.steps_since, found.convergence.pages_since) == (0, 0)
 
 
 def test_where_nothing_was_read_all_pages_have_the_same_rank(tmp_path: Path) -> None:

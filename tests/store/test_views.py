@@ -46,26 +46,6 @@ def test_the_views_have_names_titles_and_cash_in_units(store: sqlite3.Connection
     assert requests.fetchall() == [("failed:not-found", None)]
 
 
-def test_blobs_of_every_size_with_weights_and_focus_are_decoded(tmp_path: Path) -> None:
-    crawl = HandCrawl(tmp_path / "crawl.db")
-    urls = [f"http://a.example/{number}" for number in range(600)]
-    crawl.seeds(urls)
-    crawl.read(urls[0], urls[1:], weights=[300] * 599)
-    crawl.read(urls[1], [urls[599]])
-    crawl.read(urls[2], [urls[3], urls[599]], weights=[1, 2], focus=[0, 1])
-    crawl.read(urls[3])
-    crawl.checkpoint()
-    crawl.close()
-    with closing(sqlite3.connect(tmp_path / "crawl.db")) as connection:
-        found = connection.execute("SELECT source, target FROM links").fetchall()
-    assert found == [
-        *((urls[0], url) for url in urls[1:]),
-        (urls[1], urls[599]),
-        (urls[2], urls[3]),
-        (urls[2], urls[599]),
-    ]
-
-
 def test_links_of_duplicates_and_self_links_are_rows(tmp_path: Path) -> None:
     copy, other = "http://a.example/copy", "http://a.example/other"
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -92,7 +72,8 @@ def test_sql_decodes_blobs_like_python(tmp_path: Path) -> None:
             top = rng.choice([1 << 7, 1 << 14, 1 << 31])
             links = sorted({rng.randrange(top) for _ in range(count)})
             weights = [rng.randrange(1, 1 << 20) for _ in links] if rng.random() < 0.5 else ()
-            blob = pack(Spending(links, weights))
+            focus = [rng.randrange(1 << 20) for _ in links] if rng.random() < 0.5 else ()
+            blob = pack(Spending(links, weights, focus))
             connection.execute(
                 "UPDATE steps SET spending = ? WHERE seq = (SELECT spent FROM frontier "
                 "WHERE id = 0)",

@@ -119,16 +119,6 @@ def test_pings_that_arrive_together_are_answered_without_a_fault() -> None:
     assert faults == []
 
 
-def test_a_worker_answers_ping_locate_and_fetch() -> None:
-    async def ask(crawl: Crawl) -> None:
-        assert await crawl.ask(0, WorkerCommand.PING, None) is None
-        assert await crawl.ask(1, WorkerCommand.LOCATE, crawl.server.url()) == "127.0.0.1"
-        fetched = await crawl.ask(2, WorkerCommand.FETCH, Request(url=crawl.server.url()))
-        assert fetched.body == b"<title>A</title><a href=/x>"
-
-    work_for(ask, PAGE)
-
-
 def test_a_cancelled_call_has_no_reply_and_the_next_one_has() -> None:
     async def ask(crawl: Crawl) -> None:
         crawl.channel.send(
@@ -142,17 +132,6 @@ def test_a_cancelled_call_has_no_reply_and_the_next_one_has() -> None:
         assert visited.parsed is not None
 
     work_for(ask, SILENCE, PAGE)
-
-
-def test_the_worker_ends_with_the_channel_whatever_is_under_way() -> None:
-    async def ask(crawl: Crawl) -> None:
-        crawl.channel.send(
-            (1, WorkerCommand.VISIT, packed_request(Request(url=crawl.server.url())))
-        )
-        while not crawl.server.asked:
-            await asyncio.sleep(0)
-
-    work_for(ask, SILENCE)
 
 
 def test_a_worker_without_a_config_ends(monkeypatch: pytest.MonkeyPatch) -> None:
