@@ -27,7 +27,8 @@ from tests.crawl import fakes
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, moved, text
 
 A, B = "http://a.example", "http://b.example"
-SCRIPT, DATA = f"{A}/app.js", f"{A}/data"
+SCRIPT, DATA, THERE = f"{A}/app.js", f"{A}/data", f"{B}/data"
+NOT_FOUND = failed(FailureKind.NOT_FOUND)
 SHELL = html(body='<div id="root"></div><script src="/app.js"></script>')
 
 
@@ -72,9 +73,22 @@ def rendered_crawl(web: FakeWeb, path: Path, browser: PlayedBrowser, **settings:
     return crawl(web, path, f"{A}/", during=attach, **chosen)
 
 
+def loaded(
+    folder: Path,
+    answers: dict[str, fakes.Answer],
+    *wanted: WantedResource,
+    elsewhere: fakes.Answer = NOT_FOUND,
+    **settings: Any,
+) -> tuple[FakeWeb, list[int]]:
+    """Crawl one page with these requests. Return the web, and the statuses that the page got."""
+    web, browser = FakeWeb({f"{A}/": SHELL, **answers}, elsewhere), PlayedBrowser(*wanted)
+    rendered_crawl(web, folder / "c.db", browser, **{"pages": 1, **settings})
+    return web, [found.status for found in browser.got]
+
+
 def test_requests_of_a_page_keep_the_delay_of_its_host(tmp_path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL, SCRIPT: text("1"), DATA: text("[]")}, SHELL, takes_s=0.1)
-    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
+    web.answers[f"{A}/robots.txt"] = NOT_FOUND
     browser = PlayedBrowser(wants(1, SCRIPT), wants(2, DATA, "fetch"))
     rendered_crawl(web, tmp_path / "c.db", browser, delay=5)
     visits = sorted(web.visits_of(A), key=lambda visit: visit.began)
@@ -86,7 +100,7 @@ def test_requests_of_a_page_keep_the_delay_of_its_host(tmp_path: Path) -> None:
 
 def test_requests_of_many_pages_of_a_host_do_not_block_each_other(tmp_path: Path) -> None:
     web = FakeWeb({SCRIPT: text("1"), DATA: text("[]")}, SHELL)
-    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
+    web.answers[f"{A}/robots.txt"] = NOT_FOUND
     browser = PlayedBrowser(wants(1, DATA, "fetch"))
     run = rendered_crawl(web, tmp_path / "c.db", browser, pages=20)
     assert len(browser.pages) == 20
@@ -128,23 +142,22 @@ def test_progress_shows_the_pages_in_browsers(tmp_path: Path) -> None:
     assert later.rendered == 1
 
 
+FORBIDDING = text("User-agent: *\nDisallow: /")
+
+
 def test_robots_txt_applies_to_data_on_any_host_but_not_to_scripts(tmp_path: Path) -> None:
-    web = FakeWeb({f"{A}/": SHELL}, text("1"))
-    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
-    web.answers[f"{B}/robots.txt"] = text("User-agent: *\nDisallow: /")
-    browser = PlayedBrowser(wants(1, f"{B}/data", "fetch"), wants(2, f"{B}/app.js"))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [0, 200]
+    answers = {f"{A}/robots.txt": text(""), f"{B}/robots.txt": FORBIDDING}
+    wanted = (wants(1, f"{B}/data", "fetch"), wants(2, f"{B}/app.js"))
+    web, statuses = loaded(tmp_path, answers, *wanted, elsewhere=text("1"))
+    assert statuses == [0, 200]
     assert [visit.url for visit in web.visits_of(B)] == [f"{B}/robots.txt", f"{B}/app.js"]
 
 
 def test_robots_txt_applies_to_targets_of_redirects(tmp_path: Path) -> None:
-    web = FakeWeb({f"{A}/": SHELL, DATA: moved(f"{B}/secret"), SCRIPT: moved("/real.js")})
-    web.answers[f"{A}/real.js"] = text("1")
-    web.answers[f"{B}/robots.txt"] = text("User-agent: *\nDisallow: /")
-    browser = PlayedBrowser(wants(1, SCRIPT), wants(2, DATA, "fetch"))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [(found.status, found.body) for found in browser.got] == [(200, b"1"), (0, b"")]
+    answers: dict[str, fakes.Answer] = {DATA: moved(f"{B}/secret"), SCRIPT: moved("/real.js")}
+    answers |= {f"{A}/real.js": text("1"), f"{B}/robots.txt": FORBIDDING}
+    web, statuses = loaded(tmp_path, answers, wants(1, SCRIPT), wants(2, DATA, "fetch"))
+    assert statuses == [200, 0]
     assert f"{B}/secret" not in [visit.url for visit in web.visits]
 
 
@@ -163,35 +176,27 @@ def open_to(whom: str) -> Response:
 def test_data_of_another_origin_is_requested_without_logins_and_only_read_if_allowed(
     asker: str, allowed: str, is_read: bool, tmp_path: Path
 ) -> None:
-    there = f"{B}/data"
-    web = FakeWeb({f"{A}/": SHELL, there: open_to(allowed)})
-    browser = PlayedBrowser(wants(1, there, "fetch", asker))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [200 if is_read else 0]
-    assert anonymous(web, there) == [asker != B]
+    web, statuses = loaded(tmp_path, {THERE: open_to(allowed)}, wants(1, THERE, "fetch", asker))
+    assert statuses == [200 if is_read else 0]
+    assert anonymous(web, THERE) == [asker != B]
 
 
 def test_a_redirect_gives_no_access_to_another_origin(tmp_path: Path) -> None:
-    there = f"{B}/data"
-    web = FakeWeb({f"{A}/": SHELL, DATA: moved(there), there: text("[]")})
-    kinds = ("fetch", "xhr", "document", "script")
-    browser = PlayedBrowser(*(wants(number, DATA, kind) for number, kind in enumerate(kinds)))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [0, 0, 0, 200]
-    assert anonymous(web, there) == [True] * 3
+    kinds = enumerate(("fetch", "xhr", "document", "script"))
+    answers: dict[str, fakes.Answer] = {DATA: moved(THERE), THERE: text("[]")}
+    web, statuses = loaded(tmp_path, answers, *(wants(n, DATA, kind) for n, kind in kinds))
+    assert statuses == [0, 0, 0, 200]
+    assert anonymous(web, THERE) == [True] * 3
     assert set(anonymous(web, DATA)) == {False}
 
 
 def test_cached_data_of_one_origin_is_not_given_to_another(tmp_path: Path) -> None:
     kept = text("[]")._replace(headers={"cache-control": "max-age=999"})
-    web = FakeWeb({f"{A}/": SHELL, DATA: kept, SCRIPT: kept})
-    askers = (A, A, B, B)
-    browser = PlayedBrowser(
-        *(wants(number, DATA, "fetch", asker) for number, asker in enumerate(askers)),
-        *(wants(number, SCRIPT, "script", asker) for number, asker in enumerate(askers, 4)),
-    )
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [200, 200, 0, 0] + [200] * 4
+    asked = [(DATA, "fetch", asker) for asker in (A, A, B, B)]
+    asked += [(SCRIPT, "script", asker) for asker in (A, A, B, B)]
+    wanted = (wants(number, *one) for number, one in enumerate(asked))
+    web, statuses = loaded(tmp_path, {DATA: kept, SCRIPT: kept}, *wanted)
+    assert statuses == [200, 200, 0, 0] + [200] * 4
     assert anonymous(web, DATA) == [False, True, True]
     assert anonymous(web, SCRIPT) == [False, True]
 
@@ -224,100 +229,71 @@ PREFLIGHT_WITH_NAMES = (PREFLIGHT[0], PREFLIGHT[1] | {"access-control-request-he
 def test_another_origin_gets_headers_of_a_script_only_if_its_preflight_allows_them(
     said: dict[str, str], is_sent: bool, tmp_path: Path
 ) -> None:
-    there = f"{B}/data"
-
     def answer(request: Request) -> Response:
         told = said if request.want is Want.PREFLIGHT else {"access-control-allow-origin": "*"}
         return text("[]")._replace(headers=told)
 
-    web = FakeWeb({f"{A}/": SHELL, there: answer})
-    browser = PlayedBrowser(wants(1, there, "fetch", x_key="1"))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [200 if is_sent else 0]
+    web, statuses = loaded(tmp_path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
+    assert statuses == [200 if is_sent else 0]
     sent = [(Want.RESOURCE, {"x-key"})] if is_sent else []
     shares_at_all = said.get("access-control-allow-origin") in ("*", A) and not is_sent
     more = [PREFLIGHT_WITH_NAMES] if shares_at_all else []
-    assert asked(web, there) == [PREFLIGHT, *more, *sent]
-    assert set(anonymous(web, there)) == {True}
-    assert {dict(visit.request.headers)["origin"] for visit in web.visits_of(there[:-5])[1:]} == {A}
+    assert asked(web, THERE) == [PREFLIGHT, *more, *sent]
+    assert set(anonymous(web, THERE)) == {True}
+    assert {dict(visit.request.headers)["origin"] for visit in web.visits_of(B)[1:]} == {A}
 
 
 def test_a_preflight_with_names_is_sent_to_an_origin_that_repeats_them(tmp_path: Path) -> None:
-    there = f"{B}/data"
-
     def answer(request: Request) -> Response:
-        names = dict(request.headers).get("access-control-request-headers", "")
-        return text("[]")._replace(
-            headers={"access-control-allow-origin": A, "access-control-allow-headers": names}
-        )
+        names.append(dict(request.headers).get("access-control-request-headers", ""))
+        said = {"access-control-allow-origin": A, "access-control-allow-headers": names[-1]}
+        return text("[]")._replace(headers=said)
 
-    web = FakeWeb({f"{A}/": SHELL, there: answer})
-    rendered_crawl(
-        web, tmp_path / "c.db", PlayedBrowser(wants(1, there, "fetch", x_key="1")), pages=1
-    )
-    assert asked(web, there) == [PREFLIGHT, PREFLIGHT_WITH_NAMES, (Want.RESOURCE, {"x-key"})]
-    (names,) = (
-        dict(visit.request.headers)["access-control-request-headers"]
-        for visit in web.visits
-        if "access-control-request-headers" in dict(visit.request.headers)
-    )
-    assert names == "x-key"
+    names: list[str] = []
+    web, _ = loaded(tmp_path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
+    assert asked(web, THERE) == [PREFLIGHT, PREFLIGHT_WITH_NAMES, (Want.RESOURCE, {"x-key"})]
+    assert names == ["", "x-key", ""]
 
 
 def test_same_origin_and_safelisted_headers_need_no_preflight(tmp_path: Path) -> None:
-    web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
-    browser = PlayedBrowser(
+    wanted = (
         wants(1, DATA, "fetch", x_key="1"),
         wants(2, f"{B}/safe", "fetch", accept="text/html", referer=A),
         wants(3, f"{B}/long", "fetch", accept="x" * 129),
         wants(4, f"{B}/strange", "fetch", accept='"'),
         wants(5, f"{B}/app.js", x_key="1"),
+        wants(6, f"{B}/form", "fetch", content_type="text/plain; charset=utf-8")._replace(
+            body=b"x"
+        ),
     )
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    web, _ = loaded(tmp_path, {}, *wanted, elsewhere=open_to("*"))
     assert asked(web, DATA) == [(Want.RESOURCE, {"x-key"})]
     assert asked(web, f"{B}/safe") == [(Want.RESOURCE, {"accept", "referer"})]
     for url in (f"{B}/long", f"{B}/strange"):
         assert asked(web, url) == [PREFLIGHT, PREFLIGHT_WITH_NAMES]
     assert asked(web, f"{B}/app.js") == [(Want.RESOURCE, set())]
+    assert asked(web, f"{B}/form") == []
+    assert asked(web, posted(f"{B}/form", b"x")) == [(Want.RESOURCE, {"content-type"})]
 
 
 def test_a_post_has_no_logins_and_reaches_other_origins_after_a_preflight(tmp_path: Path) -> None:
-    there, body = f"{B}/data", b'{"n": 1}'
+    body = b'{"n": 1}'
     allows = {"access-control-allow-origin": A, "access-control-allow-headers": "content-type"}
     answer = text("[]")._replace(headers=allows)
-    web = FakeWeb(
-        {
-            f"{A}/": SHELL,
-            posted(DATA, body): answer,
-            posted(f"{A}/moves", body): moved(DATA),
-            there: answer,
-            posted(there, body): answer,
-        }
+    answers: dict[str, fakes.Answer] = {posted(f"{A}/moves", body): moved(DATA), THERE: answer}
+    answers |= {posted(DATA, body): answer, posted(THERE, body): answer}
+    wanted = (
+        wants(number, url, "fetch", content_type="application/json")._replace(body=body)
+        for number, url in enumerate((DATA, f"{A}/moves", THERE))
     )
-    said = {"content_type": "application/json"}
-    browser = PlayedBrowser(
-        *(
-            wants(number, url, "fetch", **said)._replace(body=body)
-            for number, url in enumerate((DATA, f"{A}/moves", there))
-        )
-    )
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [200, 0, 200]
+    web, statuses = loaded(tmp_path, answers, *wanted)
+    assert statuses == [200, 0, 200]
     assert anonymous(web, posted(DATA, body)) == [True]
     assert DATA not in [visit.url for visit in web.visits]
-    (preflight,) = (visit.request for visit in web.visits if visit.url == there)
+    (preflight,) = (visit.request for visit in web.visits if visit.url == THERE)
     assert dict(preflight.headers)["access-control-request-method"] == "POST"
-    (post,) = (visit.request for visit in web.visits if visit.url == posted(there, body))
+    (post,) = (visit.request for visit in web.visits if visit.url == posted(THERE, body))
     assert (post.method, post.body) == ("POST", body)
-
-
-def test_a_form_needs_no_preflight(tmp_path: Path) -> None:
-    there = f"{B}/data"
-    web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
-    form = wants(1, there, "fetch", content_type="text/plain; charset=utf-8")
-    rendered_crawl(web, tmp_path / "c.db", PlayedBrowser(form._replace(body=b"x")), pages=1)
-    assert asked(web, there) == []
-    assert asked(web, posted(there, b"x")) == [(Want.RESOURCE, {"content-type"})]
 
 
 def test_a_list_of_filters_replaces_the_default_one(tmp_path: Path) -> None:
@@ -338,56 +314,48 @@ def test_a_list_of_filters_replaces_the_default_one(tmp_path: Path) -> None:
 def test_a_preflight_that_is_redirected_or_fails_allows_nothing(
     answer: fakes.Answer, tmp_path: Path
 ) -> None:
-    there = f"{B}/data"
-    web = FakeWeb({f"{A}/": SHELL, there: answer})
-    browser = PlayedBrowser(wants(1, there, "fetch", x_key="1"))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [0]
-    assert asked(web, there) == [PREFLIGHT]
+    web, statuses = loaded(tmp_path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
+    assert statuses == [0]
+    assert asked(web, THERE) == [PREFLIGHT]
 
 
 def test_a_redirect_to_another_origin_needs_a_preflight_there(tmp_path: Path) -> None:
-    there = f"{B}/data"
-    web = FakeWeb({f"{A}/": SHELL, DATA: moved(there), there: open_to("*")})
-    browser = PlayedBrowser(wants(1, DATA, "fetch", x_key="1"))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
+    answers: dict[str, fakes.Answer] = {DATA: moved(THERE), THERE: open_to("*")}
+    web, _ = loaded(tmp_path, answers, wants(1, DATA, "fetch", x_key="1"))
     assert asked(web, DATA) == [(Want.RESOURCE, {"x-key"})]
-    assert asked(web, there) == [PREFLIGHT, PREFLIGHT_WITH_NAMES]
+    assert asked(web, THERE) == [PREFLIGHT, PREFLIGHT_WITH_NAMES]
 
 
 @pytest.mark.parametrize(("max_age", "preflights"), [("", 2), ("0", 3), ("600", 1)])
 def test_a_preflight_holds_for_its_max_age(max_age: str, preflights: int, tmp_path: Path) -> None:
-    there = f"{B}/data"
-    allow = {"access-control-allow-origin": "*", "access-control-allow-headers": "*"}
-    said = allow | ({"access-control-max-age": max_age} if max_age else {})
-    web = FakeWeb({there: text("[]")._replace(headers=said)}, SHELL)
-    browser = PlayedBrowser(wants(1, there, "fetch", x_key="1"))
-    rendered_crawl(web, tmp_path / "c.db", browser, delay=3)
-    assert len(browser.pages) == 3
-    assert asked(web, there).count(PREFLIGHT) == preflights
+    said = {"access-control-allow-origin": "*", "access-control-allow-headers": "*"}
+    said |= {"access-control-max-age": max_age} if max_age else {}
+    answers: dict[str, fakes.Answer] = {THERE: text("[]")._replace(headers=said)}
+    wanted = wants(1, THERE, "fetch", x_key="1")
+    web, statuses = loaded(tmp_path, answers, wanted, elsewhere=SHELL, pages=3, delay=3)
+    assert len(statuses) == 3
+    assert asked(web, THERE).count(PREFLIGHT) == preflights
 
 
 # ---------------------------------------------------------------- scope and limits
 
 
 def test_denied_urls_are_not_requested_in_any_way(tmp_path: Path) -> None:
-    web = FakeWeb({f"{A}/": SHELL, DATA: moved(f"{B}/secret/moved")}, open_to("*"))
-    kinds = ("fetch", "xhr", "document", "script")
-    browser = PlayedBrowser(
-        *(wants(number, f"{B}/secret/{kind}", kind) for number, kind in enumerate(kinds)),
-        wants(9, DATA, "fetch"),
-    )
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1, scope="any", deny=("secret",))
-    assert {found.status for found in browser.got} == {0}
+    kinds = enumerate(("fetch", "xhr", "document", "script"))
+    wanted = [wants(number, f"{B}/secret/{kind}", kind) for number, kind in kinds]
+    answers: dict[str, fakes.Answer] = {DATA: moved(f"{B}/secret/moved")}
+    wanted.append(wants(9, DATA, "fetch"))
+    denied: dict[str, Any] = {"scope": "any", "deny": ("secret",)}
+    web, statuses = loaded(tmp_path, answers, *wanted, elsewhere=open_to("*"), **denied)
+    assert statuses == [0] * 5
     assert not any("secret" in visit.url for visit in web.visits)
 
 
 def test_frames_out_of_scope_are_not_requested(tmp_path: Path) -> None:
-    web = FakeWeb({f"{A}/": SHELL}, open_to("*"))
     wanted = (wants(1, f"{B}/", "document"), wants(2, f"{A}/frame", "document"))
-    browser = PlayedBrowser(*wanted, wants(3, f"{B}/app.js"), wants(4, f"{B}/data", "fetch"))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [0, 200, 200, 200]
+    others = (wants(3, f"{B}/app.js"), wants(4, THERE, "fetch"))
+    web, statuses = loaded(tmp_path, {}, *wanted, *others, elsewhere=open_to("*"))
+    assert statuses == [0, 200, 200, 200]
     assert f"{B}/" not in [visit.url for visit in web.visits]
 
 
@@ -401,19 +369,18 @@ def test_pages_and_their_requests_share_the_rate_of_the_crawl(tmp_path: Path) ->
 
 
 def test_responses_to_pages_count_for_the_budget_of_bytes(tmp_path: Path) -> None:
-    web = FakeWeb({f"{A}/": SHELL}, text("x" * 1000))
-    web.answers[f"{A}/robots.txt"] = failed(FailureKind.NOT_FOUND)
-    browser = PlayedBrowser(*(wants(number, f"{A}/{number}.js") for number in range(20)))
-    rendered_crawl(web, tmp_path / "c.db", browser, bytes=5000)
-    assert [found.status for found in browser.got] == [200] * 5 + [0] * 15
+    wanted = (wants(number, f"{A}/{number}.js") for number in range(20))
+    answers: dict[str, fakes.Answer] = {f"{A}/robots.txt": NOT_FOUND}
+    kilobyte = text("x" * 1000)
+    _, statuses = loaded(tmp_path, answers, *wanted, elsewhere=kilobyte, pages=3, bytes=5000)
+    assert statuses == [200] * 5 + [0] * 15
 
 
 def test_pages_get_the_status_of_a_failed_request_and_0_for_a_timeout(tmp_path: Path) -> None:
-    missing = failed(FailureKind.NOT_FOUND)._replace(status=404)
-    web = FakeWeb({f"{A}/": SHELL, SCRIPT: failed(FailureKind.TIMEOUT), DATA: missing})
-    browser = PlayedBrowser(wants(1, DATA, "fetch"), wants(2, SCRIPT))
-    rendered_crawl(web, tmp_path / "c.db", browser, pages=1)
-    assert [found.status for found in browser.got] == [404, 0]
+    missing = NOT_FOUND._replace(status=404)
+    answers: dict[str, fakes.Answer] = {SCRIPT: failed(FailureKind.TIMEOUT), DATA: missing}
+    _, statuses = loaded(tmp_path, answers, wants(1, DATA, "fetch"), wants(2, SCRIPT))
+    assert statuses == [404, 0]
 
 
 def test_a_page_whose_browser_crashes_twice_is_read_without_rendering(tmp_path: Path) -> None:
