@@ -150,22 +150,6 @@ def test_a_disk_that_is_full_at_the_end_is_not_waited_for(path: Path, disk: Disk
 # ---------------------------------------------------------------- the recorder
 
 
-def test_batches_that_had_no_room_are_written_with_the_next_commit(path: Path, disk: Disk) -> None:
-    with keeping(path) as recorder:
-        for number, takes in enumerate((False, False, True)):
-            bear(recorder, f"{HOSTS[0]}/{number}")
-            disk.takes_batches = takes
-            if takes:
-                in_time(recorder.committer.commit())
-            else:
-                with pytest.raises(NoRoom):
-                    in_time(recorder.committer.commit())
-                assert steps_in(path) == 0
-                assert recorder.pages.url_of(0) == f"{HOSTS[0]}/0"
-    assert steps_in(path) == 3
-    assert frontier_of(path).ledger.missing() == 0
-
-
 def test_a_checkpoint_that_had_no_room_is_written_without_its_batch(path: Path, disk: Disk) -> None:
     with keeping(path) as recorder:
         bear(recorder, f"{HOSTS[0]}/", f"{HOSTS[0]}/1")

@@ -45,11 +45,6 @@ def states(settings: Settings) -> dict[str, str]:
         return {page.url.removeprefix(HOST): page.state for page in store.pages()}
 
 
-def test_a_transport_takes_the_place_of_the_network(settings: Settings) -> None:
-    assert Crawl([HOST], settings, transport=WEB).run() is Reason.EMPTY
-    assert states(settings) == dict.fromkeys(PAGES, "fetched")
-
-
 def test_respx_answers(settings: Settings) -> None:
     with respx.mock(assert_all_called=False) as web:
         web.get(f"{HOST}/robots.txt").respond(404)

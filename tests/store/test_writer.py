@@ -51,16 +51,6 @@ def test_a_store_is_created_with_its_folders(tmp_path: Path) -> None:
     assert path.is_file()
 
 
-def test_a_committed_batch_is_read_back(tmp_path: Path) -> None:
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
-        store.commit(ONE_PAGE)
-        connection = store.connection
-        assert list(tables.hosts(connection)) == ONE_PAGE.hosts
-        assert urls(connection) == ONE_PAGE.urls
-        assert list(tables.steps_after(connection, 0)) == ONE_PAGE.steps
-        assert tables.counters(connection) == {"fetched": 7}
-
-
 def test_the_last_problem_of_a_host_is_kept_until_the_next(tmp_path: Path) -> None:
     with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         for said, known in (("reset", "reset"), (None, "reset"), ("tls", "tls")):

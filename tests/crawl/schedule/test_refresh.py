@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler, WatchedPages, worth_of
+from minicrawl.crawl.schedule.refresh import RefreshScheduler, WatchedPages, worth_of
 from minicrawl.opic.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import FakeWeb, crawl, web_of
@@ -138,13 +138,6 @@ def test_a_page_of_a_busy_host_is_skipped_and_keeps_its_place() -> None:
     assert pages.take() == 0
     assert pages.take() == 2
     assert pages.take() is None
-
-
-def test_pages_of_a_busy_host_do_not_block_others() -> None:
-    pages = Pages(*(document(page, first=1, last=1) for page in range(1000)), hosts=2)
-    pages.cash[::2] = 9
-    pages.busy = {0}
-    assert [pages.take() for _ in range(FEWEST)] == [1, 3, 5, 7]
 
 
 def test_each_host_that_becomes_free_gets_a_turn_until_it_has_no_more_pages() -> None:
@@ -300,13 +293,6 @@ def test_no_page_starves_where_small_hosts_have_nothing_unread(
 
 
 # ---------------------------------------------------------------- turns
-
-
-def test_a_page_has_one_turn_in_a_run() -> None:
-    pages = Pages(document(0, first=1, last=1))
-    assert pages.take_all() == [0]
-    pages.refresh.saw(document(0))
-    assert pages.take_all() == []
 
 
 def test_in_an_endless_run_a_page_has_many_turns() -> None:

@@ -14,27 +14,12 @@ from minicrawl.crawl import events
 from minicrawl.crawl.settle import recorder as recording
 from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder, UrlLookup
 from minicrawl.frontier import url_table as url_index
-from minicrawl.model import OwnRequest
-from minicrawl.opic.ledger import Step, StepKind
-from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Batch, HostRow
-from minicrawl.web.robots import Rules
+from minicrawl.store.records import Batch
 from tests.crawl.coroutines import in_jumping_time
 from tests.crawl.fakes import Disk, FakeWeb, Scene, crawl, in_time, keeping, web_of
 from tests.crawl.settle.recording import A, B, bear, document, steps_in, visit
-
-
-def test_the_original_of_a_page_is_kept_when_it_is_new(recorder: Recorder, path: Path) -> None:
-    bear(recorder, f"{A}/")
-    originals = ((f"{A}/", f"{A}/?gclid=1"), (f"{A}/1", f"{A}/1?gclid=2"))
-    recorder.meet([f"{A}/", f"{A}/1", f"{A}/2"], 0, originals)
-    recorder.apply_step(Step(StepKind.BORN, born=2))
-    in_time(recorder.committer.commit())
-    with reading(path) as connection:
-        found = [tables.original(connection, page) for page in range(3)]
-    assert found == [None, f"{A}/1?gclid=2", None]
 
 
 def test_records_are_found_before_and_after_their_commit(recorder: Recorder) -> None:
@@ -47,25 +32,6 @@ def test_records_are_found_before_and_after_their_commit(recorder: Recorder) -> 
         assert recorder.pages.document(0) == document(0, "before")
         assert recorder.pages.document(1) is None
         in_time(recorder.committer.commit())
-
-
-def test_a_request_of_a_program_is_found_after_its_commit(recorder: Recorder) -> None:
-    wanted = OwnRequest("POST", body=b"q=harbour")
-    bear(recorder, f"{A}/", f"{A}/1")
-    recorder.keep_own_requests({f"{A}/1": 1}, ((f"{A}/1", wanted),))
-    in_time(recorder.committer.commit())
-    assert [recorder.pages.own_request(page) for page in (0, 1)] == [None, wanted]
-
-
-def test_the_rules_of_a_host_are_found_after_their_commit(path: Path) -> None:
-    rules = Rules(forbidden=("/private",), crawl_delay_s=2.0)
-    with keeping(path) as recorder:
-        bear(recorder, f"{A}/", f"{B}/")
-        recorder.describe_host(HostRow(0, A, rules.text(), 99.0))
-        in_time(recorder.committer.commit())
-        assert recorder.hosts.robots(0) == (rules.text(), 99.0)
-        assert recorder.hosts.robots(1) is None
-        assert recorder.hosts.robots(2) is None
 
 
 # ---------------------------------------------------------------- committer
@@ -169,25 +135,6 @@ async def test_steps_during_a_commit_are_kept(recorder: Recorder, path: Path, di
     assert steps_in(path) == 1
     await recorder.committer.commit()
     assert steps_in(path) == 2
-
-
-def test_a_checkpoint_adds_up_the_importance_gathered(recorder: Recorder, path: Path) -> None:
-    bear(recorder, f"{A}/", f"{A}/1")
-    visit(recorder, 0, 1)
-    in_time(recorder.committer.commit(checkpoint=True))
-    shares = recorder.frontier.importance()
-    assert status(path).importance_gathered == pytest.approx(float(shares[0]))
-
-
-def test_counters_go_on_in_the_next_run(path: Path) -> None:
-    for _ in range(2):
-        with keeping(path) as recorder:
-            recorder.counters.add("fetched", 2)
-            bear(recorder, f"{A}/{recorder.counters.number('fetched')}")
-            in_time(recorder.committer.commit())
-    with keeping(path) as recorder:
-        assert recorder.counters.number("fetched") == 4
-        assert recorder.counters.number("never") == 0
 
 
 # ---------------------------------------------------------------- url lookup

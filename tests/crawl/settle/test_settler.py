@@ -18,7 +18,7 @@ from minicrawl.crawl.settle.settler import MOST_REDIRECTS, CashShares
 from minicrawl.model import FailureKind, ParsedPage, State
 from minicrawl.opic.ledger import Ledger, Spending, weighted_visit
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from tests.crawl.fakes import NOON, in_time
+from tests.crawl.fakes import in_time
 from tests.crawl.settle.desk import A, B, Desk
 
 
@@ -30,16 +30,6 @@ def desk(recorder: Recorder) -> Desk:
 # ---------------------------------------------------------------- read pages
 
 
-def test_a_read_page_shares_its_cash_and_its_links_wait(desk: Desk) -> None:
-    assert desk.read("/", "/1", "/2") is State.FETCHED
-    one, two = desk.links("/")
-    assert desk.frontier.ledger.key[one] == desk.frontier.ledger.key[two] > UNIT
-    assert desk.queue.take() == one
-    assert [plan.page for plan in desk.seen] == [desk.page("/")]
-    document = desk.document("/")
-    assert (document.title, document.etag, document.checks, document.changes) == ("/", "e", 0, 0)
-
-
 @pytest.mark.parametrize(
     ("cut", "etag"), [(FailureKind.TOO_LARGE, "e"), (FailureKind.TIMEOUT, None)]
 )
@@ -49,31 +39,6 @@ def test_the_validator_of_a_page_cut_by_the_deadline_is_not_stored(
     assert desk.read("/", cut=cut) is State.FETCHED
     document = desk.document("/")
     assert document.etag == etag
-
-
-# ---------------------------------------------------------------- pages that pass on all their cash
-
-
-def test_a_page_that_is_given_up_passes_all_its_cash_to_the_virtual_page(desk: Desk) -> None:
-    page = desk.page("/")
-    cash = desk.frontier.ledger.cash(page)
-    assert desk.settle("/", GivenUp(State.NOT_FOUND)) is State.NOT_FOUND
-    assert [(plan.cash, plan.virtual) for plan in desk.seen] == [(cash, cash)]
-
-
-def test_a_redirect_passes_all_its_cash_to_its_target_which_waits(desk: Desk) -> None:
-    desk.settle("/", Redirects(f"{B}/"))
-    target = desk.page(f"{B}/")
-    assert desk.states() == "moved unread"
-    assert desk.frontier.ledger.key[target] == 2 * UNIT
-    assert desk.queue.take() == target
-    assert desk.frontier.urls.depth[target] == 0
-
-
-def test_what_links_give_to_a_redirect_goes_to_its_target(desk: Desk) -> None:
-    desk.settle("/old", Redirects(f"{A}/new"))
-    desk.read("/", "/old")
-    assert desk.frontier.ledger.key[desk.page("/new")] > 2 * UNIT
 
 
 # ---------------------------------------------------------------- circles and chains
@@ -115,13 +80,6 @@ def test_a_page_standing_for_itself_by_way_of_another_is_a_circle(desk: Desk, la
 
 
 # ---------------------------------------------------------------- canonical pages
-
-
-def test_a_page_pays_its_canonical_form_and_its_links_become_known(desk: Desk) -> None:
-    assert desk.read("/print", "/1", canonical="/page") is State.CANONICAL
-    assert desk.links("/print") == [desk.page("/page")]
-    assert desk.states() == "canonical unread unread"
-    assert desk.recorder.pages.document(desk.page("/print")) is not None
 
 
 def test_a_canonical_form_out_of_scope_is_ignored(recorder: Recorder) -> None:
@@ -263,34 +221,12 @@ def test_copies_on_a_mirror_are_counted_once(desk: Desk, monkeypatch: pytest.Mon
 # ---------------------------------------------------------------- unmodified pages
 
 
-def test_an_unmodified_page_spends_again_on_the_same_links(desk: Desk) -> None:
-    desk.read("/", "/1")
-    recorded = desk.frontier.ledger.recorded
-    desk.frontier.ledger.endow([desk.page("/")], 5)
-    assert desk.settle("/", NotModified(), NOON + 60) is State.FETCHED
-    assert desk.frontier.ledger.recorded >= recorded + 5 * UNIT
-    document = desk.document("/")
-    assert (document.checks, document.changes, document.last_at) == (1, 0, NOON + 60)
-
-
 def test_an_unmodified_page_stands_for_the_same_page_as_before(desk: Desk) -> None:
     desk.read("/a", canonical="/b")
     assert desk.settle("/a", NotModified()) is State.CANONICAL
     desk.read("/1", words="same")
     desk.read("/2", words="same")
     assert desk.settle("/2", NotModified()) is State.ALIAS
-
-
-# ---------------------------------------------------------------- pages without a link
-
-
-def test_pages_may_become_known_without_a_link(desk: Desk) -> None:
-    desk.page("/")
-    urls = [f"{A}/1", f"{A}/", f"{A}/1", f"{B}/"]
-    assert [row.id for row in desk.settler.poster.introduce(urls, 1).urls] == [1, 2]
-    assert desk.settler.poster.introduce(urls, 1).urls == []
-    assert list(desk.frontier.urls.depth) == [0, 1, 1]
-    assert desk.recorder.counters.number("born") == 3
 
 
 # ---------------------------------------------------------------- shares of cash

@@ -26,7 +26,7 @@ from minicrawl.crawl.workers.parser import (
     to_disk,
 )
 from minicrawl.crawl.workers.parser_child import ParserCommand, serve
-from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
+from minicrawl.model import Failed, FailureKind, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web import robots as rules
 from minicrawl.web.html_page import ParseOptions
@@ -41,7 +41,6 @@ URL = "http://a.example/"
 AS_A_PAGE, AS_A_SITEMAP = Request(url=URL), Request(url=URL, want=Want.SITEMAP)
 OPTIONS = ParseOptions(with_words=True, max_links=2)
 FORBIDDING = "User-agent: *\nDisallow: /"
-LINKS = ("http://a.example/1", "http://a.example/2")
 
 
 def reading(work: Callable[[PageParser], Awaitable[None]], enough_s: float = ENOUGH_S) -> None:
@@ -53,19 +52,6 @@ def reading(work: Callable[[PageParser], Awaitable[None]], enough_s: float = ENO
             await reader.close()
 
     asyncio.run(done())
-
-
-def test_a_small_page_is_parsed_in_the_own_process() -> None:
-    async def work(reader: PageParser) -> None:
-        found, _ = await reader.reading(
-            html("/1", "/2", title="A", x_robots_tag="noindex"), AS_A_PAGE
-        ).anyhow()
-        assert isinstance(found, ParsedPage)
-        assert (found.title, found.noindex) == ("A", True)
-        assert found.links == LINKS
-        assert not has_child(reader._process)
-
-    reading(work)
 
 
 def test_another_process_parses_large_bodies_with_the_same_result() -> None:

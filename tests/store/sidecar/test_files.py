@@ -39,17 +39,6 @@ def names(folder: Path) -> set[str]:
 ALL = {"crawl.db", "crawl.db-pages", "crawl.db-ranks", "crawl.db.log.1"}
 
 
-def test_a_writer_removes_its_log_and_lock(tmp_path: Path) -> None:
-    StoreWriter.open(tmp_path / "crawl.db").close()
-    assert names(tmp_path) == {"crawl.db"}
-
-
-def test_a_reader_leaves_no_files(path: Path) -> None:
-    with reading(path) as connection:
-        connection.execute("SELECT count(*) FROM urls").fetchone()
-    assert names(path.parent) == ALL | {"other.db"}
-
-
 def test_the_last_of_two_readers_leaves_no_files(path: Path) -> None:
     with reading(path) as one:
         with reading(path):
