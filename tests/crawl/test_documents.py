@@ -1,6 +1,7 @@
 """Crawls of documents other than HTML from a real server."""
 
 import gzip
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,15 +9,11 @@ from typing import Any
 import pytest
 
 from minicrawl.app import Crawl
+from minicrawl.cli import main
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.report.archived_pages import version
-from minicrawl.report.snapshot import snapshot
-from minicrawl.search.indexing import bring_up_to_date
-from minicrawl.search.query import parse
-from minicrawl.search.searching import Finder, SearchRequest
-from minicrawl.store.reader import reading, search_folder
+from minicrawl.store.reader import reading
 from minicrawl.web import documents as reader
 from tests.crawl.fakes import links_of, states_of
 from tests.limits import settings_of
@@ -223,16 +220,19 @@ def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
 
 
 @pytest.mark.parametrize("keep", ["pages", "text"])
-def test_texts_of_documents_are_kept_and_found(server: DemoServer, store: Path, keep: str) -> None:
+def test_texts_of_documents_are_kept_and_found(
+    server: DemoServer, store: Path, keep: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     crawled(server, store, f"{A}/", types=ALL, keep=keep)
-    with snapshot(store) as seen:
-        assert version(seen, f"{A}/paper.pdf").text == "A paper about zymurgy\nand its yeasts"
-        assert version(seen, f"{A}/notes.txt").text.startswith("Notes\nSome words")
-    bring_up_to_date(store)
-    finder = Finder(search_folder(store))
-    for wanted, url in (("zymurgy yeasts", "/paper.pdf"), ("quinoa", "/notes.txt")):
-        found = [hit.entry.url for hit in finder.find(parse(wanted), SearchRequest())]
-        assert found[:1] == [f"{A}{url}"]
+    paper, notes = "A paper about zymurgy\nand its yeasts", "Notes\nSome words"
+    for url, text, wanted in (
+        ("/paper.pdf", paper, ("zymurgy", "yeasts")),
+        ("/notes.txt", notes, ("quinoa",)),
+    ):
+        assert main(["page", A + url, "--store", str(store)]) == 0
+        assert text in capsys.readouterr().out
+        assert main(["search", "--store", str(store), *wanted]) == 0
+        assert re.findall(rf"{A}/\S+", capsys.readouterr().out)[:1] == [A + url]
 
 
 @pytest.mark.parametrize("workers", [0, 1])
