@@ -110,6 +110,12 @@ def test_the_next_request_for_robots_txt_waits_as_long_as_the_host_asks(path: Pa
     assert set(run.states.values()) == {State.FETCHED}
 
 
+def test_the_group_of_our_own_name_takes_precedence(path: Path) -> None:
+    answer = text("User-agent: *\nDisallow: /\n\nUser-agent: archivist\nDisallow: /1")
+    _, run = crawl_with(answer, path, agent="archivist")
+    assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
+
+
 def _hops(count: int, end: Answer) -> dict[str, Answer]:
     names = [f"{A}/hop{number}.txt" for number in range(count)]
     return (

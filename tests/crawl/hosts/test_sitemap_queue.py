@@ -150,6 +150,17 @@ def test_a_sitemap_in_an_index_may_list_pages_of_the_host_that_names_the_index(p
 # ---------------------------------------------------------------- depth of listed pages
 
 
+def test_a_listed_page_is_one_link_deeper_than_the_shallowest_of_its_host(path: Path) -> None:
+    answers: dict[str, Answer] = {
+        f"{A}/": html(f"{B}/deep"),
+        f"{B}/robots.txt": naming("/s.xml"),
+        f"{B}/s.xml": listing(f"{B}/1"),
+    }
+    _, run = run_of(answers, path)
+    depths = dict(zip(run.states, run.recorder.frontier.urls.depth, strict=True))
+    assert (depths[f"{B}/deep"], depths[f"{B}/1"]) == (1, 2)
+
+
 def test_no_chain_of_sitemaps_leads_beyond_the_depth(path: Path) -> None:
     hosts = [f"http://h{n}.example" for n in range(6)]
     answers: dict[str, Answer] = {}

@@ -115,6 +115,25 @@ def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> Non
     assert found == [*[Retry()] * (tries - 1), GivenUp(State[kind.name], why)]
 
 
+KINDS = FailureKind
+TEMPORARY = (KINDS.DNS, KINDS.CONNECT, KINDS.TIMEOUT, KINDS.RESET, KINDS.THROTTLED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_temporary"),
+    [
+        *((kind, True) for kind in (*TEMPORARY, KINDS.SERVER_ERROR)),
+        *((kind, False) for kind in (KINDS.NOT_FOUND, KINDS.CLIENT_ERROR, KINDS.PROTOCOL)),
+    ],
+)
+def test_a_temporary_failure_is_tried_again_and_is_a_strike_against_its_host(
+    kind: FailureKind, is_temporary: bool
+) -> None:
+    failed = Failed(kind=kind)
+    assert isinstance(outcome(failed), Retry) == is_temporary
+    assert (strike_of(failed, TODAY) is not None) == is_temporary
+
+
 @pytest.mark.parametrize("tries", [0, 1, 5])
 def test_a_page_that_gave_up_its_slot_is_tried_again_however_often_it_failed(tries: int) -> None:
     assert outcome(Failed(kind=FailureKind.INTERRUPTED), tries=tries, max_tries=1) == Retry()

@@ -82,6 +82,12 @@ def test_a_page_standing_for_itself_by_way_of_another_is_a_circle(desk: Desk, la
 # ---------------------------------------------------------------- canonical pages
 
 
+def test_a_page_pays_its_canonical_form_and_its_links_become_known(desk: Desk) -> None:
+    assert desk.read("/print", "/1", canonical="/page") is State.CANONICAL
+    assert desk.links("/print") == [desk.page("/page")]
+    assert desk.states() == "canonical unread unread"
+
+
 def test_a_canonical_form_out_of_scope_is_ignored(recorder: Recorder) -> None:
     desk = Desk(recorder, Scope(deny=("/page",)))
     assert desk.read("/print", "/1", canonical="/page") is State.FETCHED

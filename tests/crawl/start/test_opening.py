@@ -213,6 +213,12 @@ def test_forbidden_pages_are_reopened_when_robots_txt_has_expired(
     assert crawl(web, path, later_s=later_s).asked == asked
 
 
+def test_forbidden_pages_are_reopened_without_robots(path: Path) -> None:
+    web = FakeWeb({f"{A}/robots.txt": text("User-agent: *\nDisallow: /"), f"{A}/0": html()})
+    crawl(web, path, f"{A}/0")
+    assert crawl(web, path, robots=False).asked == [f"{A}/0"]
+
+
 @pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S / 2, []), (2 * HOUR_S, [f"{A}/0"])])
 def test_timeouts_are_retried_after_an_hour(path: Path, later_s: float, asked: list[str]) -> None:
     web = FakeWeb({f"{A}/0": failed(FailureKind.TIMEOUT)})
