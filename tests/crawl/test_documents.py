@@ -229,7 +229,7 @@ def test_texts_of_documents_are_kept_and_found(
         ("/paper.pdf", paper, ("zymurgy", "yeasts")),
         ("/notes.txt", notes, ("quinoa",)),
     ):
-        assert main(["page", A + url, "--store", str(store)]) == 0
+        assert main(["page", A + url, "--text", "--store", str(store)]) == 0
         assert text in capsys.readouterr().out
         assert main(["search", "--store", str(store), *wanted]) == 0
         assert re.findall(rf"{A}/\S+", capsys.readouterr().out)[:1] == [A + url]
