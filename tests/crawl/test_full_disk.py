@@ -1,4 +1,4 @@
-"""A crawl on a full disk waits for room, warns once, and goes on as if nothing had happened."""
+"""A crawl on a full or slow disk waits for it, and goes on as if nothing had happened."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 
 from minicrawl.crawl.events import Event, Reason, Settled, Warned
 from minicrawl.crawl.hosts.pacing import SILENT_S
-from minicrawl.crawl.settle.recorder import TRY_AGAIN_S
+from minicrawl.crawl.settle import recorder as recording
+from minicrawl.crawl.settle.recorder import TRY_AGAIN_S, Committer
 from minicrawl.errors import NoRoom
 from minicrawl.model import FailureKind, FetchResult, Request
 from minicrawl.report.audit import audit
@@ -179,3 +180,31 @@ def test_sqlite_writes_a_checkpoint_that_had_no_room_at_first(path: Path, disk: 
         in_time(recorder.committer.commit())
     assert limits == []
     assert audit(path).wrong == []
+
+
+# ---------------------------------------------------------------- slow disk
+
+MOST = 12
+A_COMMIT_S = 30.0
+
+
+def test_a_crawl_waits_for_its_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
+    path, commit = tmp_path / "crawl.db", Committer.commit
+    waited: list[int] = []
+
+    async def slow(self: Committer, *, checkpoint: bool = False) -> None:
+        await asyncio.sleep(A_COMMIT_S)
+        await commit(self, checkpoint=checkpoint)
+
+    def hear(scene: Scene, event: Event) -> None:
+        if isinstance(event, Settled):
+            waited.append(scene.recorder.frontier.last_seq - steps_in(path))
+
+    monkeypatch.setattr(recording, "MOST_STEPS", MOST)
+    monkeypatch.setattr(Committer, "commit", slow)
+    web = FakeWeb(web_of(LINKS), takes_s=0.1)
+    run = crawl(web, path, SEED, hear=hear, concurrency=AT_ONCE)
+    assert MOST <= max(waited) <= MOST + AT_ONCE
+    assert run.reason is Reason.EMPTY
+    assert run.states == whole.states

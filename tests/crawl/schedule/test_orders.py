@@ -1,10 +1,21 @@
+"""Orders of pages, their depth, their scope and their replays."""
+
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder
-from minicrawl.opic.ledger import Ledger, Step, StepKind
-from tests.crawl.fakes import keeping
+from minicrawl.config import Scope
+from minicrawl.crawl.schedule.orders import ORDERS, DepthTracker, RandomOrder
+from minicrawl.crawl.scope_and_traps import ScopeGate
+from minicrawl.crawl.settle.settler import AT_ONCE, GROWN, ReplayScheduler, StepPoster
+from minicrawl.errors import UsageError
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.model import State
+from minicrawl.opic.ledger import Ledger, Plan, Spending, Step, StepKind
+from minicrawl.opic.money import UNIT
+from minicrawl.store.records import StepRow, StoreTerms
+from tests.crawl.fakes import crawl, frontier_of, html, keeping, moved, web_of
 
 
 def test_random_keys_are_the_same_however_pages_became_known() -> None:
@@ -33,3 +44,218 @@ def test_every_waiting_page_has_one_turn(strategy: str, tmp_path: Path) -> None:
         keys = {queue.key(page): page for page in meeting.pages}
         assert len(keys) in (1, 3)
         assert queue.take() in meeting.pages
+
+
+# ---------------------------------------------------------------- depth
+
+A = "http://a.example"
+SEED, FAR, FARTHER, LAST = range(4)
+
+
+class Known:
+    """A frontier by hand. Page n becomes known at depth `depths[n]`."""
+
+    def __init__(self, *depths: int) -> None:
+        self._spendings: dict[int, Spending] = {}
+        self.frontier = Frontier(StoreTerms(), self._spendings.__getitem__)
+        for page, depth in enumerate(depths):
+            self.frontier.urls.meet([f"{A}/{page}"], depth)
+        self._take(Step(StepKind.BORN, born=len(depths)), State.UNREAD)
+
+    def read(self, page: int, *links: int) -> None:
+        self._take(Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED)
+
+    def stands_for(self, page: int, other: int, state: State) -> None:
+        self._take(Step(StepKind.FORWARD, page, spending=Spending((other,))), state)
+
+    def _take(self, step: Step, state: State) -> None:
+        seq = self.frontier.last_seq + 1
+        self._spendings[seq] = step.spending
+        self.frontier.apply(StepRow(seq, state, step))
+
+
+def test_a_shorter_path_found_by_another_shard_counts() -> None:
+    known = Known(0, 3, 4, 1)
+    known.read(FAR, FARTHER)
+    depths = DepthTracker(known.frontier, 2)
+    depths.brought_nearer = set()
+    depths.park(FARTHER)
+    assert depths.begin_at(FAR, 3) == depths.begin_at(SEED, 2) == []
+    assert depths.begin_at(FAR, 1) == [FARTHER]
+    assert list(known.frontier.urls.depth) == [0, 1, 2, 1]
+    assert depths.brought_nearer == {FARTHER}
+
+
+def test_a_parked_page_is_released_by_a_shorter_path() -> None:
+    known = Known(0, 3)
+    depths = DepthTracker(known.frontier, 2)
+    depths.park(FAR)
+    known.read(SEED, FAR)
+    assert depths.shorten(SEED, Spending([FAR])) == [FAR]
+    assert known.frontier.urls.depth[FAR] == 1
+    assert depths.shorten(SEED, Spending([FAR])) == []
+    assert depths.give_up() == []
+
+
+@pytest.mark.parametrize("state", [State.MOVED, State.CANONICAL, State.ALIAS])
+def test_a_page_is_as_deep_as_the_page_that_stands_for_it(state: State) -> None:
+    known = Known(1, 5)
+    depths = DepthTracker(known.frontier, 1)
+    depths.park(FAR)
+    known.stands_for(SEED, FAR, state)
+    assert depths.shorten(SEED, Spending([FAR])) == [FAR]
+    assert known.frontier.urls.depth[FAR] == 1
+
+
+def test_give_up_returns_all_parked_pages() -> None:
+    depths = DepthTracker(Known(0, 9, 9).frontier, 2)
+    for page in (FARTHER, FAR):
+        depths.park(page)
+    assert depths.give_up() == [FAR, FARTHER]
+    assert depths.give_up() == []
+
+
+def test_depths_do_not_grow_beyond_255() -> None:
+    known = Known(255, 255)
+    depths = DepthTracker(known.frontier, 1)
+    known.read(SEED, FAR)
+    assert depths.shorten(SEED, Spending([FAR])) == []
+    assert known.frontier.urls.depth[FAR] == 255
+
+
+def test_shorter_paths_are_found_from_the_links_of_earlier_runs() -> None:
+    known = Known(0, 9, 9)
+    known.read(SEED, FAR)
+    known.read(FAR, FARTHER)
+    assert not DepthTracker(known.frontier, 2).is_too_far(FARTHER)
+
+
+def test_a_resumed_crawl_knows_the_shorter_paths(tmp_path: Path) -> None:
+    web = web_of({f"{A}/{n}": [f"/{n + 1}"] for n in range(1, 6)}) | {
+        f"{A}/0": html("/1", "/short", title="0"),
+        f"{A}/short": moved("/3"),
+    }
+    path, limit = tmp_path / "crawl.db", 3
+    for pages in range(1, 9):
+        crawl(web, path, f"{A}/0", max_depth=limit, pages=pages)
+    run = crawl(web, path, f"{A}/0", max_depth=limit)
+    assert run.states[f"{A}/5"] is State.FETCHED
+    assert run.states[f"{A}/6"] is State.DEPTH
+    assert len(frontier_of(path)) == 8
+
+
+# ---------------------------------------------------------------- replay
+
+
+class Books:
+    """A frontier of read pages that hold these units of cash and link to page 0."""
+
+    def __init__(self, *units: int, per_fetch: int = 1) -> None:
+        self.frontier = Frontier(StoreTerms(), lambda _: Spending((0,)))
+        self.replays = ReplayScheduler(self.frontier, per_fetch)
+        self._take(Step(StepKind.BORN, born=len(units)))
+        for page in range(len(units)):
+            self._take(Step(StepKind.VISIT, page, spending=Spending((0,) if page else ())))
+        for page, amount in enumerate(units):
+            self._take(Step(StepKind.ENDOWED, spending=Spending((page,)), amount=amount))
+        self.replays.saw([Plan(0, 0, range(len(units)), 0, (), 0)])
+        self.replayed: list[int] = []
+
+    def _take(self, step: Step) -> list[Plan]:
+        return self.frontier.apply(StepRow(self.frontier.last_seq + 1, State.FETCHED, step))
+
+    def replay(self, pages: list[int]) -> None:
+        """Apply a replay, as the poster does."""
+        self.replayed += pages
+        self.replays.saw(self._take(Step(StepKind.REPLAY, spending=Spending(pages))))
+
+    def run(self) -> list[int]:
+        before = len(self.replayed)
+        self.replays.run(cast("StepPoster", self))
+        return self.replayed[before:]
+
+
+def test_a_fetch_allows_per_fetch_replays_of_the_richest_pages() -> None:
+    books = Books(0, 10, 40, 30, 20, per_fetch=2)
+    books.replays.allowed += books.replays.per_fetch
+    assert books.run() == [2, 3]
+    assert books.run() == []
+    books.replays.allowed += books.replays.per_fetch
+    assert sorted(books.run()) == [0, 4]
+
+
+def test_pages_are_replayed_only_once_they_hold_enough_cash() -> None:
+    books = Books(0, GROWN // UNIT - 3)
+    for _ in range(5):
+        books.replays.allowed += books.replays.per_fetch
+    assert books.run() == []
+    books._take(Step(StepKind.ENDOWED, spending=Spending((1,)), amount=10))
+    books.replays.saw([Plan(0, 0, [1], 0, (), 0)])
+    assert books.run() == [1]
+
+
+def test_unused_replays_may_be_used_later_but_not_all_at_once() -> None:
+    books = Books(*([0] + [100] * (2 * AT_ONCE)))
+    for _ in range(2 * AT_ONCE):
+        books.replays.allowed += books.replays.per_fetch
+    assert len(books.run()) == AT_ONCE
+    assert len(books.run()) == AT_ONCE
+    assert books.run() == []
+
+
+# ---------------------------------------------------------------- scope gate
+
+START = "http://www.a.example/docs/index"
+
+
+def refusal(url: str, depth: int = 0, pages: int = 0, scope: Scope | None = None) -> State | None:
+    return ScopeGate(scope or Scope(), [START]).refusal(url, depth, pages)
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "state"),
+    [
+        ("host", "http://www.a.example/other", None),
+        ("host", "http://a.example/", State.SCOPE),
+        ("domain", "http://a.example/", None),
+        ("domain", "http://b.example/", State.SCOPE),
+        ("prefix", "http://www.a.example/docs/deep/page", None),
+        ("prefix", "http://www.a.example/other", State.SCOPE),
+    ],
+)
+def test_the_scope_follows_from_the_seeds(kind: str, url: str, state: State | None) -> None:
+    assert refusal(url, scope=Scope(scope=kind)) is state
+
+
+def test_denied_pages_and_pages_not_allowed_are_out_of_scope() -> None:
+    scope = Scope(allow=("/docs/",), deny=("private",))
+    assert refusal("http://a.example/docs/", scope=scope) is None
+    assert refusal("http://a.example/docs/private", scope=scope) is State.SCOPE
+    assert refusal("http://a.example/", scope=scope) is State.SCOPE
+
+
+def test_the_ending_of_a_url_may_refuse_it_before_the_scope_does() -> None:
+    assert refusal("http://a.example/cat.jpg") is State.TYPE
+    assert refusal("http://b.example/cat.JPG", scope=Scope(scope="host")) is State.TYPE
+
+
+def test_a_pattern_that_does_not_compile_is_named() -> None:
+    with pytest.raises(UsageError, match=r"deny '\('"):
+        ScopeGate(Scope(deny=("(",)), [])
+
+
+def test_the_target_of_a_seed_that_redirects_widens_the_scope() -> None:
+    gate = ScopeGate(Scope(scope="host", deny=("private",)), [START])
+    assert gate.refusal("https://a.example/new", 0, 0) is State.SCOPE
+    gate.widen("https://a.example/")
+    gate.widen("https://a.example/twice")
+    assert gate.refusal("https://a.example/new", 0, 0) is None
+    assert gate.refusal("https://a.example/private", 0, 0) is State.SCOPE
+    assert gate.refusal("https://b.example/", 0, 0) is State.SCOPE
+
+
+def test_a_script_is_requested_only_as_a_seed() -> None:
+    gate = ScopeGate(Scope(), ["http://a.example/app.js"])
+    for url in ("http://a.example/app.js", "http://a.example/setup.exe"):
+        assert gate.refusal(url, 0, 0) is State.TYPE
+        assert gate.refusal(url, 0, 0, is_seed=True) is None

@@ -11,7 +11,6 @@ import pytest
 
 from minicrawl.archive import warc_series as warc_files
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
 from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.warc import payload_digest
 from minicrawl.archive.writer import TRAINED_AT, ArchiveWriter
@@ -24,7 +23,6 @@ from minicrawl.crawl.settle.keeping import (
     open_keeping,
 )
 from minicrawl.errors import NoRoom
-from minicrawl.model import FailureKind, KeptAnswer, Moved
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
@@ -32,7 +30,6 @@ from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import (
     NOON,
-    answered,
     bodies,
     body,
     confirmed,
@@ -237,13 +234,6 @@ def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
         pruned = sum(late < early for early, late in pairwise(sizes))
     assert pruned > 2
     assert max(sizes) < 2.1 * must_stay
-
-
-def test_pruning_that_would_free_little_is_put_off(path: Path) -> None:
-    read_again(path, 1, 1, pages=20)
-    read_again(path, 1, 1, pages=3)
-    read_again(path, 1, 1, pages=0)
-    assert len(committed(path)[url(0)]) == 2
 
 
 def test_pruning_without_room_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -564,22 +554,3 @@ def test_a_copy_of_a_store_writes_to_files_of_its_own(path: Path, folder: Path) 
         keep(both, 2)
     assert len(files(folder)) == 2
     assert before in [file.read_bytes() for file in files(folder)]
-
-
-def test_redirects_importance_and_cut_bodies_are_recorded(path: Path, folder: Path) -> None:
-    moved = KeptAnswer(pack_redirect(url(1), Moved(301, url(2))), NOON, url(1), 0.25, 3)
-    cut = answered(body(2))._replace(cut=FailureKind.TOO_LARGE, cut_detail="over 10 bytes")
-    short = KeptAnswer(pack(RecordKind.PAGE, url(2), cut, PLAIN, number=0), NOON)
-    with crawling(path, folder) as both:
-        both.commit(Batch(answers=[moved, short]))
-    found = {}
-    with files(folder)[0].open("rb") as stream:
-        for record in archiveiterator.ArchiveIterator(stream):
-            found[record.rec_type, record.rec_headers.get_header("WARC-Target-URI")] = (
-                record.content_stream().read(),
-                record.http_headers and record.http_headers.get_header("location"),
-                record.rec_headers.get_header("WARC-Truncated"),
-            )
-    assert found["response", url(1)] == (b"", url(2), None)
-    assert found["metadata", url(1)][0] == b"importance: 0.25\r\nhops: 3\r\n"
-    assert found["response", url(2)] == (body(2), None, "length")
