@@ -1,6 +1,6 @@
 """The crawl's side of rendering, with a browser that the tests play."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -75,7 +75,7 @@ def rendered_crawl(web: FakeWeb, path: Path, browser: PlayedBrowser, **settings:
 
 def loaded(
     folder: Path,
-    answers: dict[str, fakes.Answer],
+    answers: Mapping[str, fakes.Answer],
     *wanted: WantedResource,
     elsewhere: fakes.Answer = NOT_FOUND,
     **settings: Any,
