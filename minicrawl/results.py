@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from minicrawl.archive.record import RecordKind
 from minicrawl.config.parts import Scope, Storing
-from minicrawl.errors import Damaged, UsageError
+from minicrawl.errors import Damaged, UsageError, needs
 from minicrawl.model import READ_STATES, State
 from minicrawl.report import page_links, selected_pages
 from minicrawl.report import page_states as reasons
@@ -78,7 +78,8 @@ class StoreGraph:
 
     def matrix(self) -> csr_array:
         """Return the adjacency matrix for scipy; row i has the links of page i."""
-        from scipy.sparse import csr_array
+        with needs("ranks", "a matrix"):
+            from scipy.sparse import csr_array
 
         return csr_array((self._weights(), self.arrays()), shape=(len(self._seen),) * 2)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import Store
 from minicrawl.errors import UsageError, needs
 from tests.stores import filled_store
 
@@ -49,6 +50,18 @@ def test_the_error_names_the_extra(package: str, extra: str, command: str, tmp_p
     )
     assert done.returncode == 2, done.stderr
     assert f"install minicrawl[{extra}]" in done.stderr.splitlines()[-1]
+
+
+def test_a_matrix_of_a_store_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled_store(tmp_path / "crawl.db")
+    monkeypatch.setitem(sys.modules, "scipy.sparse", None)
+    with (
+        Store(tmp_path / "crawl.db") as store,
+        pytest.raises(UsageError, match=r"a matrix needs scipy: install minicrawl\[ranks\]"),
+    ):
+        store.graph.matrix()
 
 
 def test_a_package_of_a_package_is_named_too() -> None:
