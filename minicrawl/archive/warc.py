@@ -25,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 from urllib.parse import quote_from_bytes, unquote_plus, unquote_to_bytes, urlencode, urlsplit
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, UUID, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from zlib import DEFLATED, MAX_WBITS, compressobj
 
@@ -164,6 +164,11 @@ class CdxLine(NamedTuple):
     offset: int
     length: int
     is_revisit: bool
+
+
+def record_id(name: str, offset: int) -> UUID:
+    """Return the id of the record at this offset of a file, the same each time it is written."""
+    return uuid5(NAMESPACE_URL, f"{name} {offset}")
 
 
 class WarcWriter:
@@ -306,7 +311,7 @@ class WarcWriter:
         self, kind: str, date: str, named: Mapping[str, str], digest: str, length: int
     ) -> tuple[str, bytes]:
         """Return the ID and the head of a record whose block has this digest and length."""
-        identity = f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{self._name} {self.offset}')}>"
+        identity = f"<urn:uuid:{record_id(self._name, self.offset)}>"
         head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
         head["WARC-Block-Digest"] = digest
         head["Content-Length"] = str(length)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl import __version__
-from minicrawl.archive.warc import Capture, CdxLine, WarcWriter, surt, truncated
+from minicrawl.archive.warc import Capture, CdxLine, WarcWriter, record_id, surt, truncated
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.own_files import replacing
@@ -180,16 +180,17 @@ INDEX: Mapping[str, str] = (
     | dict.fromkeys(
         (
             *("content_digest", "content_mime_type", "content_mime_detected", "content_charset"),
-            *("content_languages", "content_truncated", "warc_filename"),
+            *("content_languages", "content_truncated"),
         ),
         "VARCHAR",
     )
+    | {"warc_record_id": "BLOB", "warc_filename": "VARCHAR"}
     # A file may be larger than 2 GB, the limit of an INTEGER.
     | {"warc_record_offset": "BIGINT", "warc_record_length": "BIGINT"}
     | dict.fromkeys(("warc_segment", "crawl", "subset"), "VARCHAR")
 )
 """SQL types by column."""
-IndexRow = tuple[str | int | None, ...]
+IndexRow = tuple[str | int | bytes | None, ...]
 
 _PARTS, _ROWS_AT_ONCE = 5, 10_000
 _OK, _REDIRECT = range(200, 300), range(300, 400)
@@ -221,6 +222,7 @@ def _index_row(line: CdxLine, filename: str, crawl: str) -> IndexRow:
         *(kind or None, None if document is None else _TYPES.get(document)),
         decode(one.body, charset)[1].upper() if document and one.body else None,
         *(None, truncated(one.cut) if one.cut else None),
+        record_id(filename, line.offset).bytes,
         *(filename, line.offset, line.length, "", crawl, subset),
     )
 

@@ -6,6 +6,7 @@ from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -274,12 +275,13 @@ def test_the_index_has_the_columns_and_types_of_common_crawl(ccindex: Any) -> No
 
 def test_offsets_lead_to_the_records(archives: Path, ccindex: Any) -> None:
     warcio = pytest.importorskip("warcio.archiveiterator")
-    query = QUERIES["records of a domain"]
-    for url, name, offset, length in ccindex.execute(query).fetchall():
+    query = QUERIES["records of a domain"].replace("SELECT", "SELECT warc_record_id,", 1)
+    for identity, url, name, offset, length in ccindex.execute(query).fetchall():
         with (archives / name).open("rb") as file:
             file.seek(offset)
             record = next(iter(warcio.ArchiveIterator(file)))
             assert record.rec_headers["WARC-Target-URI"] == url
+            assert record.rec_headers["WARC-Record-ID"] == f"<urn:uuid:{UUID(bytes=identity)}>"
             record.content_stream().read()
         assert 0 < length <= (archives / name).stat().st_size - offset
 
