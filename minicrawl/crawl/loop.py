@@ -117,14 +117,15 @@ class SkippedPages:
         To be called when everything else is read. Without `may_close`, a shorter path to a parked
         page may still be found. Return whether any page changed.
         """
-        return self._reopen(self._traps.earned()) or (may_close and self._close_parked())
+        return self._reopen(self._traps.earned()) or (may_close and self.close_parked())
 
     def _reopen(self, pages: list[int]) -> bool:
         if pages:
             self._settler.poster.reopen(pages)
         return bool(pages)
 
-    def _close_parked(self) -> bool:
+    def close_parked(self) -> bool:
+        """Refuse the pages that wait for a shorter path. Return whether there are any."""
         trackers = self._trackers
         pages = [(page, tracker.refusal) for tracker in trackers for page in tracker.give_up()]
         for page, state in pages:
@@ -563,6 +564,10 @@ class Crawler:
         """Lease no more pages, and give turns under way a moment to end."""
         self._time.stop()
         self._news.set()
+
+    def close_parked(self) -> None:
+        """Refuse the pages that wait for a shorter path, since nothing can find one any more."""
+        self._skipped.close_parked()
 
     def completed(self, progress: Progress) -> Progress:
         """Add to the progress the host that the crawl waits for, and the state of the browsers."""

@@ -185,6 +185,10 @@ class CrawlSteering:
         )
         self._tell(", ".join(changes))
 
+    def end_complete(self) -> None:
+        """Refuse pages that wait for a shorter path: no shard has anything left to fetch."""
+        self._crawler.close_parked()
+
     def _keep(self, wanted: dict[str, object]) -> None:
         """Keep the settings for the next run, which must not report them as changed."""
         counters, settings = self._context.recorder.counters, self._context.settings

@@ -13,6 +13,7 @@ import pytest
 from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering import gather_cluster
+from minicrawl.config import Loaded
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.results import Store
@@ -48,6 +49,23 @@ async def test_nothing_is_lost_when_nodes_are_killed_paused_cut_off_and_drained(
         read = {row.url for row in store.pages() if row.state == State.FETCHED.label}
     assert read >= web.urls
     web.check_delays()
+
+
+async def test_pages_beyond_the_depth_are_refused_when_nothing_is_left(tmp_path: Path) -> None:
+    def shallow(address: str) -> Loaded:
+        values = {"max-depth": 1, "delay": 0.0, "pages": 1000}
+        return Loaded.of(settings(address).settings.with_values(values))
+
+    async with (
+        begun(tmp_path, LoggedWeb(), shallow, shards=2) as (servers, engine, loaded),
+        nodes({"a": servers.url}, tmp_path, loaded),
+    ):
+        await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
+        await gather_cluster(engine, tmp_path / "all.db")
+    assert list(audit(tmp_path / "all.db").wrong) == []
+    with Store.open(tmp_path / "all.db") as store:
+        states = {row.state for row in store.pages()}
+    assert states == {State.FETCHED.label, State.DEPTH.label}
 
 
 async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], relay: Relay) -> None:

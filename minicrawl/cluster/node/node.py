@@ -97,6 +97,9 @@ from minicrawl.wording import counted
 # notices first. A shard returns granted pages only after it can no longer fetch them.
 
 
+NOTHING_LEFT = "nothing left to fetch"
+
+
 class CrawlState(CrawlView):
     """A node's knowledge of the crawl, and what it concludes for all shards."""
 
@@ -151,7 +154,7 @@ class CrawlState(CrawlView):
         # is for becomes known in another.
         if isinstance(limits.importance, float) and min(self._gathered) >= limits.importance:
             return str(Reason.GATHERED)
-        return "nothing left to fetch" if has_ended(told, self.shards) else ""
+        return NOTHING_LEFT if has_ended(told, self.shards) else ""
 
     async def end_if_over(self) -> None:
         """Announce that the crawl is over, if it is and nobody has announced it."""
@@ -433,7 +436,7 @@ class Node:
             await held.drop(todo.lost)
         if self._is_leaving or state.state.is_over:
             for shard in held.numbers:
-                held.give_up(shard)
+                held.give_up(shard, is_complete=state.state.reason == NOTHING_LEFT)
             return
         for shard in todo.give_up:
             held.give_up(shard)

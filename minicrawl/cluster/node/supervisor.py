@@ -56,7 +56,7 @@ class ShardCommand(IntEnum):
     RUN = 1  # a ShardJob, once; replies with a ShardEnd when the crawl has ended
     UNTIL = 2  # moment up to which requests may begin, by CLOCK_BOOTTIME
     STEER = 3  # a ShardOrders
-    STOP = 4  # None: end after the requests under way
+    STOP = 4  # whether nothing is left in any shard: end after the requests under way
     YIELD = 5  # None; replies with the pages fetched and under way, the limit from now on
     WARNING = 6  # None; replies with the next warning of the crawl, one line
 
@@ -167,9 +167,9 @@ class ShardProcess:
             return spent
         return None
 
-    async def stop(self) -> ShardEnd:
+    async def stop(self, *, is_complete: bool) -> ShardEnd:
         """End after the requests under way, with all results committed to the log."""
-        await self._tell(ShardCommand.STOP, None)
+        await self._tell(ShardCommand.STOP, is_complete)
         return await asyncio.shield(self._end)
 
     async def kill(self) -> None:
@@ -226,8 +226,8 @@ class HeldCrawl(Protocol):
     def warnings(self) -> list[str]:
         """Return the warnings since the last call."""
 
-    async def stop(self) -> ShardEnd:
-        """End the crawl cleanly."""
+    async def stop(self, *, is_complete: bool) -> ShardEnd:
+        """End the crawl cleanly. `is_complete` says that nothing is left in any shard."""
 
     async def kill(self) -> None:
         """End the crawl at once."""
@@ -291,11 +291,11 @@ class ShardSupervisor:
             self._shards[shard] = held = HeldShard()
             self._busy_with(held, self._take(shard, held))
 
-    def give_up(self, shard: int) -> None:
+    def give_up(self, shard: int, *, is_complete: bool = False) -> None:
         """Begin to end the shard's crawl and give its lease back."""
         held = self._shards.setdefault(shard, HeldShard())
         if held.busy is None:
-            self._busy_with(held, self._give_up(shard, held))
+            self._busy_with(held, self._give_up(shard, held, is_complete=is_complete))
 
     async def drop(self, shards: Collection[int]) -> None:
         """Kill the crawls of shards that are no longer ours."""
@@ -332,9 +332,9 @@ class ShardSupervisor:
         self._view.hear_lease(shard, record, revision)
         return generation
 
-    async def _give_up(self, shard: int, held: HeldShard) -> None:
+    async def _give_up(self, shard: int, held: HeldShard, *, is_complete: bool) -> None:
         if held.crawl is not None and held.crawl.end is None:
-            await held.crawl.stop()
+            await held.crawl.stop(is_complete=is_complete)
         name, session = self._me
         seen = self._view.leases.get(shard)
         if seen is not None and self._view.is_mine(shard, name, session):

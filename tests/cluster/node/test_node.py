@@ -39,7 +39,7 @@ class NotedCrawl:
         self.end: ShardEnd | None = None
         self.deadline = 0.0
         self.orders: ShardOrders | None = None
-        self.was_killed = False
+        self.was_killed = self.is_complete = False
         self.warned: list[str] = []
 
     def warnings(self) -> list[str]:
@@ -55,7 +55,8 @@ class NotedCrawl:
     async def yield_pages(self) -> int | None:
         return 0
 
-    async def stop(self) -> ShardEnd:
+    async def stop(self, *, is_complete: bool) -> ShardEnd:
+        self.is_complete = is_complete
         self.end = ShardEnd(reason="stopped")
         return self.end
 
@@ -516,6 +517,7 @@ async def test_the_crawl_ends_when_nothing_is_left_in_any_shard(cluster: Cluster
     assert a.state.state.doing == CrawlActivity.ENDED
     assert a.state.state.reason == "nothing left to fetch"
     assert not a.held.running
+    assert all(crawl.is_complete for crawl in a.crawls.values())
 
 
 async def test_invalid_values_of_keys_are_named_and_change_nothing(
