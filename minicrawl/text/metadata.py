@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import count, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
@@ -230,13 +230,15 @@ CANONICAL, IMAGE, LICENCE = (_column(read, _as_url) for read in (canonical_url, 
 # Structured data of a page: JSON-LD, Open Graph, microdata and RDFa Lite.
 #
 # The column `data` has each syntax under its usual name, in the shapes of extruct, so that programs
-# for extruct can read the column. RDFa Lite has the shape of microdata:
+# for extruct can read the column: RDFa Lite is expanded JSON-LD.
 #
 #     <p vocab="http://schema.org/" typeof="Person"><b property="name">Ann</b></p>
 #
-#     is {"type": "http://schema.org/Person", "properties": {"name": "Ann"}}
+#     is {"@id": "_:b0", "@type": ["http://schema.org/Person"],
+#         "http://schema.org/name": [{"@value": "Ann"}]}
 #
-# A property with several values has a list. Names of properties stay as written.
+# A property of microdata with several values has a list, and its name stays as written. Of RDFa,
+# `rel`, `rev`, `datatype` and `inlist` are not read: they are not part of RDFa Lite.
 #
 # Laws: an item is written once, at its first reference, so that circular references end. Depth and
 # number of items are limited. The text of nested properties is read once for each of them, so call
@@ -245,7 +247,7 @@ CANONICAL, IMAGE, LICENCE = (_column(read, _as_url) for read in (canonical_url, 
 _MOST_ITEMS, _DEEPEST, _LONGEST_TEXT = 1000, 20, 10_000
 _UNSHOWN = ("script", "style")
 _HIGHEST = 100
-"""Ancestors among which the vocabulary of an element is sought."""
+"""Ancestors among which the context of an element is sought."""
 _COMMENT = re.compile(
     r'("(?:[^"\\]|\\.)*+")|//[^\n]*+|<!--(?:[^-]|-(?!->))*+(?:-->|\Z)'
     r"|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)|,(?=\s*[]}])",
@@ -267,13 +269,19 @@ _OG_PREFIXES: Mapping[str, str] = MappingProxyType(
 )
 _PREFIXES: Mapping[str, str] = MappingProxyType(
     {
+        "cc": "http://creativecommons.org/ns#",
         "dc": "http://purl.org/dc/terms/",
+        "dcterms": "http://purl.org/dc/terms/",
+        "fb": f"{_OG}/fb#",
         "foaf": "http://xmlns.com/foaf/0.1/",
         "schema": "http://schema.org/",
         **_OG_PREFIXES,
     }
 )
 """Prefixes that pages need not declare; the rest of RDFa's initial context is rare on pages."""
+_USES = "http://www.w3.org/ns/rdfa#usesVocabulary"
+_STATES = "[property], [typeof], [vocab], [prefix], [resource], [about], [href], [src]"
+_MOST_ELEMENTS, _MOST_NAMES = 10_000, 20
 _URL_IN: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
     | dict.fromkeys(("a", "area", "link"), "href")
@@ -295,8 +303,8 @@ def structured(markup: str, url: str) -> dict[str, list[Any]]:
     found = {
         "json-ld": list(_json_ld(tree)),
         "opengraph": list(_open_graph(tree)),
-        "microdata": list(_Items(tree, base, _MICRODATA).all()),
-        "rdfa": list(_Items(tree, base, _RDFA).all()),
+        "microdata": list(_Items(tree, base).all()),
+        "rdfa": _Rdfa(tree, base).found(),
     }
     return {syntax: objects for syntax, objects in found.items() if objects}
 
@@ -344,65 +352,18 @@ def _open_graph(tree: LexborHTMLParser) -> Iterator[Properties]:
         yield {"namespace": prefixes, "properties": said}
 
 
-# ---------------------------------------------------------------- microdata, RDFa Lite
-
-
-class _Syntax(NamedTuple):
-    """Names of attributes, and rules for types and values."""
-
-    scope: str
-    type: str
-    property: str
-    id: str
-    refers: str
-    types: Callable[[LexborNode, Mapping[str, str]], Iterable[str]]
-    has_content_first: bool
-
-
-def _microdata_types(node: LexborNode, _prefixes: Mapping[str, str]) -> Iterable[str]:
-    return (node.attributes.get("itemtype") or "").split()
-
-
-def _rdfa_types(node: LexborNode, prefixes: Mapping[str, str]) -> Iterator[str]:
-    vocabulary = next(
-        (one.attributes["vocab"] for one in _upwards(node) if "vocab" in one.attributes), None
-    )
-    for name in (node.attributes.get("typeof") or "").split():
-        prefix, colon, rest = name.partition(":")
-        if colon:
-            yield prefixes[prefix] + rest if prefix in prefixes else name
-        else:
-            yield (vocabulary or "") + name
-
-
-def _upwards(node: LexborNode) -> Iterator[LexborNode]:
-    above: LexborNode | None = node
-    for _ in range(_HIGHEST):
-        if above is None:
-            return
-        yield above
-        above = above.parent
-
-
-_MICRODATA = _Syntax(
-    *("itemscope", "itemtype", "itemprop", "itemid", "itemref"), _microdata_types, False
-)
-_RDFA = _Syntax("typeof", "typeof", "property", "resource", "", _rdfa_types, True)
+# ---------------------------------------------------------------- microdata
 
 
 class _Items:
-    """Items of a page in one syntax."""
+    """Items of microdata."""
 
-    def __init__(self, tree: LexborHTMLParser, base: str, syntax: _Syntax) -> None:
-        self._base, self._syntax = base, syntax
-        self._scopes = tree.css(f"[{syntax.scope}]")[:_MOST_ITEMS]
+    def __init__(self, tree: LexborHTMLParser, base: str) -> None:
+        self._base = base
+        self._scopes = tree.css("[itemscope]")[:_MOST_ITEMS]
         self._seen = set[int]()
-        self._prefixes = dict(_PREFIXES)
         self._by_id: dict[str, LexborNode] = {}
-        if self._scopes:
-            for node in tree.css("[prefix]"):
-                self._prefixes |= dict(_PREFIX.findall(node.attributes["prefix"] or ""))
-        if syntax.refers and tree.css_first(f"[{syntax.refers}]") is not None:
+        if tree.css_first("[itemref]") is not None:
             for node in tree.css("[id]"):
                 self._by_id.setdefault(node.attributes["id"] or "", node)
 
@@ -415,22 +376,20 @@ class _Items:
     def _item(self, node: LexborNode, depth: int) -> Properties:
         # Marked before its properties are read: they may refer back to it.
         self._seen.add(node.mem_id)
-        syntax, said = self._syntax, node.attributes
-        item: Properties = {}
-        if types := list(syntax.types(node, self._prefixes)):
+        said, item = node.attributes, Properties()
+        if types := (said.get("itemtype") or "").split():
             item["type"] = types[0] if len(types) == 1 else types
-            if name := (said.get(syntax.id) or "").strip():
+            if name := (said.get("itemid") or "").strip():
                 item["id"] = name
         values: dict[str, list[Any]] = {}
         found: list[tuple[LexborNode | None, bool]] = [(node.child, True)]
-        if syntax.refers:
-            ids = (said.get(syntax.refers) or "").split()
-            found += [(self._by_id[one], False) for one in ids[:_MOST_ITEMS] if one in self._by_id]
+        ids = (said.get("itemref") or "").split()
+        found += [(self._by_id[one], False) for one in ids[:_MOST_ITEMS] if one in self._by_id]
         for start, has_siblings in found:
             for one in self._properties(start, has_siblings=has_siblings):
                 value = self._value(one, depth)
                 if value is not None:
-                    for name in (one.attributes[syntax.property] or "").split():
+                    for name in (one.attributes["itemprop"] or "").split():
                         values.setdefault(name, []).append(value)
         if values:
             item["properties"] = {
@@ -450,27 +409,138 @@ class _Items:
             if goes_on:
                 stack.append((node.next, True))
             said = node.attributes
-            if self._syntax.property in said:
+            if "itemprop" in said:
                 yield node
-            if self._syntax.scope not in said:
+            if "itemscope" not in said:
                 stack.append((node.child, True))
 
     def _value(self, node: LexborNode, depth: int) -> object:
         """Return the value of a property; None for an item that was met before, or too deep."""
-        if self._syntax.scope not in node.attributes:
+        if "itemscope" not in node.attributes:
             return self._plain(node)
         is_new = node.mem_id not in self._seen and len(self._seen) < _MOST_ITEMS
         return self._item(node, depth + 1) if is_new and depth < _DEEPEST else None
 
     def _plain(self, node: LexborNode) -> str:
         said, tag = node.attributes, node.tag or ""
-        if self._syntax.has_content_first and "content" in said:
-            return said["content"] or ""
-        if tag in _URL_IN and (not self._syntax.has_content_first or _URL_IN[tag] in said):
+        if tag in _URL_IN:
             return _joined(self._base, (said.get(_URL_IN[tag]) or "").strip())
         if tag in _VALUE_IN and (tag == "meta" or _VALUE_IN[tag] in said):
             return said.get(_VALUE_IN[tag]) or ""
         return said.get("content") or " ".join(_shown(node)[:_LONGEST_TEXT].split())
+
+
+# ---------------------------------------------------------------- RDFa Lite
+
+
+class _Context(NamedTuple):
+    """What an element passes on to those inside it."""
+
+    subject: str
+    vocabulary: str
+    prefixes: Mapping[str, str]
+
+
+class _Rdfa:
+    """Statements of RDFa Lite, and of `about`, by the rules of RDFa 1.1 (section 7.5)."""
+
+    def __init__(self, tree: LexborHTMLParser, base: str) -> None:
+        self._base, self._things = base, dict[str, dict[str, list[Any]]]()
+        self._outside, self._inside = _Context(base, "", _PREFIXES), dict[int, _Context]()
+        self._blank = map("_:b{}".format, count())
+        if tree.css_first("[property], [typeof]") is not None:
+            for node in tree.css(_STATES)[:_MOST_ELEMENTS]:
+                if node.mem_id not in self._inside:  # one is found once for each selector
+                    self._read(node, node.attributes)
+
+    def found(self) -> list[Properties]:
+        """Return the things that something is said about, each with its properties."""
+        return [{"@id": name, **said} for name, said in self._things.items()]
+
+    def _read(self, node: LexborNode, said: Mapping[str, str | None]) -> None:
+        above = self._above(node)
+        vocabulary, prefixes = above.vocabulary, above.prefixes
+        if "vocab" in said:
+            vocabulary = ""
+            if written := said["vocab"]:
+                vocabulary = self._iri(written)
+                self._say(self._base, _USES, {"@id": vocabulary})
+        if declared := _PREFIX.findall(said.get("prefix") or ""):
+            prefixes = {**prefixes, **{name.lower(): whole for name, whole in declared}}
+        here = _Context(above.subject, vocabulary, prefixes)
+        about, resource = self._named(here, said, ("about",)), self._named(here, said)
+        is_typed, has_value = "typeof" in said, "content" in said
+        inside = about or resource
+        if is_typed and inside is None:
+            inside = self._base if node.tag == "html" else next(self._blank)
+        if "property" in said and not has_value:
+            subject = about or above.subject
+            inside = inside if is_typed and inside else subject
+        else:
+            subject = inside = inside or above.subject
+        self._inside[node.mem_id] = here._replace(subject=inside)
+        for name in self._whole(here, said.get("typeof")):
+            self._say(inside, "@type", name)
+        for name in self._whole(here, said.get("property")):
+            if has_value:
+                value = {"@value": said["content"] or ""}
+            elif resource is not None or (is_typed and about is None):
+                value = {"@id": inside if resource is None else resource}
+            else:
+                value = {"@value": node.text()[:_LONGEST_TEXT]}
+            self._say(subject, name, value)
+
+    def _above(self, node: LexborNode) -> _Context:
+        read = (self._inside.get(one.mem_id) for one in islice(_upwards(node), 1, None))
+        return next(filter(None, read), self._outside)
+
+    def _named(
+        self,
+        here: _Context,
+        said: Mapping[str, str | None],
+        names: Iterable[str] = ("resource", "href", "src"),
+    ) -> str | None:
+        """Return the IRI in the first of these attributes, or None."""
+        name = next((name for name in names if name in said), None)
+        if name is None:
+            return None
+        written = (said[name] or "").strip()
+        if name in ("about", "resource"):
+            written = written.removeprefix("[").removesuffix("]")
+            prefix, colon, rest = written.partition(":")
+            known = here.prefixes.get(prefix.lower()) if colon else None
+            if prefix == "_" or known is not None:
+                return written if known is None else known + rest
+        return self._iri(written)
+
+    def _iri(self, written: str) -> str:
+        # urljoin drops an empty fragment, with which many vocabularies end.
+        whole = _joined(self._base, written)
+        return f"{whole.removesuffix('#')}#" if written.endswith("#") else whole
+
+    def _whole(self, here: _Context, names: str | None) -> Iterator[str]:
+        """Yield the IRIs of terms and shortened names; terms without a vocabulary say nothing."""
+        for name in (names or "").split()[:_MOST_NAMES]:
+            prefix, colon, rest = name.partition(":")
+            if not colon and here.vocabulary:
+                yield here.vocabulary + name
+            elif colon and prefix != "_":
+                known = here.prefixes.get(prefix.lower())
+                yield name if known is None else known + rest
+
+    def _say(self, subject: str, name: str, value: object) -> None:
+        values = self._things.setdefault(subject, {}).setdefault(name, [])
+        if value not in values:
+            values.append(value)
+
+
+def _upwards(node: LexborNode) -> Iterator[LexborNode]:
+    above: LexborNode | None = node
+    for _ in range(_HIGHEST):
+        if above is None:
+            return
+        yield above
+        above = above.parent
 
 
 def _shown(node: LexborNode) -> str:
