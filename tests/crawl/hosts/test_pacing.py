@@ -118,7 +118,7 @@ def test_a_waiting_stranger_is_resumed_when_another_one_leaves_its_slot() -> Non
     assert room.resumed == [HOST]
 
 
-# ---------------------------------------------------------------- fairness
+# ---------------------------------------------------------------- processor time of hosts
 
 USUAL_S = 0.0005
 DEAR_S = 0.05
@@ -259,7 +259,7 @@ def test_of_hosts_that_held_the_lock_only_the_last_are_remembered() -> None:
     assert len(lock._costs_s) <= 1000
 
 
-# ---------------------------------------------------------------- crawl pace
+# ---------------------------------------------------------------- pace of the whole crawl
 
 PAGES = 20
 SEEDS = [f"https://h{number}.example/" for number in range(PAGES)]

@@ -244,7 +244,7 @@ def test_a_host_is_not_resumed_while_a_large_body_of_it_is_parsed() -> None:
     assert polite.resumed(10) == [HOST]
 
 
-# ---------------------------------------------------------------- host state
+# ---------------------------------------------------------------- strikes and silence of one host
 
 
 def test_no_pause_is_longer_than_max_pause() -> None:
@@ -313,7 +313,7 @@ def test_a_host_that_did_not_answer_in_time_is_silent() -> None:
         assert host.shared.answers is answers
 
 
-# ---------------------------------------------------------------- requests at once
+# ---------------------------------------------------------------- requests at once to an address
 
 
 def test_a_host_whose_address_is_not_known_has_room() -> None:
@@ -381,7 +381,7 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     assert polite.has_room_or_waits(HOST, 2)
 
 
-# ---------------------------------------------------------------- pauses
+# ---------------------------------------------------------------- pauses of an address
 
 
 def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None:

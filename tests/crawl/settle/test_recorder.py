@@ -137,7 +137,7 @@ async def test_steps_during_a_commit_are_kept(recorder: Recorder, path: Path, di
     assert steps_in(path) == 2
 
 
-# ---------------------------------------------------------------- url lookup
+# ---------------------------------------------------------------- look-ups of URLs
 
 URLS = [f"{A}/{number}" for number in range(9)]
 A_WHILE_S = 10.0
