@@ -39,6 +39,7 @@ from tests.archive.archives import (
     url,
 )
 from tests.crawl.fakes import Disk
+from tests.store.test_writer import Replica
 
 
 @contextmanager
@@ -94,11 +95,10 @@ def opened_archive(store: StoreWriter, tell: Listener = nobody_listens) -> Archi
     return archive
 
 
-class FullReplica:
+class FullReplica(Replica):
     """A replica that has no room for pages the first time."""
 
-    def __init__(self) -> None:
-        self.asked: list[tuple[int, int]] = []
+    asked: list[tuple[int, int]]
 
     def kept(self, begin: int, end: int) -> None:
         self.asked.append((begin, end))
@@ -107,25 +107,13 @@ class FullReplica:
 
     def committed(self) -> None:
         assert self.asked, "pages must be replicated before the commit that counts them"
-
-    @property
-    def last(self) -> int:
-        return 0
-
-    def wants_checkpoint(self) -> bool:
-        return False
-
-    def may_checkpoint(self) -> bool:
-        return True
-
-    def checkpointed(self, *, is_complete: bool) -> None: ...
-
-    def closing(self) -> None: ...
+        super().committed()
 
 
 def test_pages_that_a_replica_had_no_room_for_are_not_written_anew(path: Path) -> None:
     """With a dictionary trained on these pages, their records would differ the second time."""
-    replica = FullReplica()
+    replica = FullReplica(path)
+    replica.asked = []
     batch = Batch(answers=[kept(url(number), body(number)) for number in range(TRAINED_AT + 20)])
     with closing(StoreWriter.open(path)) as store:
         archive = opened_archive(store)
