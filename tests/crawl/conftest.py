@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.hosts import politeness
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import Disk
@@ -19,8 +18,8 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def cheap_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let hosts cost nothing: they cost real processor time, which would change the order."""
-    monkeypatch.setattr(politeness, "FREE_S", inf)
-    monkeypatch.setattr(politeness, "FREE_UNASKED_S", inf)
+    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_S", inf)
+    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_UNASKED_S", inf)
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl import progress
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
-from minicrawl.crawl.hosts import politeness as fairness
 from minicrawl.crawl.hosts.pacing import SILENT_S
 from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
 from minicrawl.crawl.settle import settler
@@ -948,7 +947,7 @@ def test_a_request_that_outlasts_the_grace_period_is_repeated_by_the_next_run(pa
 def test_closing_pages_does_not_block_the_loop(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # `count` keeps the loop busy, so that the clock never jumps: nothing may wait for time.
     monkeypatch.setattr(settler, "_REST", 0.0)
-    monkeypatch.setattr(fairness, "SHARE", math.inf)
+    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.SHARE", math.inf)
     others = [f"{B}/{n}" for n in range(3 * CLOSED_AT_ONCE)]
     turns = [0]
     seen: set[int] = set()

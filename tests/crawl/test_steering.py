@@ -11,7 +11,6 @@ import pytest
 from minicrawl.control import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import Reason, Settled, Steered
 from minicrawl.crawl.progress import ProgressMeter
-from minicrawl.crawl.shards import Whole
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
 from minicrawl.model import State
@@ -300,7 +299,8 @@ def test_only_a_continuous_crawl_reads_a_pinged_page_again(
 def test_urls_of_other_shards_are_reported_and_not_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, urls: tuple[str, ...], says: list[str]
 ) -> None:
-    monkeypatch.setattr(Whole, "is_own", lambda _, url: not url.startswith(B))
+    is_own = "minicrawl.crawl.shards.Whole.is_own"
+    monkeypatch.setattr(is_own, lambda _, url: not url.startswith(B))
 
     async def during(scene: Scene) -> None:
         await requested(scene, 1)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from minicrawl.crawl.rendering import renderer as policy
 from minicrawl.crawl.rendering.renderer import HOST_TRIES, TRIES, RenderPolicy, has_gained
 from minicrawl.model import ParsedPage, Scripting, ScriptKind
 
@@ -52,7 +51,7 @@ def test_a_host_that_never_gains_is_no_longer_rendered_whatever_its_templates() 
 
 
 def test_the_number_of_known_templates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "_MOST_KNOWN", 10)
+    monkeypatch.setattr("minicrawl.crawl.rendering.renderer._MOST_KNOWN", 10)
     known = RenderPolicy()
     for number in range(100):
         known.learn(f"{number}.example", SHELL, has_gained=True)

@@ -14,7 +14,7 @@ import pytest
 from minicrawl import Crawl, Settings
 from minicrawl.archive.warc import payload_digest
 from minicrawl.cli import main
-from minicrawl.config.settings import load
+from minicrawl.config import load
 from minicrawl.crawl.events import Noted
 from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
 from minicrawl.errors import StoreError, UsageError

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from minicrawl.archive import warc_series as warc_files
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.warc import payload_digest
@@ -390,7 +389,7 @@ def test_an_index_whose_writing_was_interrupted_is_written_anew(
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         keep(StoreWithArchive(store, keeping), 1)
-        monkeypatch.setattr(warc_files, "sync", sync)
+        monkeypatch.setattr("minicrawl.archive.warc_series.sync", sync)
         with pytest.raises(MemoryError):
             keeping.close()
     monkeypatch.undo()

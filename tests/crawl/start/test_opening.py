@@ -7,7 +7,6 @@ import pytest
 
 from minicrawl.crawl.events import Noted
 from minicrawl.crawl.settle.recorder import SeedPages
-from minicrawl.crawl.start import opening
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Refusal, Refused, State
 from minicrawl.opic.money import UNIT
@@ -83,7 +82,7 @@ def test_without_an_endowment_seeds_are_pages_like_others(path: Path) -> None:
 
 @pytest.fixture
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "_SEEDS_AT_ONCE", 2)
+    monkeypatch.setattr("minicrawl.crawl.start.opening._SEEDS_AT_ONCE", 2)
 
 
 @pytest.mark.usefixtures("_small_blocks")

@@ -16,9 +16,9 @@ from minicrawl.report.crawl_status import (
     latest_sample,
     samples,
 )
+from minicrawl.store import tables
 from minicrawl.store.derived import MOST_SAMPLES
 from minicrawl.store.reader import reading
-from minicrawl.store.tables import last_step
 from tests.graph.graphs import graph_of
 from tests.stores import filled_store
 
@@ -67,7 +67,7 @@ def test_saved_samples_are_read_back(store: Path) -> None:
 def test_a_sample_is_fresh_if_it_has_all_steps_or_is_recent_in_a_running_crawl(store: Path) -> None:
     fresh = partial(fresh_sample, store, "crawled")
     with reading(store) as connection:
-        last = last_step(connection)
+        last = tables.last_step(connection)
     keep(store, replace(SAMPLE, step=last - 1))
     assert fresh(now=SAMPLE.at + 29, is_running=True) == replace(SAMPLE, step=last - 1)
     assert fresh(now=SAMPLE.at + 31, is_running=True) is None
