@@ -14,7 +14,6 @@ from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.store.reader import reading
-from minicrawl.web import documents as reader
 from tests.crawl.fakes import links_of, states_of
 from tests.limits import settings_of
 from tests.web.pdfs import BOMB, pdf, words
@@ -209,7 +208,7 @@ def test_an_index_leads_to_no_more_sitemaps_than_are_allowed(
 def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
     site: Documents, server: DemoServer, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader, "find_spec", lambda _: None)
+    monkeypatch.setattr("minicrawl.web.documents.find_spec", lambda _: None)
     with pytest.raises(UsageError, match=r"install minicrawl\[pdf\]"):
         crawled(server, store, f"{A}/", types="pdf")
     assert site.asked == []

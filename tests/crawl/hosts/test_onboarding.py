@@ -20,7 +20,6 @@ from minicrawl.model import Failed, FailureKind, Refusal, Refused, State, Unchan
 from minicrawl.ports import Timed
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.robots import FORBID_ALL, Rules
 from tests.crawl.coroutines import in_jumping_time
 from tests.crawl.fakes import (
@@ -339,7 +338,7 @@ def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
 
 
 def test_a_sitemap_beyond_a_limit_is_noted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemap, "MAX_URLS", 2)
+    monkeypatch.setattr("minicrawl.web.sitemaps.MAX_URLS", 2)
     web: dict[str, Answer] = {
         f"{A}/": html(),
         ROBOTS: text("Sitemap: /map.xml"),

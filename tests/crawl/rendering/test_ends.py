@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.control import ControlRequest, Verb, ask
-from minicrawl.crawl.rendering import renderer
+from minicrawl.crawl.rendering.renderer import NO_BROWSER, NO_PLAYWRIGHT
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.memory import descendants
 from tests.crawl.children import nothing_left_behind
@@ -111,6 +111,7 @@ def test_a_page_whose_browser_is_killed_is_rendered_by_another(tmp_path: Path) -
 # ---------------------------------------------------------------- errors at the start
 
 Refused = Callable[..., str]
+RENDERER = "minicrawl.crawl.rendering.renderer"
 
 
 @pytest.fixture
@@ -160,14 +161,14 @@ def test_a_browser_that_does_not_start_is_an_error_that_says_why(
 def test_without_a_browser_the_error_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
-    monkeypatch.setattr(renderer, "find_spec", lambda _: object())
+    monkeypatch.setattr(f"{RENDERER}.find_spec", lambda _: object())
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert renderer.NO_BROWSER in refused("--render", "always")
+    assert NO_BROWSER in refused("--render", "always")
 
 
 def test_missing_playwright_is_an_error(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
-    monkeypatch.setattr(renderer, "find_spec", lambda _: None)
-    assert renderer.NO_PLAYWRIGHT in refused("--render", "auto")
+    monkeypatch.setattr(f"{RENDERER}.find_spec", lambda _: None)
+    assert NO_PLAYWRIGHT in refused("--render", "auto")
 
 
 def test_a_crawl_that_does_not_render_imports_no_module_of_rendering(tmp_path: Path) -> None:

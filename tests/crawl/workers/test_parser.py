@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from minicrawl.crawl.workers import parser, supervisor
-from minicrawl.crawl.workers import parser as parser_process
 from minicrawl.crawl.workers.messages import receive_message, send_message
 from minicrawl.crawl.workers.parser import (
     ENOUGH_S,
@@ -28,8 +27,8 @@ from minicrawl.crawl.workers.parser import (
 from minicrawl.crawl.workers.parser_child import ParserCommand, serve
 from minicrawl.model import Failed, FailureKind, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web import robots as rules
 from minicrawl.web.html_page import ParseOptions
+from minicrawl.web.robots import parse as parse_robots
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.children import children, has_child, nothing_left_behind
 from tests.crawl.coroutines import in_loop
@@ -65,7 +64,7 @@ def test_another_process_parses_large_bodies_with_the_same_result() -> None:
             sitemap = await one.reading(text(f"{URL}1"), AS_A_SITEMAP).anyhow()
             assert sitemap.value == Sitemap(pages=("http://a.example/1",))
             said = await one.parse_rules(text(FORBIDDING), URL)
-            assert said.value == rules.parse(FORBIDDING.encode(), OPTIONS.agent)
+            assert said.value == parse_robots(FORBIDDING.encode(), OPTIONS.agent)
             assert (await one.parse_stored_rules(FORBIDDING, URL)).value == said.value
         assert not has_child(here._process)
 
@@ -230,7 +229,7 @@ def test_the_child_replies_until_its_channel_is_closed() -> None:
     ("module", "name", "broken"),
     [
         pytest.param(supervisor, "OWN_PYTHON", ("/nowhere/python",), id="it cannot start"),
-        pytest.param(parser_process, "_CODE", "raise SystemExit(1)", id="it ends at once"),
+        pytest.param(parser, "_CODE", "raise SystemExit(1)", id="it ends at once"),
     ],
 )
 def test_a_child_that_cannot_work_fails_its_task_alone(
