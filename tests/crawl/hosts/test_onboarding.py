@@ -2,7 +2,6 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ from minicrawl.crawl.hosts.politeness import HostState, HostTable
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests
 from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
-from minicrawl.model import Failed, FailureKind, Refusal, Refused, State, Unchanged
+from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
 from minicrawl.ports import Timed
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -31,7 +30,6 @@ from tests.crawl.fakes import (
     crawl,
     failed,
     html,
-    in_time,
     in_turn,
     keeping,
     moved,
@@ -518,14 +516,6 @@ def one_host(path: Path, robots_txt: Answer) -> Iterator[OneHost]:
 
 
 @in_jumping_time
-async def test_a_changed_delay_applies_after_robots_txt(path: Path) -> None:
-    with one_host(path, text("")) as host:
-        host.hosts.politeness = replace(host.hosts.politeness, delay_s=0.25)
-        await host.learn()
-        assert host.state.paused_until == host.clock.now() + 0.25
-
-
-@in_jumping_time
 async def test_robots_txt_is_valid_for_a_day_and_its_failure_for_an_hour(path: Path) -> None:
     with one_host(path, FORBIDDING) as host:
         assert not host.is_known()
@@ -543,22 +533,6 @@ async def test_robots_txt_is_valid_for_a_day_and_its_failure_for_an_hour(path: P
         assert host.state.rules == FORBID_ALL
         host.clock.turned_s += 3601
         assert not host.is_known()
-
-
-def test_only_recall_loads_the_rules_of_an_earlier_run(path: Path) -> None:
-    async def recall() -> None:
-        with one_host(path, FORBIDDING) as host:
-            assert await host.onboarding.locate(0)
-            assert not host.is_known()
-            assert host.state.rules is None
-            host.onboarding.recall(0)
-            assert host.is_known()
-            assert host.state.rules == FORBID_ALL
-            assert host.state.paused_until == host.clock.now() + Politeness().delay_s
-            assert host.web.visits == []
-
-    crawl_with(FORBIDDING, path)
-    in_time(recall())
 
 
 @in_jumping_time
@@ -581,12 +555,6 @@ async def test_a_host_that_is_down_is_tried_again_after_an_hour(path: Path) -> N
             await host.learn()
         assert host.state.trouble_at(host.clock.now()) is State.RESET
         assert host.state.trouble_at(host.clock.now() + Politeness().max_pause_s) is None
-
-
-@in_jumping_time
-async def test_an_answer_that_robots_txt_cannot_have_is_a_bug(path: Path) -> None:
-    with one_host(path, Unchanged()) as host, pytest.raises(TypeError, match=r"robots\.txt: 304"):
-        await host.learn()
 
 
 def test_the_trouble_of_a_host_names_its_strikes_and_its_pause(path: Path) -> None:

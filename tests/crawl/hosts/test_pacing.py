@@ -70,15 +70,6 @@ def test_a_silent_host_that_waits_is_resumed_when_there_is_room() -> None:
     assert not room.slots.resume_one()
 
 
-def test_has_room_for_silent_makes_no_host_wait() -> None:
-    room = Room(1)
-    slot = room.slots.take(0, is_silent=True)
-    assert not room.slots.has_room_for_silent()
-    room.slots.leave(slot)
-    assert room.resumed == []
-    assert not room.slots.resume_one()
-
-
 def test_turns_that_wait_for_another_host_hold_no_slot() -> None:
     room = Room(2, idle=1)
     room.slots.take(0, is_silent=True)

@@ -62,22 +62,6 @@ def paced(*hosts: int, **settings: Any) -> Polite:
 # ---------------------------------------------------------------- pauses
 
 
-def test_the_delay_lies_between_the_end_of_a_request_and_the_start_of_the_next() -> None:
-    polite = Polite(delay_s=1)
-    polite.request(HOST, began=10, ended=15)
-    assert polite.hosts.next_wake() == 16
-    assert polite.resumed(15.9) == []
-    assert polite.resumed(16) == [HOST]
-    assert polite.hosts.next_wake() is None
-
-
-def test_a_host_that_another_process_may_have_requested_waits_for_its_delay() -> None:
-    polite = Polite(delay_s=1)
-    polite.hosts.spare(HOST, 10)
-    assert not polite.hosts.may_be_asked(HOST, 10.9)
-    assert polite.hosts.may_be_asked(HOST, 11)
-
-
 def test_a_longer_delay_makes_no_host_count_as_requested() -> None:
     polite = Polite(delay_s=1)
     polite.request(HOST, began=10, ended=15)
@@ -266,16 +250,6 @@ def test_a_success_removes_half_of_the_strikes() -> None:
     assert polite.hosts[HOST].paused_until == 104
 
 
-@pytest.mark.parametrize(("asked_s", "ready_at"), [(0.5, 0.5), (3600, 3600)])
-def test_a_host_gets_the_pause_that_it_asks_for(asked_s: float, ready_at: float) -> None:
-    polite = Polite(delay_s=0)
-    polite.hosts.begin(HOST, 0)
-    polite.strike(HOST, 0, FailureKind.THROTTLED, asked_s)
-    polite.hosts.end(HOST, 0)
-    assert polite.resumed(ready_at - 0.1) == []
-    assert polite.resumed(ready_at) == [HOST]
-
-
 def test_a_pause_is_never_cut_short_by_another_request() -> None:
     polite = Polite(delay_s=1, per_host=3)
     polite.hosts.begin(HOST, 0)
@@ -444,16 +418,6 @@ def test_addresses_without_pending_requests_are_forgotten() -> None:
         polite.hosts.begin(host, host)
         polite.hosts.end(host, host)
     assert len(polite.hosts.addresses) < 2000
-
-
-def test_has_room_puts_no_host_in_the_queue() -> None:
-    polite = at_one_address(HOST, OTHER)
-    polite.hosts.begin(HOST, 0)
-    assert not polite.hosts.has_room(OTHER, 2)
-    polite.request(HOST, 0, 1)
-    polite.hosts.end(HOST, 1)
-    polite.resumed(1)
-    assert OTHER not in polite.resumed(100)
 
 
 def test_the_waiting_host_with_the_lowest_rank_is_next() -> None:
