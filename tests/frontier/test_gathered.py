@@ -28,11 +28,6 @@ def share_of_read(crawl: HandCrawl) -> float:
     return float(importance[np.isin(states, READ_STATES)].sum() / readable)
 
 
-def test_gathered_is_the_share_of_pages_that_were_read(crawl: HandCrawl) -> None:
-    assert 0 < gathered(crawl.frontier) < 1
-    assert gathered(crawl.frontier) == pytest.approx(share_of_read(crawl))
-
-
 def test_slices_of_pages_give_the_same_share(
     crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

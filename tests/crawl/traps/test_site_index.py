@@ -20,14 +20,6 @@ def index_of(found: list[tuple[int, int]] | None = None) -> SiteIndex:
     return SiteIndex(SiteTable(ORIGINS), lambda host, site: heard.append((host, site)))
 
 
-def test_hosts_of_one_domain_belong_to_one_site() -> None:
-    index = index_of()
-    assert index.site(WWW) == index.site(SHOP)
-    assert not index.are_strangers(WWW, SHOP)
-    assert index.are_strangers(WWW, OTHER)
-    assert index.site_name(SHOP) == "good.example"
-
-
 def test_sites_are_looked_up_once_and_on_demand() -> None:
     found: list[tuple[int, int]] = []
     index = index_of(found)
@@ -44,16 +36,3 @@ def test_many_pairs_of_hosts_can_be_compared_at_once() -> None:
     hosts = np.array((WWW, WWW, WWW, ADDRESS), dtype=np.uint32)
     others = np.array((SHOP, OTHER, ADDRESS, NEIGHBOUR), dtype=np.uint32)
     assert index_of().differ(hosts, others).tolist() == [False, True, True, False]
-
-
-def test_a_host_has_a_network_once_it_is_located() -> None:
-    index = index_of()
-    assert not index.locate(WWW, "10.0.0.1")
-    assert index.network(WWW) == UNKNOWN
-    assert index.locate(WWW, "198.41.0.4")
-    assert index.locate(OTHER, "198.41.0.4")
-    assert index.network(WWW) == index.network(OTHER)
-    assert not index.locate(OTHER, "198.41.0.5")
-    assert index.network_name(index.network(OTHER)) == "198.41.0.5"
-    hosts = np.array((WWW, OTHER, SHOP), dtype=np.uint32)
-    assert index.networks(hosts).tolist() == [0, 1, UNKNOWN]
