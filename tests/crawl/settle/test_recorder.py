@@ -144,9 +144,8 @@ A_WHILE_S = 10.0
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Store with nine pages."""
-    path = tmp_path / "crawl.db"
+def nine_pages(path: Path) -> Path:
+    """Store with the pages `URLS`."""
     with keeping(path) as recorder:
         bear(recorder, *URLS)
         in_time(recorder.committer.commit())
@@ -182,8 +181,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> SlowStore:
 
 
 @pytest.fixture
-def lookup(path: Path) -> Iterator[UrlLookup]:
-    with closing(UrlLookup(path)) as lookup:
+def lookup(nine_pages: Path) -> Iterator[UrlLookup]:
+    with closing(UrlLookup(nine_pages)) as lookup:
         yield lookup
 
 
@@ -250,16 +249,16 @@ def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_forgetful")
-def test_a_page_whose_commit_is_pending_is_met(path: Path) -> None:
+def test_a_page_whose_commit_is_pending_is_met(nine_pages: Path) -> None:
     new = [f"{B}/new{number}" for number in range(4)]
-    with keeping(path) as recorder:
+    with keeping(nine_pages) as recorder:
         bear(recorder, *new)
         in_time(recorder.look_up_urls(new))
         assert recorder.meet(new, 0).pages == [9, 10, 11, 12]
 
 
-def test_recent_and_new_urls_are_not_looked_up(path: Path, slow: SlowStore) -> None:
-    with keeping(path) as recorder:
+def test_recent_and_new_urls_are_not_looked_up(nine_pages: Path, slow: SlowStore) -> None:
+    with keeping(nine_pages) as recorder:
         slow.may_answer.set()
         in_time(recorder.look_up_urls(URLS))
         slow.asked.clear()
