@@ -505,6 +505,24 @@ def test_the_budget_of_a_host_counts_all_runs(path: Path) -> None:
 # ---------------------------------------------------------------- depth
 
 
+def test_a_page_found_by_a_long_path_first_is_read_if_there_is_a_short_one(path: Path) -> None:
+    """Pages on the long path 0 - 1 - 2 - target have more cash than those on 0 - poor - target."""
+    web = web_of(
+        {
+            f"{A}/0": ["/gives", "/1", "/poor"],
+            f"{A}/gives": ["/1"],
+            f"{A}/1": ["/2"],
+            f"{A}/2": ["/target"],
+            f"{A}/poor": ["/target"],
+            f"{A}/target": ["/beyond"],
+        }
+    )
+    run = crawl(web, path, f"{A}/0", max_depth=2, strategy="greedy")
+    assert run.asked.index(f"{A}/2") < run.asked.index(f"{A}/poor")
+    assert run.states[f"{A}/target"] is State.FETCHED
+    assert run.states[f"{A}/beyond"] is State.DEPTH
+
+
 @settings(max_examples=8)
 @given(seed=st.integers(0, 10_000), limit=st.integers(0, 4))
 def test_the_depth_of_a_page_is_that_of_its_shortest_path(

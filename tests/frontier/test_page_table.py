@@ -129,10 +129,30 @@ def test_a_loaded_page_is_found_without_pending_insertions(
         assert (loaded.urls.find(B), loaded.urls.find(C)) == (1, None)
 
 
+@pytest.mark.parametrize("measures", [None, 2])
+@pytest.mark.parametrize("window", WINDOWS)
+def test_every_window_is_loaded_as_it_was(
+    tmp_path: Path, window: str, measures: int | None
+) -> None:
+    terms = StoreTerms(window=window, width=3, measures=measures)
+    with closing(HandCrawl(tmp_path / "crawl.db", terms)) as crawl:
+        crawl.seeds(SITES[:3], endowment=10)
+        for turn, url in enumerate(SITES[:3] * 3):
+            crawl.read(url, [SITES[(turn + 1) % 5], SITES[(turn * 2) % 9]])
+            if turn == 4:
+                crawl.checkpoint()
+        crawl.commit()
+        assert_same(crawl.loaded(), crawl.frontier)
+        crawl.checkpoint()
+        assert_same(crawl.loaded(), crawl.frontier)
+
+
 # ---------------------------------------------------------------- any history
 
 PLACES = st.sampled_from(SITES)
-MEASURES = st.sampled_from([None, 2])
+TERMS = st.builds(
+    StoreTerms, window=st.sampled_from(sorted(WINDOWS)), width=st.just(2.0), links=st.booleans()
+)
 
 
 def read_by_weight(crawl: HandCrawl, url: str, others: list[str]) -> None:
@@ -188,13 +208,11 @@ def counted_inlinks(crawl: HandCrawl) -> list[int]:
     return [found[page] for page in pages]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@settings(max_examples=8)
-@given(measures=MEASURES, links=st.booleans(), events=st.lists(EVENTS, max_size=25))
+@settings(max_examples=20)
+@given(TERMS, st.lists(EVENTS, max_size=25))
 def test_any_history_is_loaded_as_it_was(
-    window: str, measures: int | None, links: bool, events: list[tuple[str, str, list[str]]]
+    terms: StoreTerms, events: list[tuple[str, str, list[str]]]
 ) -> None:
-    terms = StoreTerms(window=window, width=2.0, measures=measures, links=links)
     with (
         tempfile.TemporaryDirectory() as folder,
         closing(HandCrawl(Path(folder, "crawl.db"), terms)) as crawl,
