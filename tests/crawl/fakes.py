@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
+from minicrawl import Asked, Event, Reason, Settled
 from minicrawl.checking import check_links
-from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.scope_and_traps import gate_for
 from minicrawl.crawl.settle.recorder import Recorder

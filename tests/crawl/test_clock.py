@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import Asked, Event
 from minicrawl.config import Politeness
-from minicrawl.crawl.events import Asked, Event
 from minicrawl.model import FailureKind, State
 from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
 
@@ -29,9 +29,6 @@ def a_web() -> FakeWeb:
     return FakeWeb(answers, takes_s=0.5)
 
 
-# ---------------------------------------------------------------- during a crawl
-
-
 @either_way
 def test_turning_the_clock_costs_one_more_request_for_robots_txt_and_no_time(
     path: Path, tmp_path: Path, turned_s: float
@@ -49,9 +46,6 @@ def test_turning_the_clock_costs_one_more_request_for_robots_txt_and_no_time(
         assert len(visits) == len(before) + 1
         assert visits[-1].ended <= before[-1].ended + pause_s + visits[-1].ended - visits[-1].began
         assert min(b.began - a.ended for a, b in pairwise(visits)) >= pause_s
-
-
-# ---------------------------------------------------------------- between two crawls
 
 
 @either_way

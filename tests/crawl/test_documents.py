@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.app import Crawl
+from minicrawl import Crawl
 from minicrawl.cli import main
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
@@ -94,9 +94,6 @@ def title_of(store: Path, url: str) -> str:
         return str(title)
 
 
-# ---------------------------------------------------------------- types
-
-
 def test_by_default_only_html_is_read_and_names_of_other_types_are_not_requested(
     site: Documents, server: DemoServer, store: Path
 ) -> None:
@@ -142,9 +139,6 @@ def test_pages_refused_for_their_type_are_read_when_that_type_is_added(
     site.asked.clear()
     assert crawled(server, store, types="html,pdf,text")["/notes.txt"] == "fetched"
     assert sorted(site.asked) == ["/noted", "/notes.txt"]
-
-
-# ---------------------------------------------------------------- seeds
 
 
 @pytest.mark.parametrize("seed", ["/feed", "/map.xml", "/map.xml.gz"])
@@ -202,9 +196,6 @@ def test_an_index_leads_to_no_more_sitemaps_than_are_allowed(
     assert len(site.asked) == 4
 
 
-# ---------------------------------------------------------------- PDF
-
-
 def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
     site: Documents, server: DemoServer, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,9 +204,6 @@ def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
         crawled(server, store, f"{A}/", types="pdf")
     assert site.asked == []
     assert not store.exists()
-
-
-# ---------------------------------------------------------------- kept texts
 
 
 @pytest.mark.parametrize("keep", ["pages", "text"])

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from minicrawl.app import Crawl, SystemClock
+from minicrawl import Crawl, Ended, Event, Reason, Warned
+from minicrawl.app import SystemClock
 from minicrawl.crawl import refinement
-from minicrawl.crawl.events import Converged, Converging, Ended, Event, Reason, Warned
+from minicrawl.crawl.events import Converged, Converging
 from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.refinement import (
     LastConvergence,
@@ -42,9 +43,6 @@ from tests.limits import settings_of
 from tests.stores import A, B, C, HandCrawl
 
 PATIENCE_S = 60.0
-
-
-# ---------------------------------------------------------------- time to spare
 
 
 def test_idle_time_and_time_for_work_of_low_priority_are_spare() -> None:
@@ -113,9 +111,6 @@ def test_more_than_two_in_a_hundred_new_steps_are_a_change() -> None:
     assert has_changed(97, 100)
     assert not has_changed(98, 100)
     assert not has_changed(0, 0)
-
-
-# ---------------------------------------------------------------- while a crawl runs
 
 
 async def seen_within_patience(is_so: Callable[[], bool]) -> None:
@@ -259,9 +254,6 @@ def test_the_process_has_the_lowest_priority(path: Path, monkeypatch: pytest.Mon
     assert are_ranks_complete(path)
 
 
-# ---------------------------------------------------------------- when a crawl is over
-
-
 class StillClock:
     """A clock that shows these times one after the other, then the last one for ever."""
 
@@ -386,9 +378,6 @@ def test_a_store_error_while_ranks_converge_is_a_warning(
     (event,) = converged(path, StillClock(0.0))
     assert isinstance(event, Warned)
     assert "the disk is full" in event.text
-
-
-# ---------------------------------------------------------------- a whole crawl
 
 
 def crawled(path: Path, **settings: Any) -> list[Event]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.events import Event, Reason, Settled, Warned
+from minicrawl import Event, Reason, Settled, Warned
 from minicrawl.crawl.hosts.pacing import SILENT_S
 from minicrawl.crawl.settle import recorder as recording
 from minicrawl.crawl.settle.recorder import TRY_AGAIN_S, Committer
@@ -30,9 +30,6 @@ from tests.crawl.large_web import AT_ONCE, HOSTS, LINKS, SEED
 from tests.crawl.settle.recording import bear, steps_in
 
 NO_LIMIT = 1 << 30
-
-
-# ---------------------------------------------------------------- the crawl
 
 
 def fills_after(disk: Disk, pages: int) -> Hear:
@@ -148,9 +145,6 @@ def test_a_disk_that_is_full_at_the_end_is_not_waited_for(path: Path, disk: Disk
     assert audit(path).wrong == []
 
 
-# ---------------------------------------------------------------- the recorder
-
-
 def test_a_checkpoint_that_had_no_room_is_written_without_its_batch(path: Path, disk: Disk) -> None:
     with keeping(path) as recorder:
         bear(recorder, f"{HOSTS[0]}/", f"{HOSTS[0]}/1")
@@ -181,8 +175,6 @@ def test_sqlite_writes_a_checkpoint_that_had_no_room_at_first(path: Path, disk: 
     assert limits == []
     assert audit(path).wrong == []
 
-
-# ---------------------------------------------------------------- slow disk
 
 MOST = 12
 A_COMMIT_S = 30.0

@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
+from minicrawl import Event, Settled
 from minicrawl.crawl import page_turns
-from minicrawl.crawl.events import Event, Settled
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.page_turns import A_HOST, LITTLE, URLS_A_SECOND, Growth, ListedPages
 from minicrawl.crawl.settle.settler import LINKS_AT_ONCE

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicrawl import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl import progress
-from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.crawl.hosts.pacing import SILENT_S
 from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
 from minicrawl.crawl.settle import settler

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from minicrawl.crawl.events import Event
+from minicrawl import Event
 from minicrawl.crawl.page_turns import SuspendedTurns
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.model import FailureKind, State

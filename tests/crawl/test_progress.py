@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from minicrawl.crawl.events import Event
-from minicrawl.crawl.progress import ImportanceLimit, Progress, ProgressMeter
+from minicrawl import Event, Progress
+from minicrawl.crawl.progress import ImportanceLimit, ProgressMeter
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Response
 from minicrawl.opic.estimate import Level

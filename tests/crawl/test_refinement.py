@@ -39,9 +39,6 @@ KEPT = 0.85
 Floats = NDArray[np.float64]
 
 
-# ---------------------------------------------------------------- stores by hand
-
-
 def shown(path: Path) -> Floats:
     """The importance that reports show."""
     with snapshot(path) as seen:
@@ -110,9 +107,6 @@ def dump(path: Path) -> list[str]:
         return list(connection.iterdump())
 
 
-# ---------------------------------------------------------------- ranks
-
-
 @pytest.mark.parametrize("window", WINDOWS)
 def test_reports_show_the_pagerank_of_the_links(window: str, tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", StoreTerms(window=window))
@@ -150,9 +144,6 @@ def test_where_nothing_was_read_all_pages_have_the_same_rank(tmp_path: Path) -> 
     found = refined(path)
     assert (found.links, found.rounds, found.error_bound) == (0, 0, 0)
     assert shown(path) == pytest.approx([1 / 80] * 80)
-
-
-# ---------------------------------------------------------------- earlier ranks
 
 
 def go_on(path: Path) -> None:
@@ -297,9 +288,6 @@ def test_without_the_file_of_ranks_reports_show_the_estimate(tmp_path: Path) -> 
     assert status(path).convergence is None
 
 
-# ---------------------------------------------------------------- broken off
-
-
 def broken_off(path: Path, rounds: int, to: Path | None = None) -> Refined | None:
     """Refine for `rounds` rounds. `goes_on` is called once more, before the log is read."""
     asked = count()
@@ -351,9 +339,6 @@ def test_a_kill_leaves_the_ranks_that_were_there(tmp_path: Path) -> None:
     assert refined(path).converged
 
 
-# ---------------------------------------------------------------- copies
-
-
 def test_the_ranks_may_be_kept_beside_a_copy(tmp_path: Path) -> None:
     path, to = a_store(tmp_path / "crawl.db"), tmp_path / "new" / "copy.db"
     assert refined(path, to=to).store == to
@@ -368,9 +353,6 @@ def test_no_copy_is_made_of_ranks_broken_off_too_early(tmp_path: Path) -> None:
     path, to = a_store(tmp_path / "crawl.db"), tmp_path / "copy.db"
     broken_off(path, rounds=0, to=to)
     assert not to.exists()
-
-
-# ---------------------------------------------------------------- refusals
 
 
 def test_a_store_without_links_is_refused(tmp_path: Path) -> None:

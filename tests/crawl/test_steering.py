@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from minicrawl import Reason, Settled, Steered
 from minicrawl.control import ControlRequest, Reply, Verb
-from minicrawl.crawl.events import Reason, Settled, Steered
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool

@@ -89,9 +89,6 @@ def test_waiting_is_the_share_of_unread_pages(crawl: HandCrawl) -> None:
     assert 0 < laps.waiting == 1 - laps.share
 
 
-# ---------------------------------------------------------------- pages not known yet
-
-
 @pytest.mark.parametrize(
     ("share", "waiting", "rate", "expected"),
     [(0.8, 0.2, 0.0, 0.8), (0.8, 0.2, 1.0, 0.8 / 1.2), (0.5, 0.3, 2.0, 0.5 / 1.6), (1, 0, 9, 1)],

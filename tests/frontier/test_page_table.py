@@ -81,9 +81,6 @@ def test_a_store_without_links_keeps_only_targets_of_redirects(tmp_path: Path) -
         assert crawl.frontier.spendings.of(1).links == [2]
 
 
-# ---------------------------------------------------------------- checkpoints
-
-
 def test_a_checkpoint_has_exactly_the_rows_that_changed(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B, C])
@@ -146,8 +143,6 @@ def test_every_window_is_loaded_as_it_was(
         crawl.checkpoint()
         assert_same(crawl.loaded(), crawl.frontier)
 
-
-# ---------------------------------------------------------------- any history
 
 PLACES = st.sampled_from(SITES)
 TERMS = st.builds(
@@ -228,9 +223,6 @@ def test_any_history_is_loaded_as_it_was(
         assert_same(crawl.loaded(index=False), crawl.frontier, index=False)
         crawl.checkpoint()
         assert_same(crawl.loaded(), crawl.frontier)
-
-
-# ---------------------------------------------------------------- loading
 
 
 @pytest.fixture

@@ -36,9 +36,6 @@ def test_the_row_of_a_url_has_a_depth_above_255() -> None:
     assert list(urls.depth) == [255]
 
 
-# ---------------------------------------------------------------- index
-
-
 class Kept(dict[int, str]):
     """URLs in the store, and the number of look-ups."""
 
@@ -166,9 +163,6 @@ def test_the_index_agrees_with_a_dictionary(urls: list[str], code_of: Callable[[
         assert known.find(urls) == truth
 
 
-# ---------------------------------------------------------------- look-ups ahead
-
-
 def looked_up(known: UrlIndex, kept: Kept, *urls: str) -> None:
     """Look up the candidates of URLs, as the loop does before it meets the URLs."""
     _, candidates = known.find_recent(urls)
@@ -195,9 +189,6 @@ def test_a_url_looked_up_ahead_is_not_taken_for_another_of_its_hash(
     assert (found, sorted(candidates[C])) == ({}, [0, 1])
     looked_up(known, kept, C)
     assert known.find([A, B, C]) == {A: 0, B: 1}
-
-
-# ---------------------------------------------------------------- recent URLs
 
 
 class OneHost(list[int]):

@@ -88,8 +88,6 @@ def test_any_bytes_are_a_spending_or_refused(blob: bytes) -> None:
     assert list(links) == sorted(links)
 
 
-# ---------------------------------------------------------------- batches
-
 PLAIN = st.sets(st.integers(0, 1 << 31), min_size=1, max_size=200).map(sorted)
 
 
@@ -153,9 +151,6 @@ def test_a_truncated_blob_in_a_batch_is_refused(
     blobs[broken] = blobs[broken][: data.draw(st.integers(0, len(blobs[broken]) - 1))]
     with pytest.raises(ValueError, match="link blob"):
         unpack_plain(blobs)
-
-
-# ---------------------------------------------------------------- written links
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from minicrawl.config import Politeness, Settings
-from minicrawl.crawl.events import Noted, Reason, Settled
+from minicrawl import Noted, Reason, Settings, Settled
+from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostState, HostTable
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.config import Politeness, Settings
-from minicrawl.crawl.events import Reason
+from minicrawl import Progress, Reason, Settings
+from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.pacing import (
     MOST_WAITING,
     SLOW_S,
@@ -28,7 +28,7 @@ from minicrawl.crawl.hosts.politeness import (
     change_pace,
     hosts_of,
 )
-from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.web.robots import Rules
 from tests.crawl import fakes
 from tests.crawl.coroutines import in_loop
@@ -109,8 +109,6 @@ def test_a_waiting_stranger_is_resumed_when_another_one_leaves_its_slot() -> Non
     assert room.resumed == [HOST]
 
 
-# ---------------------------------------------------------------- processor time of hosts
-
 USUAL_S = 0.0005
 DEAR_S = 0.05
 
@@ -173,9 +171,6 @@ def test_a_page_settled_without_a_request_may_cost_less_than_a_request() -> None
 def test_of_very_many_hosts_only_the_last_are_remembered() -> None:
     fair = crowd(10_000)
     assert len(fair._means) < 5000
-
-
-# ---------------------------------------------------------------- locks
 
 
 class LockUsers:
@@ -249,8 +244,6 @@ def test_of_hosts_that_held_the_lock_only_the_last_are_remembered() -> None:
         lock.charge(f"{number}", 1.0)
     assert len(lock._costs_s) <= 1000
 
-
-# ---------------------------------------------------------------- pace of the whole crawl
 
 PAGES = 20
 SEEDS = [f"https://h{number}.example/" for number in range(PAGES)]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.config import Politeness, Settings
+from minicrawl import Settings
+from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.pacing import address_delay
 from minicrawl.crawl.hosts.politeness import HostState, HostTable, NameState, change_delays
 from minicrawl.model import Failed, FailureKind, Response, State, Unchanged

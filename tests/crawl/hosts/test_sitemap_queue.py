@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.config import Settings
-from minicrawl.crawl.events import Noted
+from minicrawl import Noted, Settings
 from minicrawl.model import FailureKind, Response, State
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, text, web_of
 
@@ -45,9 +44,6 @@ def notes_on(run: Run, *names: str) -> list[Noted]:
     """Return the notes in which all these names occur."""
     notes = [event for event in run.events if isinstance(event, Noted)]
     return [note for note in notes if all(name in note.text for name in names)]
-
-
-# ---------------------------------------------------------------- robots.txt, scope and depth
 
 
 @pytest.mark.parametrize("robots_txt", [FORBIDDING, failed(FailureKind.SERVER_ERROR)])
@@ -111,9 +107,6 @@ def test_without_robots_neither_robots_txt_nor_sitemaps_are_requested(path: Path
     assert asked(web) == {f"{A}/"}
 
 
-# ---------------------------------------------------------------- hosts of listed pages
-
-
 def test_listed_pages_at_another_port_of_the_host_become_known(path: Path) -> None:
     other = "https://a.example:8443/1"
     answers = {f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": listing(other)}
@@ -147,9 +140,6 @@ def test_a_sitemap_in_an_index_may_list_pages_of_the_host_that_names_the_index(p
     assert [visit.url for visit in web.visits].count(f"{A}/index.xml") == 1
 
 
-# ---------------------------------------------------------------- depth of listed pages
-
-
 def test_a_listed_page_is_one_link_deeper_than_the_shallowest_of_its_host(path: Path) -> None:
     answers: dict[str, Answer] = {
         f"{A}/": html(f"{B}/deep"),
@@ -172,9 +162,6 @@ def test_no_chain_of_sitemaps_leads_beyond_the_depth(path: Path) -> None:
     pages = {url for url in asked(web) if not url.endswith((".txt", ".xml"))}
     assert pages == {f"{hosts[0]}/", f"{hosts[1]}/found"}
     assert run.states[f"{hosts[1]}/found"] is State.FETCHED
-
-
-# ---------------------------------------------------------------- limits
 
 
 def test_a_cut_sitemap_is_noted(path: Path) -> None:

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from minicrawl.app import Crawl
+from minicrawl import Crawl, ExportRow, PageRead
 from minicrawl.crawl.rendering.renderer import find_browser
-from minicrawl.crawl.workers.scoring import PageRead
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.report.selected_pages import ExportRow
 from tests.limits import settings_of
 
 

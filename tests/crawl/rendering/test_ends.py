@@ -108,8 +108,6 @@ def test_a_page_whose_browser_is_killed_is_rendered_by_another(tmp_path: Path) -
     assert [web.paths.count(path) for path in ("/", "/a", "/b")] == [1, 2, 1]
 
 
-# ---------------------------------------------------------------- errors at the start
-
 Refused = Callable[..., str]
 RENDERER = "minicrawl.crawl.rendering.renderer"
 

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
+from minicrawl import ExportRow, PageRead
 from minicrawl.cli import main
-from minicrawl.crawl.workers.scoring import PageRead
 from minicrawl.demo.small_web import DemoResponse
-from minicrawl.report.selected_pages import ExportRow
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (
     ScriptedWeb,
@@ -307,9 +306,6 @@ def test_banners_of_consent_are_left_out_but_no_main_content(rendered: Reading) 
     assert "/in-banner" not in rendered.found
 
 
-# ---------------------------------------------------------------- requests of pages
-
-
 def test_pictures_media_fonts_and_styles_are_not_requested(rendered: Reading) -> None:
     assert "/found-things" in rendered.found
     names = ("style.css", "picture.png", "film.mp4", "font.woff2", "back.png", "icon.png")
@@ -346,8 +342,6 @@ def test_the_number_of_requests_of_a_page_is_limited(rendered: Reading) -> None:
 def test_trackers_are_not_requested(rendered: Reading) -> None:
     assert not [path for path in rendered.asked if "google" in path]
 
-
-# ---------------------------------------------------------------- harmful pages
 
 ENDLESS = {
     "windows": "alert(1); confirm(2); prompt(3); onbeforeunload = () => 'stay';"

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.config import Settings
+from minicrawl import Settings
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.render_messages import (
@@ -201,9 +201,6 @@ def test_cached_data_of_one_origin_is_not_given_to_another(tmp_path: Path) -> No
     assert anonymous(web, SCRIPT) == [False, True]
 
 
-# ---------------------------------------------------------------- headers of scripts
-
-
 def asked(web: FakeWeb, url: str) -> list[tuple[Want, set[str]]]:
     """Return kind and script headers of each request for a URL, without the header Origin."""
     visits = [visit.request for visit in web.visits if visit.url == url]
@@ -335,9 +332,6 @@ def test_a_preflight_holds_for_its_max_age(max_age: str, preflights: int, tmp_pa
     web, statuses = loaded(tmp_path, answers, wanted, elsewhere=SHELL, pages=3, delay=3)
     assert len(statuses) == 3
     assert asked(web, THERE).count(PREFLIGHT) == preflights
-
-
-# ---------------------------------------------------------------- scope and limits
 
 
 def test_denied_urls_are_not_requested_in_any_way(tmp_path: Path) -> None:

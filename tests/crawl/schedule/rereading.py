@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minicrawl.crawl.events import Asked, Event
+from minicrawl import Asked, Event
 from minicrawl.model import READ_STATES
 from tests.crawl.fakes import FakeWeb, Run, Scene, crawl, web_of, work_takes_no_time
 

@@ -34,9 +34,6 @@ def read_again(hints: ChangeHints, times: int, *, changed: bool) -> None:
         hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, None, changed=changed)
 
 
-# ---------------------------------------------------------------- credibility
-
-
 def test_hints_of_an_unknown_host_do_not_count() -> None:
     hints = one_page()
     hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT)
@@ -101,9 +98,6 @@ def test_a_host_that_claims_changes_falsely_is_believed_less_and_less() -> None:
     assert chances[-1] == pytest.approx(unsaid, abs=0.01)
 
 
-# ---------------------------------------------------------------- dates
-
-
 def watched_days(hints: ChangeHints) -> float:
     first, last = np.array([NIGHT - DAY_S]), np.array([NIGHT])
     return float(hints.watched_s(PAGE, first, last)[0]) / DAY_S
@@ -122,9 +116,6 @@ def test_a_date_that_stays_while_the_page_changes_is_a_lie() -> None:
     for _ in range(9):
         hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, NIGHT - 101 * DAY_S, changed=True)
     assert watched_days(hints) == 1
-
-
-# ---------------------------------------------------------------- updates
 
 
 def document(page: int) -> DocumentRow:

@@ -46,8 +46,6 @@ def test_every_waiting_page_has_one_turn(strategy: str, tmp_path: Path) -> None:
         assert queue.take() in meeting.pages
 
 
-# ---------------------------------------------------------------- depth
-
 A = "http://a.example"
 SEED, FAR, FARTHER, LAST = range(4)
 
@@ -144,9 +142,6 @@ def test_a_resumed_crawl_knows_the_shorter_paths(tmp_path: Path) -> None:
     assert len(frontier_of(path)) == 8
 
 
-# ---------------------------------------------------------------- replay
-
-
 class Books:
     """A frontier of read pages that hold these units of cash and link to page 0."""
 
@@ -202,8 +197,6 @@ def test_unused_replays_may_be_used_later_but_not_all_at_once() -> None:
     assert len(books.run()) == AT_ONCE
     assert books.run() == []
 
-
-# ---------------------------------------------------------------- scope gate
 
 START = "http://www.a.example/docs/index"
 

@@ -81,9 +81,6 @@ class Pages:
         return taken
 
 
-# ---------------------------------------------------------------- chance of a change
-
-
 def chance_of(first_at: float, last_at: float, changes: int, today: float) -> float:
     watched = WatchedPages(worth_of("greedy"), lambda pages: np.ones(len(pages)))
     read = document(0, changes=changes)._replace(first_at=first_at, last_at=last_at)
@@ -118,9 +115,6 @@ def test_the_chance_of_a_change_grows_with_time() -> None:
     chances = [chance_of(0, 0, 1, days * DAY_S) for days in range(0, 100, 10)]
     assert chances == sorted(chances)
     assert 0.9 < chances[-1] < 1
-
-
-# ---------------------------------------------------------------- order
 
 
 def test_the_order_is_cash_times_chance() -> None:
@@ -225,9 +219,6 @@ def test_the_best_host_of_all_may_be_busy() -> None:
     assert pages.refresh.best_host() == 1
 
 
-# ---------------------------------------------------------------- strategies
-
-
 def test_in_random_order_each_page_is_read_again_with_equal_chance() -> None:
     known = [document(page, first=20, last=page) for page in range(10)]
     pages = Pages(*known, endless=True, hosts=1, strategy="random")
@@ -262,9 +253,6 @@ def test_the_strategy_of_a_crawl_also_orders_pages_to_read_again(tmp_path: Path)
             last[url] = n
 
 
-# ---------------------------------------------------------------- shares
-
-
 @pytest.mark.parametrize(("strategy", "share", "delay"), [("siblings", 0.2, 0), ("greedy", 0.8, 1)])
 def test_no_page_starves_where_small_hosts_have_nothing_unread(
     strategy: str, share: float, delay: int, tmp_path: Path
@@ -290,9 +278,6 @@ def test_no_page_starves_where_small_hosts_have_nothing_unread(
         assert turn.richest in of_host[:most] or len(of_host) < most
     assert max(turn.cash for turn in turns[300:]) < 500
     assert sum(turn.url == LICENCE for turn in turns[200:]) >= 3
-
-
-# ---------------------------------------------------------------- turns
 
 
 def test_in_an_endless_run_a_page_has_many_turns() -> None:

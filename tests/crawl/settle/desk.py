@@ -2,7 +2,8 @@
 
 import zlib
 
-from minicrawl.config import Scope, Settings
+from minicrawl import Settings
+from minicrawl.config import Scope
 from minicrawl.crawl.page_turns import Turn
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.orders import ORDERS, DepthTracker

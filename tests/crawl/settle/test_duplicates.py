@@ -202,9 +202,6 @@ def test_of_copies_on_one_site_the_page_read_first_is_the_original(tmp_path: Pat
     assert stands_for(run, f"{VICTIM}/") == "http://copy.victim.example/"
 
 
-# ---------------------------------------------------------------- turn by turn
-
-
 def give(desk: Desk, url: str, units: int, by: str = OTHER) -> None:
     """Let a page of the site `by` give cash to the page at `url`."""
     giver = desk.page(f"{by}/{desk.frontier.last_seq}")
@@ -321,9 +318,6 @@ def test_of_many_overtaking_copies_a_limited_number_is_reopened_at_a_time(
     assert overtaking(desk) == [f"{EVIL}/a", f"{EVIL}/b"]
     assert overtaking(desk) == [f"{EVIL}/c"]
     assert overtaking(desk) == []
-
-
-# ---------------------------------------------------------------- thin pages
 
 
 def test_thin_pages_are_copies_only_of_pages_of_their_host(desk: Desk) -> None:

@@ -11,11 +11,10 @@ from zipfile import ZipFile
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
+from minicrawl import Crawl, Noted, Settings
 from minicrawl.archive.warc import payload_digest
 from minicrawl.cli import main
 from minicrawl.config import load
-from minicrawl.crawl.events import Noted
 from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store.reader import earlier_file

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from minicrawl import Event, Settings, Warned
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.warc import payload_digest
 from minicrawl.archive.writer import TRAINED_AT, ArchiveWriter
-from minicrawl.config import Settings, Storing
-from minicrawl.crawl.events import Event, Listener, Warned, nobody_listens
+from minicrawl.config import Storing
+from minicrawl.crawl.events import Listener, nobody_listens
 from minicrawl.crawl.settle.keeping import (
     ArchiveSinks,
     StoreWithArchive,

@@ -149,8 +149,6 @@ def test_max_tries_limits_the_tries() -> None:
     assert outcome(Failed(kind=FailureKind.TLS), max_tries=1) == GivenUp(State.TLS)
 
 
-# ---------------------------------------------------------------- strikes
-
 TODAY = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
 
 
@@ -188,8 +186,6 @@ def test_a_strike_has_the_wait_of_its_host(header: str | None, wait_s: float | N
     for kind in (FailureKind.THROTTLED, FailureKind.SERVER_ERROR):
         assert strike_of(Failed(kind=kind, retry_after=header), TODAY) == (kind, wait_s)
 
-
-# ---------------------------------------------------------------- descriptions
 
 MOVED, RESET = Moved(status=301, target="/there"), Failed(kind=FailureKind.RESET)
 CUT_LINKS = ParsedPage(cut="cut at links")

@@ -34,9 +34,6 @@ def test_records_are_found_before_and_after_their_commit(recorder: Recorder) -> 
         in_time(recorder.committer.commit())
 
 
-# ---------------------------------------------------------------- committer
-
-
 def test_without_news_nothing_is_written(recorder: Recorder, disk: Disk) -> None:
     disk.takes_batches = False
     in_time(recorder.committer.commit())
@@ -137,8 +134,6 @@ async def test_steps_during_a_commit_are_kept(recorder: Recorder, path: Path, di
     assert steps_in(path) == 2
 
 
-# ---------------------------------------------------------------- look-ups of URLs
-
 URLS = [f"{A}/{number}" for number in range(9)]
 A_WHILE_S = 10.0
 
@@ -203,9 +198,6 @@ def asked_while_busy(
     return work()
 
 
-# ---------------------------------------------------------------- queries
-
-
 def test_pages_that_the_store_does_not_have_are_left_out(lookup: UrlLookup) -> None:
     assert in_time(lookup.homes([1, 99])) == {1: (0, "/1")}
 
@@ -236,9 +228,6 @@ def test_an_error_reaches_all_callers_but_no_later_ones(lookup: UrlLookup, slow:
     assert [type(error) for error in failed] == 3 * [sqlite3.OperationalError]
     slow.fails = False
     assert in_time(lookup.homes([3])) == {3: (0, "/3")}
-
-
-# ---------------------------------------------------------------- crawls
 
 
 @pytest.fixture

@@ -27,9 +27,6 @@ def desk(recorder: Recorder) -> Desk:
     return Desk(recorder)
 
 
-# ---------------------------------------------------------------- read pages
-
-
 @pytest.mark.parametrize(
     ("cut", "etag"), [(FailureKind.TOO_LARGE, "e"), (FailureKind.TIMEOUT, None)]
 )
@@ -39,9 +36,6 @@ def test_the_validator_of_a_page_cut_by_the_deadline_is_not_stored(
     assert desk.read("/", cut=cut) is State.FETCHED
     document = desk.document("/")
     assert document.etag == etag
-
-
-# ---------------------------------------------------------------- circles and chains
 
 
 def test_redirects_in_a_circle_end_with_the_last(desk: Desk) -> None:
@@ -79,9 +73,6 @@ def test_a_page_standing_for_itself_by_way_of_another_is_a_circle(desk: Desk, la
     assert desk.frontier.books.stands_for(desk.page("/c")) == desk.page("/a")
 
 
-# ---------------------------------------------------------------- canonical pages
-
-
 def test_a_page_pays_its_canonical_form_and_its_links_become_known(desk: Desk) -> None:
     assert desk.read("/print", "/1", canonical="/page") is State.CANONICAL
     assert desk.links("/print") == [desk.page("/page")]
@@ -92,9 +83,6 @@ def test_a_canonical_form_out_of_scope_is_ignored(recorder: Recorder) -> None:
     desk = Desk(recorder, Scope(deny=("/page",)))
     assert desk.read("/print", "/1", canonical="/page") is State.FETCHED
     assert desk.frontier.urls.find(f"{A}/page") is None
-
-
-# ---------------------------------------------------------------- pages with the same content
 
 
 def test_a_page_is_no_alias_of_the_former_content_of_another(desk: Desk) -> None:
@@ -224,9 +212,6 @@ def test_copies_on_a_mirror_are_counted_once(desk: Desk, monkeypatch: pytest.Mon
     assert mirrored == [(1, 0)]
 
 
-# ---------------------------------------------------------------- unmodified pages
-
-
 def test_an_unmodified_page_stands_for_the_same_page_as_before(desk: Desk) -> None:
     desk.read("/a", canonical="/b")
     assert desk.settle("/a", NotModified()) is State.CANONICAL
@@ -234,8 +219,6 @@ def test_an_unmodified_page_stands_for_the_same_page_as_before(desk: Desk) -> No
     desk.read("/2", words="same")
     assert desk.settle("/2", NotModified()) is State.ALIAS
 
-
-# ---------------------------------------------------------------- shares of cash
 
 PAGE = "http://www.a.example/page"
 INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"

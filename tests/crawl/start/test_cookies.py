@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.app import Crawl
-from minicrawl.config import Settings, load
+from minicrawl import Crawl, Settings
+from minicrawl.config import load
 from minicrawl.crawl.start.preparation import WithCookies, with_cookies
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer

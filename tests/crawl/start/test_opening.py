@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl.events import Noted
+from minicrawl import Noted
 from minicrawl.crawl.settle.recorder import SeedPages
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Refusal, Refused, State
@@ -153,8 +153,6 @@ def test_the_original_of_a_seed_with_marks_is_kept(path: Path) -> None:
         assert [tables.original(connection, page) for page in range(2)] == [marked, None]
 
 
-# ---------------------------------------------------------------- resume
-
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
 
@@ -238,9 +236,6 @@ def test_pages_at_private_addresses_are_reopened_when_these_are_allowed(path: Pa
     web.places.clear()
     assert crawl(web, path).asked == []
     assert crawl(web, path, allow_private=True).asked == [f"{A}/0"]
-
-
-# ---------------------------------------------------------------- notes
 
 
 def test_all_changed_settings_are_noted_in_one_line(path: Path) -> None:

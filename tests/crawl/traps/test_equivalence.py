@@ -107,9 +107,6 @@ def test_one_differing_page_refutes_a_rule_for_ever(web: Web, early: bool) -> No
     assert web.original(f"{A}/x?from=9") is None
 
 
-# ---------------------------------------------------------------- hosts
-
-
 def test_a_mirror_of_two_hosts_is_folded_onto_the_one_that_it_repeats_most(web: Web) -> None:
     web.read_mirror()
     web.twins.saw_copy(f"{B}/x", "http://c.example/x")
@@ -132,9 +129,6 @@ def test_one_differing_page_refutes_a_mirror(web: Web) -> None:
     web.read_mirror()
     web.read_another(f"{B}/news", f"{A}/news")
     assert web.original(f"{B}/x") is None
-
-
-# ---------------------------------------------------------------- bounds
 
 
 def test_without_a_limit_nothing_is_folded() -> None:

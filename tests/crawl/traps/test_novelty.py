@@ -123,9 +123,6 @@ def test_pages_that_differ_only_in_numbers_are_no_copies(site: Site) -> None:
     assert not site.refuses("/month/41")
 
 
-# ---------------------------------------------------------------- suspects
-
-
 def chain(site: Site, pages: Iterable[int]) -> None:
     """Read a chain of pages with one gist, each of which links to the next."""
     for page in pages:
@@ -157,9 +154,6 @@ def test_suspects_with_news_clear_other_suspects(site: Site) -> None:
         site.read(f"/x/{number}/y", says + number % 100, page=1000 + number)
     site.barren.found([], [9], is_barren=True)
     assert not site.refuses("/z", page=9)
-
-
-# ---------------------------------------------------------------- bounds
 
 
 def test_without_a_limit_no_copy_counts_and_no_title_is_suspicious() -> None:

@@ -69,9 +69,6 @@ def test_without_limits_no_host_is_refused() -> None:
     assert quotas.refusal(BLOG) is None
 
 
-# ---------------------------------------------------------------- addresses
-
-
 @pytest.mark.parametrize(
     ("one", "other", "is_shared"),
     [
@@ -131,9 +128,6 @@ def test_pages_are_reopened_up_to_the_quota_of_their_address() -> None:
     for host in (GOOD, BLOG):
         quotas.locate(host, "198.41.0.4")
     assert quotas.with_room(np.arange(len(PAGES))) == [0, 1, 2, 3, 4, 5, 6, 7]
-
-
-# ---------------------------------------------------------------- hosts that are addresses
 
 
 def test_a_seed_at_an_address_vouches_for_the_address_and_not_for_its_network() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl.events import Event, Reason, Settled
+from minicrawl import Event, Reason, Settled
 from minicrawl.crawl.scope_and_traps import SHORT_CHAIN
 from minicrawl.model import FetchResult, Request, Response, State
 from minicrawl.store import questions, tables
@@ -37,9 +37,6 @@ def says(*links: str, title: str = "Nothing", words: str = "Nothing is on.") -> 
     return html(*links, title=title, body=f"<p>{words}</p>")
 
 
-# ---------------------------------------------------------------- traps in URLs
-
-
 @pytest.mark.parametrize(
     ("limit", "target", "reason"),
     [
@@ -62,9 +59,6 @@ def test_a_path_beyond_a_limit_is_skipped_and_the_reason_names_the_limit(
 def test_a_seed_is_never_taken_for_a_trap(path: Path) -> None:
     deep = f"{A}" + "/xx" * 40
     assert crawl(web_of({deep: []}), path, deep).states == {deep: State.FETCHED}
-
-
-# ---------------------------------------------------------------- repetition
 
 
 class Calendar(FakeWeb):
@@ -134,9 +128,6 @@ def test_short_chains_are_followed_however_many_there_are(path: Path) -> None:
     assert in_state(run, State.TRAP) == set()
 
 
-# ---------------------------------------------------------------- twins
-
-
 def mirrored(pages: int) -> dict[str, Answer]:
     """Return hosts A and B with the same pages, all of which host C links to."""
     names = [f"/{page}" for page in range(pages)]
@@ -189,9 +180,6 @@ def test_a_mirror_of_pages_out_of_scope_is_read(path: Path) -> None:
     run = crawl(mirrored(40), path, f"{C}/", allow=["www.[bc]|/[0-9]$|/1[0-9]$"])
     assert f"{A}/39" not in run.asked
     assert run.states[f"{B}/39"] is State.FETCHED
-
-
-# ---------------------------------------------------------------- quotas
 
 
 def site(origin: str, pages: int) -> dict[str, Answer]:

@@ -131,9 +131,6 @@ async def test_closing_a_channel_wakes_senders_that_wait() -> None:
     await sending
 
 
-# ---------------------------------------------------------------- blame
-
-
 class Pause:
     """An awaitable that waits once."""
 

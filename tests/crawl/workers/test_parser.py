@@ -113,8 +113,6 @@ def test_a_small_compressed_sitemap_counts_as_large() -> None:
     reading(work)
 
 
-# ---------------------------------------------------------------- time of the loop
-
 SITEMAP_OF_5_MB = b"<urlset>" + b"<url><loc>http://a.example/%d</loc></url>" * 120_000
 RULES_OF_500_KIB = b"User-agent: *\n" + b"".join(b"allow:/%x\n" % n for n in range(45_000))
 
@@ -154,8 +152,6 @@ def test_a_waiting_body_is_in_memory_if_the_disk_is_full(monkeypatch: pytest.Mon
     monkeypatch.setattr("tempfile.TemporaryFile", full)
     assert to_disk(b"abc").read() == b"abc"
 
-
-# ---------------------------------------------------------------- parser process
 
 NOTHING = BytesIO()
 
@@ -258,9 +254,6 @@ def test_a_task_that_took_too_long_leaves_no_process_and_no_socket() -> None:
 
     with nothing_left_behind():
         asyncio.run(work())
-
-
-# ---------------------------------------------------------------- loop rounds
 
 
 @pytest.fixture

@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.app import Crawl
-from minicrawl.config import Settings
-from minicrawl.crawl.events import Reason, Settled
+from minicrawl import Crawl, Reason, Settings, Settled
 from minicrawl.crawl.workers import pool
 from minicrawl.crawl.workers.pool import (
     BUSY,
@@ -128,9 +126,6 @@ class Desk:
         reading, _ = await visit.read()
         assert not isinstance(reading, Sitemap)
         return reading.title if isinstance(reading, ParsedPage) else reading.kind
-
-
-# ---------------------------------------------------------------- played workers
 
 
 @in_loop
@@ -247,8 +242,6 @@ def test_workers_are_as_many_as_set_or_as_cores_allow(monkeypatch: pytest.Monkey
         assert worker_count(auto) == wanted
 
 
-# ---------------------------------------------------------------- real workers
-
 BUDGET = 250
 
 
@@ -335,9 +328,6 @@ def test_the_activity_of_an_idle_process_says_when_its_last_request_began() -> N
     assert activity.last == ("http://a.example/2", began)
     activity.end(second)
     assert activity.last == ("", began)
-
-
-# ---------------------------------------------------------------- load shedder
 
 
 class Two:

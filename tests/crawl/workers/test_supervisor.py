@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.config import Settings
+from minicrawl import Settings
 from minicrawl.crawl.workers import pool, supervisor
 from minicrawl.crawl.workers.pool import SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.supervisor import ChildLost, kill

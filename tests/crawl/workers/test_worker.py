@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.config import Settings
+from minicrawl import Settings
 from minicrawl.crawl.workers import parser as page_parser
 from minicrawl.crawl.workers.supervisor import BlameMark, PickleChannel, SharedBlameMark
 from minicrawl.crawl.workers.worker import (
@@ -168,9 +168,6 @@ def test_rare_messages_are_sent_unpacked() -> None:
         found = VisitReply.unpacked(pickle.loads(pickle.dumps(reply.packed())))
         assert found == reply
         assert [type(one) for one in found] == [type(one) for one in reply]
-
-
-# ---------------------------------------------------------------- visitor
 
 
 @in_loop

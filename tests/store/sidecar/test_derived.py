@@ -124,8 +124,6 @@ def test_results_of_checks_without_sizes_are_read_and_replaced(store: Path) -> N
         assert all_checks(store, connection) == [again, CheckRow(*rows[1])]
 
 
-# ---------------------------------------------------------------- ranks
-
 ROW = RankRow("pagerank", '{"damping": 0.85}', 1.8e9, 12, 6, 9, 52, 1e-9, True)
 
 
@@ -168,8 +166,6 @@ def test_scores_in_blocks_come_in_order_and_pages_found_later_have_none(
     assert found[:10] == list(range(10))
     assert np.isnan(found[10:]).all()
 
-
-# ---------------------------------------------------------------- backlinks
 
 INLINKS = [(0, 3), (0, 4), (2, 0), (4, 1), (4, 2), (4, 3)]
 """Pairs of a page and one that links to it."""
