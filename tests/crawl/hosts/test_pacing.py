@@ -12,6 +12,7 @@ from minicrawl import Progress, Reason, Settings
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.pacing import (
     MOST_WAITING,
+    SILENT_S,
     SLOW_S,
     FairLock,
     RequestSlots,
@@ -70,10 +71,48 @@ def test_a_silent_host_that_waits_is_resumed_when_there_is_room() -> None:
     assert not room.slots.resume_one()
 
 
+def test_a_silent_host_gives_its_slot_to_one_that_was_never_requested() -> None:
+    room, ended = Room(4), list[int]()
+    for number in range(2):
+        slot = room.slots.take(number / 10, is_silent=True, is_first=True)
+        slot.give_up = lambda number=number: ended.append(number)
+    room.slots.wait(OTHER)
+    assert room.slots.next_silent() is None  # no host waits for its first request
+    room.slots.wait(HOST, is_first=True)
+    assert room.slots.next_silent() == SILENT_S
+    room.slots.give_up_silent(SILENT_S - 0.1)
+    assert ended == []
+    room.slots.give_up_silent(SILENT_S + 1)
+    assert ended == [0]  # one slot for one host
+    assert room.slots.next_silent() == SILENT_S + 0.1
+    room.slots.leave(slot)
+    assert room.resumed == [HOST]  # before the other host, which has waited longer
+    assert room.slots.next_silent() is None
+
+
 def test_turns_that_wait_for_another_host_hold_no_slot() -> None:
     room = Room(2, idle=1)
     room.slots.take(0, is_silent=True)
     assert room.slots.has_room_for_silent()
+
+
+def test_of_too_many_slow_requests_the_oldest_gives_up_its_slot_once() -> None:
+    room = Room(4)
+    given_up: list[int] = []
+    slots = [room.slots.take(number / 10, is_silent=False) for number in range(3)]
+    for number, slot in enumerate(slots):
+        slot.give_up = lambda number=number: given_up.append(number)
+    now = SLOW_S + 1
+    assert room.slots.next_slow(now) is None
+    assert room.slots.has_too_many_slow(now)
+    room.slots.give_up_slowest(now)
+    assert given_up == [0]
+    assert not room.slots.has_too_many_slow(now)  # two requests may be slow
+    room.slots.leave(slots[0])
+    room.slots.take(now, is_silent=True)
+    assert room.slots.has_too_many_slow(now)
+    room.slots.give_up_slowest(now)
+    assert given_up == [0, 1]
 
 
 def test_a_slot_that_cannot_be_given_up_does_not_count_as_slow() -> None:
