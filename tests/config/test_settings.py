@@ -33,15 +33,6 @@ class TestPrecedence:
         assert found.origins["agent"] == f"{toml}:politeness.agent"
         assert found.origins["contact"] == "default"
 
-    def test_without_sources_all_values_are_defaults(self) -> None:
-        found = load({}, {}, None)
-        assert found.settings == Settings()
-        assert found.origins == dict.fromkeys(BY_NAME, "default")
-
-    def test_a_list_replaces_the_list_of_a_weaker_source(self) -> None:
-        found = load({"deny": ("a",)}, {"MINICRAWL_DENY": "b\nc"}, None)
-        assert found.settings.scope.deny == ("a",)
-
     def test_none_lifts_a_limit_that_a_weaker_source_sets(self, toml: Path) -> None:
         assert load({"pages": "none"}, {}, toml).settings.budget.pages is None
 
@@ -69,10 +60,6 @@ class TestShares:
         found = load(flags, environ, None)
         assert (found.settings.order.refresh, found.origins["refresh"]) == (share, origin)
 
-    def test_an_invalid_share_is_refused(self) -> None:
-        with pytest.raises(UsageError, match=r"^--refresh 1\.5: must be a number from 0 to 1$"):
-            load({"refresh": "1.5"}, {}, None)
-
     @given(st.floats(0, 1))
     def test_new_pages_get_the_rest(self, share: float) -> None:
         order = Settings.of(refresh=share).order
@@ -81,11 +68,6 @@ class TestShares:
 
 
 class TestPython:
-    def test_settings_are_made_of_their_parts(self) -> None:
-        settings = Settings(budget=Budget(pages=100))
-        assert settings.budget.pages == 100
-        assert settings.politeness == Politeness()
-
     def test_settings_are_made_of_flat_names(self) -> None:
         settings = Settings.of(
             pages=100, for_="2h", delay=0, store="x.db", scope="host", deny=["a"], score=["url:b"]
@@ -164,10 +146,6 @@ class TestResumed:
         assert load({"scope": "any"}, {}, None).resumed(kept).settings == Settings()
         with pytest.raises(UsageError, match=r"^a\.db:scope = planet: must be one of any, "):
             load({}, {}, None).resumed(kept)
-
-    def test_settings_of_a_run_never_come_from_a_store(self) -> None:
-        kept = from_store(Path("a.db"), {"pages": 5})
-        assert load({}, {}, None).resumed(kept).settings == Settings()
 
     def test_settings_made_in_python_count_if_they_differ_from_the_defaults(self) -> None:
         made = Settings(
@@ -307,6 +285,3 @@ class TestStrangers:
         line = told_ignored(found.ignored.values())
         assert line.startswith("a.db: ignored delay: ")
         assert line.endswith(f"; max-delay: {GONE['max-delay'].why}")
-
-    def test_without_ignored_values_nothing_is_reported(self) -> None:
-        assert told_ignored([]) == ""

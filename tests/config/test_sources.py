@@ -25,10 +25,6 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("minicrawl.toml")
 
 
-def test_an_argument_of_none_gives_nothing() -> None:
-    assert from_arguments({"pages": None, "for_": "2h"}) == {"for": Given("2h", "for_")}
-
-
 def test_a_flag_that_was_not_given_gives_nothing() -> None:
     assert from_flags({"pages": None, "allow": ()}) == {}
 
@@ -152,11 +148,6 @@ def test_a_setting_of_a_store_is_named_with_the_store() -> None:
     assert given["max-depth"] == Given(None, "a.db:max-depth", " = ")
     with pytest.raises(UsageError, match=r"^a\.db:scope = planet: must be one of any, domain, "):
         given["scope"].read_as(BY_NAME["scope"])
-
-
-def test_an_unknown_setting_of_a_store_is_refused_with_the_store() -> None:
-    with pytest.raises(UsageError, match=r"^a\.db:scop: no such setting; did you mean scope\?$"):
-        from_store(Path("a.db"), {"scop": "host"})
 
 
 @pytest.mark.parametrize("name", GONE)

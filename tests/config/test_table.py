@@ -3,11 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-import click
 import pytest
-from click.testing import CliRunner
 
-from minicrawl.cli import options
 from minicrawl.config.parts import (
     BY_NAME,
     KEPT,
@@ -19,7 +16,7 @@ from minicrawl.config.parts import (
     setting,
     settings_in,
 )
-from minicrawl.config.settings import GONE, Settings
+from minicrawl.config.settings import Settings
 from minicrawl.config.values import PATTERN, SWITCH, WAIT, several
 from minicrawl.opic import windows
 
@@ -60,23 +57,6 @@ def test_a_field_declares_all_names_of_a_setting() -> None:
     assert Sea().depth == 11
 
 
-def test_a_declared_field_is_an_option_with_its_help_and_default(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tide, *_) = settings_in(Section("sea", Sea))
-    monkeypatch.setattr(options, "TABLE", (tide,))
-    monkeypatch.setattr(options, "SECTIONS", {"sea": tide.section})
-
-    @click.command()
-    @options.settings_options("sea")
-    def sail(settings: Settings) -> None:
-        raise AssertionError(settings)
-
-    shown = CliRunner().invoke(sail, ["--help"]).output
-    assert "--tide TIME" in shown
-    assert "Wait for the tide.  [default: 0.5s]" in " ".join(shown.split("\n")).replace("   ", " ")
-
-
 def test_every_field_is_a_setting_or_a_limit_in_the_code() -> None:
     in_parts = {(s.part, field.name) for s in SECTIONS.values() for field in fields(s.make)}
     limits = [(part, name) for part, names in LIMITS.items() for name in names.split()]
@@ -98,11 +78,6 @@ def test_no_two_settings_share_a_name_or_a_flag(names: Iterable[str]) -> None:
 
 def test_there_are_at_most_75_settings() -> None:
     assert len(TABLE) <= 75
-
-
-def test_a_removed_setting_has_a_reason() -> None:
-    assert not GONE.keys() & BY_NAME.keys()
-    assert all(one.why for one in GONE.values())
 
 
 @every_setting

@@ -13,7 +13,6 @@ from minicrawl.config.settings import (
     DEFAULT,
     Loaded,
     Settings,
-    as_document,
     as_kept,
     as_text,
     as_toml,
@@ -44,16 +43,6 @@ def test_a_line_has_the_value_and_its_origin() -> None:
     assert ["bytes", "=", '"none"', "#", "default"] in shown
     assert ["robots", "=", "true", "#", "default"] in shown
     assert ["score", "=", '["words:a"]', "#", "--score"] in shown
-
-
-def test_the_document_has_every_setting_by_its_key() -> None:
-    document = as_document(load({"pages": "5", "score": ("words:a",)}, {}, None))
-    assert list(document) == [setting.key for setting in TABLE]
-    assert document["budget.pages"] == {"value": 5, "from": "--pages"}
-    assert document["order.score"] == {"value": ["words:a"], "from": "--score"}
-    assert document["store.store"] == {"value": "data/crawl.db", "from": "default"}
-    assert document["budget.for"] == {"value": None, "from": "default"}
-    assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
 def test_an_origin_cannot_break_out_of_its_comment() -> None:

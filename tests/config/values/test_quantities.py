@@ -94,8 +94,3 @@ def test_a_time_is_shown_with_the_largest_unit_that_divides_it(time: float, text
 @given(st.integers(1, 1000))
 def test_a_share_in_percent_is_read_as_it_is_shown(thousandths: int) -> None:
     assert part(as_percent(thousandths / 1000)) == pytest.approx(thousandths / 1000)
-
-
-@pytest.mark.parametrize(("share", "shown"), [(0.9, "90%"), (1.0, "100%"), (0.125, "12.5%")])
-def test_a_share_is_shown_in_percent(share: float, shown: str) -> None:
-    assert as_percent(share) == shown
