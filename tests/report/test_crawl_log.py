@@ -4,7 +4,6 @@ import re
 from base64 import b32encode
 from collections import Counter
 from hashlib import sha1
-from pathlib import Path
 
 import httpx
 import pytest
@@ -94,11 +93,3 @@ def test_a_line_has_the_response_and_the_referrer(
         assert found["/b"]["digest"] == f"sha1:{digest}"
         assert found["/b"]["kind"] == "text/html"
         assert int(found["/b"]["size"]) == len(BODIES["/b"])
-
-
-def test_the_log_cannot_be_limited_to_some_pages(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = tmp_path / "crawl.log"
-    assert main(["export", str(log), "--n", "3", "--store", str(tmp_path / "no.db")]) == 2
-    assert "--n" in capsys.readouterr().err

@@ -14,7 +14,6 @@ import pytest
 from minicrawl import ext
 from minicrawl.cli import main
 from minicrawl.report.folders import INDEX, read_until
-from minicrawl.web.urls import domains
 from tests.webs import crawl_web
 
 duckdb = pytest.importorskip("duckdb")
@@ -146,19 +145,6 @@ def test_only_force_replaces_a_set_and_other_files_stay(
     assert main(["export", str(folder / "notes.txt"), "--shard", "1GB", "--store", str(store)]) == 2
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [("a", "--edges"), ("-",), *(("a", "--format", name) for name in ("wacz", "gexf")),
-     ("a", "--shard", "0")],
-)  # fmt: skip
-def test_exports_that_cannot_be_data_sets_are_refused(
-    arguments: tuple[str, ...], store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["export", "--shard", "1GB", *arguments, "--store", str(store)]) == 2
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"read_until": "x"}'])
 def test_since_refuses_a_folder_that_is_no_data_set(
     text: str, store: Path, tmp_path: Path, capsys: Captured
@@ -193,14 +179,6 @@ def test_polars_reads_it(rows: Path) -> None:
     assert answers.to_list().count("deny") == 11
 
 
-def test_pandas_reads_it(rows: Path) -> None:
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    table = pandas.concat(map(pandas.read_parquet, sorted(rows.glob("*.parquet"))))
-    assert len(table) == PAGES + 1
-    assert str(table["last_fetched"].dtype).endswith("UTC]")
-
-
 def test_datasets_of_hugging_face_reads_it(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,18 +202,10 @@ def archives(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 _FROM = 'FROM "ccindex"."ccindex" WHERE crawl = \'crawl\' AND subset = '
 _RECORD = "url, warc_filename, warc_record_offset, warc_record_length"
 QUERIES = {
-    "lengths by type": "SELECT content_mime_detected, count(*) * 100.0 / sum(count(*)) OVER (), "
-    f"avg(warc_record_length) {_FROM} 'warc' GROUP BY content_mime_detected",
-    "hosts by tld": "SELECT url_host_tld, count(DISTINCT url_host_name), "
-    f"count(DISTINCT url_host_registered_domain) {_FROM} 'warc' GROUP BY url_host_tld",
     "records of a domain": f"SELECT {_RECORD} {_FROM} 'warc' "
     "AND url_host_registered_domain = 'example.co.uk' LIMIT 1000",
     "robots.txt": f"SELECT {_RECORD}, fetch_time {_FROM} 'robotstxt' AND url_path = '/robots.txt' "
     "AND url_query IS NULL",
-    "types": f"SELECT count(*), content_mime_type, content_mime_detected {_FROM} 'warc' "
-    "GROUP BY content_mime_type, content_mime_detected ORDER BY 1 DESC",
-    "statuses": f"SELECT count(*) AS count, fetch_status {_FROM} 'crawldiagnostics' "
-    "GROUP BY fetch_status ORDER BY count DESC",
     "redirects": f"SELECT fetch_status, fetch_redirect {_FROM} 'crawldiagnostics' "
     "AND fetch_redirect IS NOT NULL",
 }
@@ -284,19 +254,6 @@ def test_offsets_lead_to_the_records(archives: Path, ccindex: Any) -> None:
             assert record.rec_headers["WARC-Record-ID"] == f"<urn:uuid:{UUID(bytes=identity)}>"
             record.content_stream().read()
         assert 0 < length <= (archives / name).stat().st_size - offset
-
-
-@pytest.mark.parametrize(
-    ("host", "expected"),
-    [
-        ("a.b.github.io", ("io", "github.io", "github.io", "b.github.io")),
-        ("bbc.co.uk", ("co.uk", "bbc.co.uk", "co.uk", "bbc.co.uk")),
-        ("localhost", (None,) * 4),
-        ("127.0.0.1", None),
-    ],
-)
-def test_domains_of_a_host(host: str, expected: tuple[str | None, ...] | None) -> None:
-    assert domains(host) == expected
 
 
 def test_a_set_records_the_time_of_the_last_fetch(store: Path, rows: Path) -> None:

@@ -1,11 +1,10 @@
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from minicrawl.config.parts import TABLE
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.page_states import (
     KINDS,
@@ -25,6 +24,11 @@ def found(path: Path, *kinds: State, host: str | None = None, count: int = 0) ->
         return errors(seen, ErrorQuery(kinds=frozenset(kinds), host=host, count=count))
 
 
+def kinds_of(path: Path, host: str | None = None) -> list[tuple[str, int, int, float]]:
+    kinds = found(path, host=host).kinds
+    return [(kind.kind, kind.pages, kind.requests, kind.share) for kind in kinds]
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """Return a store with two failures of one host, one of another, a refusal and a page."""
@@ -42,43 +46,26 @@ class TestKinds:
     def test_pages_and_requests_are_counted_with_their_share_of_all_requests(
         self, store: Path
     ) -> None:
-        counts = [(kind.kind, kind.pages, kind.requests) for kind in found(store).kinds]
-        assert counts == [("timeout", 2, 2), ("not-found", 1, 1), ("robots", 1, 1)]
-        assert [kind.share for kind in found(store).kinds] == [0.4, 0.2, 0.2]
+        assert kinds_of(store) == [
+            ("timeout", 2, 2, 0.4),
+            ("not-found", 1, 1, 0.2),
+            ("robots", 1, 1, 0.2),
+        ]
+        assert kinds_of(store, host="a.example") == [("timeout", 2, 2, 1.0)]
 
-    def test_skipped_pages_are_counted_without_requests(self, store: Path) -> None:
-        with closing(HandCrawl(store.with_name("skipped.db"))) as crawl:
+    def test_skipped_pages_and_failures_before_a_success_count_on_one_side(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B])
-            crawl.ended(A, State.TIMEOUT)
             crawl.ended(B, State.TRAP)
             crawl.batch.fetches[-1] = FetchRow(1, NOON, NOT_ASKED, None, 0, 0.0, "--limit 3")
-        kinds = [(kind.kind, kind.requests, kind.share) for kind in found(crawl.path).kinds]
-        assert kinds == [("timeout", 1, 1.0), ("trap", 0, 0.0)]
-        (page,) = found(crawl.path, State.TRAP).pages
-        assert page.detail == "--limit 3"
-
-    def test_a_failure_before_a_success_counts_as_a_request_only(self, store: Path) -> None:
-        with closing(HandCrawl(store.with_name("passed.db"))) as crawl:
-            crawl.seeds([A])
             crawl.batch.fetches.append(FetchRow(0, NOON, State.RESET.outcome, None, 0, 0.1, ""))
             crawl.read(A)
-        passed = found(crawl.path)
-        assert [(kind.kind, kind.pages, kind.requests) for kind in passed.kinds] == [
-            ("reset", 0, 1)
-        ]
-        assert (passed.hosts, passed.pages) == ([], [])
-
-    def test_shares_of_a_host_are_of_its_own_requests(self, store: Path) -> None:
-        (kind,) = found(store, host="a.example").kinds
-        assert (kind.kind, kind.pages, kind.requests, kind.share) == ("timeout", 2, 2, 1.0)
-
-    def test_pages_that_were_never_requested_are_counted(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.ended(A, State.SCOPE)
-            crawl.batch.fetches.clear()
-        (kind,) = found(crawl.path).kinds
-        assert (kind.kind, kind.pages, kind.requests, kind.share) == ("scope", 1, 0, 0.0)
+        assert kinds_of(crawl.path) == [("reset", 0, 1, 0.5), ("trap", 1, 0, 0.0)]
+        (page,) = found(crawl.path, State.TRAP).pages
+        assert page.detail == "--limit 3"
+        assert found(crawl.path, State.RESET).pages == []
 
     @pytest.mark.parametrize("reason", [*FailureKind, *Refusal])
     def test_every_failure_and_refusal_is_explained(self, reason: FailureKind | Refusal) -> None:
@@ -92,13 +79,12 @@ class TestKinds:
 
 class TestHosts:
     def test_the_host_with_most_failures_comes_first_with_its_last_error(self, store: Path) -> None:
-        assert found(store).hosts == [
+        hosts = [
             FailingHost("http://a.example", 2, "timeout", "no answer at all"),
             FailingHost("http://b.example", 1, "not-found", ""),
         ]
-
-    def test_the_number_of_hosts_can_be_limited(self, store: Path) -> None:
-        assert [host.host for host in found(store, count=1).hosts] == ["http://a.example"]
+        assert found(store).hosts == hosts
+        assert found(store, count=1).hosts == hosts[:1]
 
     def test_the_error_of_a_host_has_the_status(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -116,6 +102,7 @@ class TestHosts:
         report = found(crawl.path)
         assert report.hosts == [FailingHost("http://a.example", 1, "tls", "tls: has expired")]
         assert report.pages == [FailedPage(A, "tls", None, "tls: has expired", None)]
+        assert kinds_of(crawl.path) == [("tls", 1, 0, 0.0)]
 
 
 class TestPages:
@@ -154,16 +141,3 @@ class TestPages:
             del crawl.batch.fetches[1:]
         assert [page.url for page in found(crawl.path).pages] == [A, C, B]
         assert [page.url for page in found(crawl.path, count=2).pages] == [A, C]
-
-
-def test_a_store_without_failures_has_none(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        pass
-    assert found(crawl.path) == ErrorReport(kinds=[], hosts=[], pages=[])
-
-
-def test_a_request_for_an_unknown_page_is_damage(store: Path) -> None:
-    with closing(sqlite3.connect(store)) as connection, connection:
-        connection.execute("UPDATE fetches SET page = 99")
-    with pytest.raises(StoreError, match="is damaged"):
-        found(store)

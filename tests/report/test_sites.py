@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minicrawl.crawl.refinement import refine
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.errors import UsageError
 from minicrawl.frontier import importance
 from minicrawl.opic.money import UNIT
 from minicrawl.ranks.commands.named_ranks import checked_name
@@ -16,7 +16,7 @@ from minicrawl.report.store_graph import flows, top_sites
 from minicrawl.store.derived import OPIC_SITES
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
-from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
+from tests.stores import MOVED, A, B, C, HandCrawl
 
 NEWS, BLOG, SHOP = "http://www.news.org/", "http://blog.news.org/", "http://shop.com/"
 
@@ -30,75 +30,63 @@ def shares(path: Path) -> dict[tuple[int, int], float]:
         }
 
 
-class TestFlows:
-    @pytest.mark.parametrize(
-        ("weights", "expected"), [((), (0.4, 0.4)), ((3, 1), (0.6, 0.2)), ((0, 0), (0, 0))]
-    )
-    def test_links_share_by_weight_what_the_small_edge_leaves(
-        self, tmp_path: Path, weights: tuple[int, ...], expected: tuple[float, float]
-    ) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [B, C], weights=weights)
-        assert shares(crawl.path) == pytest.approx({(0, 1): expected[0], (0, 2): expected[1]})
+FLOWS: dict[str, tuple[float, Callable[[HandCrawl], object], dict[tuple[int, int], float]]] = {
+    "links share alike": (0.2, lambda crawl: crawl.read(A, [B, C]), {(0, 1): 0.4, (0, 2): 0.4}),
+    "by weight": (
+        0.2,
+        lambda crawl: crawl.read(A, [B, C], weights=(3, 1)),
+        {(0, 1): 0.6, (0, 2): 0.2},
+    ),
+    "no weight": (
+        0.2,
+        lambda crawl: crawl.read(A, [B, C], weights=(0, 0)),
+        {(0, 1): 0, (0, 2): 0},
+    ),
+    "a redirect counts for its target": (
+        0.15,
+        lambda crawl: (crawl.read(A, [MOVED]), crawl.moved(MOVED, C)),
+        {(0, 2): 0.85, (1, 2): 1.0},
+    ),
+    "a redirect to its own page is ignored": (
+        0.15,
+        lambda crawl: (crawl.read(A, [MOVED]), crawl.moved(MOVED, A)),
+        {(1, 0): 1.0},
+    ),
+    "only the last spending of a page counts": (
+        0.15,
+        lambda crawl: (crawl.read(A, [B]), crawl.read(A, [C])),
+        {(0, 2): 0.85},
+    ),
+}
 
-    def test_a_link_to_a_redirect_counts_for_its_target(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [MOVED])
-            crawl.moved(MOVED, C)
-        assert shares(crawl.path) == pytest.approx({(0, 2): 0.85, (1, 2): 1.0})
 
-    def test_a_link_that_redirects_to_its_own_page_is_ignored(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [MOVED])
-            crawl.moved(MOVED, A)
-        assert shares(crawl.path) == {(1, 0): 1.0}
+@pytest.mark.parametrize("name", FLOWS)
+def test_links_have_the_shares_of_cash(tmp_path: Path, name: str) -> None:
+    small_edge, event, expected = FLOWS[name]
+    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=small_edge))) as crawl:
+        crawl.seeds([A])
+        event(crawl)
+    assert shares(crawl.path) == pytest.approx(expected)
 
-    def test_only_the_last_spending_of_a_page_counts(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [B])
-            crawl.read(A, [C])
-        assert shares(crawl.path) == pytest.approx({(0, 2): 0.85})
 
-    @pytest.mark.parametrize(
-        ("focus", "expected"),
-        [
-            ((0, 1 << 16), (0.2, 0.4)),
-            ((0, 1 << 15), (0.2, 0.3)),
-            ((3 << 16, 3 << 16), (0.5, 0.5)),
-            ((0, 0), (0.2, 0.2)),
-        ],
-    )
-    def test_focus_gives_more_as_far_as_the_small_edge_can_pay(
-        self, tmp_path: Path, focus: tuple[int, int], expected: tuple[float, float]
-    ) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.6))) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [B, C], focus=focus)
-            given = [key / UNIT - 1 for key in crawl.frontier.ledger.key[1:]]
-        assert given == pytest.approx(expected, abs=1e-4)
-        assert shares(crawl.path) == pytest.approx({(0, 1): expected[0], (0, 2): expected[1]})
-
-    def test_weighted_and_unweighted_links_are_combined(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
-            crawl.seeds([A, B, C])
-            crawl.read(A, [B, C])
-            crawl.read(B, [A, C], weights=[1, 3])
-        assert shares(crawl.path) == pytest.approx(
-            {(0, 1): 0.4, (0, 2): 0.4, (1, 0): 0.2, (1, 2): 0.6}
-        )
-
-    def test_a_damaged_link_blob_is_a_store_error(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [B])
-            crawl.checkpoint()
-            crawl.store.connection.execute("UPDATE steps SET spending = x'80'")
-        with pytest.raises(StoreError, match=r"is damaged .a link blob is truncated"):
-            shares(crawl.path)
+@pytest.mark.parametrize(
+    ("focus", "expected"),
+    [
+        ((0, 1 << 16), (0.2, 0.4)),
+        ((0, 1 << 15), (0.2, 0.3)),
+        ((3 << 16, 3 << 16), (0.5, 0.5)),
+        ((0, 0), (0.2, 0.2)),
+    ],
+)
+def test_focus_gives_more_as_far_as_the_small_edge_can_pay(
+    tmp_path: Path, focus: tuple[int, int], expected: tuple[float, float]
+) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.6))) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B, C], focus=focus)
+        given = [key / UNIT - 1 for key in crawl.frontier.ledger.key[1:]]
+    assert given == pytest.approx(expected, abs=1e-4)
+    assert shares(crawl.path) == pytest.approx({(0, 1): expected[0], (0, 2): expected[1]})
 
 
 class TestSites:
@@ -137,21 +125,9 @@ class TestSites:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([SHOP, NEWS, BLOG])
         with snapshot(crawl.path) as seen:
-            assert [(site.site, site.importance) for site in top_sites(seen)] == [
-                ("news.org", 0),
-                ("shop.com", 0),
-            ]
-
-    def test_the_number_of_sites_can_be_limited(self, tmp_path: Path) -> None:
-        with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
-            assert top_sites(seen, 2) == top_sites(seen)[:2]
-            assert len(top_sites(seen)) == 3
-
-    def test_a_store_without_pages_has_no_sites(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            pass
-        with snapshot(crawl.path) as seen:
-            assert top_sites(seen) == []
+            found = [(site.site, site.importance) for site in top_sites(seen)]
+            assert found == [("news.org", 0), ("shop.com", 0)]
+            assert top_sites(seen, 1) == top_sites(seen)[:1]
 
 
 NEWER = "http://www.newer.net/"
@@ -187,21 +163,14 @@ class TestSavedImportance:
         assert importance_of(crawl.path) == pytest.approx(summed)
         assert len({round(share, 6) for share in summed.values()}) > 2
 
-    def test_with_a_short_log_new_links_count_at_once(self, crawl: HandCrawl) -> None:
-        refine(crawl.path)
-        before = importance_of(crawl.path)
-        crawl.read(B, [NEWER])
-        crawl.commit()
-        later = importance_of(crawl.path)
-        assert later["newer.net"] > before.get("newer.net", 0)
-
-    def test_with_a_long_log_importance_is_as_old_as_the_ranks(
+    def test_new_links_count_at_once_or_with_a_long_log_when_ranks_are_refined(
         self, crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refine(crawl.path)
         before = importance_of(crawl.path)
         crawl.read(B, [NEWER])
         crawl.commit()
+        assert importance_of(crawl.path)["newer.net"] > 0
         monkeypatch.setattr(importance, "MOST_STEPS", 0)
         monkeypatch.delattr(sites, "flows")
         assert importance_of(crawl.path) == pytest.approx(before | {"newer.net": 0})

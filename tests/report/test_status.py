@@ -1,3 +1,5 @@
+"""The status of a crawl, and hosts that mirror others."""
+
 import json
 import sqlite3
 from contextlib import closing
@@ -7,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.refinement import refine
-from minicrawl.errors import StoreError
 from minicrawl.frontier import importance
 from minicrawl.model import State
-from minicrawl.report.crawl_status import Status, status
+from minicrawl.report.crawl_status import Mirror, mirrors, status
+from minicrawl.report.page_links import duplicates
 from minicrawl.report.snapshot import convergence_of, snapshot
 from minicrawl.store import tables
 from minicrawl.store.files import move
@@ -19,31 +21,20 @@ from minicrawl.store.writer import StoreWriter
 from tests.stores import A, B, C, HandCrawl, filled_store
 
 
-def test_pages_are_counted_by_state(tmp_path: Path) -> None:
-    found = status(filled_store(tmp_path / "crawl.db"))
+def test_pages_are_counted_by_state_and_requests_by_the_crawl(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    found = status(path)
     assert (found.pages_known, found.pages_fetched, found.pages_unread) == (6, 2, 2)
     assert found.standing_for_others == {"moved": 1}
-    assert found.failures == {"not-found": 1}
-    assert found.refusals == {}
-    assert found.hosts == 3
-    assert found.found_per_fetch == 3
-
-
-def test_the_counters_of_the_crawl_are_used(tmp_path: Path) -> None:
-    found = status(filled_store(tmp_path / "crawl.db"))
+    assert (found.failures, found.refusals) == ({"not-found": 1}, {})
+    assert (found.hosts, found.found_per_fetch) == (3, 3)
     assert (found.bytes, found.requests, found.running_s) == (4000, 4, 2.0)
     assert found.fetches_per_second == 2.0
-
-
-def test_figures_without_counters_are_unknown(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db")
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DELETE FROM meta WHERE name = 'counters'")
-    found = status(path)
-    assert (found.pages_known, found.hosts) == (6, 3)
-    known = {"pages_known", "hosts", "store_bytes", "beside_bytes", "pruning_waits", "taken_down"}
-    unknown = set(Status.__dataclass_fields__) - known
-    assert {name for name, value in found.as_json().items() if value is None} == unknown
+    with closing(sqlite3.connect(path)) as connection:
+        (counters,) = connection.execute(
+            "SELECT value FROM meta WHERE name = 'counters'"
+        ).fetchone()
+    assert found.importance_gathered == json.loads(counters)[tables.GATHERED]
 
 
 def test_the_command_to_resume_works_from_the_current_folder(
@@ -69,43 +60,17 @@ def test_the_command_to_resume_works_from_the_current_folder(
     assert status(Path("new.db")).command == moved
 
 
-def test_invalid_counters_are_damage(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db")
-    with closing(sqlite3.connect(path)) as connection, connection:
-        counters = '{"states": {"99": 1}}'
-        connection.execute("UPDATE meta SET value = ? WHERE name = 'counters'", (counters,))
-    with pytest.raises(StoreError, match="is damaged"):
-        status(path)
-
-
-def test_g_counts_the_cash_that_flowed(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds([A], endowment=3)
-        crawl.commit()
-        before = status(crawl.path)
-        crawl.read(A)
-    after = status(crawl.path)
-    assert (before.g, before.error_factor) == (0, None)
-    assert (after.g, after.error_factor) == (4, 1)
-
-
-def test_the_error_factor_is_all_cash_divided_by_g(tmp_path: Path) -> None:
+def test_the_error_factor_is_all_cash_divided_by_the_cash_that_flowed(tmp_path: Path) -> None:
     """Three pages and an endowment of 5 have 8 units of cash; 3.5 of them have flowed."""
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B], endowment=5)
+        crawl.commit()
+        before = status(crawl.path)
         crawl.read(A, [C])
     found = status(crawl.path)
+    assert (before.g, before.error_factor) == (0, None)
     assert found.g == 3.5
     assert found.error_factor == pytest.approx(8 / 3.5)
-
-
-def test_before_convergence_importance_gathered_is_the_crawls_own_estimate(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db")
-    with closing(sqlite3.connect(path)) as connection:
-        (counters,) = connection.execute(
-            "SELECT value FROM meta WHERE name = 'counters'"
-        ).fetchone()
-    assert status(path).importance_gathered == json.loads(counters)[tables.GATHERED]
 
 
 def test_with_a_short_log_status_has_the_converged_ranks_of_other_reports(tmp_path: Path) -> None:
@@ -171,20 +136,61 @@ def test_without_seeds_or_links_nothing_is_guaranteed(terms: StoreTerms, tmp_pat
     assert status(crawl.path).importance_guaranteed is None
 
 
-def test_an_empty_store_has_a_status(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        pass
-    found = status(crawl.path)
-    assert (found.pages_known, found.found_per_fetch, found.importance_gathered) == (0, None, 0)
-
-
 def test_a_refusal_is_counted_under_its_reason(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        found = status(crawl.path)
+        assert (found.pages_known, found.found_per_fetch) == (0, None)
         crawl.seeds([A])
         crawl.ended(A, State.HOST_BUDGET)
     assert status(crawl.path).refusals == {"host-budget": 1}
 
 
-def test_json_has_every_field(tmp_path: Path) -> None:
-    found = status(filled_store(tmp_path / "crawl.db"))
-    assert set(json.loads(json.dumps(found.as_json()))) == set(Status.__dataclass_fields__)
+@pytest.mark.parametrize(("alike", "pages", "is_mirror"), [(8, 10, True), (7, 10, False)])
+def test_a_host_whose_pages_mostly_repeat_another_host_is_a_mirror(
+    tmp_path: Path, alike: int, pages: int, *, is_mirror: bool
+) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        originals = [f"http://a.example/{number}" for number in range(pages + 1)]
+        twins = [f"http://twin.example/{number}" for number in range(pages)]
+        crawl.seeds([*originals, *twins])
+        for page in [*originals, *twins]:
+            crawl.read(page)
+        crawl.batch.mirrors += [(1, 0)] * 3 + [(0, 1)] * (
+            alike - 3
+        )  # either copy may be read first
+    expected = [Mirror("http://twin.example", "http://a.example", alike)] if is_mirror else []
+    assert mirrors(crawl.path) == expected
+
+
+def test_a_few_equal_pages_do_not_make_a_mirror(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.batch.mirrors += [(0, 1)] * 4
+    assert mirrors(crawl.path) == []
+
+
+@pytest.mark.parametrize("copy", ["a", "b"])
+@pytest.mark.parametrize("larger", ["a", "b"])
+def test_the_mirror_is_the_host_with_the_duplicates_whichever_is_older_or_larger(
+    tmp_path: Path, copy: str, larger: str
+) -> None:
+    original = "b" if copy == "a" else "a"
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        names = range(10)
+        crawl.seeds([f"http://{host}.example/{name}" for host in "ab" for name in names])
+        crawl.seeds([f"http://{larger}.example/more"])
+        for host in "ab":
+            for name in names:
+                crawl.read(f"http://{host}.example/{name}")
+        crawl.read(f"http://{larger}.example/more")
+        for name in names:
+            url, of = (f"http://{host}.example/{name}" for host in (copy, original))
+            crawl.moved(url, of, State.ALIAS)
+        crawl.batch.mirrors += [(0, 1)] * 10
+        crawl.checkpoint()
+    assert mirrors(crawl.path) == [
+        Mirror(f"http://{copy}.example", f"http://{original}.example", 10)
+    ]
+    with snapshot(crawl.path) as seen:
+        found = {(row.url[:16], row.original[:16]) for row in duplicates(seen)}
+    assert found == {(f"http://{copy}.example", f"http://{original}.example")}

@@ -80,10 +80,3 @@ def test_a_version_that_denied_a_use_is_omitted_and_counted(
         assert ("0 pages denied, 1 earlier version denied" in said) == (purpose == "ai-train")
         content = gzip.decompress(file.read_bytes())
         assert [body for body in (b"<p>old", b"<p>new") if body in content] == bodies
-
-
-def test_links_cannot_be_filtered_by_use(store: Path, tmp_path: Path, capsys: Captured) -> None:
-    for arguments in (["links.csv", "--edges"], ["graph.dot"]):
-        command = ["export", str(tmp_path / arguments[0]), *arguments[1:], "--for", "search"]
-        assert main([*command, "--store", str(store)]) == 2
-        assert "--for" in capsys.readouterr().err

@@ -120,12 +120,6 @@ def test_a_requested_verdict_is_listed_and_sets_the_exit_code(
     assert {row["target"] for row in json.loads(capsys.readouterr().out)} == targets
 
 
-def test_a_challenge_is_not_kept_as_the_page(store: Path) -> None:
-    with snapshot(store) as seen, kept_pages(seen) as archive:
-        assert last_version(archive, f"{HOST}/there") is not None
-        assert last_version(archive, f"{HOST}/wall") is None
-
-
 def test_challenges_are_neither_indexed_nor_near_duplicates(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,6 +136,7 @@ def test_challenges_are_neither_indexed_nor_near_duplicates(
     with snapshot(store) as seen, kept_pages(seen) as archive:
         assert not len(seen.near_duplicates.pages)
         assert all(last_version(archive, f"{HOST}{wall}") is None for wall in walls)
+        assert last_version(archive, f"{HOST}/") is not None
         assert linked_verdicts(seen) == NONE | {"blocked": 3}
     capsys.readouterr()
     assert main(["search", "text", "--json", "--store", str(store)]) == 0

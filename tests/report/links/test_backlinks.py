@@ -13,7 +13,7 @@ from minicrawl.report import page_links as report
 from minicrawl.report.page_links import Linked, LinkedPage, backlinks, links
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.store_graph import flows
-from minicrawl.store.derived import backlinks_step, beside, reading_beside
+from minicrawl.store.derived import backlinks_step, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
@@ -49,8 +49,6 @@ class TestBacklinks:
         assert urls(back(store, A)) == {B, MOVED}
         assert urls(back(store, B)) == {A}
         assert urls(back(store, C)) == {B}
-
-    def test_a_redirect_has_the_backlinks_of_its_target(self, store: Path) -> None:
         found = back(store, MOVED)
         assert (found.url, found.stands_for) == (MOVED, A)
         assert urls(found) == {B, MOVED}
@@ -84,33 +82,25 @@ class TestBacklinks:
         assert urls(back(store, A)) == {B, MOVED}
         assert indexed(store) is None
 
-    def test_a_page_without_links_to_it_has_none(self, store: Path) -> None:
-        assert urls(back(filled_store(store.with_name("other.db")), DEEP)) == {A}
-        with closing(HandCrawl(store.with_name("lone.db"))) as crawl:
+    def test_a_page_without_links_to_it_has_none(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "lone.db")) as crawl:
             crawl.seeds([A])
         assert back(crawl.path, A) == Linked(url=A, stands_for=None, count=0, pages=[])
 
 
-class TestLinks:
-    def test_links_are_followed_through_redirects(self, store: Path) -> None:
-        assert urls(forth(store, A)) == {B, DEEP}
-        assert urls(forth(store, B)) == {A, C, GONE}
-        assert urls(forth(store, MOVED)) == {A}
-        assert forth(store, MOVED).stands_for == A
-        assert urls(forth(store, GONE)) == set()
+def test_links_are_followed_through_redirects(store: Path) -> None:
+    assert urls(forth(store, A)) == {B, DEEP}
+    assert urls(forth(store, B)) == {A, C, GONE}
+    assert urls(forth(store, MOVED)) == {A}
+    assert forth(store, MOVED).stands_for == A
+    assert urls(forth(store, GONE)) == set()
 
 
 @pytest.mark.parametrize("ask", [back, forth])
-class TestRefusals:
-    def test_an_unknown_page_is_refused(self, store: Path, ask: type) -> None:
-        with pytest.raises(UsageError, match="similar pages"):
-            ask(store, f"{A}none")
-        assert not beside(store).exists()
-
-    def test_a_store_without_links_is_refused(self, tmp_path: Path, ask: type) -> None:
-        path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
-        with pytest.raises(UsageError, match="--no-links"):
-            ask(path, A)
+def test_a_store_without_links_is_refused(tmp_path: Path, ask: type) -> None:
+    path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
+    with pytest.raises(UsageError, match="--no-links"):
+        ask(path, A)
 
 
 # ---------------------------------------------------------------- a crawl that goes on

@@ -119,14 +119,3 @@ def test_the_graph_counts_the_same_links(store: Path, graph_of: str, capsys: Cap
 
 def test_no_atom_is_missing(store: Path) -> None:
     assert main(["check", "--store", str(store)]) == 0
-
-
-@pytest.mark.parametrize("suffix", ["csv", "tsv"])
-def test_the_exported_links_are_a_graph_file(
-    store: Path, tmp_path: Path, suffix: str, capsys: Captured
-) -> None:
-    file = tmp_path / f"links.{suffix}"
-    assert main(["export", str(file), "--edges", "--store", str(store)]) == 0
-    capsys.readouterr()
-    assert main(["graph", "--json", "--graph", str(file)]) == 0
-    assert json.loads(capsys.readouterr().out)["edges"] == len(WANTED)

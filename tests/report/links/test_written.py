@@ -130,19 +130,6 @@ def test_keep_links_needs_stored_links(tmp_path: Path) -> None:
     assert not (tmp_path / "crawl.db").exists()
 
 
-def test_all_links_equal_the_links_of_each_page(kept: Path) -> None:
-    with snapshot(kept) as seen:
-        (block,) = all_links(seen, PageSelection())
-        of_pages = [link for url in (HOME, B) for link in links_of(seen, url)]
-    assert sorted(zip(*block.values(), strict=True)) == sorted(map(tuple, of_pages))
-
-
-def test_a_broken_link_has_its_text_even_by_a_redirect(kept: Path) -> None:
-    with snapshot(kept) as seen:
-        found = with_texts(seen, page_links.broken_links(seen))
-    assert {(link.source, link.text) for link in found} == {(HOME, "Lost"), (B, "to what is gone")}
-
-
 class TestCommands:
     def run(self, capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> str:
         assert main([*arguments, "--store", str(store)]) == 0
@@ -171,15 +158,3 @@ class TestCommands:
         found = duckdb.sql(f"SELECT text FROM '{tmp_path / name}' ORDER BY text").fetchall()
         texts = ["B", "B again", "Lost", "Moved page", "to what is gone", "up"]
         assert found == [(text,) for text in texts]
-
-    def test_raw_needs_edges_between_pages(
-        self, kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        for wrong in (
-            ["pages.csv"],
-            ["--edges", "links.dot"],
-            ["--edges", "--level=host", "l.csv"],
-        ):
-            store = ["--store", str(kept)]
-            assert main(["export", "--raw", *wrong[:-1], str(tmp_path / wrong[-1]), *store]) == 2
-            assert "--raw needs --edges" in capsys.readouterr().err

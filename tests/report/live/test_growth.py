@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.outline import GrowingGraph, GrowingInBatches, Outline, extent, outline
-from minicrawl.model import CRAWLED, GRAPHS, KNOWN, State
+from minicrawl.model import CRAWLED, GRAPHS, State
 from minicrawl.report.sampling import LinkLog
 from minicrawl.report.store_graph import as_linked, opened
 from minicrawl.store import tables
@@ -97,20 +97,6 @@ def test_a_link_counts_once_both_ends_were_crawled(tmp_path: Path) -> None:
     assert (found.nodes, found.edges, found.reciprocity) == (2, 2, 1.0)
     assert growing.rewritten == 0
     assert len(growing.log) == 2
-    crawl.close()
-
-
-def test_a_page_that_is_read_again_may_lose_links(tmp_path: Path) -> None:
-    crawl = HandCrawl(tmp_path / "crawl.db")
-    crawl.seeds([A, B])
-    growing = Growing(KNOWN)
-    crawl.read(A, [B])
-    crawl.commit()
-    assert growing.follow(crawl.path).edges == 1
-    crawl.read(A, [])
-    crawl.commit()
-    assert growing.follow(crawl.path).edges == 0
-    assert growing.rewritten == 1
     crawl.close()
 
 

@@ -19,7 +19,7 @@ from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import CRAWLED, KNOWN, State
 from minicrawl.report import sampling
 from minicrawl.report.crawl_status import COMMAND, EVERY_S, Basis, latest_sample, samples
-from minicrawl.report.sampling import LinkLog, LiveGraph, Sampler, sampled_now
+from minicrawl.report.sampling import LiveGraph, Sampler, sampled_now
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.tables import last_step
@@ -248,14 +248,6 @@ def test_the_end_of_a_crawl_cancels_a_measurement_of_distances(
         sampler.measure()
     assert list(sampler.pauses()) == []
     assert samples(crawl.path)[-1].outline == path_graph(4)
-
-
-def test_the_log_can_be_read_up_to_a_step(crawl: HandCrawl) -> None:
-    read(crawl, 1)
-    log = LinkLog()
-    with reading(crawl.path) as connection:
-        assert log.follow(connection, 2).nodes == 1
-        assert log.follow(connection).nodes == 2
 
 
 def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
