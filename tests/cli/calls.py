@@ -35,3 +35,14 @@ def refusal(capsys: Captured, *arguments: str | Path, code: int = 2) -> str:
     err = _OF_AN_EXPORT.sub("", err)
     assert (out, err.count("\n"), err[:11]) == ("", 1, "minicrawl: ")
     return err
+
+
+def ranked(capsys: Captured, *arguments: str | Path) -> Any:
+    """Run a rank with `--json`, and return the document; stderr may have notes."""
+    capsys.readouterr()
+    assert main(["rank", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def scores(document: Any) -> dict[str, float]:
+    return {score["node"]: score["score"] for score in document["scores"]}

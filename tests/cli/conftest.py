@@ -6,6 +6,7 @@ import pytest
 
 from minicrawl.cli.options import CONFIG_VARIABLE
 from minicrawl.config.parts import TABLE
+from tests.stores import filled_store
 
 
 @pytest.fixture(autouse=True)
@@ -15,3 +16,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for variable in (CONFIG_VARIABLE, *(row.variable for row in TABLE)):
         monkeypatch.delenv(variable, raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def filled(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Store that commands read if they name none."""
+    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
+    return filled_store(place / "crawl.db")

@@ -1,12 +1,9 @@
 """`minicrawl about`: what it tells the owner of a server, and its keys."""
 
 import json
-from pathlib import Path
-
-import pytest
 
 from minicrawl import __version__
-from tests.cli.calls import Captured, printed, refusal
+from tests.cli.calls import Captured, printed
 
 CONTACT = ("--contact", "https://bot.example/about")
 DIRECTORY = "https://bot.example/.well-known/http-message-signatures-directory"
@@ -39,20 +36,3 @@ def test_a_key_is_made_and_shown_with_its_directory(capsys: Captured) -> None:
     shown = about(capsys, *signs)
     assert made["key_id"] in shown
     assert DIRECTORY in shown
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (("--new-key", "bot.pem"), "--contact with an https URL"),
-        (("--new-key", "bot.pem", "--sign-requests", "x", *CONTACT), "give one of them"),
-        (("--new-key", "no/bot.pem", *CONTACT), "--new-key no/bot.pem: No such file"),
-        (("--directory",), "--directory needs --sign-requests or --new-key"),
-        (("--directory", "--json"), "leave out --json"),
-    ],
-)
-def test_wrong_options_are_refused_and_make_no_key(
-    arguments: tuple[str, ...], why: str, capsys: Captured
-) -> None:
-    assert why in refusal(capsys, "about", *arguments)
-    assert not list(Path().iterdir())

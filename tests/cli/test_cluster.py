@@ -68,6 +68,8 @@ REFUSED = {
     f"cluster set east --workers -1 --cluster {NOBODY}": "-1",
     f"control workers 2 --cluster {NOBODY}": "cannot be reached",
     f"control delay --cluster {NOBODY}": "control delay needs one value",
+    f"top --cluster {NOBODY} --store x.db": "--cluster and --store cannot be",
+    "cluster gather all.db": "no cluster",
 }
 
 
@@ -181,11 +183,6 @@ def test_a_finished_crawl_shows_names_and_values_in_columns(
     )
     lines = capsys.readouterr().err.splitlines()
     assert {line.find(value) for line in lines for value in ("running", "1.50 units")} == {-1, 18}
-
-
-def test_the_status_can_be_written_as_json() -> None:
-    found = json.loads(json.dumps(STATUS.as_json()))
-    assert (found["fetched"], found["nodes"][0]["shards"]) == (40, [0, 1, 2])
 
 
 @pytest.mark.proof

@@ -8,11 +8,10 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.cli.options import CONFIG_VARIABLE
-from minicrawl.config import load
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.cli.calls import Captured, as_json, printed, refusal
+from tests.cli.calls import Captured, as_json, refusal
 
 
 def test_each_value_is_shown_with_where_it_came_from(
@@ -25,21 +24,6 @@ def test_each_value_is_shown_with_where_it_came_from(
     assert found["politeness.delay"] == {"value": 2, "from": "MINICRAWL_DELAY"}
     assert found["scope.max-depth"] == {"value": 3, "from": "minicrawl.toml:scope.max-depth"}
     assert found["limits.max-tries"] == {"value": 5, "from": "default"}
-
-
-def test_the_output_is_a_file_that_gives_the_same_settings(capsys: Captured) -> None:
-    chosen = ["--pages", "5", "--score", "url:/news/", "--no-links", "--contact", "me@example.org"]
-    written = Path("minicrawl.toml")
-    written.write_text(printed(capsys, "config", *chosen), encoding="utf-8")
-    given = {"pages": 5, "score": ["url:/news/"], "links": False, "contact": "me@example.org"}
-    assert load({}, {}, written).settings == load(given, {}, None).settings
-
-
-def test_a_syntax_error_in_the_file_is_named_with_its_place(capsys: Captured) -> None:
-    Path("minicrawl.toml").write_text("[budget]\npages = \n", encoding="utf-8")
-    line = refusal(capsys, "config")
-    assert line.startswith("minicrawl: minicrawl.toml: ")
-    assert "(at line 2, column 9)" in line
 
 
 def test_a_harmful_value_counts_only_from_a_file_that_is_named(capsys: Captured) -> None:

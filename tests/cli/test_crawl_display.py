@@ -3,6 +3,7 @@
 import io
 import time
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from rich.console import Console
@@ -102,11 +103,6 @@ class TestRunCounter:
 
 
 class TestSpeed:
-    def test_speed_is_zero_before_time_has_passed(self, clock: Clock) -> None:
-        speed = Speed(clock)
-        speed.record(5)
-        assert (speed.recent, speed.mean) == (0, 0)
-
     def test_recent_speed_covers_ten_seconds_and_the_mean_covers_all(self, clock: Clock) -> None:
         speed = Speed(clock)
         for second in range(1, 31):
@@ -177,10 +173,6 @@ class TestWords:
             "about 0:01:17 left"
         )
 
-    def test_without_a_budget_pages_are_shown_without_a_total(self, clock: Clock) -> None:
-        line = as_line(DisplayState(RunCounter(), Speed(clock), Budget()), PROGRESS)
-        assert line.startswith("1,234 pages, ")
-
     def test_the_panel_has_the_numbers_and_the_richest_pages(self, state: DisplayState) -> None:
         asked(state.counter, 7.0, 1234.5)
         assert as_panel(state, PROGRESS).plain.splitlines() == [
@@ -199,9 +191,6 @@ class TestWords:
         assert "components  3 strong, 1 weak                  the largest has 1 page" in shown
         assert "figures     exact, 0 s old; distances estimate, " in shown
         assert "; graph 3 crawled pages, 2 links; components 3 strong" in as_line(state, PROGRESS)
-
-    def test_no_request_in_flight_is_shown_as_zero(self, state: DisplayState) -> None:
-        assert as_panel(state, PROGRESS).plain.splitlines()[-1].split() == ["in", "flight", "0"]
 
     @pytest.mark.parametrize("width", [40, 80, 120])
     def test_no_line_is_wider_than_the_terminal(self, state: DisplayState, width: int) -> None:
@@ -241,25 +230,19 @@ class TestDisplays:
         lines.say("anybody?")
         lines.warn("anybody?")
 
-    def test_silence_prints_nothing(self, capsys: Captured) -> None:
-        silence = Silence(terminal)
-        silence.show(PROGRESS)
-        silence.say("news")
-        silence.close()
-        assert capsys.readouterr() == ("", "")
-
-    def test_quiet_does_not_hide_a_warning(self, state: DisplayState, capsys: Captured) -> None:
-        for shown in (Silence(terminal), Lines(state, terminal)):
-            shown.warn("no \x1b room")
-            assert capsys.readouterr() == ("", "no \\x1b room\n")
-
-    def test_a_warning_is_red_with_colours(self, state: DisplayState, capsys: Captured) -> None:
+    @pytest.mark.parametrize(
+        ("color", "line"),
+        [(None, "no \\x1b room\n"), ("standard", "\x1b[31mno \\x1b room\x1b[0m\n")],
+    )
+    def test_quiet_hides_no_warning_and_colours_make_it_red(
+        self, state: DisplayState, capsys: Captured, color: Literal["standard"] | None, line: str
+    ) -> None:
         def console() -> Console:
-            return Console(file=io.StringIO(), force_terminal=True, color_system="standard")
+            return Console(file=io.StringIO(), force_terminal=True, color_system=color)
 
         for shown in (Silence(console), Lines(state, console)):
-            shown.warn("no room")
-            assert capsys.readouterr().err == "\x1b[31mno room\x1b[0m\n"
+            shown.warn("no \x1b room")
+            assert capsys.readouterr() == ("", line)
 
     def test_a_warning_stays_above_the_panel(self, state: DisplayState) -> None:
         console = terminal()
@@ -283,13 +266,6 @@ class TestDisplays:
         assert "1,300 of 2,000" in shown_on(console)
         assert "last\n" in shown_on(console)
         assert shown_on(console).endswith("\x1b[2K")  # the line is erased
-
-    def test_a_panel_that_was_never_shown_erases_nothing(self, state: DisplayState) -> None:
-        console = terminal()
-        panel = Panel(state, console)
-        panel.say("only this")
-        panel.close()
-        assert shown_on(console) == "only this\n"
 
     @pytest.mark.parametrize(
         ("is_terminal", "term", "quiet", "kind"),

@@ -1,17 +1,11 @@
 """`minicrawl backlinks` and `minicrawl links`."""
 
-from pathlib import Path
-
 import pytest
 
-from tests.cli.calls import Captured, as_json, printed, refusal
-from tests.stores import DEEP, MOVED, A, B, filled_store
+from tests.cli.calls import Captured, as_json, printed
+from tests.stores import DEEP, MOVED, A, B
 
-
-@pytest.fixture(autouse=True)
-def _store(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    filled_store(place / "crawl.db")
+pytestmark = pytest.mark.usefixtures("filled")
 
 
 def test_people_see_the_number_of_pages_and_the_best(capsys: Captured) -> None:
@@ -38,10 +32,3 @@ def test_raw_backlinks_name_the_redirect_to_which_they_link(capsys: Captured) ->
     columns, *rows = printed(capsys, "backlinks", A, "--raw", "-n", "0").splitlines()
     assert columns.split() == ["state", "source", "target"]
     assert [A, MOVED] in [row.split()[1:] for row in rows]
-
-
-@pytest.mark.parametrize("command", ["backlinks", "links"])
-def test_an_unknown_url_is_refused_with_similar_ones(capsys: Captured, command: str) -> None:
-    line = refusal(capsys, command, "http://a.example/none")
-    assert line.startswith("minicrawl: http://a.example/none is not in the store")
-    assert DEEP in line

@@ -83,16 +83,3 @@ def test_a_cluster_in_the_environment_is_read_unless_a_store_is_named(
     assert main(["status"]) == 0
     assert "pages known" in capsys.readouterr().out
     assert "no store at" in refusal(capsys, "status", "--store", tmp_path / "none.db")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("top", "--cluster", CLUSTER, "--store", "x.db"), "--cluster and --store cannot be"),
-        (("cluster", "gather", "all.db"), "no cluster"),
-    ],
-)
-def test_contradictory_arguments_are_refused(
-    arguments: tuple[str, ...], message: str, capsys: Captured
-) -> None:
-    assert message in refusal(capsys, *arguments)

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import duckdb
 import networkx
 import pytest
 
@@ -70,16 +69,6 @@ class TestImport:
             "next step  `minicrawl refine --store crawl.db` makes the ranks converge\n"
         )
 
-    def test_json_has_the_same_numbers(self, capsys: Captured) -> None:
-        assert as_json(capsys, "import", "web.txt", "--store", "new.db") == {
-            "pages": 4,
-            "links": 4,
-            "read": 3,
-            "merged": 0,
-            "self_links": 1,
-            "store": "new.db",
-        }
-
     def test_commands_that_read_a_store_read_an_imported_graph(self, capsys: Captured) -> None:
         printed(capsys, "import", "web.txt")
         assert printed(capsys, "check").startswith("ok: ")
@@ -101,17 +90,6 @@ class TestImport:
             assert "has an imported graph" in refusal(capsys, *arguments)
         assert printed(capsys, "check").startswith("ok: ")
 
-    def test_an_existing_store_is_not_overwritten(self, capsys: Captured, folder: Path) -> None:
-        before = filled_store(folder / "crawl.db").read_bytes()
-        assert "crawl.db exists" in refusal(capsys, "import", "web.txt")
-        assert (folder / "crawl.db").read_bytes() == before
-
-    def test_a_file_that_is_no_graph_makes_no_store(self, capsys: Captured, folder: Path) -> None:
-        (folder / "none.txt").write_text("once upon a time\n")
-        refusal(capsys, "import", "none.txt")
-        refusal(capsys, "import", "absent.txt")
-        assert not (folder / "crawl.db").exists()
-
     def test_names_of_the_same_url_are_merged(self, capsys: Captured, folder: Path) -> None:
         (folder / "urls.tsv").write_text("http://a.example\tb\nHTTP://a.example/\tc\n")
         assert "merged     1 name" in printed(capsys, "import", "urls.tsv")
@@ -127,20 +105,6 @@ class TestImport:
             check=True,
         )
         assert json.loads(done.stdout)["links"] == 4
-
-    @pytest.mark.parametrize("option", [["--keep", "none"], ["--requisites"], ["--types", "pdf"]])
-    def test_options_for_web_archives_are_refused(
-        self, option: list[str], capsys: Captured, folder: Path
-    ) -> None:
-        found = refusal(capsys, "import", "web.txt", *option)
-        assert option[0] in found
-        assert "WARC" in found
-        assert not (folder / "crawl.db").exists()
-
-    def test_a_graph_is_not_imported_with_other_files(self, capsys: Captured, folder: Path) -> None:
-        (folder / "site.warc").write_bytes(b"WARC/1.1\r\n")
-        assert "web.txt" in refusal(capsys, "import", "site.warc", "web.txt")
-        assert "web.txt" in refusal(capsys, "import", "web.txt", "web.txt")
 
 
 class TestExport:
@@ -174,13 +138,6 @@ class TestExport:
             "b.example,c.example,1",
         ]
 
-    def test_parquet_is_read_by_duckdb(self, capsys: Captured) -> None:
-        assert as_json(capsys, "export", "--edges", "l.parquet")["file"] == "l.parquet"
-        with duckdb.connect() as database:
-            found = database.execute("SELECT source, target, weight FROM 'l.parquet'").fetchall()
-        assert len(found) == 6
-        assert (A, B, 1) in found
-
     @pytest.mark.parametrize(
         ("file", "read"),
         [
@@ -204,29 +161,12 @@ class TestExport:
         }
         assert graph.number_of_edges() == 5
 
-    def test_dot_may_go_to_stdout(self, capsys: Captured) -> None:
-        found = printed(capsys, "export", "-", "--format", "dot")
-        assert found.startswith("digraph web {\n")
-        assert "0 -> 3;" in found
-
     def test_the_crawled_graph_has_the_links_between_read_pages(self, capsys: Captured) -> None:
         rows = printed(capsys, "export", "-", "--edges", "--graph-of", "crawled").splitlines()
         assert rows[1:] == [f"{A},{B},1,", f"{A},{MOVED},1,{A}", f"{B},{A},1,"]
         printed(capsys, "export", "web.graphml", "--graph-of=crawled")
         oracle = networkx.read_graphml("web.graphml")
         assert {data["label"] for _, data in oracle.nodes(data=True)} == {A, B}
-        assert "--graph-of needs a graph" in refusal(capsys, "export", "-", "--graph-of", "crawled")
-        assert "cannot be combined" in refusal(
-            capsys, "export", "-", "--edges", "--unread", "--graph-of", "crawled"
-        )
-
-    def test_a_level_is_for_graphs(self, capsys: Captured) -> None:
-        assert "--level needs --edges" in refusal(capsys, "export", "--level", "host", "hosts.csv")
-
-    def test_rows_of_links_have_no_ranks(self, capsys: Captured) -> None:
-        found = refusal(capsys, "export", "links.csv", "--edges", "--ranks", "opic")
-        assert "--ranks is for pages" in found
-        assert not Path("links.csv").exists()
 
     @pytest.mark.parametrize("arguments", [["web.gexf"], ["--edges", "links.csv"]])
     def test_a_store_without_links_overwrites_no_file(
@@ -276,8 +216,6 @@ class TestInfo:
         assert found["self_links"] == 1  # by a redirect
         known = as_json(capsys, "graph", "--graph-of", "known")
         assert (known["nodes"], known["edges"]) == (6, 6)
-        said = refusal(capsys, "graph", "--graph", "web.txt", "--graph-of", "crawled")
-        assert "does not say which pages were crawled: use a store" in said
 
     def test_a_graph_is_described_in_a_few_numbers(self, capsys: Captured) -> None:
         assert printed(capsys, "graph", "--graph", "web.txt") == (
@@ -302,17 +240,6 @@ class TestInfo:
             "mean distance      1.333 ± 0 links, measured from some nodes",
             "diameter           at least 2",
         ]
-
-    def test_a_graph_without_links_has_no_distance(self, capsys: Captured, folder: Path) -> None:
-        (folder / "alone.txt").write_text("1 1\n2 2\n")
-        found = printed(capsys, "graph", "--graph", "alone.txt")
-        assert "mean distance      none\n" in found
-
-    def test_a_redirect_is_no_link(self, capsys: Captured, folder: Path) -> None:
-        filled_store(folder / "crawl.db")
-        found = as_json(capsys, "graph")
-        assert (found["nodes"], found["edges"], found["dangling"]) == (6, 6, 4)
-        assert (found["diameter"], found["is_exact"]) == (2, True)
 
     def test_a_graph_that_lab_converted_is_read(self, capsys: Captured) -> None:
         for file in ("sc1.g", "sc1.txt"):

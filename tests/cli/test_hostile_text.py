@@ -100,12 +100,6 @@ def test_output_has_no_control_characters(capsys: Captured, run: Run, command: l
         assert len(people.splitlines()) - len(json.loads(shown)) in (1, 2)
 
 
-def test_explain_prints_no_control_characters(capsys: Captured, run: Run) -> None:
-    """Explain only a few pages, since each call reads the whole store."""
-    for url in (f"{A}/{kind}{number}" for kind in "tmrf" for number in range(420, 450, 10)):
-        assert is_harmless(printed(capsys, "explain", url, run=run))
-
-
 @pytest.mark.parametrize("name", ["csv", "tsv", "jsonl"])
 def test_no_export_prints_control_characters(
     capsys: Captured, run: Run, pages: list[ExportRow], name: str

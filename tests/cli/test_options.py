@@ -12,7 +12,7 @@ from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.config import Budget, Order, Politeness, Scope, Settings
 from minicrawl.config.parts import TABLE
 from tests import readme
-from tests.cli.calls import Captured, printed, refusal
+from tests.cli.calls import Captured, printed
 
 Act = Callable[..., Settings]
 
@@ -41,9 +41,6 @@ def act(monkeypatch: pytest.MonkeyPatch) -> Act:
 
 
 class TestValues:
-    def test_without_options_it_gets_the_defaults(self, act: Act) -> None:
-        assert act() == Settings()
-
     def test_options_of_all_shapes(self, act: Act) -> None:
         found = act(
             *("--pages", "5", "--for", "1h30m", "--bytes", "10GB", "--continuous"),
@@ -66,10 +63,6 @@ class TestValues:
         assert act().scope.sitemaps
         assert not act("--no-sitemaps").scope.sitemaps
 
-    def test_the_file_in_the_working_directory_counts(self, act: Act) -> None:
-        Path("minicrawl.toml").write_text("[budget]\npages = 7\n", encoding="utf-8")
-        assert act().budget.pages == 7
-
     def test_a_named_file_takes_its_place(self, act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("minicrawl.toml").write_text("[budget]\npages = 7\n", encoding="utf-8")
         Path("other.toml").write_text("[politeness]\ndelay = 7\n", encoding="utf-8")
@@ -77,26 +70,6 @@ class TestValues:
         assert act("--config", "other.toml") == other
         monkeypatch.setenv("MINICRAWL_CONFIG", "other.toml")
         assert act() == other
-
-
-class TestTrouble:
-    @pytest.mark.parametrize(
-        ("arguments", "line"),
-        [
-            (["--pages", "-5"], "--pages -5: must be a whole number above 0"),
-            (["--strategy", "best"], "--strategy best: must be one of siblings, greedy, ra"),
-            (["--deny", "b("], "--deny b(: is not a regular expression: missing ), unterminated"),
-            (["--weight-internal", "x"], "--weight-internal x: must be a number of at least 0"),
-            (["--max-head", "1kB"], "--max-head is gone: heads are limited to 64 KiB"),
-            (["--weight=dynamic=0"], "--weight is gone: --weight-internal W weighs the links"),
-            (["--config", "absent.toml"], "absent.toml: No such file or directory"),
-        ],
-    )
-    @pytest.mark.usefixtures("act")
-    def test_a_bad_value_is_refused_in_one_line(
-        self, capsys: Captured, arguments: list[str], line: str
-    ) -> None:
-        assert refusal(capsys, "act", "seed", *arguments).startswith(f"minicrawl: {line}")
 
 
 class TestOptions:
@@ -139,10 +112,6 @@ class TestOptions:
         assert {"--store", "--scope", "--config"} <= options
         assert "--pages" not in options
 
-    def test_an_unknown_section_is_a_programming_error(self) -> None:
-        with pytest.raises(KeyError, match="budgt"):
-            settings_options("budgt")
-
     @pytest.mark.parametrize(
         ("option", "typed", "completed"),
         [
@@ -158,9 +127,3 @@ class TestOptions:
         (parameter,) = (param for param in command.params if option in param.opts)
         found = parameter.shell_complete(click.Context(command), typed)
         assert [item.value for item in found] == completed
-
-
-def test_a_file_of_settings_that_links_to_itself_is_an_error(capsys: Captured) -> None:
-    Path("minicrawl.toml").symlink_to("minicrawl.toml")
-    for command in ("config", "top"):
-        assert "minicrawl.toml: Too many levels" in refusal(capsys, command)

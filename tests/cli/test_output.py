@@ -49,16 +49,6 @@ def test_on_a_terminal_text_is_wrapped_and_cut(capsys: Captured, terminal: Termi
     ]
 
 
-def test_a_title_has_the_rest_of_the_width(capsys: Captured, terminal: Terminal) -> None:
-    terminal(30)
-    rows = (("1", "http://a.example/", "a title that is long"), ("2", "b", "日本語日本語"))
-    assert listed(capsys, *rows) == [
-        "rank  url         title",
-        "   1  a.example/  a title tha…",
-        "   2  b           日本語日本語",
-    ]
-
-
 def test_a_long_url_is_cut_in_its_path(capsys: Captured, terminal: Terminal) -> None:
     terminal(26)
     url = f"http://a.example/{'x' * 90}/end?page=7"
@@ -79,13 +69,6 @@ def test_wide_columns_share_the_width(capsys: Captured, terminal: Terminal) -> N
         "         yyyyyyyyyyyyyyy                      xxxxxxxxxxxxxx",
         "                                              x/",
     ]
-
-
-def test_a_list_may_have_only_numbers(capsys: Captured, terminal: Terminal) -> None:
-    show_list(("depth", "status"), [("1", "200")], texts=0)
-    terminal(60)
-    show_list(("depth", "status"), [("1", "200")], texts=0)
-    assert capsys.readouterr().out.splitlines() == ["depth  status", "    1     200"] * 2
 
 
 def test_a_wrapped_command_can_be_copied(capsys: Captured, terminal: Terminal) -> None:
@@ -135,14 +118,6 @@ def test_empty_columns_are_omitted_and_wide_shows_all(capsys: Captured, terminal
     show.main(["--wide"], standalone_mode=False)
     shown = capsys.readouterr().out.split()
     assert shown == ["rank", "status", "url", "1", "-", f"http://a.example/{'x' * 30}"]
-
-
-def test_a_short_column_leaves_its_width_to_the_last(capsys: Captured, terminal: Terminal) -> None:
-    terminal(30)
-    assert listed(capsys, ("1", "y", "a title of some length")) == [
-        "rank  url  title",
-        "   1  y    a title of some le…",
-    ]
 
 
 def test_a_narrow_terminal_shows_one_column_of_text(capsys: Captured, terminal: Terminal) -> None:

@@ -12,7 +12,7 @@ from minicrawl.graph.outline import DegreeDistribution
 from minicrawl.report.formats import pyplot
 from minicrawl.report.sampling import remade
 from minicrawl.report.site_report import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl
-from tests.cli.calls import Captured, refusal
+from tests.cli.calls import Captured
 from tests.stores import HandCrawl
 
 PAGES = [f"http://{'abc'[number % 3]}{'x' * 40}.example/{number}" for number in range(9)]
@@ -89,14 +89,3 @@ def test_each_host_has_a_readable_name(store: Path, count: int) -> None:
     assert all(one.y0 > other.y1 for one, other in pairwise(boxes))
     assert all(box.x0 >= 0 and box.x1 < bars.get_window_extent().x0 for box in boxes)
     pyplot().close(canvas)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["crawl.pdf"], "must end in .png or .svg"),
-        (["crawl.png", "--store", "none.db"], "no store at none.db"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments: list[str], message: str, capsys: Captured) -> None:
-    assert message in refusal(capsys, "plot", *arguments)

@@ -6,7 +6,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cli.output import progress
 from tests.cli.calls import Captured
-from tests.stores import A, filled_store
+from tests.stores import A
 
 
 @pytest.fixture
@@ -27,12 +27,6 @@ def test_off_a_terminal_a_line_appears_every_30_seconds(
     told = capsys.readouterr()
     assert told.err.splitlines() == ["digging: 30%", "digging: 60%"]
     assert told.out == ""
-
-
-def test_short_work_prints_no_progress(capsys: Captured) -> None:
-    with progress("digging") as tell:
-        tell(1)
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(("seconds", "is_shown"), [(1.0, False), (3.0, True)])
@@ -64,15 +58,7 @@ WORK = [
 ]
 
 
-@pytest.fixture
-def store(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    Path("labels.csv").write_text(f"{A},4\n")
-    Path("links.txt").write_text("1 2\n2 3\n")
-    return filled_store(place / "crawl.db")
-
-
-@pytest.mark.usefixtures("store")
+@pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("command", WORK, ids=" ".join)
 def test_commands_that_may_take_long_have_a_bar(
     command: tuple[str, ...], capsys: Captured, monkeypatch: pytest.MonkeyPatch
@@ -81,11 +67,13 @@ def test_commands_that_may_take_long_have_a_bar(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("minicrawl.cli.output.QUIET_S", -1.0)
     monkeypatch.setattr("minicrawl.report.audit._STEPS_PER_REPORT", 1)
+    Path("labels.csv").write_text(f"{A},4\n")
+    Path("links.txt").write_text("1 2\n2 3\n")
     assert main(command) == 0
     assert "%" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("store")
+@pytest.mark.usefixtures("filled")
 def test_rows_on_the_terminal_have_no_bar_between_them(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,10 +1,10 @@
 """`minicrawl rank`: output, keeping and refusals of all ranks."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -21,29 +21,117 @@ from minicrawl.store import tables
 from minicrawl.store.derived import RankRow, beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
-from tests.cli import calls
-from tests.cli.calls import Captured, as_json
-from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+from tests.cli.calls import Captured, as_json, ranked, refusal, scores
+from tests.stores import A, B, C, HandCrawl, filled_store
+
+FILES = {
+    "web.txt": b"10 20\n10 30\n20 30\n40 30\n",
+    "urls.csv": b"source,target\nhttp://a.org/1,http://b.org/\n",
+    "one.csv": b"source,target\nhttp://a.org/1,http://a.org/2\n",
+    "long.txt": "".join(f"{node} {node + 1}\n" for node in range(100)).encode(),
+    "wrong.txt": b"1 2\n3\n",
+    "dimacs.gr": b"p sp 3 2\na 1 2 1\na 1 9 1\n",
+    "bad": b"nobody\n",
+    "empty": b"",
+    "good": b"a\t10\n",
+    "none": b"10\t0\n",
+    "binary": b"\xff\xfe\n",
+    "home": f"{A}\n".encode(),
+}
+WEIGHT = "use internal=W or transverse=W"
+REFUSED = {
+    "degre": "No such command 'degre'",
+    "degree --store bare.db": "--no-links",
+    "degree --store new.db": "nothing to rank",
+    "degree --graph empty": "no links",
+    "degree --graph absent.txt": "absent.txt",
+    "degree --graph web.txt --store crawl.db": "cannot be combined",
+    "degree --crawl-weights": "weighed all links alike",
+    "degree --crawl-weights --graph web.txt": "needs a store",
+    **{f"degree --as='{name}'": "" for name in ("a,b", "", "-x", "ä", "A", "a b")},
+    **{f"degree --as={name}": "another name" for name in ("opic", "rising", "importance")},
+    "degree --as=150": "letter",
+    "degree --as=1.5": "letter",
+    f"degree --as={'x' * 65}": "at most 64",
+    **{f"degree --weight={w} --graph urls.csv": WEIGHT for w in ("internal", "internal=x", "''")},
+    **{f"degree --weight={w} --graph urls.csv": WEIGHT for w in ("other=1", "=1")},
+    "degree --weight=internal=-1 --graph urls.csv": "weight of internal links -1",
+    "hits --rounds=3 --random=0.1 --graph web.txt": "cannot be combined",
+    "hits --subspace=101 --graph web.txt": "101 is not in the range 1<=x<=100",
+    **{f"hits --query '{words}'": "fewer words" for words in ("nowhere", "", "http nowhere")},
+    "hits --query somewhere": "`minicrawl index`",
+    "hits --query b --graph urls.csv": "use --root",
+    "hits --root bad --graph urls.csv": "names no node of the graph",
+    "hits --root=home --query=b --graph urls.csv": "cannot be combined",
+    "hits --words --root home --query x": "crawl --keep pages",
+    "hits --words": "--query",
+    "hits --words --graph urls.csv": "needs a store",
+    "harmonic --precision=16 --memory=1 --graph long.txt": "lower the precision or allow more",
+    "sites --count cash --graph urls.csv": "a graph file has no cash",
+    "sites --count cash --damping=0.5": "cannot be combined",
+    "sites --graph one.csv": "no site links to another",
+    "pagerank web.txt": "--graph web.txt",
+    "pagerank --graph wrong.txt": "wrong.txt, line 2: expected two page ids, found '3'",
+    "pagerank --graph dimacs.gr": "dimacs.gr, line 3: expected `a from to weight`",
+    "pagerank --graph web.txt --one-more-link": "--one-more-link needs --dangling virtual",
+    "pagerank --graph web.txt --dangling virtual": "--dangling virtual is the same as uniform",
+    "pagerank --graph web.txt --inverse --dangling teleport": "teleport is the same as uniform",
+    "pagerank --reset nothing": "'nothing'",
+    "pagerank --reset degree --topic home": "--topic and --reset cannot be combined",
+    "pagerank --recent 10 --store unread.db": "no page was read yet",
+    "trust --graph web.txt --seeds good --count 3": "cannot be combined with --seed-by and --count",
+    **{
+        f"{option}={number} --graph web.txt": f"for '{option.split()[1]}': {number} is not"
+        for number in ("nan", "inf")
+        for option in (
+            *("pagerank --tolerance", "trust --tolerance", "hits --tolerance"),
+            *("pagerank --damping", "sites --tolerance", "hits --random"),
+        )
+    },
+    **{
+        f"pagerank --graph web.txt {options}": told
+        for options, told in {
+            "--topic bad --topics bad": "cannot be combined",
+            "--topic good --recent 7": "cannot be combined",
+            "--topics good --mix a=1 --mix-by x": "cannot be combined",
+            "--mix a=1": "--mix needs --topics",
+            "--mix-by sea": "--mix-by needs --topics",
+            "--recent 7": "does not say when pages changed: use a store",
+            "--topics good --mix-by sea": "no topic has a word of 'sea'",
+            "--topic bad": "names no node of the graph",
+            "--topic empty": "names no node of the graph",
+            "--topic none": "above 0",
+            "--topic binary": "is not UTF-8",
+            "--topics bad": "expected a topic, a tab and a node, found 'nobody'",
+            "--topics empty": "has no topics",
+            "--topics good --mix a": "--mix must be like news=0.3,sport=0.7",
+            "--topics good --mix c=1": "no topic 'c'",
+            "--temp .": "--temp needs --blocks or --memory",
+            "--memory much": "not a size such as 64MB",
+            "--memory 1MB": "1 MB are too little",
+            "--blocks 2 --method sweeping": "--method does not work with --blocks",
+        }.items()
+    },
+}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return filled_store(tmp_path / "crawl.db")
+@pytest.fixture(autouse=True)
+def store(filled: Path) -> Path:
+    for name, content in FILES.items():
+        filled.with_name(name).write_bytes(content)
+    return filled
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Path:
-    path = tmp_path / "web.txt"
-    path.write_text("10 20\n10 30\n20 30\n40 30\n")
-    return path
-
-
-def document(capsys: Captured, *arguments: str | Path) -> Any:
-    return as_json(capsys, "rank", *arguments)
-
-
-def refusal(capsys: Captured, *arguments: str | Path) -> str:
-    return calls.refusal(capsys, "rank", *arguments)
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_mistake_is_one_line_that_names_it_and_no_rank_is_kept(
+    line: str, store: Path, capsys: Captured
+) -> None:
+    filled_store(store.with_name("bare.db"), StoreTerms(links=False))
+    for name, urls in (("new.db", []), ("unread.db", [A])):
+        with closing(HandCrawl(store.with_name(name))) as crawl:
+            crawl.seeds(urls)
+    assert REFUSED[line] in refusal(capsys, "rank", *shlex.split(line))
+    assert not beside(store).exists()
 
 
 def kept(store: Path) -> list[RankRow]:
@@ -52,8 +140,11 @@ def kept(store: Path) -> list[RankRow]:
 
 
 class TestDegree:
-    def test_a_graph_file_is_ranked_by_its_ids(self, graph: Path, capsys: Captured) -> None:
-        assert document(capsys, "degree", "--graph", graph) == {
+    def test_a_graph_file_is_ranked_by_its_ids_and_nothing_is_kept(
+        self, place: Path, capsys: Captured
+    ) -> None:
+        before = sorted(place.iterdir())
+        assert as_json(capsys, "rank", "degree", "--graph", "web.txt") == {
             "rank": "degree",
             "nodes": 4,
             "edges": 4,
@@ -66,19 +157,12 @@ class TestDegree:
                 {"node": "40", "score": 0.0},
             ],
         }
+        out = ranked(capsys, "degree", "--direction", "out", "--n", "1", "--graph", "web.txt")
+        assert out["scores"] == [{"node": "10", "score": 0.5}]
+        assert sorted(place.iterdir()) == before
 
-    def test_direction_out_counts_links_from_a_page(self, graph: Path, capsys: Captured) -> None:
-        found = document(capsys, "degree", "--direction", "out", "--n", "1", "--graph", graph)
-        assert found["scores"] == [{"node": "10", "score": 0.5}]
-
-    def test_a_store_is_ranked_by_its_urls(self, store: Path, capsys: Captured) -> None:
-        found = document(capsys, "degree", "--store", store)
-        assert (found["nodes"], found["edges"]) == (6, 6)
-        assert found["scores"][0] == {"node": A, "score": 2 / 6}
-        assert {score["node"] for score in found["scores"]} == {A, B, C, DEEP, GONE, MOVED}
-
-    def test_a_table_of_scores_ends_with_a_summary(self, graph: Path, capsys: Captured) -> None:
-        assert main(["rank", "degree", "--n", "1", "--graph", str(graph)]) == 0
+    def test_a_table_of_scores_ends_with_a_summary(self, capsys: Captured) -> None:
+        assert main(["rank", "degree", "--n", "1", "--graph", "web.txt"]) == 0
         assert capsys.readouterr().out == (
             "rank      score  node\n   1  75.0000 %  30\ndegree of 4 nodes, 4 links\n"
         )
@@ -86,81 +170,37 @@ class TestDegree:
 
 class TestKeeping:
     def test_a_rank_is_kept_by_name_with_its_options(self, store: Path, capsys: Captured) -> None:
-        document(capsys, "degree", "--store", store)
-        document(capsys, "degree", "--direction", "out", "--as", "hubs", "--store", store)
+        found = ranked(capsys, "degree", "--domain-cap", "7")
+        assert found["scores"][0] == {"node": A, "score": 2 / 6}
+        ranked(capsys, "degree", "--direction", "out", "--as", "hubs")
         assert [(row.name, row.options, row.nodes, row.edges) for row in kept(store)] == [
-            ("degree", '{"direction": "in"}', 6, 6),
+            ("degree", '{"direction": "in", "most_of_site": 7}', 6, 6),
             ("hubs", '{"direction": "out"}', 6, 6),
         ]
 
     def test_ranks_are_removed_by_name_all_or_none(self, store: Path, capsys: Captured) -> None:
         for name in ("one", "two", "three"):
-            document(capsys, "degree", "--as", name, "--store", store)
-        remove = ["rank", "--store", str(store), "--remove"]
-        assert main([*remove, "one", "--remove", "four"]) == 2
-        assert "one, three, two" in capsys.readouterr().err
-        assert main([*remove, "one", "--remove", "three", "--json"]) == 0
-        assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["two"]
+            ranked(capsys, "degree", "--as", name)
+        told = refusal(capsys, "rank", "--remove", "one", "--remove", "four")
+        assert "one, three, two" in told
+        assert [one["name"] for one in ranked(capsys, "--remove=one", "--remove=three")] == ["two"]
         assert [row.name for row in kept(store)] == ["two"]
-
-    def test_nothing_is_kept_of_a_graph_file(self, graph: Path, capsys: Captured) -> None:
-        document(capsys, "degree", "--graph", graph)
-        assert [path.name for path in graph.parent.iterdir()] == ["web.txt"]
 
     def test_a_store_is_ranked_during_its_crawl(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "busy.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B])
             crawl.commit()
-            assert document(capsys, "degree", "--store", crawl.path)["edges"] == 1
+            assert ranked(capsys, "degree", "--store", crawl.path)["edges"] == 1
             crawl.read(B, [C])
-        assert document(capsys, "degree", "--store", crawl.path)["edges"] == 2
+        assert ranked(capsys, "degree", "--store", crawl.path)["edges"] == 2
 
     def test_a_rank_that_cannot_be_kept_is_still_shown(self, store: Path, capsys: Captured) -> None:
         beside(store).write_bytes(b"something else" * 100)
-        assert main(["rank", "degree", "--store", str(store), "--json"]) == 1
+        assert main(["rank", "degree", "--json"]) == 1
         out, err = capsys.readouterr()
         assert json.loads(out)["nodes"] == 6
         assert "delete it" in err
-
-
-class TestRefusals:
-    def test_a_store_without_links_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
-        path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
-        assert "--no-links" in refusal(capsys, "degree", "--store", path)
-
-    def test_a_store_without_pages_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
-        with closing(HandCrawl(tmp_path / "new.db")) as crawl:
-            pass
-        assert "nothing to rank" in refusal(capsys, "degree", "--store", crawl.path)
-
-    def test_an_empty_graph_file_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
-        path = tmp_path / "web.txt"
-        path.write_text("# nothing\n")
-        assert "no links" in refusal(capsys, "degree", "--graph", path)
-
-    def test_an_absent_graph_file_is_refused(self, capsys: Captured) -> None:
-        assert "absent.txt" in refusal(capsys, "degree", "--graph", "absent.txt")
-
-    def test_two_graphs_are_refused(self, store: Path, graph: Path, capsys: Captured) -> None:
-        found = refusal(capsys, "degree", "--graph", graph, "--store", store)
-        assert "cannot be combined" in found
-
-    @pytest.mark.parametrize(
-        ("name", "told"),
-        [
-            *((name, "") for name in ("opic", "a,b", "", "-x", "ä", "A", "a b")),
-            *(("150", "letter"), ("1.5", "letter"), ("x" * 65, "at most 64")),
-        ],
-    )
-    def test_an_invalid_name_is_refused(
-        self, store: Path, capsys: Captured, name: str, told: str
-    ) -> None:
-        assert told in refusal(capsys, "degree", f"--as={name}", "--store", store)
-        assert not beside(store).exists()
-
-    def test_an_unknown_rank_is_refused(self, capsys: Captured) -> None:
-        assert "No such command 'degre'" in refusal(capsys, "degre")
 
 
 class TestEveryRank:
@@ -175,19 +215,17 @@ class TestEveryRank:
             tell(0.5)
             if fail:
                 raise KeyboardInterrupt
-            nodes = named.graph.nodes
-            values = np.arange(nodes, dtype=np.float32)
-            return {
-                "up": Scores(values=values, iterations=7, error_bound=0.25, converged=False),
-                "down": Scores(
-                    values=-values, iterations=7, error_bound=float("inf"), converged=False
-                ),
-            }
+            values = np.arange(named.graph.nodes, dtype=np.float32)
+            up, down = (
+                Scores(values=sign * values, iterations=7, error_bound=error, converged=False)
+                for sign, error in ((1, 0.25), (-1, float("inf")))
+            )
+            return {"up": up, "down": down}
 
         monkeypatch.setitem(group.rank.commands, "twin", twin)
 
     def test_all_ranks_of_one_run_are_kept_and_shown(self, store: Path, capsys: Captured) -> None:
-        found = document(capsys, "twin", "--n", "1", "--as", "two", "--store", store)
+        found = ranked(capsys, "twin", "--n", "1", "--as", "two")
         (other,) = found.pop("others")
         assert list(found) == ["rank", "nodes", "edges", "iterations", "error_bound", "scores"]
         assert (found["rank"], other["rank"]) == ("two-up", "two-down")
@@ -196,8 +234,8 @@ class TestEveryRank:
         assert [row.name for row in kept(store)] == ["two-down", "two-up"]
         assert not any(row.converged for row in kept(store))
 
-    def test_a_rank_that_has_not_converged_says_so(self, graph: Path, capsys: Captured) -> None:
-        assert main(["rank", "twin", "--n", "1", "--graph", str(graph)]) == 0
+    def test_a_rank_that_has_not_converged_says_so(self, capsys: Captured) -> None:
+        assert main(["rank", "twin", "--n", "1", "--graph", "web.txt"]) == 0
         lines = capsys.readouterr().out.splitlines()
         assert lines[2] == (
             "twin-up of 4 nodes, 4 links; 7 iterations, error at most 2.5e-01; not converged"
@@ -205,44 +243,14 @@ class TestEveryRank:
         assert "7 iterations, error unknown; not converged" in lines[-1]
 
     def test_an_interrupted_run_keeps_the_earlier_rank(self, store: Path, capsys: Captured) -> None:
-        document(capsys, "twin", "--store", store)
+        ranked(capsys, "twin")
         before = kept(store)
-        assert main(["rank", "twin", "--fail", "--store", str(store)]) == 130
+        assert main(["rank", "twin", "--fail"]) == 130
         assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
         assert kept(store) == before
 
 
-class TestWeightsOfTheCrawl:
-    def test_links_have_the_weights_of_the_crawl(self, tmp_path: Path, capsys: Captured) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A])
-            crawl.read(A, [B, C], weights=[PARTS, 3 * PARTS])
-            crawl.read(B, [C])
-        found = document(capsys, "degree", "--crawl-weights", "--store", crawl.path)
-        shown = {score["node"]: score["score"] for score in found["scores"]}
-        assert shown == pytest.approx({A: 0, B: 1 / 5, C: 4 / 5})
-        assert json.loads(kept(crawl.path)[0].options)["crawl_weights"] is True
-
-    def test_equal_weights_of_a_crawl_are_reported(self, tmp_path: Path, capsys: Captured) -> None:
-        """The crawl had --weight-internal 3 and met no link within a site."""
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.batch.counters[tables.SETTINGS] = {"weight-internal": 3}
-            crawl.seeds([A])
-            crawl.read(A, [B, C])
-        assert main(["rank", "degree", "--crawl-weights", "--store", str(crawl.path)]) == 0
-        told = capsys.readouterr().err
-        assert "all links between these pages have the same weight" in told
-        assert "despite --weight-internal 3" in told
-
-    def test_weights_of_a_crawl_without_them_or_of_a_file_are_refused(
-        self, store: Path, graph: Path, capsys: Captured
-    ) -> None:
-        options = ("degree", "--crawl-weights")
-        assert "weighed all links alike" in refusal(capsys, *options, "--store", store)
-        assert "needs a store" in refusal(capsys, *options, "--graph", graph)
-
-
-class TestWeightsThatDoNotCount:
+class TestWeights:
     """Harmonic centrality counts distances; trust counts weights only where it is split."""
 
     RANKS = (
@@ -251,45 +259,44 @@ class TestWeightsThatDoNotCount:
         (("trust", "--passing", "sum"), "each link gets all of the trust"),
     )
 
-    @pytest.fixture
-    def weighed(self, tmp_path: Path) -> Path:
-        with closing(HandCrawl(tmp_path / "weighed.db")) as crawl:
+    @pytest.fixture(autouse=True)
+    def weighed(self, store: Path) -> Path:
+        links = [("a.net/1", "a.net/2", 2), ("a.net/1", "b.net/", 3), ("b.net/", "a.net/1", 1)]
+        lines = (f"http://{a}\thttp://{b}\t{w}\n" for a, b, w in links)
+        store.with_name("sites.tsv").write_text("".join(lines))
+        with closing(HandCrawl(store.with_name("weighed.db"))) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B, C], weights=[PARTS, 3 * PARTS])
             crawl.read(B, [C])
         return crawl.path
 
-    @pytest.fixture
-    def sites(self, tmp_path: Path) -> Path:
-        """Graph file of two sites whose links have weights."""
-        links = [("a.net/1", "a.net/2", 2), ("a.net/1", "b.net/", 3), ("b.net/", "a.net/1", 1)]
-        path = tmp_path / "sites.tsv"
-        path.write_text("".join(f"http://{a}\thttp://{b}\t{w}\n" for a, b, w in links))
-        return path
+    def test_links_have_the_weights_of_the_crawl(self, weighed: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "degree", "--crawl-weights", "--store", weighed)
+        assert scores(found) == pytest.approx({A: 0, B: 1 / 5, C: 4 / 5})
+        assert json.loads(kept(weighed)[0].options)["crawl_weights"] is True
+        found = ranked(capsys, "trust", "--crawl-weights", "--store", weighed)
+        assert found["scores"] != ranked(capsys, "trust", "--store", weighed)["scores"]
+
+    def test_equal_weights_of_a_crawl_are_reported(self, tmp_path: Path, capsys: Captured) -> None:
+        """The crawl had --weight-internal 3 and met no link within a site."""
+        with closing(HandCrawl(tmp_path / "equal.db")) as crawl:
+            crawl.batch.counters[tables.SETTINGS] = {"weight-internal": 3}
+            crawl.seeds([A])
+            crawl.read(A, [B, C])
+        assert main(["rank", "degree", "--crawl-weights", "--store", str(crawl.path)]) == 0
+        told = capsys.readouterr().err
+        assert "all links between these pages have the same weight" in told
+        assert "despite --weight-internal 3" in told
 
     @pytest.mark.parametrize(("options", "reason"), RANKS)
-    def test_weights_without_effect_are_refused(
-        self, weighed: Path, sites: Path, capsys: Captured, options: tuple[str, ...], reason: str
+    def test_weights_without_effect_are_refused_and_guards_are_not(
+        self, capsys: Captured, options: tuple[str, ...], reason: str
     ) -> None:
-        told = refusal(capsys, *options, "--crawl-weights", "--store", weighed)
+        told = refusal(capsys, "rank", *options, "--crawl-weights", "--store", "weighed.db")
         assert "--crawl-weights changes nothing" in told
         assert reason in told
-        told = refusal(capsys, *options, "--weight", "internal=3", "--graph", sites)
+        sites = ("--graph", "sites.tsv")
+        told = refusal(capsys, "rank", *options, "--weight", "internal=3", *sites)
         assert "--weight internal=3 changes nothing" in told
-
-    @pytest.mark.parametrize(("options", "_reason"), RANKS)
-    @pytest.mark.parametrize("guard", [("--weight", "internal=0"), ("--domain-cap", "1"), ()])
-    def test_guards_and_weights_of_a_file_are_accepted(
-        self,
-        sites: Path,
-        capsys: Captured,
-        options: tuple[str, ...],
-        _reason: str,
-        guard: tuple[str, ...],
-    ) -> None:
-        assert document(capsys, *options, *guard, "--graph", sites)["scores"]
-
-    def test_weights_count_where_trust_is_split(self, weighed: Path, capsys: Captured) -> None:
-        found = document(capsys, "trust", "--crawl-weights", "--store", weighed)
-        plain = document(capsys, "trust", "--store", weighed)
-        assert found["scores"] != plain["scores"]
+        for guard in (("--weight", "internal=0"), ("--domain-cap", "1"), ()):
+            assert ranked(capsys, *options, *guard, *sites)["scores"]

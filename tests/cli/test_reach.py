@@ -25,29 +25,6 @@ def refused(capsys: Captured, *arguments: str) -> str:
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (("--proxy", "http://127.0.0.1:1"), "proxy http://127.0.0.1:1: "),
-        (("--proxy", "socks5://127.0.0.1:1"), "proxy socks5://127.0.0.1:1: "),
-        (("--proxy", "@gone"), "--proxy @gone: No such file"),
-        (("--proxy", "ftp://x"), "--proxy ftp://x: must be a URL"),
-        (("--ca", "gone"), "--ca gone: No such file"),
-        (("--client-cert", "gone"), "gone: No such file"),
-        (("--sign-requests", "gone"), "--sign-requests gone: No such file"),
-        (("--sign-requests", __file__), "not a private Ed25519 key"),
-        (("--bind-address", "192.0.2.1"), "--bind-address 192.0.2.1: "),
-        (("--bind-address", "here"), "must be an IP address"),
-        (("--http2", "on"), "must be one of off, auto"),
-        (("--insecure", "https://x"), "must be a host"),
-    ],
-)
-def test_a_wrong_option_of_the_network_is_refused_before_the_crawl(
-    arguments: tuple[str, ...], why: str, capsys: Captured
-) -> None:
-    assert why in refused(capsys, *arguments)
-
-
 def test_a_login_is_in_no_message(capsys: Captured) -> None:
     for start, end in (("http", "127.0.0.1:1"), ("ftp", "x"), ("http", "")):
         assert "cret" not in refused(capsys, "--proxy", f"{start}://me:{SECRET}@{end}")
@@ -62,10 +39,6 @@ def test_config_shows_no_login(capsys: Captured) -> None:
         shown = printed(capsys, "config", "--proxy", proxy, *more)
         assert "http://***@proxy.example:3128" in shown
         assert "cret" not in shown
-
-
-def test_a_masked_login_is_not_accepted(capsys: Captured) -> None:
-    assert "login" in refused(capsys, "--proxy", "http://***@x:1")
 
 
 def test_a_login_is_not_part_of_the_command_that_resumes_the_crawl() -> None:

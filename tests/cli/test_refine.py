@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.errors import Interrupted
 from minicrawl.opic.estimate import Refinement
 from minicrawl.report.crawl_status import status
 from tests.cli.calls import Captured, as_json, printed, refusal
@@ -50,11 +49,6 @@ def test_the_environment_may_name_the_store(
     assert status(store).convergence is None
 
 
-@pytest.mark.parametrize("arguments", [["--until", "nan"], ["--until", "x"], ["--to", "."]])
-def test_a_bad_value_is_refused(arguments: list[str], store: Path, capsys: Captured) -> None:
-    refusal(capsys, "refine", "--store", store, *arguments)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
     ("rounds", "told"),
@@ -86,10 +80,6 @@ def test_after_a_signal_the_same_command_resumes(
     assert signal.getsignal(number) is handler
     assert (status(store).convergence is not None) == bool(rounds)
     assert main(["refine", "--store", str(store)]) == 0
-
-
-def test_an_interruption_exits_with_130() -> None:
-    assert Interrupted("").exit_code == 130
 
 
 @pytest.mark.parametrize("options", [[], ["--to", "copy.db"]])

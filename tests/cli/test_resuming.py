@@ -12,14 +12,9 @@ from typing import Any
 import pytest
 
 from minicrawl import __version__
-from minicrawl.app import Crawl
 from minicrawl.cli import main
-from minicrawl.config import Settings, load
-from minicrawl.config.settings import Loaded
-from minicrawl.crawl.events import Asked, Event, Noted
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
-from minicrawl.errors import StoreError
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -135,27 +130,6 @@ class TestKeptSettings:
         assert not any("robots" in line for line in said(capsys))
         assert web.asked == (INSIDE | OUTSIDE) - {f"{SITE}/blog"}
 
-    def test_a_contact_is_kept_until_removed(self, network: Options, capsys: Captured) -> None:
-        assert main(["crawl", SEED, "--contact", "me@a.example", "--pages", "1", *network]) == 0
-        assert said(capsys) == []
-        assert main(["crawl", "--pages", "1", *network]) == 0
-        assert said(capsys) == []
-        assert main(["crawl", "--pages", "1", "--contact", "none", *network]) == 0
-        new, nameless = said(capsys)
-        assert new == "contact none (was me@a.example)"
-        assert nameless.startswith("server owners cannot reach you")
-
-    def test_variables_and_the_file_override_the_store(
-        self, network: Options, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
-        Path("minicrawl.toml").write_text("[scope]\ndeny = []\n", encoding="utf-8")
-        monkeypatch.setenv("MINICRAWL_SCOPE", "any")
-        capsys.readouterr()
-        assert main(["crawl", "--pages", "2", *network]) == 0
-        (line,) = said(capsys)
-        assert line.startswith("scope any (was prefix), deny none (was draft)")
-
     def test_a_store_keeps_the_terms_of_its_start(self, network: Options, capsys: Captured) -> None:
         begun = ("--window", "variable", "--no-links", "--keep-marks")
         seeds = (SEED, f"{SITE}/docs/?utm_source=a")
@@ -205,28 +179,6 @@ class TestKeptSettings:
             assert tables.settings(connection) == {"scope": "any"}
 
 
-class TestConfig:
-    def test_values_of_a_store_have_the_store_as_their_origin(
-        self, network: Options, capsys: Captured
-    ) -> None:
-        flags = ("--scope", "prefix", "--score", "url:/a", "--max-depth", "3", "--pages", "1")
-        assert main(["crawl", SEED, "--store", "a.db", *flags, *network]) == 0
-        found = shown(capsys, "--store", "a.db", "--max-depth", "none")
-        assert found["scope.scope"] == {"value": "prefix", "from": "store"}
-        assert found["order.score"] == {"value": ["url:/a"], "from": "store"}
-        assert found["scope.max-depth"] == {"value": None, "from": "--max-depth"}
-        assert found["budget.pages"] == {"value": None, "from": "default"}
-        assert found["scope.deny"] == {"value": [], "from": "default"}
-        assert main(["config", "--store", "a.db"]) == 0
-        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-        assert ["scope", "=", '"prefix"', "#", "store"] in lines
-
-    def test_a_file_that_is_no_store_is_refused(self, capsys: Captured) -> None:
-        Path("letter.txt").write_text("dear reader, " * 99, encoding="utf-8")
-        line = refusal(capsys, "config", "--store", "letter.txt")
-        assert "letter.txt is not a minicrawl store" in line
-
-
 def keep(path: Path, settings: object) -> None:
     """Write settings to a store as another version might have done."""
     with closing(StoreWriter.open(path)) as store:
@@ -253,12 +205,6 @@ class TestAnotherVersion:
             assert refusal(capsys, *arguments) == f"minicrawl: data/crawl.db:{message}\n"
         assert not web.asked
 
-    def test_a_flag_replaces_a_bad_setting(self, network: Options, capsys: Captured) -> None:
-        assert main(["crawl", SEED, "--pages", "1", *network]) == 0
-        keep(STORE, {"scope": "planet"})
-        assert main(["crawl", "--scope", "host", "--pages", "1", *network]) == 0
-        assert shown(capsys)["scope.scope"] == {"value": "host", "from": "store"}
-
     def test_a_store_of_an_earlier_version_keeps_the_settings_of_its_last_run(
         self, web: Web, network: Options, capsys: Captured
     ) -> None:
@@ -273,12 +219,6 @@ class TestAnotherVersion:
         assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
         assert len(said(capsys)) == 2  # notes about the prefix and the missing contact
         assert shown(capsys)["scope.deny"] == {"value": ["draft"], "from": "store"}
-
-    def test_settings_that_are_no_table_are_damage(self, network: Options) -> None:
-        assert main(["crawl", SEED, "--pages", "1", *network]) == 0
-        keep(STORE, ["scope"])
-        with pytest.raises(StoreError, match=r"data/crawl\.db is damaged \(settings are"):
-            Crawl([], Settings()).run()
 
 
 def killed_at_its_first_request(*arguments: str) -> None:
@@ -306,43 +246,3 @@ def test_settings_survive_a_kill_before_the_first_fetch(
     assert main(["crawl", *network]) == 0
     assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
     assert audit(STORE).is_intact
-
-
-class TestPython:
-    @pytest.fixture
-    def always(self, network: Options) -> dict[str, Any]:
-        """Settings that each run needs to reach the web."""
-        return {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
-
-    @staticmethod
-    def run(seeds: list[str], given: Loaded | Settings) -> list[Event]:
-        events: list[Event] = []
-        crawl = Crawl(seeds, given)
-        crawl.subscribe(events.append)
-        crawl.run()
-        return events
-
-    def test_a_value_that_equals_its_default_does_not_override_the_store(
-        self, web: Web, always: dict[str, Any]
-    ) -> None:
-        first = Settings.of(scope="prefix", site_pages=500, pages=1, **always)
-        self.run([SEED], first)
-        crawl = Crawl([], Settings.of(scope="any", site_pages=1000, deny=["draft"], **always))
-        crawl.run()
-        assert crawl.settings.scope.scope == "prefix"
-        assert crawl.settings.traps.site_pages == 500
-        assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
-
-    def test_a_value_given_to_load_overrides_the_store(self, always: dict[str, Any]) -> None:
-        self.run([SEED], Settings.of(scope="prefix", **always))
-        events = self.run([], load({"scope": "any", **always}, {}, None))
-        notes = [event.text for event in events if isinstance(event, Noted)]
-        assert notes == ["scope any (was prefix): 3 pages wait again"]
-        asked = {event.url for event in events if isinstance(event, Asked)}
-        assert asked == OUTSIDE - {f"{SITE}/blog"}
-
-    def test_a_crawl_object_may_run_again_with_its_settings(self, always: dict[str, Any]) -> None:
-        crawl = Crawl([SEED], Settings.of(scope="prefix", pages=2, **always))
-        crawl.run()
-        crawl.run()
-        assert crawl.settings.scope.scope == "prefix"

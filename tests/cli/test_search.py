@@ -12,7 +12,7 @@ pytest.importorskip("selectolax")
 from minicrawl.cli import main
 from minicrawl.search.commands import bring_index_up_to_date
 from minicrawl.store.reader import archive_folder, search_folder
-from tests.cli.calls import Captured, refusal
+from tests.cli.calls import Captured
 from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
 
 
@@ -46,12 +46,6 @@ def test_a_word_with_a_minus_excludes_pages(store: Path, capsys: Captured) -> No
     assert SEA not in out
 
 
-@pytest.mark.parametrize("words", [["-h"], ["water", "-h"], ["--help"]])
-def test_h_shows_help(store: Path, capsys: Captured, words: list[str]) -> None:
-    assert asked(store, *words) == 0
-    assert capsys.readouterr().out.startswith("Usage: ")
-
-
 @pytest.mark.parametrize("words", [["water", "--", "-h"], ["water -h"], ["water", "-hats"]])
 def test_a_word_that_begins_like_an_option_excludes_pages(
     store: Path, capsys: Captured, words: list[str]
@@ -68,10 +62,6 @@ def test_moved_options_are_refused_unless_dashes_make_them_words(
     assert "is now" in capsys.readouterr().err
     asked(store, "water", "--", option)
     assert "is now" not in capsys.readouterr().err
-
-
-def test_search_needs_words(capsys: Captured) -> None:
-    assert "WORDS" in refusal(capsys, "search")
 
 
 def test_text_of_pages_is_escaped(store: Path, capsys: Captured) -> None:
@@ -139,11 +129,6 @@ def test_without_the_archive_the_index_answers_with_a_warning(
     assert "is gone" in err
 
 
-def test_an_absent_store_is_refused(tmp_path: Path, capsys: Captured) -> None:
-    assert asked(tmp_path / "none.db", "salt") == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 def test_a_file_in_the_place_of_the_index_is_not_replaced(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
@@ -155,11 +140,6 @@ def test_a_file_in_the_place_of_the_index_is_not_replaced(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.endswith(f"{search_folder(copy)}, which is not a folder: move it")
     assert search_folder(copy).read_text() == "mine"
-
-
-def test_index_reports_the_number_of_pages_read(store: Path, capsys: Captured) -> None:
-    assert main(["index", "--fresh", "--store", str(store)]) == 0
-    assert "3 newly read" in capsys.readouterr().err
 
 
 def test_a_query_for_hits_uses_the_index(store: Path, tmp_path: Path, capsys: Captured) -> None:

@@ -44,9 +44,6 @@ class TestArguments:
         found = list(seeds_of((one, "http://c.example/", two), leaving))
         assert found == ["http://c.example/", "https://a.example/", "https://b.example/"]
 
-    def test_without_arguments_there_are_no_seeds(self, leaving: ExitStack) -> None:
-        assert list(seeds_of((), leaving)) == []
-
     def test_invalid_bytes_spoil_only_their_own_line(
         self, tmp_path: Path, leaving: ExitStack, capsys: Captured
     ) -> None:
@@ -63,13 +60,6 @@ class TestArguments:
         assert len(lines) == 11
         assert lines[9] == f"minicrawl: {file}:10: not a URL: no url"
         assert lines[10] == f"minicrawl: {file}: 1,003 more lines are not URLs"
-
-    def test_a_long_line_is_cut_where_it_is_shown(
-        self, tmp_path: Path, leaving: ExitStack, capsys: Captured
-    ) -> None:
-        file = written(tmp_path, "x " * 9999 + "\na.example")
-        assert list(seeds_of((file,), leaving)) == ["https://a.example/"]
-        assert len(capsys.readouterr().err) < len(file) + 100
 
     @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "no url\n"])
     def test_lists_without_a_url_are_refused_by_name(

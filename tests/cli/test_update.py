@@ -151,10 +151,6 @@ def test_an_update_counts_the_pages_of_a_host_that_is_down(
     assert "nothing could be fetched" in err
 
 
-def test_an_update_needs_a_store() -> None:
-    assert main(["update"]) == 2
-
-
 # ---------------------------------------------------------------- sitemaps
 
 LONG_AGO = "2020-01-01"

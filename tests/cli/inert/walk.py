@@ -157,11 +157,9 @@ class Walk:
             for name, option in options_of(path).items()
             if not all(name in base for base in bases) and name not in left_out
         }
-        self.runs = 0
         self._run = cache(self._run_once)
 
     def _run_once(self, arguments: tuple[str, ...], folder: Path) -> tuple[Effect, ...]:
-        self.runs += len(self._bases)
         return tuple(run([*self._path.split(), *base, *arguments], folder) for base in self._bases)
 
     def plain(self, folder: Path) -> tuple[Effect, ...]:

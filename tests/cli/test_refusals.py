@@ -1,0 +1,125 @@
+"""A mistake is one line that names it, with exit code 2, and nothing is written."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calls import Captured, refusal
+from tests.stores import DEEP, A
+
+FILES = {
+    "web.txt": b"10 20\n10 30\n",
+    "words.txt": b"once upon a time\n",
+    "site.warc": b"WARC/1.1\r\n",
+    "letter.db": b"dear reader, " * 99,
+    "known.csv": b"mine",
+}
+READERS = (
+    *("top", "top --sites", "frontier", "status", "check", f"explain {A}", "errors", "export -"),
+    "plot crawl.png",
+)
+NONE = "http://a.example/none"
+WACZ = "leave out --ranks, --edges and --level"
+REFUSED: Mapping[str, str] = {
+    **{f"{reader} --store other.db": "minicrawl: no store at other.db" for reader in READERS},
+    "config --store letter.db": "letter.db is not a minicrawl store",
+    # A file without its option.
+    "top crawl.db": "--store crawl.db",
+    "top nothing.db": "(nothing.db)\n",
+    "top web.txt": "(web.txt)\n",
+    "graph web.txt": "--graph web.txt",
+    # Lists.
+    "top --unread --fetched": "--fetched",
+    "top --unread --sites": "--unread",
+    "top --sites --host a.example": "--sites cannot be combined with --host",
+    "top --all --by nothing": "only opic",
+    "top --all --rising --sites": "--sites",
+    "top --all --rising --by degree": "--by",
+    "top --sites --by rising": "--sites",
+    f"explain {NONE}": NONE,
+    f"backlinks {NONE}": f"{NONE} is not in the store",
+    f"links {NONE}": DEEP,
+    "errors --kind bad-luck": "not-found",
+    "pages --sort nothing": "nothing",
+    "pages --columns url,nothing": "nothing",
+    "pages --csv --json": "--csv",
+    "broken --csv --json": "--csv",
+    "changes --since yesterday": "'yesterday'",
+    "changes --since 7": "2026-11-22",
+    "changes --since 2027-13-01": "7d",
+    "graph --graph web.txt --graph-of crawled": "does not say which pages were crawled: use a st",
+    "plot crawl.pdf": "must end in .png or .svg",
+    # Exports.
+    "export pages.xlsx": "minicrawl: pages.xlsx: ",
+    "export known.csv": "--force",
+    "export known.csv --force --ranks nothing": "no rank nothing",
+    "export - --noindex": "column noindex",
+    "export pages.csv --raw": "--raw needs --edges",
+    "export links.dot --edges --raw": "--raw needs --edges",
+    "export links.csv --edges --level=host --raw": "--raw needs --edges",
+    "export links.csv --edges --ranks opic": "--ranks is for pages",
+    "export links.csv --edges --for search": "--for",
+    "export graph.dot --for search": "--for",
+    "export hosts.csv --level host": "--level needs --edges",
+    "export - --graph-of crawled": "--graph-of needs a graph",
+    "export - --edges --unread --graph-of crawled": "cannot be combined",
+    "export crawl.log --n 3": "--n",
+    "export site.wacz --edges": WACZ,
+    "export site.wacz --ranks pagerank": WACZ,
+    "export site.wacz --level host": WACZ,
+    "export pages.csv --with text": "--with",
+    "export pages.jsonl --with smell": "--with",
+    "export pages.wacz --with text": "--with",
+    "export set --shard 1GB --edges": "--shard",
+    "export - --shard 1GB": "--shard",
+    "export set --shard 1GB --format wacz": "--shard is for pages",
+    "export set --shard 1GB --format gexf": "--shard is for pages",
+    "export set --shard 0": "--shard",
+    # Kept pages.
+    f"page {A}": "--keep pages",
+    f"page {A} --versions --text": "leave out",
+    f"page {A} --raw --text": "choose one",
+    "archive": "no pages are kept",
+    "forget": "must say what to remove",
+    # Imports.
+    "import web.txt": "crawl.db exists",
+    "import absent.txt --store new.db": "absent.txt",
+    "import words.txt --store new.db": "words.txt",
+    "import site.warc --store new.db --warc": "--warc",
+    "import site.warc --store new.db --check": "--check",
+    "import web.txt --store new.db --keep none": "--keep",
+    "import web.txt --store new.db --requisites": "--requisites",
+    "import web.txt --store new.db --types pdf": "WARC",
+    "import site.warc web.txt --store new.db": "web.txt",
+    "import web.txt web.txt --store new.db": "web.txt",
+    # Others.
+    "update --store other.db": "other.db",
+    "refine --until nan": "nan",
+    "refine --until x": "x",
+    "refine --to .": "--to .: the file exists",
+    "about --new-key bot.pem": "--contact with an https URL",
+    "about --new-key bot.pem --sign-requests x --contact https://b.example": "give one of them",
+    "about --new-key no/b.pem --contact https://b.example": "--new-key no/b.pem: No such file",
+    "about --directory": "--directory needs --sign-requests or --new-key",
+    "about --directory --json": "leave out --json",
+}
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """Return all files, without those that readers of a store leave beside it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path: path.read_bytes() for path in files if path.suffix not in (".db-shm", ".db-wal")}
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_mistake_is_one_line_and_nothing_is_written(
+    line: str, place: Path, capsys: Captured
+) -> None:
+    for name, content in FILES.items():
+        (place / name).write_bytes(content)
+    before = contents(place)
+    assert REFUSED[line] in refusal(capsys, *shlex.split(line))
+    assert contents(place) == before
