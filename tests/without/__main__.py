@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,6 @@ from tests.without.needs import ROOMS, tests_without
 
 ROOT = Path(__file__).parents[2]
 _COPIED = ("minicrawl", "tests", "docs", "examples", "seeds", "data", "pyproject.toml", "README.md")
-_HELP_RUNS = 3
 
 
 def copy_without(rooms: Sequence[str], folder: Path) -> dict[str, str]:
@@ -88,18 +86,6 @@ def wrong_with(folder: Path, gone: Mapping[str, str]) -> Iterator[str]:
         ran = run(folder, "-m", "minicrawl", name)
         if ran.returncode != 2 or f"minicrawl.{room}" not in ran.stderr:
             yield f"{name}: exit code {ran.returncode}, {ran.stderr}"
-    with_it, without = (_help_s(where) for where in (ROOT, folder))
-    click.echo(f"--help takes {without:.3f} s without, {with_it:.3f} s with all rooms")
-
-
-def _help_s(folder: Path) -> float:
-    """Return the least time of some runs, as other processes only make runs slower."""
-    times = []
-    for _ in range(_HELP_RUNS):
-        began = time.monotonic()
-        run(folder, "-m", "minicrawl", "--help")
-        times.append(time.monotonic() - began)
-    return min(times)
 
 
 def main() -> int:
