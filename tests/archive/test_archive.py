@@ -99,13 +99,6 @@ def test_records_after_the_last_commit_are_cut_off_at_the_next_start(folder: Pat
     killed.reader.close()
 
 
-@pytest.mark.usefixtures("small_segments")
-def test_records_continue_in_the_next_segment(folder: Path) -> None:
-    filled(folder, range(60))
-    assert len(Segments(folder).numbers()) > 3
-    assert is_whole(folder, range(60))
-
-
 def test_equal_bodies_of_any_urls_are_kept_once(folder: Path) -> None:
     first = [kept(url(1), body(1)), kept(url(2), body(1)), kept(url(1), body(1), NOON)]
     written(folder, first, [kept(url(3), body(1))])

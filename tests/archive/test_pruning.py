@@ -230,12 +230,6 @@ def test_bodies_that_remaining_records_need_are_not_freed(folder: Path, end: int
         assert found.freed_bytes() == found.dropped_bytes - lengths[place]
 
 
-def test_bodies_that_no_record_needs_are_freed(folder: Path, end: int) -> None:
-    with closing(ArchiveReader(folder, end)) as reader:
-        found = Pruning(reader, PruneRules(versions=1))
-        assert found.freed_bytes() == found.dropped_bytes > 0
-
-
 def test_a_revisit_that_receives_the_body_keeps_its_own_heads(tmp_path: Path) -> None:
     by, coded = AskedBy("fetch", url(0)), b"as sent"
 

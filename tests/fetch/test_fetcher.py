@@ -11,7 +11,6 @@ import pytest
 
 from minicrawl import __version__
 from minicrawl.config import Network, Politeness
-from minicrawl.errors import UsageError
 from minicrawl.fetch import connection, fetcher
 from minicrawl.fetch.fetcher import HttpFetcher, pace_of
 from minicrawl.fetch.resolver import LookupAnswer
@@ -454,11 +453,6 @@ async def test_a_rule_changes_the_address_and_not_the_host_header(host: str) -> 
         assert isinstance(await fetcher.fetch(Request(url=f"http://{host}/%7E")), Response)
     assert server.asked[0].startswith(b"GET /%7E HTTP/1.1\r\n")
     assert f"Host: {host}\r\n".encode() in server.asked[0]
-
-
-def test_a_malformed_rule_is_refused_before_the_first_request() -> None:
-    with pytest.raises(UsageError, match="nonsense"):
-        http_fetcher("nonsense")
 
 
 async def test_urls_that_lead_to_private_addresses_are_refused_and_others_are_not(

@@ -61,18 +61,6 @@ def grow(decode_budget: DecodeBudget, body: Part, size: int) -> None:
     decode_budget.hold(body, size)
 
 
-async def test_all_bodies_share_the_time_of_a_turn() -> None:
-    decode_budget = DecodeBudget(10_000_000)
-    for _ in range(2):
-        for _ in range(4):
-            decode_budget.spend(0.001)
-            assert not decode_budget.is_spent
-        decode_budget.spend(0.0011)
-        assert decode_budget.is_spent
-        await decode_budget.wait()
-        assert not decode_budget.is_spent
-
-
 async def test_one_waiting_body_goes_on_per_turn_if_it_uses_up_the_time() -> None:
     decode_budget, taken = DecodeBudget(10_000_000), list[int]()
 

@@ -117,14 +117,6 @@ async def test_an_idle_connection_is_closed_when_its_time_is_over() -> None:
         await server.until_left(1)
 
 
-async def test_no_more_idle_connections_are_kept_than_allowed() -> None:
-    async with wire(answer(b"a")) as server, http_client(connections=1) as client:
-        for host in ("a.example", "b.example"):
-            await get(client, request_to(server, url=server.url(host=host)))
-        await server.until_left(1)
-        assert server.connections == 2
-
-
 async def test_more_connections_may_be_kept_than_requests_may_run_at_once() -> None:
     async with wire(answer(b"a")) as server, http_client(connections=1, kept=2) as client:
         for host in ("a.example", "b.example", "a.example", "b.example"):

@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.fetch.tls import TlsLayer, TlsOpener, TlsServer
 from tests.fetch.connection.clients import get, http_client, request_to
-from tests.fetch.wire import Answer, Then, answer, certified, listening, wire
+from tests.fetch.wire import answer, certified, listening, wire
 
 NAME = "a.example"
 BODY = b"x" * 300_000
@@ -153,16 +153,6 @@ async def test_bytes_that_are_no_tls_end_the_connection_with_an_error() -> None:
         assert isinstance(await reader.ended, ssl.SSLError)
         assert reader.transport.is_closing()
         assert reader.transport.get_extra_info("peername", "gone") == "gone"
-
-
-async def test_cancelling_a_handshake_closes_its_connection() -> None:
-    async with wire(Answer((), Then.HOLD)) as server:
-        handshake = asyncio.create_task(connected(TlsOpener(), Contexts(), server.port))
-        await server.until_asked(1)
-        handshake.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await handshake
-        await server.until_left(1)
 
 
 async def test_a_client_resumes_sessions() -> None:

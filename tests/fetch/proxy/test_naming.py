@@ -40,11 +40,6 @@ def test_a_proxy_without_a_port_has_that_of_its_scheme(url: str, port: int) -> N
     assert parse_proxy(url).proxy.port == port
 
 
-def test_an_environment_without_proxies_changes_nothing() -> None:
-    network = Network()
-    assert network_with_proxies(network, {"PATH": "/bin"}) is network
-
-
 @pytest.mark.parametrize(
     ("proxies", "environ", "url", "expected"),
     [
