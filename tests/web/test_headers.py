@@ -94,6 +94,7 @@ def test_xml_with_an_html_root_is_html(first_bytes: bytes, html: bool) -> None:
 def test_retry_after_is_parsed_as_in_the_vectors(shared_vector: Callable[[str], Path]) -> None:
     for case in json.loads(shared_vector("retry_after.json").read_text("utf-8")):
         assert retry_after_s(case["header"], NOW) == seconds(case["expect"]), case
+    assert retry_after_s(None, NOW) is None
 
 
 def seconds(expected: str | float | None) -> float | None:

@@ -8,10 +8,13 @@ from minicrawl.web.responses import (
     ALL,
     FROM_SEEDS,
     HTML,
+    WORDS,
     DocumentType,
     is_wanted,
     may_be_wanted,
+    media_types,
     type_of,
+    types_of,
     unwanted_endings,
 )
 
@@ -22,6 +25,15 @@ FEED, SITEMAP = DocumentType.FEED, DocumentType.SITEMAP
 MAP = b'<?xml version="1.0"?>\n<!-- a --><urlset xmlns="x"><url>'
 RSS = b'\xef\xbb\xbf<?xml version="1.0"?><rss version="2.0">'
 XHTML = b'<?xml version="1.0"?><html xmlns="x">'
+
+
+def test_types_are_chosen_by_name_and_have_media_types() -> None:
+    assert types_of(["html"]) == HTML
+    assert types_of(["pdf", "feed", "pdf"]) == PDF | FEED
+    assert types_of(WORDS) == ALL
+    assert media_types(HTML) == {"text/html", "application/xhtml+xml"}
+    assert "application/rss+xml" in media_types(int(FEED))
+    assert media_types(int(SITEMAP)) == frozenset()
 
 
 @pytest.mark.parametrize(
