@@ -1,6 +1,7 @@
-"""Levels of pages: lengths of the shortest paths from the nearest source."""
+"""Levels of pages, the diameter, and the mean of all shortest paths over pairs with a path."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import networkx
@@ -9,31 +10,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.distances import UNREACHED, levels, linked_from
-from minicrawl.graphfiles import read
-from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links
+from minicrawl.graph import distances
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import (
+    UNREACHED,
+    Extent,
+    estimated,
+    exact,
+    exact_work,
+    levels,
+    linked_from,
+    sampled,
+)
+from minicrawl.graph.outline import outline
+from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links, random_graph
+from tests.real_graphs import graph_in
 
 # 0 -> 1 -> 2 -> 3, a short cut 0 -> 2, and 4 -> 0.
 LINKS = [(0, 1), (1, 2), (2, 3), (0, 2), (4, 0)]
+ERRORS = 4
+"""Allowed error in standard errors of eight groups of registers; 1 estimate in 200 exceeds it."""
 
 
-def test_a_level_is_the_number_of_links_of_the_shortest_path() -> None:
-    assert levels(graph_of(5, LINKS), [0]).tolist() == [0, 1, 1, 2, UNREACHED]
+def dice(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
 
 
-def test_of_several_sources_the_nearest_counts() -> None:
-    assert levels(graph_of(5, LINKS), [4, 2]).tolist() == [1, 2, 0, 1, 0]
+# ---------------------------------------------------------------- levels
 
 
 def test_links_of_several_pages_come_in_the_order_of_the_pages() -> None:
     graph = graph_of(5, LINKS)
     assert linked_from(graph, np.array([2, 3, 0])).tolist() == [3, 1, 2]
     assert linked_from(graph, np.array([], dtype=np.int64)).tolist() == []
-
-
-def test_a_chain_as_long_as_the_graph_is_walked_to_its_end() -> None:
-    chain = graph_of(1000, [(page, page + 1) for page in range(999)])
-    assert levels(chain, [0]).tolist() == list(range(1000))
 
 
 @given(nodes_and_links(), st.data())
@@ -50,9 +59,145 @@ def test_levels_agree_with_networkx(case: tuple[int, list[Link]], data: st.DataO
     assert levels(graph_of(nodes, links), sources).tolist() == expected
 
 
-@pytest.mark.proof
-def test_the_largest_level_of_a_real_graph_is_its_diameter(
-    shared_graph: Callable[[str], Path],
+# ---------------------------------------------------------------- the longest path
+
+
+@pytest.mark.parametrize(("nodes", "links"), [(0, []), (1, []), (3, []), (2, [(0, 0), (1, 1)])])
+def test_where_no_page_reaches_another_there_is_no_mean(nodes: int, links: list[Link]) -> None:
+    graph = graph_of(nodes, links)
+    assert exact(graph) == Extent(0, None, 0, is_exact=True)
+    assert sampled(graph, dice()) == Extent(0, None, 0, is_exact=False)
+    assert estimated(graph, dice()) == Extent(0, None, 0, is_exact=False, by_hyperball=True)
+
+
+@given(nodes_and_links())
+def test_exact_distances_agree_with_networkx(case: tuple[int, list[Link]]) -> None:
+    nodes, links = case
+    paths = networkx.all_pairs_shortest_path_length(networkx_of(nodes, links))
+    lengths = [length for _, ends in paths for length in ends.values() if length]
+    found = exact(graph_of(nodes, links))
+    assert (found.diameter, found.pairs) == (max(lengths, default=0), len(lengths))
+    assert found.mean_distance == (pytest.approx(np.mean(lengths)) if lengths else None)
+
+
+@given(nodes_and_links(), st.integers(1, 3))
+def test_a_sample_is_never_above_the_diameter_and_exact_from_all_pages(
+    case: tuple[int, list[Link]], sources: int
 ) -> None:
-    graph = read(shared_graph("wiki-Vote.txt.gz")).graph
-    assert max(int(levels(graph, [page]).max()) for page in range(graph.nodes)) == 10
+    graph = graph_of(*case)
+    whole = exact(graph)
+    assert sampled(graph, dice(), sources).diameter <= whole.diameter
+    assert sampled(graph, dice(), graph.nodes + 1)[:3] == whole[:3]
+
+
+def test_sweeps_find_the_ends_of_a_path_from_one_source() -> None:
+    # Wherever the source lies on the path, it is nearer than 200 links to both ends.
+    path = [(page, page + 1) for page in range(200)] + [(page + 1, page) for page in range(200)]
+    assert sampled(graph_of(201, path), dice(), 1).diameter == 200
+
+
+def test_searches_from_more_pages_than_fit_at_once_are_complete() -> None:
+    chain = graph_of(1200, [(page, page + 1) for page in range(1199)])
+    found = exact(chain)
+    assert (found.diameter, found.pairs) == (1199, 1200 * 1199 // 2)
+    assert found.mean_distance == pytest.approx(1201 / 3)
+    assert exact_work(chain) == 3 * (1199 + 1200)
+
+
+def test_searches_in_pieces_of_links_are_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    # From 4: 1, 2, 2, 3; from 0: 1, 1, 2; from 1: 1, 2; from 2: 1.
+    monkeypatch.setattr(distances, "_LINKS_AT_ONCE", 2)
+    assert exact(graph_of(5, LINKS)) == Extent(3, 16 / 10, 10, is_exact=True)
+
+
+@pytest.mark.parametrize(
+    "find", [exact, partial(sampled, rng=dice()), partial(estimated, rng=dice())]
+)
+def test_paths_that_are_too_long_to_follow_have_no_mean(
+    monkeypatch: pytest.MonkeyPatch, find: Callable[[Csr], Extent]
+) -> None:
+    monkeypatch.setattr(distances, "MOST_LINK_VISITS", 0)
+    monkeypatch.setattr(distances, "_SURE_ROUNDS", 50)
+    path = graph_of(100, [(page, page + 1) for page in range(99)])
+    found = find(path)
+    assert (found.mean_distance, found.is_exact) == (None, False)
+    assert 50 <= found.diameter <= 99
+
+
+def test_one_long_path_takes_no_round_for_each_of_its_pages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A small packed file can hold such a path. No mean shows that the rounds were given up."""
+    monkeypatch.setattr(distances, "MOST_LINK_VISITS", 2_000_000)
+    pages = np.arange(5000)
+    found = outline(Csr.from_edges(5001, pages, pages + 1), dice())
+    assert (found.mean_distance, found.diameter) == (None, 5000)
+
+
+def test_progress_ends_at_1() -> None:
+    told: list[float] = []
+    exact(graph_of(5, LINKS), told.append)
+    sampled(graph_of(5, LINKS), dice(), 2, told.append)
+    assert told == [1, 1]
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("name", "longest"),
+    [
+        ("hollins.dat.gz", 23),
+        ("california.txt.gz", 15),
+        ("wikispeedia-links.tsv.gz", 9),
+        ("wiki-Vote.txt.gz", 10),
+        ("toronto-Movies.tar.gz", None),
+    ],
+)
+def test_the_diameters_of_real_graphs(
+    shared_graph: Callable[[str], Path], name: str, longest: int | None
+) -> None:
+    graph = graph_in(shared_graph(name))
+    if longest is not None:
+        assert exact(graph).diameter == sampled(graph, dice()).diameter == longest
+    for seed in range(2):
+        agree(graph, seed)
+
+
+# ---------------------------------------------------------------- HyperBall
+
+
+@given(nodes_and_links(), st.integers(0, 9))
+def test_the_diameter_is_never_above_the_exact_one(case: tuple[int, list[Link]], seed: int) -> None:
+    graph = graph_of(*case)
+    assert estimated(graph, dice(seed)).diameter <= exact(graph).diameter
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("nodes", "links"), [(2000, 3000), (2000, 20_000), (3000, 3000)])
+def test_random_graphs_are_within_the_stated_error(nodes: int, links: int, seed: int) -> None:
+    agree(random_graph(nodes, links), seed)
+
+
+def agree(graph: Csr, seed: int) -> None:
+    right, found = exact(graph), estimated(graph, dice(seed))
+    assert found.mean_distance is not None
+    assert right.mean_distance is not None
+    assert 0 < found.error < 0.15 * right.mean_distance
+    assert abs(found.mean_distance - right.mean_distance) < ERRORS * found.error
+    assert found.pairs == pytest.approx(right.pairs, rel=0.5)
+    assert found.diameter <= right.diameter
+
+
+def test_the_size_of_pieces_does_not_change_the_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = random_graph(300, 500)
+    whole = estimated(graph, dice())
+    monkeypatch.setattr(distances, "_BYTES_AT_ONCE", 7 * 64)
+    pieces = estimated(graph, dice())
+    assert (pieces.diameter, pieces.pairs) == (whole.diameter, whole.pairs)
+    assert pieces.mean_distance == pytest.approx(whole.mean_distance)
+
+
+def test_progress_rises_with_each_round() -> None:
+    told: list[float] = []
+    estimated(graph_of(4, [(0, 1), (1, 2), (2, 3)]), dice(), told.append)
+    assert told == sorted(told)
+    assert len(told) == 4

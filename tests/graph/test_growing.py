@@ -78,15 +78,12 @@ def one_by_one(edges: Sequence[Edge]) -> None:
         assert batches.outline(far) == found
 
 
-@given(st.data())
-def test_any_graph_batch_by_batch(data: st.DataObject) -> None:
-    grow_by_batches(data)
-
-
-@given(st.data())
-def test_any_graph_batch_by_batch_without_scipy(data: st.DataObject) -> None:
+@pytest.mark.parametrize("has_scipy", [True, False])
+@given(data=st.data())
+def test_any_graph_batch_by_batch(has_scipy: bool, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(sys.modules, "scipy.sparse", None)
+        if not has_scipy:
+            patched.setitem(sys.modules, "scipy.sparse", None)
         grow_by_batches(data)
 
 

@@ -1,22 +1,30 @@
-"""An outline of a graph: its counts, and whether they are exact."""
+"""Outlines of graphs: components, degrees, and whether distances are exact."""
 
 import re
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import networkx
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from minicrawl.graph import outline as outline_module
 from minicrawl.graph.distances import SAMPLE, estimated, exact, sampled
 from minicrawl.graph.outline import (
+    FEWEST_PAGES,
+    TAIL,
     BowTie,
+    Components,
     DegreeDistribution,
     Outline,
     bow_tie,
+    distribution,
+    edges_within,
     estimate,
     outline,
     reciprocity,
@@ -24,9 +32,146 @@ from minicrawl.graph.outline import (
     weak,
 )
 from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links, random_graph
+from tests.real_graphs import graph_in
+
+# Cycles 0 1 2 and 3 4, a link from the first to the second, and 5, which links to itself.
+LINKS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 5)]
+
+
+def groups(found: Components) -> set[frozenset[int]]:
+    return {
+        frozenset(np.flatnonzero(found.of_node == number).tolist()) for number in range(found.count)
+    }
+
+
+def test_links_within_the_largest_component_are_counted() -> None:
+    graph = graph_of(6, LINKS)
+    largest = strong(graph).largest()
+    assert largest.tolist() == [True, True, True, False, False, False]
+    assert edges_within(graph, largest) == 3
+    empty = strong(graph_of(0, []))
+    assert (empty.count, empty.largest().tolist()) == (0, [])
+
+
+def test_a_long_chain_has_no_strong_component_and_a_long_cycle_is_one() -> None:
+    chain = [(page, page + 1) for page in range(5000)]
+    assert strong(graph_of(5001, chain)).count == 5001
+    assert strong(graph_of(5001, [*chain, (5000, 0)])).count == 1
+    assert weak(graph_of(5001, chain)).count == 1
+    assert strong(graph_of(10001, [*chain, (5001, 5002), *_cycle(5002, 10001)])).count == 5003
+
+
+def _cycle(first: int, end: int) -> list[Link]:
+    return [(page, page + 1) for page in range(first, end - 1)] + [(end - 1, first)]
+
+
+@given(nodes_and_links())
+def test_components_agree_with_networkx(case: tuple[int, list[Link]]) -> None:
+    nodes, links = case
+    graph, other = graph_of(nodes, links), networkx_of(nodes, links)
+    assert groups(strong(graph)) == set(
+        map(frozenset, networkx.strongly_connected_components(other))
+    )
+    assert groups(weak(graph)) == set(map(frozenset, networkx.weakly_connected_components(other)))
+
+
+@given(st.integers(1, 40), st.randoms(use_true_random=False))
+def test_components_of_sparse_graphs_agree_with_networkx(nodes: int, dice: Random) -> None:
+    links = [(dice.randrange(nodes), dice.randrange(nodes)) for _ in range(nodes + nodes // 4)]
+    found = strong(graph_of(nodes, links))
+    wanted = networkx.strongly_connected_components(networkx_of(nodes, links))
+    assert groups(found) == set(map(frozenset, wanted))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize(
+    ("name", "count", "largest"),
+    [
+        ("hollins.dat.gz", 3634, 1426),
+        ("california.txt.gz", 9450, 31),
+        ("wikispeedia-links.tsv.gz", 531, 4051),
+        ("wiki-Vote.txt.gz", 5816, 1300),
+        ("toronto-Movies.tar.gz", 7657, 47),
+        ("ukwa-1996-hosts.tsv.gz", 58048, 714),
+        ("cnr-2000.edges.txt.gz", 100977, 112023),
+    ],
+)
+def test_the_strong_components_of_real_graphs(
+    shared_graph: Callable[[str], Path], name: str, count: int, largest: int
+) -> None:
+    found = strong(graph_in(shared_graph(name)))
+    assert (found.count, found.sizes.max()) == (count, largest)
+
+
+@pytest.mark.proof
+def test_the_largest_strong_component_of_a_real_web_has_its_links(
+    shared_graph: Callable[[str], Path],
+) -> None:
+    graph = graph_in(shared_graph("cnr-2000.edges.txt.gz"))
+    assert edges_within(graph, strong(graph).largest()) == 1646332
+    assert weak(graph).count == 1
+
+
+def test_small_degrees_have_a_bin_each_and_large_ones_share_one() -> None:
+    found = distribution(np.array([0, 0, 1, 19, 20, 39, 139, 140, 279, 280]))
+    assert found.bins == ((0, 2), (1, 1), (19, 1), (20, 2), (120, 1), (140, 2), (280, 1))
+    assert found.most == 280
+    assert list(found.ranges()) == [
+        ("0-19", 4),
+        ("20-39", 2),
+        ("40-59", 0),
+        ("60-79", 0),
+        ("80-99", 0),
+        ("100-119", 0),
+        ("120-139", 1),
+        ("140+", 3),
+    ]
+
+
+def test_a_point_of_the_density_is_the_mean_of_its_bin() -> None:
+    found = distribution(np.array([0, 3, 3, 20, 21, 280]))
+    places, heights = zip(*found.density(), strict=True)
+    assert places == pytest.approx((3, (20 * 39) ** 0.5, (280 * 559) ** 0.5))
+    assert heights == pytest.approx((2, 2 / 20, 1 / 280))
+
+
+@given(st.lists(st.integers(0, 10**7)))
+def test_bins_and_ranges_add_up_to_all_pages(degrees: list[int]) -> None:
+    found = distribution(np.array(degrees, dtype=np.int64))
+    assert sum(pages for _, pages in found.bins) == len(degrees)
+    assert sum(pages for _, pages in found.ranges()) == len(degrees)
+    assert found.most == max(degrees, default=0)
+
+
+@pytest.mark.parametrize("exponent", [2.1, 2.7, 3.5])
+def test_the_exponent_of_drawn_degrees_is_found(exponent: float) -> None:
+    drawn = np.random.default_rng(1).zipf(exponent, 1_000_000)
+    found = distribution(drawn[drawn < 2**40])
+    assert found.exponent == pytest.approx(exponent, rel=0.03)
+    assert found.exponent_error is not None
+    assert found.exponent_error < 0.05
+
+
+def test_a_power_law_is_told_from_other_tails() -> None:
+    rng = np.random.default_rng(1)
+    law = np.floor((TAIL - 0.5) * rng.random(20_000) ** (-1 / 1.3) + 0.5).astype(np.int64)
+    assert distribution(law).is_power_law
+    for other in (rng.poisson(9, 20_000), rng.geometric(0.1, 20_000)):
+        found = distribution(other)
+        assert not found.is_power_law
+        assert found.exponent is not None
+        assert found.ks_distance is not None
+        assert found.ks_distance > 0.1
+
+
+def test_few_pages_have_no_exponent() -> None:
+    few = np.full(FEWEST_PAGES - 1, TAIL)
+    assert distribution(few).exponent is None
+    assert distribution(np.append(few, TAIL)).exponent is not None
+    assert distribution(np.full(1000, TAIL - 1)).exponent is None
+
 
 # Cycles 0 1 2 and 3 4, a link from the first to the second; 5 links to itself, 6 is alone.
-LINKS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 5)]
 
 
 def degrees(*bins: tuple[int, int]) -> DegreeDistribution:
@@ -103,13 +248,6 @@ def test_where_a_sample_tells_little_hyperball_estimates(monkeypatch: pytest.Mon
     assert not outlined.is_exact
 
 
-def test_where_a_sample_tells_enough_hyperball_does_not_run() -> None:
-    circle = graph_of(400, [(page, (page + 1) % 400) for page in range(400)])
-    found = estimate(circle, np.random.default_rng(1))
-    assert found.mean_distance == 200
-    assert not found.by_hyperball
-
-
 def test_hyperball_does_not_run_on_a_deep_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
     graph, dice = random_graph(3000, 3000), partial(np.random.default_rng, 1)
@@ -132,11 +270,6 @@ def test_nodes_without_links_cost_no_search() -> None:
     found = outline(graph_of(200_000, [(0, 1)]), np.random.default_rng(1))
     assert (found.diameter, found.mean_distance) == (1, 1)
     assert time.thread_time() - began < 10
-
-
-def test_an_empty_graph_has_an_outline() -> None:
-    found = outline(graph_of(0, []), np.random.default_rng(1))
-    assert (found.nodes, found.strong_components, found.mean_distance) == (0, 0, None)
 
 
 @given(nodes_and_links())
