@@ -46,14 +46,6 @@ def logit(share: float) -> float:
     return log(share / (1 - share))
 
 
-def test_before_any_page_is_read_the_initial_mean_is_expected() -> None:
-    world = World()
-    (page,) = world.born((0, 0, 0))
-    assert world.expected(page) == pytest.approx(0.3)
-    assert world.estimate.signals_of(page)[1] == []
-    assert world.estimate.trust == 0
-
-
 @pytest.mark.parametrize(("value", "mean"), [(1.0, 1.9 / 4), (0.0, 0.9 / 4)])
 def test_the_initial_mean_counts_as_three_pages(value: float, mean: float) -> None:
     world = World()

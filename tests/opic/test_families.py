@@ -5,16 +5,14 @@ import pytest
 
 from minicrawl.opic import families
 from minicrawl.opic.families import (
+    FEWEST_TURNS,
     FREE_AT_FIRST,
-    FREE_READS,
     HOLD_BACK,
-    LOOK_EVERY,
     NOBODY,
     PASSED_ON,
-    PATIENCE,
     READS_A_UNIT,
-    TURNS_A_READ,
     FamilyBudgets,
+    Means,
 )
 from tests.opic.sibling_worlds import SitesByHost
 
@@ -101,18 +99,6 @@ def test_a_family_that_spent_its_budget_is_held_back(budgets: FamilyBudgets) -> 
     assert budgets.hold_back_many(every, factors).tolist() == one_by_one
 
 
-def test_a_round_ends_when_reads_have_grown_by_a_thirty_second(budgets: FamilyBudgets) -> None:
-    reads = [turn for turn in range(1, 100) if read(budgets, FARM)]
-    assert reads[:30] == list(range(11, 34)) + list(range(35, 48, 2))
-
-
-def test_rounds_end_together(budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families, "AT_ONCE", 32)
-    turns = [(turn, (FARM, OTHER)[turn % 2]) for turn in range(1, 33)]
-    looks = [budgets.look() for turn, host in turns if budgets.read(host, turn)]
-    assert looks == [{FARM: False, OTHER: False}]
-
-
 def test_a_round_that_has_not_ended_yet_is_saved(
     budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,14 +108,6 @@ def test_a_round_that_has_not_ended_yet_is_saved(
     again = FamilyBudgets(SitesByHost(SITES))
     again.restore(budgets.state())
     assert again.look() == budgets.look() == {FARM: False}
-
-
-def test_a_budget_grows_with_all_turns_up_to_a_limit(budgets: FamilyBudgets) -> None:
-    spend(budgets, FARM)
-    read(budgets, FARM, TURNS_A_READ)
-    assert budgets.rounds[FARM].budget == FREE_AT_FIRST + 1
-    read(budgets, FARM, 1000 * TURNS_A_READ)
-    assert budgets.rounds[FARM].budget == FREE_READS
 
 
 def test_a_family_earns_from_others_only(budgets: FamilyBudgets) -> None:
@@ -150,14 +128,6 @@ def test_the_gifts_of_a_family_count_up_to_half_of_its_income(budgets: FamilyBud
     assert budgets.incomes.of[OTHER] == 1.0
     earn(budgets, OTHER, MADE, 2.0, 6.0)
     assert budgets.incomes.of[OTHER] == 4.0 * PASSED_ON
-
-
-def test_incomes_are_added_up_after_a_number_of_turns(budgets: FamilyBudgets) -> None:
-    turns = range(1, 2 * PATIENCE * LOOK_EVERY)
-    assert [turn for turn in turns if budgets.read(SEED, turn)] == [PATIENCE * LOOK_EVERY]
-    spend(budgets, FARM)
-    turns = range(1, 2 * LOOK_EVERY)
-    assert [turn for turn in turns if budgets.read(SEED, turn)] == [LOOK_EVERY]
 
 
 def test_a_site_that_the_user_named_has_no_budget(budgets: FamilyBudgets) -> None:
@@ -198,3 +168,14 @@ def test_many_waiting_gifts_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(incomes.columns()["takers"]) <= kept
         sums.append((incomes.add_up(family_of), incomes.of.tolist()))
     assert sums[0] == sums[1]
+
+
+def test_an_older_state_restores_late_as_the_overall_mean() -> None:
+    means, again, of_before = Means(), Means(), Means()
+    for turn in range(2 * FEWEST_TURNS):
+        means.count(float(turn < FEWEST_TURNS))
+    assert means.relevance < 1
+    again.restore(means.state())
+    assert again.state() == means.state()
+    of_before.restore({"means": means.state()["means"]})
+    assert (of_before.late, of_before.relevance) == (of_before.mean_revealed, 1)

@@ -7,7 +7,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.ledger import (
     READ,
-    UNREAD,
     Ledger,
     Plan,
     dead_end,
@@ -25,73 +24,11 @@ def units(ledger: Ledger) -> list[float]:
     return [ledger.cash(page) / UNIT for page in range(len(ledger))]
 
 
-def test_a_page_is_born_with_one_unit() -> None:
-    ledger = Ledger()
-    assert ledger.mint(3) == range(3)
-    assert ledger.mint(2) == range(3, 5)
-    assert units(ledger) == [1] * 5
-    assert ledger.minted == 5 * UNIT
-
-
 def test_the_seeds_share_their_endowment() -> None:
     ledger = Ledger()
     ledger.endow(ledger.mint(4), 1000)
     assert units(ledger) == [251] * 4
     assert ledger.minted == 1004 * UNIT
-
-
-def test_an_endowment_that_does_not_divide_evenly_loses_nothing() -> None:
-    ledger = Ledger()
-    ledger.endow(ledger.mint(3), 1)
-    assert ledger.missing() == 0
-    assert ledger.cash(0) == UNIT + UNIT // 3
-
-
-def test_the_cash_that_leaves_a_page_is_recorded_once() -> None:
-    window = Static()
-    ledger = Ledger(windows=[window])
-    ledger.mint(2)
-    ledger.post(visit(ledger, 0, [1]))
-    assert ledger.recorded == UNIT
-    assert list(window.history) == [1, 0]
-
-
-@pytest.mark.parametrize("pool", [READ, UNREAD])
-def test_read_and_unread_pages_get_the_same_dividend_by_default(pool: int) -> None:
-    ledger = Ledger(small_edge=fixed_edge(0.5))
-    ledger.mint(4, pool=pool)
-    ledger.post(visit(ledger, 0, [1]))
-    assert units(ledger) == [0.125, 1.625, 1.125, 1.125]
-
-
-@pytest.mark.parametrize(
-    ("discovery", "wanted"), [(1, [0, 1.5, 1.25, 1.25]), (0, [0.75, 1.25, 1, 1])]
-)
-def test_discovery_is_the_part_of_all_dividends_that_unread_pages_get(
-    discovery: float, wanted: list[float]
-) -> None:
-    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=discovery)
-    ledger.mint(4)
-    ledger.post(visit(ledger, 0, [1]))
-    assert units(ledger) == wanted
-
-
-def test_without_an_unread_page_read_pages_get_all_dividends() -> None:
-    ledger = Ledger(discovery=1)
-    ledger.mint(1)
-    ledger.post(dead_end(ledger, 0))
-    assert units(ledger) == [1]
-    assert ledger.virtual_page.remainder == 0
-
-
-def test_late_pages_share_the_pot_of_the_unread_and_mint_no_more() -> None:
-    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=1)
-    ledger.mint(4)
-    ledger.post(visit(ledger, 0, [1]))
-    ledger.mint(3)
-    assert units(ledger) == [0, 1.375, 1.125, 1.125, 1.125, 1.125, 1.125]
-    assert ledger.minted == 7 * UNIT
-    assert ledger.missing() == 0
 
 
 def test_a_plan_that_is_out_of_date_is_refused() -> None:
@@ -111,14 +48,6 @@ def test_time_is_the_recorded_cash_and_a_circulation_all_cash() -> None:
         ledger.post(visit(ledger, page, []))
     assert ledger.circulation == 8 << 16
     assert ledger.now == ledger.recorded >> 16 > ledger.circulation
-
-
-def test_the_cash_of_all_is_the_cash_of_each() -> None:
-    ledger = Ledger(windows=[Static()])
-    ledger.endow(ledger.mint(5), 7)
-    ledger.post(visit(ledger, 0, [1, 2]))
-    ledger.post(visit(ledger, 1, [0, 4]))
-    assert np.allclose(ledger.cash_of_all(), units(ledger))
 
 
 def test_missing_counts_atoms_too_many_and_too_few() -> None:
@@ -317,6 +246,7 @@ class Books(RuleBasedStateMachine):
     @invariant()
     def cash_is_that_by_hand(self) -> None:
         assert units(self.ledger) == pytest.approx(self.by_hand, abs=1e-6)
+        assert self.ledger.cash_of_all() == pytest.approx(self.by_hand, abs=1e-6)
 
 
 TestBooks = Books.TestCase

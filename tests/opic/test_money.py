@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.opic.money import PARTS, UNIT, fixed_edge, in_parts, one_more_link
+from minicrawl.opic.money import PARTS, fixed_edge, in_parts, one_more_link
 
 
 def test_a_share_is_kept_in_whole_parts() -> None:
@@ -15,16 +15,6 @@ def test_a_share_is_kept_in_whole_parts() -> None:
 def test_a_share_out_of_range_is_refused_by_value(share: float) -> None:
     with pytest.raises(ValueError, match=repr(share)):
         in_parts(share)
-
-
-def test_the_fixed_edge_takes_its_share_whatever_the_number_of_links() -> None:
-    edge = fixed_edge(0.25)
-    assert edge(UNIT, 1) == edge(UNIT, 50) == UNIT * 3 // 4
-
-
-def test_one_more_link_leaves_the_virtual_page_as_much_as_each_link() -> None:
-    assert one_more_link(UNIT, 3) == UNIT * 3 // 4
-    assert one_more_link(100, 2) == 67
 
 
 @given(st.integers(0, 1 << 62), st.integers(1, 10_000), st.floats(0, 1))

@@ -1,12 +1,18 @@
-from array import array
+"""The page that a queue gives is the one that a search through all pages finds."""
 
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate, repeat
+from random import Random
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from minicrawl.opic.ledger import READ, UNREAD
-from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.queues import FEWEST, LARGE, ByHost, BySite, CandidateHeap, EligiblePages
 
 
 def all_taken(richest: CandidateHeap) -> list[int]:
@@ -28,41 +34,6 @@ def all_read(richest: CandidateHeap, flags: bytearray) -> list[int]:
 
 def by_a_plain_sort(keys: list[int]) -> list[int]:
     return sorted(range(len(keys)), key=lambda page: (-keys[page], page))
-
-
-def test_the_richest_page_comes_first_and_of_equal_ones_the_first() -> None:
-    richest = CandidateHeap(array("q", [5, 9, -3, 9]), bytearray(4), UNREAD)
-    assert all_taken(richest) == [1, 3, 0, 2]
-
-
-def test_a_page_of_the_other_pool_is_never_taken() -> None:
-    flags = bytearray([UNREAD, READ, UNREAD, READ])
-    assert all_taken(CandidateHeap(array("q", [1, 2, 3, 4]), flags, UNREAD)) == [2, 0]
-    assert all_taken(CandidateHeap(array("q", [1, 2, 3, 4]), flags, READ)) == [3, 1]
-
-
-def test_a_page_on_lease_is_not_taken_again_until_it_is_released() -> None:
-    keys = array("q", [3, 2, 1])
-    richest = CandidateHeap(keys, bytearray(3), UNREAD)
-    assert richest.take() == 0
-    keys[0] = 10
-    richest.offer([0])
-    assert richest.take() == 1
-    richest.release(0)
-    assert richest.take() == 0
-
-
-@pytest.mark.parametrize("pages", [1, 7, 1000, 50_000])
-def test_equal_pages_come_in_the_order_of_discovery(pages: int) -> None:
-    flags = bytearray(pages)
-    richest = CandidateHeap(array("q", [7]) * pages, flags, UNREAD, fewest=max(16, pages // 20))
-    assert all_read(richest, flags) == list(range(pages))
-
-
-def test_pages_on_lease_do_not_hide_those_below_them() -> None:
-    pages = 1000
-    richest = CandidateHeap(array("q", [7]) * pages, bytearray(pages), UNREAD, fewest=4)
-    assert all_taken(richest) == list(range(pages))
 
 
 @settings(max_examples=50)
@@ -87,17 +58,6 @@ def test_the_last_pages_of_a_large_web_are_found() -> None:
         flags[page] = UNREAD
     richest = CandidateHeap(array("q", range(100_000)), flags, UNREAD)
     assert all_taken(richest) == [99_999, 50_001, 3]
-
-
-def test_garbage_is_bounded() -> None:
-    keys = array("q", range(1000))
-    richest = CandidateHeap(keys, bytearray(1000), UNREAD, fewest=100)
-    richest.take()
-    for _ in range(10_000):
-        keys[500] += 1
-        richest.offer([500])
-        assert len(richest) <= 4 * 1000
-    assert richest.take() == 500
 
 
 def test_the_heap_stays_small_while_all_pages_grow() -> None:
@@ -163,3 +123,334 @@ class Queue(RuleBasedStateMachine):
 
 TestQueue = Queue.TestCase
 TestQueue.settings = settings(stateful_step_count=50, max_examples=40)
+
+
+class World:
+    """Keys, flags and hosts, a schedule over them, and a plain search as the oracle."""
+
+    def __init__(self, pool: int = 0, large: int = LARGE) -> None:
+        self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
+        self.schedule = ByHost(EligiblePages(self.keys, self.flags, self.host_of, pool, large))
+        self.pool = pool
+        self.leased: set[int] = set()
+        self.busy: set[int] = set()
+
+    def birth(self, host: int, keys: list[int]) -> list[int]:
+        pages = list(range(len(self.keys), len(self.keys) + len(keys)))
+        self.keys.extend(keys)
+        self.flags.extend(repeat(self.pool, len(keys)))
+        self.host_of.extend(repeat(host, len(keys)))
+        self.schedule.enqueue(pages)
+        return pages
+
+    def grow(self, page: int, by: int) -> None:
+        self.keys[page] += by
+        self.schedule.offer((page,))
+
+    def take(self) -> int | None:
+        page = self.schedule.take()
+        if page is not None:
+            self.leased.add(page)
+            self.busy.add(self.host_of[page])
+        return page
+
+    def settle(self, page: int) -> None:
+        self.flags[page] ^= 1
+        self.keys[page] = -1
+        self.leased.discard(page)
+        self.schedule.release(page)
+
+    def resume(self, host: int) -> None:
+        self.busy.discard(host)
+        self.schedule.resume(host)
+
+    def truth(self) -> int | None:
+        eligible = [
+            page
+            for page in range(len(self.keys))
+            if self.flags[page] & 1 == self.pool
+            and page not in self.leased
+            and self.host_of[page] not in self.busy
+        ]
+        return min(eligible, key=lambda page: (-self.keys[page], page), default=None)
+
+
+@pytest.mark.parametrize("pages", [5, 100, 3 * LARGE])
+def test_equal_pages_are_taken_by_their_ids_and_not_by_their_arrival(pages: int) -> None:
+    world, arrived = World(), list(range(pages))
+    world.keys.extend(repeat(7, pages))
+    world.flags.extend(repeat(0, pages))
+    world.host_of.extend(repeat(0, pages))
+    Random(3).shuffle(arrived)
+    world.schedule.enqueue(arrived)
+    for page in range(min(pages, 100)):
+        assert world.take() == page
+        world.settle(page)
+        world.resume(0)
+
+
+def test_a_page_that_was_not_enqueued_is_not_taken_for_its_cash() -> None:
+    keys, flags, host_of = array("q", [5, 7]), bytearray([1, 0]), array("I", [1, 0])
+    schedule = ByHost(EligiblePages(keys, flags, host_of))
+    schedule.enqueue([1])
+    keys[0] += 1
+    schedule.offer([0, 1])
+    assert (schedule.take(), schedule.take()) == (1, None)
+
+
+@pytest.mark.parametrize("large", [4, LARGE])
+@pytest.mark.parametrize("in_blocks", [True, False])
+def test_pages_enqueued_together_come_in_the_same_order(in_blocks: bool, large: int) -> None:
+    one, other = World(large=large), World(large=large)
+    for number in range(40):
+        one.birth(number % 3, [number * 7 % 5])
+    other.keys.extend(one.keys)
+    other.flags.extend(one.flags)
+    other.host_of.extend(one.host_of)
+    pages = np.arange(40, dtype=np.uint32)
+    if in_blocks:
+        other.schedule.enqueue_blocks(np.split(pages, (7, 30)))
+    else:
+        other.schedule.enqueue_many(pages)
+    for _ in one.keys:
+        page = one.take()
+        assert page is not None
+        assert other.take() == page
+        one.resume(one.host_of[page])
+        other.resume(one.host_of[page])
+
+
+def test_a_page_settled_without_a_lease_is_passed_over() -> None:
+    world = World()
+    world.birth(0, [4, 9, 6])
+    world.settle(1)
+    assert world.take() == 2
+
+
+@pytest.mark.parametrize("keys", [[7] * 2000, list(range(2000)), list(range(2000, 0, -1))])
+def test_a_large_host_keeps_few_candidates_and_the_exact_order(keys: list[int]) -> None:
+    world = World()
+    pages = world.birth(0, keys)
+    assert len(world.schedule) < len(pages) / 4
+    taken = []
+    while (page := world.take()) is not None:
+        taken.append(page)
+        world.settle(page)
+        world.resume(0)
+    assert taken == sorted(pages, key=lambda page: (-keys[page], page))
+
+
+@pytest.mark.parametrize("growing", [[3], range(LARGE + 1)])
+def test_pages_that_keep_growing_do_not_fill_the_heap(growing: Sequence[int]) -> None:
+    world, rng = World(), Random(1)
+    pages = world.birth(0, [0] * (LARGE + 1))
+    world.schedule.pause(0)
+    world.resume(0)
+    for _ in range(20_000):
+        world.grow(rng.choice(growing), 1)
+    assert len(world.schedule) < 40 * FEWEST
+    assert world.take() == max(pages, key=lambda page: (world.keys[page], -page))
+
+
+def test_a_front_full_of_stale_entries_is_rebuilt() -> None:
+    world = World()
+    for host in range(3):
+        world.birth(host, [0])
+    for _ in range(1000):
+        world.grow(1, 1)
+    assert len(world.schedule) < 300
+    assert (world.take(), world.take(), world.take()) == (1, 0, 2)
+
+
+class AnyHistory(RuleBasedStateMachine):
+    """Any sequence of events, after which the next page is the one that a search finds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World(large=40)
+
+    @rule(host=st.integers(0, 3), keys=st.lists(st.integers(0, 9), min_size=1, max_size=90))
+    def birth(self, host: int, keys: list[int]) -> None:
+        self.world.birth(host, keys)
+
+    @precondition(lambda self: bool(self.world.keys))
+    @rule(data=st.data(), by=st.integers(1, 9))
+    def grow(self, data: st.DataObject, by: int) -> None:
+        self.world.grow(data.draw(st.integers(0, len(self.world.keys) - 1)), by)
+
+    @rule(times=st.integers(1, 40))
+    def take(self, times: int) -> None:
+        for _ in range(times):
+            expected = self.world.truth()
+            assert self.world.take() == expected
+            if expected is not None:
+                self.world.resume(self.world.host_of[expected])
+
+    @rule(host=st.integers(0, 3))
+    def pause(self, host: int) -> None:
+        if host in self.world.host_of:
+            self.world.busy.add(host)
+            self.world.schedule.pause(host)
+
+    @rule(host=st.integers(0, 3))
+    def resume(self, host: int) -> None:
+        if host in self.world.busy:
+            self.world.resume(host)
+
+    @precondition(lambda self: self.world.leased)
+    @rule(data=st.data())
+    def settle(self, data: st.DataObject) -> None:
+        self.world.settle(data.draw(st.sampled_from(sorted(self.world.leased))))
+
+    @precondition(lambda self: self.world.leased)
+    @rule(data=st.data())
+    def put_back(self, data: st.DataObject) -> None:
+        page = data.draw(st.sampled_from(sorted(self.world.leased)))
+        self.world.leased.discard(page)
+        self.world.schedule.release(page)
+
+    @invariant()
+    def heaps_are_bounded(self) -> None:
+        assert len(self.world.schedule) < 3 * len(self.world.keys) + 40 * FEWEST
+
+
+TestAnyHistory = AnyHistory.TestCase
+TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=40)
+
+
+def test_a_candidate_whose_key_falls_below_the_floor_is_dropped() -> None:
+    keys, flags = array("q", range(1000, 1200)), bytearray(200)
+    queue = ByHost(EligiblePages(keys, flags, array("I", [0] * 200), large=64))
+    queue.enqueue(range(200))
+    assert queue.take() == 199
+    queue.resume(0)
+    keys[198] = 1
+    for _ in range(200):
+        keys[197] += 1
+        queue.offer([197])
+    taken = []
+    for _ in range(199):
+        taken.append(queue.take())
+        queue.resume(0)
+    assert taken == [*range(197, -1, -1), 198]
+
+
+class Sites:
+    """Hosts with importance set by the test, a schedule, and a plain search as the oracle."""
+
+    def __init__(self, importance: list[float]) -> None:
+        self.importance = np.array(importance)
+        self.asked = 0
+        self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
+        self.schedule = BySite(
+            EligiblePages(self.keys, self.flags, self.host_of), self.importance_now
+        )
+        self.busy: set[int] = set()
+        self.taken: set[int] = set()
+
+    def importance_now(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        self.asked += 1
+        return self.importance.copy()
+
+    def birth(self, host: int, *keys: int) -> None:
+        pages = range(len(self.keys), len(self.keys) + len(keys))
+        self.keys.extend(keys)
+        self.flags.extend(bytes(len(keys)))
+        self.host_of.extend([host] * len(keys))
+        self.schedule.enqueue(pages)
+
+    def grow(self, page: int, by: int) -> None:
+        self.keys[page] += by
+        self.schedule.offer((page,))
+
+    def take(self) -> int | None:
+        page = self.schedule.take()
+        if page is not None:
+            self.busy.add(self.host_of[page])
+            self.taken.add(page)
+        return page
+
+    def end(self, page: int) -> None:
+        self.flags[page] = 1
+        self.schedule.release(page)
+
+    def resume(self, host: int) -> None:
+        self.busy.discard(host)
+        self.schedule.resume(host)
+
+    def truth(self, importance: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int | None:
+        pages = [
+            page
+            for page, host in enumerate(self.host_of)
+            if host not in self.busy and page not in self.taken
+        ]
+        return max(
+            pages,
+            key=lambda page: (importance[self.host_of[page]], self.keys[page], -page),
+            default=None,
+        )
+
+
+def test_new_hosts_come_last_until_importance_is_looked_up_again() -> None:
+    sites = Sites([1.0])
+    sites.birth(0, 1, 2, 3)
+    assert sites.take() == 2
+    sites.resume(0)
+    assert sites.take() == 1  # importance was just looked up, and is again two pages later
+    sites.importance = np.array([1.0, 9.0])
+    sites.birth(1, 50, 60)
+    sites.resume(0)
+    assert [sites.take(), sites.take()] == [0, 4]
+
+
+def test_importance_is_looked_up_after_1_2_4_and_at_most_64_pages() -> None:
+    sites = Sites([2.0, 1.0])
+    sites.birth(0, *range(300))
+    sites.birth(1, *range(300))
+    hosts = []
+    for _ in range(300):
+        page = sites.take()
+        assert page is not None
+        hosts.append(sites.host_of[page])
+        sites.end(page)
+        sites.resume(sites.host_of[page])
+        if len(hosts) == 130:
+            sites.importance[1] = 3.0
+    looks = [*accumulate((1, 2, 4, 8, 16, 32, 64, 64, 64, 64), initial=0)]
+    after = min(look for look in looks if look >= 130)
+    assert hosts == [0] * after + [1] * (300 - after)
+    assert sites.asked == sum(look < 300 for look in looks)
+
+
+def test_hosts_have_the_precedence_of_their_sites() -> None:
+    sites = Sites([1.0, 3.0, 2.0])
+    for host in range(3):
+        sites.birth(host, 10)
+    sites.take()
+    sites.birth(3, 99)  # the importance of its site is not known yet
+    assert sorted(range(4), key=sites.schedule.precedence) == [1, 2, 0, 3]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_history_takes_the_pages_that_a_search_finds(seed: int) -> None:
+    rng = Random(seed)
+    sites = Sites([float(rng.randrange(4)) for _ in range(8)])
+    under_way: list[int] = []
+    for _ in range(400):
+        match rng.randrange(4):
+            case 0:
+                sites.birth(rng.randrange(8), *(rng.randrange(50) for _ in range(3)))
+            case 1 if sites.keys:
+                waiting = [page for page in range(len(sites.keys)) if page not in sites.taken]
+                if waiting:
+                    sites.grow(rng.choice(waiting), rng.randrange(40))
+            case 2 if under_way:
+                page = under_way.pop(rng.randrange(len(under_way)))
+                sites.end(page)
+                sites.resume(sites.host_of[page])
+            case _:
+                expected = sites.truth(sites.importance)
+                taken = sites.take()
+                assert taken == expected
+                under_way += [] if taken is None else [taken]
+    assert len(sites.schedule) < 2 * 8 + 300

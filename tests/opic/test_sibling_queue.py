@@ -224,6 +224,9 @@ def check_the_order(rng: Random) -> None:
         else:
             assert world.truth.value(page) >= best * EXACT
             assert world.queue.key(page) == pytest.approx(16 * world.truth.value(page), rel=1e-3)
+        assert set(world.queue.leased) == world.leased
+        for host in range(HOSTS):
+            assert world.queue.is_ready(host) == (host not in world.paused)
         go_on(world, rng)
     assert world.ledger.missing() == 0
 
@@ -257,31 +260,6 @@ def test_a_loaded_queue_continues_like_the_original(seed: int) -> None:
     assert again.take() is None
 
 
-def test_no_page_of_a_paused_host_is_taken() -> None:
-    world = SiblingWorld((0, 1))
-    world.birth([0, 1])
-    assert world.queue.is_ready(0)
-    world.pause(0)
-    assert not world.queue.is_ready(0)
-    assert (world.take(), world.take()) == (1, None)
-    world.resume(0)
-    assert world.take() == 0
-
-
-def test_a_group_on_lease_gives_no_page_until_one_is_put_back() -> None:
-    world = SiblingWorld((0,))
-    world.birth([0, 0])
-    one = world.take()
-    world.resume(0)
-    other = world.take()
-    world.resume(0)
-    assert {one, other} == set(world.queue.leased) == {0, 1}
-    assert world.take() is None
-    world.put_back(1)
-    assert set(world.queue.leased) == {0}
-    assert world.take() == 1
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1 << 30))
 def test_by_sites_the_best_page_of_the_most_important_site_is_taken(seed: int) -> None:
@@ -300,21 +278,6 @@ def test_by_sites_the_best_page_of_the_most_important_site_is_taken(seed: int) -
             assert page in of_best_site
             assert world.queue.key(page) == max(map(world.queue.key, of_best_site))
         go_on(world, rng, is_disturbed=False)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 1 << 30))
-def test_every_page_of_a_ready_host_is_taken_in_the_end(seed: int) -> None:
-    rng = Random(seed)
-    world = SiblingWorld(SITES)
-    world.begin(range(HOSTS), 20)
-    turns = 0
-    while (page := world.take()) is not None:
-        turns += 1
-        world.visit(page, [page], drawn_hosts(rng, 3) if turns < 200 else ())
-        world.resume(world.host_of[page])
-    assert not world.candidates()
-    assert turns == len(world.ledger)
 
 
 def test_of_many_hosts_only_large_ones_keep_candidates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Values of groups of siblings, computed by hand."""
 
 from array import array
-from math import exp, log
 
 import numpy as np
 import pytest
@@ -10,14 +9,11 @@ from minicrawl.opic import siblings as values
 from minicrawl.opic.ledger import (
     Books,
     Ledger,
-    Plan,
     Spending,
     Step,
     StepKind,
     visit,
-    weighted_visit,
 )
-from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.opic.siblings import NO_GROUP, Groups, Siblings, urgency, worths_of
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
 
@@ -32,13 +28,6 @@ def grouped(*hosts: int) -> Groups:
     groups = Groups()
     assert groups.add(0, array("I", hosts), 0.5) == sorted(set(hosts))
     return groups
-
-
-def factor(of: SiblingWorld, page: int) -> float:
-    group = of.siblings.groups.of_one(page, of.host_of[page])
-    one = values.factor_of(of.siblings, group)
-    assert one == values.factors_of(of.siblings, np.array([group]))[0]
-    return one / PARTS
 
 
 def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
@@ -89,36 +78,6 @@ def test_until_counts_groups_by_their_pages() -> None:
     assert [groups.until(0, pages) for pages in (1, 1000, 2500, 9000)] == [1, 1, 3, 5]
 
 
-def test_siblings_of_a_page_that_revealed_more_are_worth_more() -> None:
-    made = world(0, 1, 0, 1)
-    made.visit(0, [], [0, 0, 0])
-    made.visit(1, [], [])
-    mean = log(4) / 2
-    assert factor(made, 2) == pytest.approx(((3 * mean + log(4)) / (4 * mean)) ** 0.2, abs=1e-4)
-    assert factor(made, 3) == pytest.approx((3 / 4) ** 0.2, abs=1e-4)
-
-
-def test_revealed_pages_of_other_hosts_do_not_count_for_siblings() -> None:
-    made = world(0, 0)
-    made.visit(0, [], [1, 1])
-    assert made.siblings.groups.revealed[0] == 0
-    assert factor(made, 1) == pytest.approx(1, abs=1e-4)
-
-
-def test_pages_from_a_page_with_many_new_links_are_worth_more() -> None:
-    made = world(0, 0, 0)
-    half_new, _ = made.visit(0, [1, 2], [0, 0])
-    assert factor(made, half_new) == pytest.approx(1, abs=1e-4)
-    all_new, _ = made.visit(1, [], [1, 1])
-    group = made.siblings.groups.of_one(all_new, 1)
-    assert made.siblings.groups.novelty[group] == 254
-    assert factor(made, all_new) == pytest.approx(exp(0.05), abs=1e-4)
-
-
-def visit_share(cash: int, links: int) -> int:
-    return (cash - (cash * round(0.15 * PARTS) >> 16)) // links
-
-
 def test_seeds_are_known_without_a_queue() -> None:
     ledger = Ledger()
     siblings = Siblings(ledger, array("I", [0, 0]), SitesByHost([0]))
@@ -128,30 +87,6 @@ def test_seeds_are_known_without_a_queue() -> None:
     assert siblings.changes is None
     assert siblings.seeds == {1}
     assert siblings.budgets.vouch([0]) == []  # its site already has a seed
-
-
-def test_foretold_pages_count_at_the_end_of_the_turn() -> None:
-    made = world(0, 0)
-    new = made.foretold(0, [0, 0, 1, 1], 6)
-    made.visit(0, list(new))
-    groups = made.siblings.groups
-    assert groups.revealed[groups.of_one(0, 0)] == pytest.approx(log(3))
-
-
-def test_a_page_read_again_does_not_count_for_its_siblings() -> None:
-    made = world(0, 1)
-    made.visit(0, [1])
-    before = list(made.siblings.groups.turns)
-    made.replay(0, [1])
-    assert list(made.siblings.groups.turns) == before
-
-
-def test_values_move_no_cash() -> None:
-    made = world(0, 1)
-    plan = visit(made.ledger, 0, [1])
-    assert plan == Plan(0, UNIT, [1], visit_share(UNIT, 1), (), UNIT - visit_share(UNIT, 1))
-    made.visit(0, [1], [1])
-    assert made.ledger.missing() == 0
 
 
 def test_values_of_one_page_and_of_many_agree() -> None:
@@ -179,15 +114,6 @@ def two_families() -> Siblings:
     siblings.vouch([0])
     siblings.introduce(range(3))
     return siblings
-
-
-def test_gifts_by_weight_count_by_weight() -> None:
-    siblings = two_families()
-    plan = weighted_visit(siblings.ledger, 0, [1, 2], [3, 1])
-    siblings.ledger.post(plan)
-    siblings.end_turn(plan, range(3, 3))
-    units = array("d", siblings.state()["units"])
-    assert units[0] == pytest.approx(3 * units[1], rel=1e-6)
 
 
 def test_gifts_are_counted_before_they_take_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:

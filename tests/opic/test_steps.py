@@ -28,73 +28,43 @@ def four_pages(small_edge: float = 0.5) -> Ledger:
     return ledger
 
 
-def test_a_visit_splits_the_pot_equally_and_the_rest_is_the_small_edge() -> None:
-    plan = visit(four_pages(), 0, [1, 2])
-    assert plan == Plan(0, UNIT, [1, 2], UNIT // 4, (), UNIT // 2)
+@pytest.mark.parametrize(
+    ("edge", "weights", "focus", "idle", "gifts", "virtual"),
+    [
+        pytest.param(0.5, [3, 1], (), 0, {1: 3 / 8, 2: 1 / 8}, 1 / 2, id="by weight"),
+        pytest.param(0.5, [0, 1], (), 0, {2: 1 / 2}, 1 / 2, id="nothing for weight 0"),
+        pytest.param(0.5, [0, 0], (), 0, {}, 1, id="only weights of 0"),
+        pytest.param(0.5, [1, 2], (), 1, {1: 1 / 8, 2: 1 / 4}, 5 / 8, id="an idle weight"),
+        pytest.param(0.5, [0, 0], (), 3, {}, 1, id="all weight is idle"),
+        pytest.param(0, [1, 0], [1, 0], 3, {1: 1 / 2}, 1 / 2, id="focus out of the idle part"),
+        pytest.param(0.5, [1, 1], [1, 0], 0, {1: 1 / 2, 2: 1 / 4}, 1 / 4, id="focus doubles"),
+        pytest.param(0.25, [1, 1], [9, 3], 0, {1: 9 / 16, 2: 7 / 16}, 0, id="too much focus"),
+    ],
+)
+def test_weights_and_focus_split_the_cash(
+    edge: float,
+    weights: list[int],
+    focus: list[int],
+    idle: int,
+    gifts: dict[int, float],
+    virtual: float,
+) -> None:
+    """All in units; page 0 links to 1 and 2."""
+    strengths = [one * PARTS for one in focus]
+    plan = weighted_visit(four_pages(edge), 0, [1, 2], weights, strengths, idle)
+    assert {page: atoms / UNIT for page, atoms in plan.extras} == gifts
+    assert plan.virtual / UNIT == virtual
+    assert (plan.share, len(plan.links)) == (0, 0)
 
 
-def test_the_remainder_of_a_split_goes_to_the_virtual_page() -> None:
-    plan = visit(four_pages(0), 0, [1, 2, 3])
-    assert plan.share == UNIT // 3
-    assert plan.virtual == UNIT - 3 * (UNIT // 3) == 1
-
-
-def test_a_page_without_links_gives_all_to_the_virtual_page() -> None:
-    assert visit(four_pages(), 0, []) == dead_end(four_pages(), 0) == Plan(0, UNIT, (), 0, (), UNIT)
-
-
-def test_a_redirect_gives_all_to_its_target() -> None:
+def test_plans_without_weights() -> None:
+    """The remainder of a split goes to the virtual page; a redirect to itself is a dead end."""
+    assert visit(four_pages(), 0, [1, 2]) == Plan(0, UNIT, [1, 2], UNIT // 4, (), UNIT // 2)
+    assert visit(four_pages(0), 0, [1, 2, 3]) == Plan(0, UNIT, [1, 2, 3], UNIT // 3, (), 1)
     assert forward(four_pages(), 0, 3) == Plan(0, UNIT, (3,), UNIT, (), 0)
-
-
-def test_a_redirect_to_itself_is_a_dead_end() -> None:
-    assert forward(four_pages(), 2, 2) == dead_end(four_pages(), 2)
-
-
-def test_weights_are_the_parts_of_the_pot() -> None:
-    plan = weighted_visit(four_pages(0.5), 0, [1, 2], [3, 1])
-    assert plan.extras == [(1, UNIT * 3 // 8), (2, UNIT // 8)]
-    assert plan.virtual == UNIT // 2
-
-
-def test_a_link_of_weight_0_gets_nothing() -> None:
-    assert weighted_visit(four_pages(0.5), 0, [1, 2], [0, 1]).extras == [(2, UNIT // 2)]
-
-
-def test_a_page_with_only_links_of_weight_0_is_a_dead_end() -> None:
-    assert weighted_visit(four_pages(), 0, [1, 2], [0, 0]) == dead_end(four_pages(), 0)
-
-
-def test_an_idle_weight_stays_with_the_virtual_page() -> None:
-    plan = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 2], idle=1)
-    assert plan.extras == [(1, UNIT // 8), (2, UNIT // 4)]
-    assert plan.virtual == UNIT // 2 + UNIT // 8
-
-
-def test_if_all_weight_is_idle_no_link_gets_anything() -> None:
-    plan = weighted_visit(four_pages(), 0, [1], [0], idle=3)
-    assert not plan.extras
-    assert plan.virtual == UNIT
-
-
-def test_focus_is_paid_out_of_the_idle_part_too() -> None:
-    plan = weighted_visit(four_pages(0), 0, [1], [1], focus=[PARTS], idle=3)
-    assert plan.extras == [(1, UNIT // 2)]
-
-
-def test_focus_doubles_the_part_of_a_link_at_the_cost_of_the_virtual_page() -> None:
-    plain = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 1])
-    focused = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 1], focus=[PARTS, 0])
-    assert dict(focused.extras)[1] == 2 * dict(plain.extras)[1]
-    assert dict(focused.extras)[2] == dict(plain.extras)[2]
-    assert focused.virtual == plain.virtual - UNIT // 4
-
-
-def test_focus_beyond_the_small_edge_is_paid_pro_rata() -> None:
-    plan = weighted_visit(four_pages(0.25), 0, [1, 2], [1, 1], focus=[9 * PARTS, 3 * PARTS])
-    part, edge = UNIT * 3 // 8, UNIT // 4
-    assert dict(plan.extras) == {1: part + edge * 3 // 4, 2: part + edge // 4}
-    assert plan.virtual == 0
+    nothing = Plan(0, UNIT, (), 0, (), UNIT)
+    assert visit(four_pages(), 0, []) == dead_end(four_pages(), 0) == nothing
+    assert forward(four_pages(), 0, 0) == nothing
 
 
 def test_unread_pages_lend_what_focus_lacks() -> None:
@@ -156,19 +126,8 @@ def test_replay_is_a_visit_of_a_page_that_was_read_before() -> None:
     ledger.post(visit(ledger, 0, [1]))
     ledger.post(visit(ledger, 1, [0]))
     assert replay(ledger, 0, [1]) == visit(ledger, 0, [1])
-
-
-def test_an_unread_page_cannot_be_replayed() -> None:
     with pytest.raises(ValueError, match="page 2 was never read"):
-        replay(four_pages(), 2, [1])
-
-
-def test_a_step_changes_nothing_before_it_is_posted() -> None:
-    ledger = four_pages()
-    visit(ledger, 0, [1, 2])
-    weighted_visit(ledger, 0, [1, 2], [1, 2])
-    assert [ledger.cash(page) for page in range(4)] == [UNIT] * 4
-    assert ledger.recorded == 0
+        replay(ledger, 2, [1])
 
 
 @given(

@@ -45,40 +45,16 @@ def test_static_remembers_all() -> None:
     record(window, 0, 2.5, now=9)
     assert list(window.history) == [3.5, 0]
     assert importance(window, [0.5, 1], now=9, circulation=2) == [4 / 11, 1 / 11]
-    assert window.measures_per_page() == 1
+    assert np.isnan(window.flows(9 * TICKS, TICKS).flow).all()
 
 
-@pytest.mark.parametrize("name", WINDOWS)
-def test_histories_are_the_recorded_cash_of_pages(name: str) -> None:
-    window = a_window(name, 8, pages=3)
-    record(window, 0, 1.5, now=1)
-    record(window, 2, 4, now=2)
-    assert window.histories(np.array([2, 1, 0, 2])).tolist() == [4, 0, 1.5, 4]
-
-
-def test_interpolation_adds_new_cash_to_the_rest_of_the_past() -> None:
-    """T = 8: H = 1, then after 2 more units of time H = 1 * 6/8 + 3."""
-    window = a_window("interpolation", 8)
-    record(window, 0, 1, now=1)
-    record(window, 0, 3, now=3)
-    assert importance(window, [0], now=3, circulation=1) == [per_tick(3.75 / 8)]
-    assert importance(window, [0.5], now=5, circulation=1) == [per_tick((3.75 * 6 / 8 + 0.5) / 8)]
-
-
-def test_interpolation_beyond_the_width_is_the_rate_since_the_last_read() -> None:
-    window = a_window("interpolation", 8)
-    record(window, 0, 5, now=20)
-    assert importance(window, [0], now=20, circulation=1) == [per_tick(5 * 8 / 20 / 8)]
-    assert importance(window, [3], now=40, circulation=1) == pytest.approx([per_tick(3 / 20)])
-
-
-def test_interpolation_keeps_one_measure_a_page_and_the_adaptive_window_two() -> None:
-    assert a_window("adaptive", 1).measures_per_page() == 2
-    window = a_window("interpolation", 1e-9)
+@pytest.mark.parametrize(("name", "stored"), [("static", 1), ("interpolation", 1), ("adaptive", 2)])
+def test_a_window_stores_few_measures_a_page_however_narrow(name: str, stored: int) -> None:
+    window = a_window(name, 1e-9)
     record(window, 0, 1, now=0)
     record(window, 0, 1, now=1)
-    assert window.measures_per_page() == 1
-    assert importance(window, [4], now=3, circulation=1) == [per_tick(4 / 2)]
+    assert window.measures_per_page() == stored
+    assert name == "static" or importance(window, [4], 3, 1) == [per_tick(4 / 2)]
 
 
 def test_the_rate_of_an_unread_page_is_its_cash_since_its_birth() -> None:
@@ -97,41 +73,6 @@ def test_the_unit_of_birth_counts_as_the_cash_of_one_circulation(name: str) -> N
     assert importance(window, [0], now=13, circulation=4) == [per_tick(3 / 6)]
 
 
-def test_variable_keeps_as_many_measures_as_its_width() -> None:
-    window = a_window("variable", 2)
-    for cash, now in ((8, 1), (1, 2), (3, 4), (5, 8)):
-        record(window, 0, cash, now)
-    assert importance(window, [0], now=9, circulation=1) == [per_tick(8 / 6)]
-    assert window.measures_per_page() == 2
-    _, since, packed = window.past(0)
-    assert since == 2 * TICKS
-    assert array("q", packed or b"")[::2].tolist() == [4 * TICKS, 8 * TICKS]
-
-
-def test_with_few_measures_time_counts_from_birth() -> None:
-    window = a_window("variable", 8)
-    record(window, 0, 2, now=1)
-    record(window, 0, 4, now=4)
-    assert importance(window, [0], now=9, circulation=1) == [per_tick(6 / 4)]
-
-
-def test_fixed_keeps_the_measures_of_the_last_turns() -> None:
-    window = a_window("fixed", 5)
-    for cash, now in ((8, 1), (1, 4), (3, 8), (5, 9)):
-        record(window, 0, cash, now)
-    assert importance(window, [0], now=10, circulation=1) == [per_tick(8 / 5)]
-    assert importance(window, [0], now=13.5, circulation=1) == [per_tick(5 / 1)]
-
-
-def test_fixed_forgets_a_page_beyond_its_width_and_improved_fixed_does_not() -> None:
-    fixed, improved = a_window("fixed", 5), a_window("improved-fixed", 5)
-    for window in (fixed, improved):
-        for cash, now in ((9, 1), (1, 2), (2, 3), (3, 4)):
-            record(window, 0, cash, now)
-    assert importance(fixed, [7], now=20, circulation=1) == [0]
-    assert importance(improved, [7], now=20, circulation=1) == [per_tick(6 / 3)]
-
-
 def test_a_page_read_twice_at_one_time_has_a_finite_rate() -> None:
     window = a_window("variable", 1)
     record(window, 0, 0, now=0)
@@ -139,36 +80,32 @@ def test_a_page_read_twice_at_one_time_has_a_finite_rate() -> None:
     assert importance(window, [0], now=0, circulation=1) == [0]
 
 
-@pytest.mark.parametrize("name", WINDOWS)
-def test_every_window_agrees_on_a_web_that_does_not_change(name: str) -> None:
-    """Page 1 gets three times what page 0 gets, and both are read every 2 units of time."""
-    window = a_window(name, 8, pages=2)
-    for now in range(2, 2000, 2):
-        record(window, 0, 0.5, now)
-        record(window, 1, 1.5, now)
-    poor, rich = importance(window, [0, 0], now=1998, circulation=1)
-    assert rich / poor == pytest.approx(3)
-
-
 measures = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9)), min_size=1, max_size=30)
+later_and_held = st.tuples(st.integers(0, 20), st.integers(0, 9))
 
 
-@given(measures, st.integers(1, 30))
-def test_interpolation_follows_its_formula(flow: list[tuple[int, int]], width: int) -> None:
-    window = Interpolation(width)
+@given(measures, st.integers(1, 30), st.sampled_from([1, 4]), later_and_held)
+def test_interpolation_follows_its_formula(
+    flow: list[tuple[int, int]], width: int, circulation: int, last: tuple[int, int]
+) -> None:
+    window = Interpolation(width / circulation)
     window.grow(1, 0, 0)
     history, now = 0.0, 0
     for away, cash in flow:
         now += away
-        record(window, 0, cash, now)
+        record(window, 0, cash, now, circulation)
         history = history * (width - away) / width + cash if away < width else cash * width / away
-    assert importance(window, [0], now, circulation=1) == [pytest.approx(per_tick(history / width))]
+    later, held = last
+    rate = (history * (width - later) / width + held) / width if later < width else held / later
+    found = importance(window, [held], now + later, circulation)
+    assert found == [pytest.approx(per_tick(rate))]
 
 
-@given(measures, st.integers(1, 30), st.integers(0, 20))
+@given(measures, st.integers(1, 30), later_and_held)
 def test_measuring_windows_follow_their_definitions(
-    flow: list[tuple[int, int]], width: int, later: int
+    flow: list[tuple[int, int]], width: int, last: tuple[int, int]
 ) -> None:
+    """Cash that a page holds does not count before it is read."""
     windows = {name: a_window(name, width) for name in ("variable", "fixed", "improved-fixed")}
     now = 0
     seen: list[tuple[int, int]] = []
@@ -177,6 +114,7 @@ def test_measuring_windows_follow_their_definitions(
         seen.append((now, cash))
         for window in windows.values():
             record(window, 0, cash, now)
+    later, held = last
     now += later
     recent = sum(read_at >= now - width for read_at, _ in seen)
     counting = {"variable": width, "fixed": recent, "improved-fixed": max(3, recent)}
@@ -184,14 +122,7 @@ def test_measuring_windows_follow_their_definitions(
         kept = seen[max(0, len(seen) - counting[name]) :]
         since = ([0] + [read_at for read_at, _ in seen])[len(seen) - len(kept)]
         rate = sum(cash for _, cash in kept) / (kept[-1][0] - since) if kept else 0
-        assert importance(window, [0], now, circulation=1) == [pytest.approx(per_tick(rate))], name
-
-
-def test_widths_are_in_circulations_of_all_cash() -> None:
-    window = a_window("interpolation", 2)
-    record(window, 0, 1, now=4, circulation=4)
-    record(window, 0, 1, now=6, circulation=4)
-    assert importance(window, [0], now=6, circulation=4) == [per_tick((1 * 6 / 8 + 1) / 8)]
+        assert importance(window, [held], now, 1) == [pytest.approx(per_tick(rate))], name
 
 
 @pytest.mark.parametrize(("name", "most"), KINDS)
@@ -207,6 +138,14 @@ def test_a_restored_window_continues_like_the_original(name: str, most: int | No
     cash = [0.5, 1, 0, 2]
     assert importance(loaded, cash, 12, 2) == importance(lived, cash, 12, 2)
     assert list(map(loaded.past, range(4))) == list(map(lived.past, range(4)))
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_histories_are_the_recorded_cash_of_pages(name: str) -> None:
+    window = a_window(name, 8, pages=3)
+    record(window, 0, 1.5, now=1)
+    record(window, 2, 4, now=2)
+    assert window.histories(np.array([2, 1, 0, 2])).tolist() == [4, 0, 1.5, 4]
 
 
 @pytest.mark.parametrize("name", WINDOWS)
@@ -292,37 +231,21 @@ def test_a_presumed_history_equals_a_lived_one(name: str, most: int | None, flow
             assert presumed == pytest.approx(lived, rel=1e-3)
 
 
-@pytest.mark.parametrize("name", ["static", "interpolation"])
-def test_a_presumed_history_fades_like_a_lived_one(name: str) -> None:
-    window = a_window(name, 8, pages=1)
-    for time in range(4, 801, 4):
-        record(window, 0, 1, time, circulation=4)
-    window.grow(1, 800 * TICKS, 4 * TICKS)
-    window.presume([1], UNIT, 800 * TICKS, 4 * TICKS)
-    for time in (803, 810, 850):
-        record(window, 0, 5, time, circulation=4)
-        record(window, 1, 5, time, circulation=4)
-        lived, presumed = importance(window, [0, 0], time, circulation=4)
-        assert presumed == pytest.approx(lived, rel=1e-6)
-
-
-def test_of_too_many_measures_the_two_with_the_fewest_readings_are_merged() -> None:
-    window = a_window("variable", 4, most=2)
+@pytest.mark.parametrize(
+    ("width", "packed", "rate"),
+    [
+        pytest.param(4, (2, 3, 2, 8, 12, 2), 15 / 8, id="those with the fewest readings merge"),
+        pytest.param(2, (4, 4, 1, 8, 8, 1), 12 / 6, id="one beyond the width is dropped"),
+    ],
+)
+def test_of_too_many_measures_one_goes(width: int, packed: tuple[int, ...], rate: float) -> None:
+    """A measure is its time, its cash and its number of readings."""
+    window = a_window("variable", width, most=2)
     for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):
         record(window, 0, cash, now)
-    packed = array("q", window.past(0)[2] or b"").tolist()
-    assert packed == [2 * TICKS, 3 * UNIT, 2, 8 * TICKS, 12 * UNIT, 2]
-    assert importance(window, [0], now=9, circulation=1) == [per_tick(15 / 8)]
-    record(window, 0, 16, now=9)
-    assert importance(window, [0], now=9, circulation=1) == [per_tick(31 / 9)]
-
-
-def test_a_measure_is_dropped_once_the_others_have_enough_readings() -> None:
-    window = a_window("variable", 2, most=2)
-    for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):
-        record(window, 0, cash, now)
-    assert array("q", window.past(0)[2] or b"")[::3].tolist() == [4 * TICKS, 8 * TICKS]
-    assert importance(window, [0], now=8, circulation=1) == [per_tick(12 / 6)]
+    found = array("q", window.past(0)[2] or b"").tolist()
+    assert found == [number * (TICKS, UNIT, 1)[place % 3] for place, number in enumerate(packed)]
+    assert importance(window, [0], now=9, circulation=1) == [per_tick(rate)]
 
 
 @given(measures, st.integers(1, 12), st.integers(2, 6))
@@ -348,29 +271,6 @@ def test_a_compressed_window_equals_one_of_as_many_readings_or_more(
         assert any(found == pytest.approx(per_tick(rate)) for rate in rates), name
 
 
-def test_the_width_of_a_steady_page_grows_up_to_a_limit() -> None:
-    """A width of 8 grows to 32 at most. Readings of 4 units come every 2 circulations, then 3."""
-    window = a_window("adaptive", 8)
-    for reading in range(1, 21):
-        record(window, 0, 4, now=2 * reading)
-        own, narrow = array("q", window.past(0)[2] or b"")
-        assert own == min(2 * reading, 32) * TICKS
-        assert narrow == 4 * UNIT
-    record(window, 0, 3, now=42)
-    assert importance(window, [0], now=42, circulation=1) == [per_tick((64 * 30 / 32 + 3) / 32)]
-
-
-def test_a_page_that_changed_gets_the_narrow_window() -> None:
-    """After 4 readings of 4 units come 8 units; 4.8 were expected, and 3.2^2 > 8 / 2."""
-    window = a_window("adaptive", 8)
-    for reading in range(1, 5):
-        record(window, 0, 4, now=2 * reading)
-    assert importance(window, [0], now=8, circulation=1) == [per_tick(16 / 8)]
-    assert importance(window, [8], now=10, circulation=1) == [per_tick(8 / 2)]
-    record(window, 0, 8, now=10)
-    assert window.past(0) == (8 * UNIT, 10 * TICKS, array("q", (2 * TICKS, 8 * UNIT)).tobytes())
-
-
 def test_a_reading_of_0_counts_like_no_reading() -> None:
     lived = a_window("adaptive", 8, pages=1)
     record(lived, 0, 0, now=1)
@@ -380,13 +280,12 @@ def test_a_reading_of_0_counts_like_no_reading() -> None:
     assert lived.past(0) == loaded.past(0)
 
 
-@given(
-    measures, st.integers(1, 8).map(lambda four: 4 * four), st.integers(0, 20), st.integers(0, 9)
-)
+@given(measures, st.integers(1, 8).map(lambda four: 4 * four), later_and_held)
 def test_the_adaptive_window_follows_its_law(
-    flow: list[tuple[int, int]], width: int, later: int, held: int
+    flow: list[tuple[int, int]], width: int, last: tuple[int, int]
 ) -> None:
     """The oracle computes with fractions instead of whole numbers."""
+    later, held = last
     window = a_window("adaptive", width)
     narrow, widest = width // 4, width * 4
     rate, own, lately, now = 0.0, 0.0, 0.0, 0
@@ -420,9 +319,3 @@ def test_flows_are_the_past_rates_of_pages_that_were_read(name: str) -> None:
     assert flow[0] == pytest.approx(per_tick(1), rel=0.01)
     assert np.isnan(flow[1])
     assert away[0] == 4 * TICKS
-
-
-def test_the_static_window_has_no_flows() -> None:
-    window = a_window("static", 9, pages=2)
-    record(window, 0, 3, 1)
-    assert np.isnan(window.flows(9 * TICKS, TICKS).flow).all()
