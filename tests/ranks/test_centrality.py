@@ -1,4 +1,4 @@
-"""Harmonic centrality, exact and by HyperLogLog counters."""
+"""Degrees, eigenvector centrality and harmonic centrality."""
 
 from collections.abc import Callable
 from math import inf
@@ -8,28 +8,156 @@ import networkx
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph import distances as module
+from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
-from minicrawl.ranks.centrality import exact, hyperball, standard_error
+from minicrawl.ranks.centrality import (
+    Direction,
+    EigenvectorOptions,
+    LinkMatrix,
+    degree,
+    eigenvector,
+    exact,
+    hyperball,
+    reached_from_cycle,
+    standard_error,
+)
 from tests.graph.graphs import graph_of, networkx_of, random_graph
-from tests.ranks.graphs import DEGENERATE, NODES, Pairs, some_links
+from tests.ranks.graphs import (
+    DEGENERATE,
+    NODES,
+    Matrix,
+    Pairs,
+    dense,
+    some_links,
+    some_weights,
+    with_virtual_page,
+)
+
+
+def test_a_link_counts_by_its_weight() -> None:
+    graph, weights = graph_of(3, [(0, 1), (0, 2)]), np.array([3, 1], dtype=np.float32)
+    assert degree(graph, weights).values.tolist() == [0, 0.75, 0.25]
+    assert degree(graph, weights, direction=Direction.OUT).values.tolist() == [1, 0, 0]
+
+
+@given(some_links)
+def test_degrees_agree_with_networkx(pairs: Pairs) -> None:
+    oracle, graph = networkx_of(NODES, pairs), graph_of(NODES, pairs)
+    both = ((Direction.IN, oracle.in_degree), (Direction.OUT, oracle.out_degree))
+    for direction, degrees in both:
+        wanted = [degrees(node) / len(pairs) if pairs else 1 / NODES for node in range(NODES)]
+        found = degree(graph, direction=direction)
+        assert found.values.tolist() == pytest.approx(wanted)
+        assert (found.iterations, found.error_bound, found.converged) == (0, 0.0, True)
+
+
+# A triangle 0, 1, 2 with a tail 0, 3, 4.
+
+EITHER = EigenvectorOptions(LinkMatrix.EITHER)
+WITH_PAGE = EigenvectorOptions(virtual_page=True)
+
+
+def matrix_of(
+    graph: Csr, kind: LinkMatrix, weights: NDArray[np.float32] | None = None, *, virtual_page: bool
+) -> Matrix:
+    links = dense(graph, weights)
+    if kind is LinkMatrix.EITHER:
+        links = np.maximum(links, links.T)
+    if virtual_page:
+        links = with_virtual_page(links)
+    if kind is LinkMatrix.WALK:
+        links /= np.maximum(links.sum(axis=1, keepdims=True), 1)
+    return links
+
+
+def of_largest_eigenvalue(links: Matrix) -> Matrix:
+    """Left eigenvector of the largest eigenvalue, as shares."""
+    values, vectors = np.linalg.eig(links.T)
+    found: Matrix = np.abs(np.real(vectors[:, np.real(values).argmax()]))
+    found /= found.sum()
+    return found
+
+
+@pytest.mark.parametrize("virtual_page", [False, True])
+@pytest.mark.parametrize("kind", list(LinkMatrix))
+def test_scores_are_the_eigenvector_of_the_largest_eigenvalue(
+    kind: LinkMatrix, virtual_page: bool
+) -> None:
+    graph = random_graph(60, 300)
+    wanted = of_largest_eigenvalue(matrix_of(graph, kind, virtual_page=virtual_page))
+    if virtual_page:
+        wanted = wanted[:-1] / wanted[:-1].sum()
+    told: list[float] = []
+    found = eigenvector(graph, options=EigenvectorOptions(kind, virtual_page), tell=told.append)
+    assert np.abs(found.values - wanted).sum() <= 1e-7
+    assert found.converged
+    assert told[-1] == 1
+    is_bounded = kind is LinkMatrix.EITHER or (kind is LinkMatrix.WALK and virtual_page)
+    assert found.error_bound <= 1e-8 if is_bounded else found.error_bound == inf
+
+
+@given(some_links, some_weights, st.booleans())
+def test_weights_replace_the_ones_of_the_matrix(
+    pairs: Pairs, numbers: list[int], virtual_page: bool
+) -> None:
+    if not pairs and not virtual_page:
+        return
+    graph = graph_of(7, pairs)
+    weights = np.array(numbers[: graph.edges], dtype=np.float32)
+    links = matrix_of(graph, LinkMatrix.EITHER, weights, virtual_page=virtual_page)
+    largest = np.linalg.eigvalsh(links)[-1]
+    options = EigenvectorOptions(LinkMatrix.EITHER, virtual_page, 1e-10)
+    x = eigenvector(graph, weights, options=options).values
+    if virtual_page:
+        x = np.append(x, x.sum() / largest)
+    # If several components have the largest eigenvalue, any mixture of theirs is right.
+    assert links @ x == pytest.approx(largest * x, abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", list(LinkMatrix))
+def test_few_steps_claim_no_convergence(kind: LinkMatrix) -> None:
+    found = eigenvector(random_graph(50, 150), options=EigenvectorOptions(kind, most_steps=2))
+    assert (found.iterations, found.converged) == (2, False)
+    assert found.values.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("pairs", [[], [(0, 1), (1, 2), (0, 2)]])
+def test_without_an_eigenvalue_above_0_only_the_virtual_page_tells_pages_apart(
+    pairs: Pairs,
+) -> None:
+    assert eigenvector(graph_of(3, pairs)).values == pytest.approx(np.full(3, 1 / 3))
+    by_page = eigenvector(graph_of(3, pairs), options=WITH_PAGE).values
+    assert (by_page[2] > by_page[0]) == bool(pairs)
+
+
+def test_a_graph_without_nodes_has_no_scores() -> None:
+    assert eigenvector(graph_of(0, [])).values.size == 0
+    assert eigenvector(graph_of(0, []), options=WITH_PAGE).values.size == 0
+
+
+@given(some_links)
+def test_pages_on_cycles_and_behind_them_are_those_that_powers_of_the_matrix_reach(
+    pairs: Pairs,
+) -> None:
+    graph = graph_of(7, pairs)
+    reached = np.linalg.matrix_power(dense(graph), 7).sum(axis=0) > 0
+    assert reached_from_cycle(graph).tolist() == reached.tolist()
+
+
+def test_an_error_below_rounding_is_not_claimed() -> None:
+    circle = graph_of(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    found = eigenvector(circle, options=EITHER._replace(tolerance=1e-20))
+    assert found.values == pytest.approx(np.full(4, 1 / 4))
+    assert (found.converged, found.error_bound < 1e-10) == (False, True)
 
 
 def rng() -> np.random.Generator:
     return np.random.default_rng(1)
-
-
-def test_a_chain_by_hand() -> None:
-    """0 → 1 → 2: H is 0, 1 and 1 + 1/2."""
-    assert exact(graph_of(3, [(0, 1), (1, 2)])).values == pytest.approx([0, 0.4, 0.6])
-
-
-def test_small_balls_are_counted_nearly_exactly() -> None:
-    found = hyperball(graph_of(3, [(0, 1), (1, 2)]), rng=rng(), precision=12)
-    assert found.values == pytest.approx([0, 0.4, 0.6], abs=0.01)
-    assert found.iterations == 2
 
 
 @given(some_links)
@@ -51,11 +179,6 @@ def test_hyperball_stays_within_its_standard_error(precision: int) -> None:
     assert found.error_bound == inf
 
 
-def test_the_standard_error_falls_with_the_root_of_the_registers() -> None:
-    assert standard_error(6) == pytest.approx(0.13)
-    assert standard_error(8) == pytest.approx(0.065)
-
-
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_scores_sum_to_one_whatever_the_graph(name: str) -> None:
     graph = graph_of(*DEGENERATE[name])
@@ -73,16 +196,6 @@ def test_the_size_of_blocks_does_not_change_scores(
     whole = hyperball(graph, rng=rng())
     monkeypatch.setattr(module, "_BYTES_AT_ONCE", at_once)
     assert hyperball(graph, rng=rng()).values == pytest.approx(whole.values)
-
-
-def test_progress_is_reported() -> None:
-    told: list[float] = []
-    exact(graph_of(2, [(0, 1)]), tell=told.append)
-    assert told == [0.5, 1.0]
-    told.clear()
-    hyperball(graph_of(3, [(0, 1), (1, 2)]), rng=rng(), tell=told.append)
-    assert told == sorted(told)
-    assert len(told) == 2
 
 
 def test_too_little_memory_is_refused() -> None:

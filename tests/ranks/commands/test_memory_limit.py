@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.graphfiles import read
-from minicrawl.ranks.blocks import MEGA, DiskTraffic, memory_plan
+from minicrawl.ranks.blocks import MEGA, DiskTraffic, MemoryPlan, memory_plan
 from minicrawl.ranks.commands import pagerank_command as blocks
 from minicrawl.ranks.commands.pagerank_command import (
     BlockRanks,
@@ -28,7 +28,15 @@ from minicrawl.report.store_graph import opened
 from tests.stores import filled_store
 
 SMALL = "5 7\n7 5\n7 900\n7 900\n900 900\n"
-DIMACS = "p edge 4 2\ne 1 2\ne 2 3\n"
+RANDOM = np.random.default_rng(1).integers(0, 30, (90, 2)).tolist()
+TEXTS = {
+    SMALL: "sparse ids",
+    "0 1\n1 2\n2 0\n3 3\n": "dense ids",
+    f"0 {2**63 - 1}\n5 6\n6 0\n": "large ids",
+    "".join(f"{one} {other}\n" for one, other in RANDOM): "many runs to merge",
+    "a\tb\nb\tc\nc\ta\nb\ta\n": "names",
+    "p edge 4 2\ne 1 2\ne 2 3\n": "DIMACS",
+}
 
 
 @pytest.fixture
@@ -39,6 +47,10 @@ def graph_file(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return written
+
+
+def in_portions(size: int) -> Callable[[int], MemoryPlan]:
+    return lambda free: memory_plan(free)._replace(sorted=size, links=size, stretch=size)
 
 
 def by_name(found: BlockRanks) -> dict[str, float]:
@@ -86,18 +98,26 @@ def test_each_iteration_reads_links_once_and_old_scores_once_for_each_block(
     )
 
 
+@pytest.mark.parametrize("portion", [None, 1, 2, 3])
 @pytest.mark.parametrize("count", [None, 1, 2, 3, 10])
-@pytest.mark.parametrize(
-    "text", [SMALL, "a\tb\nb\tc\nc\ta\nb\ta\n", "0 1\n1 2\n2 0\n3 3\n", DIMACS]
-)
+@pytest.mark.parametrize("text", TEXTS, ids=TEXTS.values())
 def test_scores_are_those_of_the_whole_graph(
-    text: str, count: int | None, graph_file: Callable[[str], Path], tmp_path: Path
+    text: str,
+    count: int | None,
+    portion: int | None,
+    graph_file: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Files are sorted, merged and read in portions of so many numbers or links."""
+    if portion is not None:
+        monkeypatch.setattr(blocks, "memory_plan", in_portions(portion))
     path = graph_file(text)
     limits = MemoryLimits(blocks=count, temp=tmp_path)
     with pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1e-10) as found:
         assert by_name(found) == pytest.approx(in_memory(read(path)), abs=1e-10)
         nodes = len(found.names)
+        assert found.names.of([nodes - 1, 0]) == read(path).names.of([nodes - 1, 0])
         best = [node for some in found.best for node in some.nodes]
     assert found.blocks == len(range(0, nodes, -(-nodes // (count or 1))))
     assert found.edges == read(path).graph.edges
@@ -118,9 +138,7 @@ def test_progress_counts_reading_and_ranking(text: str, graph_file: Callable[[st
 def test_names_are_looked_up_on_disk_in_portions(
     graph_file: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        blocks, "memory_plan", lambda free: memory_plan(free)._replace(sorted=2, links=2)
-    )
+    monkeypatch.setattr(blocks, "memory_plan", in_portions(2))
     limits = MemoryLimits(blocks=2)
     with pagerank_in_blocks(file_in_blocks(graph_file("5 7\n9 900\n33 7\n")), limits) as found:
         assert found.names.of([4, 0, 2, 4]) == ["900", "5", "9", "900"]

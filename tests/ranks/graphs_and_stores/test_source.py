@@ -42,11 +42,6 @@ class TestLinks:
             crawl.read(A, [C, DEEP])
         assert links_in(crawl.path) == {(A, C), (A, DEEP)}
 
-    def test_every_known_page_is_a_node(self, tmp_path: Path) -> None:
-        with opened(filled_store(tmp_path / "crawl.db"), None) as source:
-            assert source.graph.graph.nodes == len(source.graph.names) == 6
-            assert source.graph.weights is None
-
     def test_loading_links_reports_progress(self, tmp_path: Path) -> None:
         told: list[float] = []
 
@@ -79,11 +74,6 @@ class TestLinks:
 
 
 class TestNames:
-    def test_names_are_urls_in_the_order_of_the_nodes_asked_for(self, tmp_path: Path) -> None:
-        with opened(filled_store(tmp_path / "crawl.db"), None) as source:
-            assert source.graph.names.of([1, 0, 1]) == [B, A, B]
-            assert source.graph.names.of([]) == []
-
     def test_a_page_is_found_by_any_spelling_of_its_url(self, tmp_path: Path) -> None:
         with opened(filled_store(tmp_path / "crawl.db"), None) as source:
             wanted = [B, "http://A.example#top", "http://d.example/", "no url", DEEP, B]

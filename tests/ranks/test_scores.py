@@ -1,0 +1,259 @@
+"""Agreement of ranks with each other and with grades, and the power method."""
+
+from dataclasses import asdict
+from math import isfinite
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, spearmanr
+
+from minicrawl.graph.csr import Vector
+from minicrawl.ports import unreported
+from minicrawl.ranks.scores import (
+    GRADES,
+    Ints,
+    PowerMethod,
+    agreement,
+    beside_mean,
+    compare,
+    graded,
+    kendall,
+    mean_grades,
+    spearman,
+)
+
+NAN = float("nan")
+
+a_score = st.integers(0, 7)
+two_ranks = st.lists(st.tuples(a_score, a_score), min_size=2, max_size=40)
+any_score = st.one_of(st.just(NAN), st.floats(0, 1), st.integers(0, 2).map(float))
+
+
+def array(*scores: float) -> Vector:
+    return np.array(scores, dtype=np.float64)
+
+
+class TestCorrelations:
+    @pytest.mark.parametrize("scores", [array(), array(1), array(1, 1, 1)])
+    def test_a_rank_without_order_agrees_with_nothing(self, scores: Vector) -> None:
+        others = np.arange(len(scores), dtype=np.float64)
+        for measure in (kendall, spearman):
+            assert measure(scores, others) is None
+            assert measure(others, scores) is None
+
+    @given(two_ranks)
+    def test_they_agree_with_scipy_and_never_leave_their_bounds(
+        self, pairs: list[tuple[int, int]]
+    ) -> None:
+        one, other = np.array(pairs, dtype=np.float64).T
+        if len(set(one)) > 1 and len(set(other)) > 1:
+            assert kendall(one, other) == pytest.approx(kendalltau(one, other).statistic)
+            assert spearman(one, other) == pytest.approx(spearmanr(one, other).statistic)
+        for measure in (kendall, spearman):
+            assert -1 <= (measure(one, other) or 0) <= 1
+
+    @pytest.mark.parametrize("nodes", [2, 3, 64, 65, 10_000])
+    def test_many_nodes_are_as_exact_as_few(self, nodes: int) -> None:
+        dice = np.random.default_rng(nodes)
+        one, other = dice.random((2, nodes))
+        assert kendall(one, other) == pytest.approx(kendalltau(one, other).statistic, abs=1e-12)
+
+
+class TestOverlap:
+    def test_overlap_is_the_share_of_the_best_that_both_have(self) -> None:
+        found = compare(array(5, 4, 3, 2, 1), array(5, 1, 4, 3, 2), [1, 2, 4, 5])
+        assert found.overlap == {1: 1.0, 2: 0.5, 4: 3 / 4, 5: 1.0}
+
+    def test_of_equal_scores_the_first_is_the_best(self) -> None:
+        assert compare(array(1, 1, 1), array(1, 2, 3), [1, 2]).overlap == {1: 0.0, 2: 0.5}
+
+
+class TestErrors:
+    def test_errors_are_relative_and_ignore_the_sums_of_scores(self) -> None:
+        found = compare(array(2, 3, 2, 3), array(8, 6, 4, 2), [])
+        assert found.errors == pytest.approx(((0.5 + 0 + 0 + 2) / 4, 0.25))
+        assert found.errors_top10 == pytest.approx((0.5, 0.5))
+        assert found.nodes == 4
+
+    def test_the_best_tenth_is_that_of_the_reference(self) -> None:
+        reference = np.arange(1.0, 21)
+        wrong = reference.copy()
+        wrong[[18, 19]] = 20, 19
+        found = compare(wrong, reference, [])
+        assert found.errors_top10 == pytest.approx(((1 / 19 + 1 / 20) / 2,) * 2)
+        assert found.errors == pytest.approx(((1 / 19 + 1 / 20) / 20, 0))
+
+    def test_a_reference_of_0_has_no_error(self) -> None:
+        found = compare(array(1, 3), array(0, 1), [])
+        assert found.errors == found.errors_top10 == (0.25, 0.25)
+        assert found.remarks[0].endswith(" 1")
+
+    def test_a_reference_of_the_size_of_rounding_counts_as_0(self) -> None:
+        found = compare(array(0.5, 0.5), array(5e-324, 1), [])
+        assert found.errors == pytest.approx((0.5, 0.5))
+
+    def test_a_reference_of_zeros_counts_as_equal_scores(self) -> None:
+        assert compare(array(1, 3), array(0, 0), []).errors == pytest.approx((0.5, 0.5))
+
+    def test_a_tiny_reference_does_not_move_the_median(self) -> None:
+        found = compare(array(1, 1, 1, 1, 1), array(1e-30, 1, 1, 1, 1), [])
+        assert found.errors is not None
+        assert found.errors.mean > 1e28
+        assert found.errors.median == pytest.approx(0.2)
+
+
+class TestMissingNumbers:
+    def test_nodes_without_a_score_in_both_are_left_out_and_counted(self) -> None:
+        found = compare(array(1, NAN, 2, 3), array(1, 7, 2, NAN), [1])
+        assert (found.nodes, found.left_out, found.kendall, found.errors) == (2, 2, 1, (0, 0))
+
+    def test_each_rank_without_order_gets_a_remark(self) -> None:
+        found = compare(array(1, 1, 1), array(2, 2, 2), [])
+        assert found.kendall is found.spearman is None
+        one, other = found.remarks
+        assert "first" in one
+        assert "second" in other
+
+    @pytest.mark.parametrize("nodes", [0, 1])
+    def test_too_few_nodes_have_no_correlation(self, nodes: int) -> None:
+        found = compare(np.ones(nodes), np.ones(nodes), [])
+        assert found.kendall is found.spearman is None
+        assert found.errors == ((0, 0) if nodes else None)
+        assert str(nodes) in found.remarks[0]
+
+    @given(st.lists(st.tuples(any_score, any_score), max_size=12))
+    def test_no_measure_is_nan(self, pairs: list[tuple[float, float]]) -> None:
+        one, other = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+        found = asdict(compare(one, other, [1, 10]))
+        numbers = [*found.pop("overlap").values(), *found.values()]
+        assert all(isfinite(number) for number in numbers if isinstance(number, float))
+
+
+judgements = st.lists(st.tuples(st.integers(0, 9), st.integers(1, GRADES)), min_size=1)
+
+
+def scored(*scores: float) -> Vector:
+    return np.array(scores, dtype=np.float64)
+
+
+def judged(*grades: int) -> Ints:
+    return np.array(grades)
+
+
+def test_of_equal_scores_the_first_gets_the_better_grade() -> None:
+    for grades in (judged(1, 2, 3, 4), judged(4, 3, 2, 1)):
+        assert graded(scored(5, 5, 5, 5), grades).tolist() == [4, 3, 2, 1]
+
+
+def test_a_rank_in_the_order_of_the_grades_agrees_fully() -> None:
+    grades = judged(1, 2, 3, 4, 4)
+    found = agreement(scored(0.1, 0.2, 0.3, 0.4, 0.5), grades)
+    assert (found.judged, found.equal, found.within_one, found.remarks) == (5, 1, 1, ())
+    assert found.by_chance == pytest.approx((1 + 1 + 1 + 4) / 25)
+    assert found.spearman == pytest.approx(spearmanr([1, 2, 3, 4, 5], grades).statistic)
+
+
+def test_nodes_with_equal_scores_and_different_grades_are_counted() -> None:
+    found = agreement(scored(3, 2, 2, 2, 1, 1), judged(4, 4, 3, 3, 1, 1))
+    (remark,) = found.remarks
+    assert remark.endswith(" 3")
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_equal_scores_have_no_order(nodes: int) -> None:
+    found = agreement(np.ones(nodes), np.full(nodes, 2))
+    assert (found.spearman, len(found.remarks)) == (None, 1)
+
+
+@given(judgements)
+def test_a_better_score_never_gets_a_worse_grade(rows: list[tuple[int, int]]) -> None:
+    scores, grades = np.array(rows).T
+    cut = graded(scores.astype(np.float64), grades)
+    assert sorted(cut) == sorted(grades)
+    for one in range(len(rows)):
+        assert all(cut[scores < scores[one]] <= cut[one])
+
+
+@given(judgements, st.sampled_from([1, GRADES]))
+def test_the_table_agrees_with_the_shares(rows: list[tuple[int, int]], best: int) -> None:
+    scores, grades = np.array(rows).T
+    found = agreement(scores.astype(np.float64), grades, best=best)
+    table = np.array(found.table)
+    assert table.sum(axis=0).tolist() == table.sum(axis=1).tolist()
+    assert table.sum() == found.judged == len(rows)
+    assert np.trace(table) / len(rows) == pytest.approx(found.equal)
+    near = sum(np.trace(table, offset) for offset in (-1, 0, 1))
+    assert near / len(rows) == pytest.approx(found.within_one)
+
+
+NONE = float("nan")
+
+
+def test_the_grade_of_several_judges_is_their_mean_and_a_half_is_rounded_up() -> None:
+    grades = np.array([[4, 3, 3], [1, 2, NONE], [NONE, NONE, 2], [1, 1, 2]])
+    assert mean_grades(grades).tolist() == [3, 2, 2, 1]
+
+
+def test_a_judge_without_grades_is_not_compared() -> None:
+    assert beside_mean(np.array([[1.0, NONE], [2.0, NONE]]))[1] is None
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda judges: st.lists(
+            st.lists(st.integers(1, GRADES), min_size=judges, max_size=judges), min_size=2
+        )
+    )
+)
+def test_the_agreement_of_judges_with_the_mean_is_counted(rows: list[list[int]]) -> None:
+    means = [int(sum(row) / len(row) + 0.5) for row in rows]
+    for judge, found in enumerate(beside_mean(np.array(rows, dtype=np.float64))):
+        assert found is not None
+        own = [row[judge] for row in rows]
+        apart = [abs(one - other) for one, other in zip(own, means, strict=True)]
+        assert found.equal == pytest.approx(apart.count(0) / len(rows))
+        assert found.within_one == pytest.approx(sum(each <= 1 for each in apart) / len(rows))
+        if len({*own}) > 1 and len({*means}) > 1:
+            assert found.spearman == pytest.approx(spearmanr(own, means).statistic)
+        else:
+            assert found.spearman is None
+
+
+class Halving:
+    """x' = x / 2: the limit is 0, and each step brings x nearer to it by a half."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.x = np.array(numbers)
+
+    def step(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        self.x /= 2
+        return self.x.copy()
+
+
+def halving(tolerance: float, most_iterations: int = 100, floor: float = 0.0) -> PowerMethod:
+    return PowerMethod(
+        contraction=0.5, tolerance=tolerance, most_iterations=most_iterations, floor=floor
+    )
+
+
+def test_it_stops_at_the_first_bound_that_is_low_enough() -> None:
+    vectors = Halving(1.0)
+    iterations, (bound,) = halving(0.1).run(vectors.step, unreported)
+    assert (iterations, bound) == (4, 1 / 16)
+    assert vectors.x[0] <= bound
+
+
+def test_several_vectors_wait_for_the_slowest() -> None:
+    assert halving(0.1).run(Halving(1.0, 2.0).step, unreported) == (5, [1 / 32, 1 / 16])
+
+
+def test_it_does_not_wait_for_an_error_below_rounding() -> None:
+    iterations, (bound,) = halving(1e-12, floor=0.1).run(Halving(1.0).step, unreported)
+    assert iterations == 5
+    assert bound == pytest.approx(0.1 + 1 / 32)
+
+
+def test_no_bound_is_above_2_the_largest_distance_of_two_ranks() -> None:
+    assert halving(0.1, most_iterations=1).run(Halving(100.0).step, unreported) == (1, [2.0])
