@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.outline import Levels, UnionFind
+from minicrawl.graph.outline import Levels
 from minicrawl.lab.dynamic_graphs import (
     ALGORITHMS,
     SUITE,
@@ -102,33 +102,12 @@ def test_components_of_a_larger_graph_edge_by_edge() -> None:
     assert max(levels._level) > 2
 
 
-def test_an_edge_between_far_pages_by_hand() -> None:
-    found = algorithm("a2")
-    state = found.make(4)
-    found.insert(state, [(0, 1), (1, 2), (2, 3)])
-    assert state.distances.tolist()[0] == [0, 1, 2, 3]
-    found.insert(state, [(0, 3)])
-    assert state.distances.tolist() == [
-        [0, 1, 2, 1],
-        [FAR, 0, 1, 2],
-        [FAR, FAR, 0, 1],
-        [FAR] * 3 + [0],
-    ]
-
-
 def test_algorithms_have_names_and_numbers() -> None:
     assert algorithm("1") is algorithm("floyd-warshall")
     assert algorithm(str(len(ALGORITHMS))) is list(ALGORITHMS.values())[-1]
     for name in ("0", str(len(ALGORITHMS) + 1), "a5", "-1", "9" * 5000):
         with pytest.raises(KeyError):
             algorithm(name)
-
-
-def test_a_component_is_named_by_its_first_node() -> None:
-    merged = UnionFind(4)
-    assert merged.merge(3, 1) == 1
-    assert merged.merge(1, 3) == 1
-    assert merged.labels().tolist() == [0, 1, 2, 1]
 
 
 def test_graphs_of_the_suite_have_their_sizes() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.errors import GraphFileError
 from minicrawl.lab.commands.growing_graphs import (
     AlgorithmReport,
     TimedRun,
@@ -100,10 +99,3 @@ def test_links_of_a_file_keep_their_order(tmp_path: Path) -> None:
     graph = read_sequence(file)
     assert (graph.name, graph.nodes) == ("some", 3)
     assert graph.edges == ((2, 0), (0, 1), (1, 2))
-
-
-def test_a_file_without_links_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "none.txt"
-    file.write_text("# nothing\n")
-    with pytest.raises(GraphFileError):
-        read_sequence(file)

@@ -140,12 +140,6 @@ class TestStability:
         assert [one["node"] for one in found["best"]] == list(map(str, best))
         assert [one["places"] for one in found["best"]] == expected
 
-    def test_stability_of_subspace_hits_is_measured(self, capsys: Captured) -> None:
-        arguments = ("stability", "hits-authorities", "--times", "3", "--k", "1")
-        found = as_json(capsys, *arguments, "--subspace", "2")
-        assert found["nodes"] == 6
-        assert len(found["best"]) == 6
-
 
 def surfed(links: np.ndarray, anew: float, side: str) -> np.ndarray:
     """Distribution of a surfer after many moves forward and back (Ng, Zheng, Jordan, 2001)."""
@@ -294,20 +288,6 @@ class TestAgree:
         Path("labels.csv").write_text(f"{A},4\n{B},1\n")
         assert as_json(capsys, "agree", "opic", "labels.csv")["judged"] == 2
 
-    @pytest.mark.parametrize(
-        ("labels", "said"),
-        [
-            (f"{A},4\n{B},5\n", "labels.csv, line 2: expected a URL and a grade from 1 to 4"),
-            (f"{NEW},4\n", "labels.csv: none of its 1 pages is known"),
-            ("", "labels.csv contains no grades"),
-        ],
-    )
-    def test_labels_without_usable_grades_are_refused(
-        self, capsys: Captured, labels: str, said: str
-    ) -> None:
-        Path("labels.csv").write_text(labels)
-        assert said in refusal(capsys, "agree", "degree", "labels.csv")
-
     def test_grades_may_come_from_standard_input(self) -> None:
         found = subprocess.run(
             [sys.executable, "-m", "minicrawl", "lab", "agree", "opic", "-", "--json"],
@@ -316,25 +296,6 @@ class TestAgree:
             check=True,
         )
         assert json.loads(found.stdout)["judged"] == 2
-
-    @pytest.mark.parametrize(
-        ("arguments", "said"),
-        [
-            ([], "argument"),
-            (["opic"], "argument"),
-            (["degree", "absent.csv"], "absent.csv"),
-            (["beauty", "labels.csv"], "beauty"),
-        ],
-    )
-    def test_agree_needs_a_known_rank_and_grades(
-        self, arguments: list[str], said: str, capsys: Captured
-    ) -> None:
-        Path("labels.csv").write_text(f"{A},4\n")
-        assert said in refusal(capsys, "agree", *arguments)
-
-    def test_help_names_how_far_librarians_agree(self, capsys: Captured) -> None:
-        found = " ".join(printed(capsys, "agree", "--help").split())
-        assert "60 to 80 %" in found
 
 
 @pytest.mark.parametrize("name", RANKS)

@@ -50,12 +50,6 @@ def test_a_page_of_another_shard_is_read_when_its_batch_arrives() -> None:
     assert late.traffic.idle > at_once.traffic.idle
 
 
-def test_links_inside_a_shard_send_nothing() -> None:
-    crawl = crawled(CHAIN, [0] * 4, SimulatedNodes(nodes=1, shards=2, wait=0), 9)
-    assert crawl.fetched == [0, 1, 2, 3]
-    assert (crawl.traffic.batches, crawl.traffic.transfers) == (0, 0)
-
-
 def test_gifts_of_many_pages_to_one_are_one_transfer() -> None:
     links = [[1, 2, 3], [4], [4], [4], []]
     crawl = crawled(links, [0, 0, 0, 0, 1], SimulatedNodes(nodes=1, shards=2, wait=5), 5)
@@ -142,27 +136,26 @@ def test_a_tick_reads_the_same_share_of_the_simulated_and_the_real_web() -> None
     assert (settings.wait, settings.tell, settings.headroom) == (60, 1, 8)
 
 
-def test_full_batches_are_sent_at_once() -> None:
-    """Each of 64 * 63 pairs has 1,000 transfers a second."""
-    crawl = RealCrawl(nodes=64, pages=1, pace=1000, wait_s=60, transfers=1000)
-    found = traffic(crawl, transfers_per_page=63.0)
-    assert found.in_a_batch == pytest.approx(1000)
-    assert found.batches_s == pytest.approx(64 * 63)
-
-
-def test_rare_transfers_are_sent_after_their_wait() -> None:
-    crawl = RealCrawl(nodes=64, pages=1, pace=1, wait_s=9, transfers=1000)
-    found = traffic(crawl, transfers_per_page=63.0)  # 1 a second for each of 64 * 63 pairs
-    assert found.transfers_s == 64 * 63
-    assert found.in_a_batch == pytest.approx(10)  # the first, and those of the next 9 s
-    assert found.batches_s == pytest.approx(64 * 63 / 10)
-    per_second = 64 * 63 * TRANSFER_BYTES + 64 * 63 / 10 * BATCH_BYTES
-    assert found.megabytes_s == pytest.approx(per_second / 1e6)
-
-
-def test_a_crawl_without_transfers_sends_nothing() -> None:
-    found = traffic(real(5), transfers_per_page=0.0)
-    assert (found.batches_s, found.in_a_batch, found.megabytes_s) == (0, 0, 0)
+@pytest.mark.parametrize(
+    ("pace", "wait_s", "per_page", "in_a_batch", "batches_s"),
+    [
+        pytest.param(1000, 60, 63.0, 1000, 64 * 63, id="full batches are sent at once"),
+        pytest.param(1, 9, 63.0, 10, 64 * 63 / 10, id="rare transfers wait 9 s after the first"),
+        pytest.param(100, 1, 0.0, 0, 0, id="without transfers nothing is sent"),
+    ],
+)
+def test_traffic_between_64_nodes(
+    pace: float, wait_s: float, per_page: float, in_a_batch: float, batches_s: float
+) -> None:
+    """Each of 64 * 63 pairs sends batches of 1,000 transfers at most."""
+    found = traffic(
+        RealCrawl(nodes=64, pages=1, pace=pace, wait_s=wait_s, transfers=1000), per_page
+    )
+    assert found.transfers_s == 64 * pace * per_page
+    assert found.in_a_batch == pytest.approx(in_a_batch)
+    assert found.batches_s == pytest.approx(batches_s)
+    sent = found.transfers_s * TRANSFER_BYTES + batches_s * BATCH_BYTES
+    assert found.megabytes_s == pytest.approx(sent / 1e6)
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,334 @@
+"""Webs: synthetic ones, spam planted into them, and errors of estimates."""
+
+import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
+import networkx
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
 
-from minicrawl.errors import GraphFileError
+from minicrawl.errors import GraphFileError, UsageError
+from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
-from minicrawl.lab.webs import Model, synthetic_web, web_of
+from minicrawl.lab.reading_orders import Crawls, order
+from minicrawl.lab.webs import (
+    ENTRANCES,
+    Farm,
+    FarmKind,
+    Links,
+    Model,
+    SyntheticWeb,
+    Web,
+    WebHabits,
+    copying_web,
+    errors,
+    mean,
+    planted,
+    poisson,
+    power_law,
+    synthetic_web,
+    web_of,
+    without_hosts,
+)
+from minicrawl.ports import unreported
+from tests.graph.graphs import links_of
+
+Generator: TypeAlias = Callable[[int, np.random.Generator], Csr]
+
+
+def dice() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def web_graph(nodes: int, rng: np.random.Generator) -> Csr:
+    return copying_web(nodes, rng).graph
+
+
+every_generator = pytest.mark.parametrize("generate", [power_law, poisson, web_graph])
+
+
+def shares_by_degree(degrees: NDArray[np.int64], up_to: int) -> NDArray[np.float64]:
+    return np.bincount(degrees, minlength=up_to + 1)[: up_to + 1] / len(degrees)
+
+
+@every_generator
+@given(nodes=st.integers(1, 60), seed=st.integers(0, 2**32))
+def test_links_stay_in_the_graph_and_never_lead_back_to_their_page(
+    generate: Generator, nodes: int, seed: int
+) -> None:
+    graph = generate(nodes, np.random.default_rng(seed))
+    assert graph.nodes == nodes
+    assert all(source != target for source, target in links_of(graph))
+    assert len(set(links_of(graph))) == graph.edges
+
+
+NAN, INFINITE = float("nan"), float("inf")
+SHARES = ("founding", "spreading", "inside", "recommended", "original")
+
+
+@pytest.mark.parametrize(
+    ("make", "values", "message"),
+    [
+        (lambda value: power_law(value, dice()), [0, -3], "at least one page, not"),
+        (lambda value: poisson(value, dice()), [0, -3], "at least one page, not"),
+        (lambda value: web_graph(value, dice()), [0, -3], "at least one page, not"),
+        (lambda value: power_law(10, dice(), exponent=value), [0, -1.0, NAN], "above 0, not"),
+        (lambda value: poisson(10, dice(), mean=value), [-1, INFINITE, NAN], "0 or more, not"),
+        (lambda value: WebHabits(links_per_page=value), [-1, INFINITE, NAN], "0 or more, not"),
+        *(
+            (
+                lambda value, habit=habit: WebHabits(**{habit: value}),
+                [-0.1, 1.1, NAN],
+                f"{habit} must be a share from 0 to 1, not",
+            )
+            for habit in SHARES
+        ),
+    ],
+)
+def test_numbers_out_of_range_are_refused(
+    make: Callable[[float], object], values: list[float], message: str
+) -> None:
+    for value in values:
+        with pytest.raises(UsageError, match=f"{message} {value}"):
+            make(value)
+
+
+# ---------------------------------------------------------------- power law and Poisson
+
+
+def zipf_law(exponent: float, most: int) -> NDArray[np.float64]:
+    """Probabilities of 0 to `most` by Zipf's law; that of 0 is 0."""
+    weights = np.zeros(most + 1)
+    weights[1:] = np.arange(1.0, most + 1) ** -exponent
+    return weights / float(weights.sum())
+
+
+def poisson_law(mean: float, most: int) -> list[float]:
+    """Probabilities of 0 to `most` by Poisson's law."""
+    return [math.exp(-mean) * mean**count / math.factorial(count) for count in range(most + 1)]
+
+
+def test_in_degrees_follow_the_power_law_up_to_its_tail_and_out_degrees_poissons() -> None:
+    graph = power_law(100_000, dice())
+    law = zipf_law(2.1, graph.nodes)
+    assert shares_by_degree(graph.in_degrees(), 10) == pytest.approx(law[:11], abs=0.005)
+    for degree in (30, 100, 300):
+        shares = np.mean(graph.in_degrees() >= degree)
+        assert shares == pytest.approx(law[degree:].sum(), rel=0.25)
+    out_law = poisson_law(graph.edges / graph.nodes, 9)
+    assert shares_by_degree(graph.out_degrees(), 9) == pytest.approx(out_law, abs=0.005)
+
+
+@pytest.mark.parametrize("mean", [0, 1, 4.2])
+def test_in_and_out_degrees_follow_poissons_law(mean: float) -> None:
+    graph, law = poisson(100_000, dice(), mean=mean), poisson_law(mean, 11)
+    assert shares_by_degree(graph.in_degrees(), 11) == pytest.approx(law, abs=0.005)
+    assert shares_by_degree(graph.out_degrees(), 11) == pytest.approx(law, abs=0.005)
+
+
+# ---------------------------------------------------------------- the growing web
+
+
+def is_inside(web: SyntheticWeb) -> NDArray[np.bool_]:
+    return np.equal(web.host[web.graph.sources()], web.host[web.graph.targets])
+
+
+def is_older(web: SyntheticWeb) -> NDArray[np.bool_]:
+    """Whether each link leads to a page older than its own."""
+    return web.graph.targets < web.graph.sources()
+
+
+@pytest.mark.parametrize(
+    ("habits", "holds"),
+    [
+        pytest.param({"spreading": 0}, lambda web: largest_host(web) > 1000, id="a giant"),
+        pytest.param({"spreading": 1}, lambda web: largest_host(web) < 300, id="no giant"),
+        pytest.param({"inside": 1}, lambda web: is_inside(web).all(), id="inside a host"),
+        pytest.param(
+            {"inside": 1},
+            lambda web: np.mean(is_older(web)) == pytest.approx(0.5, abs=0.02),
+            id="inside a host, to newer pages too",
+        ),
+        pytest.param({"inside": 0}, lambda web: is_older(web).all(), id="outside, to older pages"),
+        pytest.param(
+            {"inside": 0, "recommended": 1, "original": 0},
+            lambda web: set(web.graph.targets.tolist()) == {0},
+            id="without original links all repeat the first",
+        ),
+    ],
+)
+def test_habits_shape_the_web(
+    habits: dict[str, float], holds: Callable[[SyntheticWeb], bool]
+) -> None:
+    web = copying_web(3000, dice(), WebHabits(**habits))
+    _, first_pages = np.unique(web.host, return_index=True)
+    assert np.all(np.diff(first_pages) > 0)  # hosts are numbered by age
+    assert holds(web)
+
+
+def largest_host(web: SyntheticWeb) -> int:
+    return int(np.bincount(web.host).max())
+
+
+@pytest.mark.parametrize("links_per_page", [0, 0.5, 5])
+def test_pages_have_as_many_links_as_asked_for(links_per_page: float) -> None:
+    habits = WebHabits(links_per_page=links_per_page, inside=0, recommended=0)
+    web = copying_web(20_000, dice(), habits)
+    assert web.graph.edges / web.graph.nodes == pytest.approx(links_per_page, rel=0.05)
+
+
+@given(
+    nodes=st.integers(1, 60),
+    seed=st.integers(0, 2**32),
+    links_per_page=st.floats(0, 20),
+    shares=st.tuples(*[st.floats(0, 1)] * 5),
+)
+def test_any_habits_make_a_web(
+    nodes: int, seed: int, links_per_page: float, shares: tuple[float, ...]
+) -> None:
+    habits = WebHabits(links_per_page=links_per_page, **dict(zip(SHARES, shares, strict=True)))
+    web = copying_web(nodes, np.random.default_rng(seed), habits)
+    assert web.host.shape == (nodes,)
+    assert web.host.dtype == np.int32
+    assert sorted(set(web.host.tolist())) == list(range(web.host.max() + 1))
+    assert web.graph.nodes == nodes
+
+
+# ---------------------------------------------------------------- the web as it is by default
+
+
+@pytest.fixture(scope="module")
+def web() -> SyntheticWeb:
+    return copying_web(200_000, np.random.default_rng(1))
+
+
+def test_the_default_web_has_large_hosts_and_pages(web: SyntheticWeb) -> None:
+    """Three pages of a hundred found a host, and two of three links stay inside theirs."""
+    assert web.host.max() + 1 == pytest.approx(6000, abs=250)
+    assert np.mean(is_inside(web)) == pytest.approx(0.66, abs=0.02)
+    for amounts in (web.graph.in_degrees(), np.bincount(web.host)):
+        assert np.median(amounts) <= 20
+        assert np.sort(amounts)[-20] > 300
+    assert web.graph.in_degrees()[0] / web.graph.nodes == pytest.approx(0.43, abs=0.08)
+
+
+@pytest.mark.parametrize("draw", range(3))
+def test_nearly_all_can_be_reached_from_ten_pages(web: SyntheticWeb, draw: int) -> None:
+    well_linked = np.flatnonzero(web.graph.out_degrees() >= 5)
+    seeds = np.random.default_rng(draw).choice(well_linked, 10, replace=False)
+    assert len(reached(web.graph, seeds)) >= 0.9 * web.graph.nodes
+
+
+def reached(graph: Csr, seeds: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Pages that scipy reaches from one more page, which links to the seeds, without that page."""
+    start = graph.nodes
+    sources = np.append(graph.sources(), np.full(len(seeds), start))
+    links = csr_array(
+        (np.ones(len(sources)), (sources, np.append(graph.targets, seeds))),
+        shape=(start + 1, start + 1),
+    )
+    order: NDArray[np.int32] = breadth_first_order(links, start, return_predecessors=False)
+    return order[1:]
+
+
+def test_one_page_of_a_hundred_holds_a_fifth_of_the_importance() -> None:
+    graph = copying_web(20_000, np.random.default_rng(1)).graph
+    ranks = networkx.pagerank(networkx.DiGraph(links_of(graph)), alpha=0.85)
+    best = sorted(ranks.values(), reverse=True)[: graph.nodes // 100]
+    assert sum(best) == pytest.approx(0.2, abs=0.05)
+
+
+HONEST = 40
+
+
+def a_ring() -> Web:
+    pages = np.arange(HONEST)
+    return without_hosts(Csr.from_edges(HONEST, pages, (pages + 1) % HONEST))
+
+
+def with_farm(farm: Farm, seed: int = 1) -> tuple[Web, Links]:
+    web = a_ring()
+    return planted(web, list(web.graph.adjacency()), farm, np.random.default_rng(seed))
+
+
+def test_all_pages_of_a_host_farm_link_to_all() -> None:
+    _, links = with_farm(Farm(kind=FarmKind.HOST, pages=3))
+    assert [list(found) for found in links[HONEST:]] == [[40, 41, 42]] * 3
+
+
+def test_random_links_stay_in_the_farm() -> None:
+    _, links = with_farm(Farm(kind=FarmKind.RANDOM, pages=500))
+    own = links[HONEST:]
+    assert len(own) == 500
+    assert all(HONEST <= page < HONEST + 500 for found in own for page in found)
+    assert all(15 < len(set(found)) == len(found) <= 20 for found in own)
+    assert len({page for found in own for page in found}) == 500
+
+
+def test_each_page_of_a_trap_links_to_five_pages_of_its_own() -> None:
+    _, links = with_farm(Farm(kind=FarmKind.TRAP))
+    assert [list(found) for found in links[HONEST : HONEST + 2]] == [
+        [41, 42, 43, 44, 45],
+        [46, 47, 48, 49, 50],
+    ]
+    told = [page for found in links[HONEST:] for page in found]
+    assert sorted(told) == list(range(HONEST + 1, len(links)))
+    assert sum(map(bool, links[HONEST:])) == HONEST, "no crawl of as many pages reaches the end"
+
+
+@pytest.mark.parametrize("kind", FarmKind)
+def test_ten_honest_pages_link_to_a_farm_and_keep_their_links(kind: FarmKind) -> None:
+    _, links = with_farm(Farm(kind=kind, pages=7))
+    own = [found[0] for found in links[:HONEST]]
+    assert own == [(page + 1) % HONEST for page in range(HONEST)]
+    entrances = [found[1] for found in links[:HONEST] if len(found) > 1]
+    assert len(entrances) == ENTRANCES
+    assert all(page >= HONEST for page in entrances)
+    assert len(set(entrances)) == 1 if kind is FarmKind.TRAP else len(set(entrances)) > 1
+
+
+def test_a_farm_has_hosts_of_one_site_or_of_many() -> None:
+    one, _ = with_farm(Farm(kind=FarmKind.RANDOM, pages=5, hosts=2))
+    many, _ = with_farm(Farm(kind=FarmKind.RANDOM, pages=5, hosts=2, is_one_site=False))
+    assert one.host[HONEST:].tolist() == many.host[HONEST:].tolist() == [1, 2, 1, 2, 1]
+    assert one.site[HONEST:].tolist() == [1, 1, 1, 1, 1]
+    assert many.site[HONEST:].tolist() == [1, 2, 1, 2, 1]
+    assert not one.host[:HONEST].any()
+
+
+def test_a_second_farm_has_pages_and_hosts_of_its_own() -> None:
+    web, links = with_farm(Farm(kind=FarmKind.HOST, pages=2))
+    both, more = planted(web, links, Farm(kind=FarmKind.HOST, pages=2), np.random.default_rng(2))
+    assert [list(found) for found in more[HONEST:]] == [[40, 41], [40, 41], [42, 43], [42, 43]]
+    assert both.host[HONEST:].tolist() == both.site[HONEST:].tolist() == [1, 1, 2, 2]
+    assert both.graph is web.graph
+
+
+def test_each_order_has_its_share_of_spam_and_its_loss() -> None:
+    """A random order reads much of a farm as large as the honest web, and loses importance."""
+    web = synthetic_web(Model.COPYING, 2000, seed=1)
+    farm = Farm(kind=FarmKind.RANDOM, pages=2000)
+    crawls = Crawls(draws=2, seed=1, endowment=1000, fractions=(0.25, 0.5))
+    by_cash, by_chance = order(
+        web, orders=["opic", "random"], crawls=crawls, farms=[farm], progress=unreported
+    )
+    (honest,) = order(web, orders=["random"], crawls=crawls, progress=unreported)
+    assert honest.spam is honest.loss is None
+    assert by_chance.spam is not None
+    assert by_chance.loss is not None
+    assert by_cash.spam is not None
+    assert 0.1 < by_chance.spam.mean[-1] < 0.9
+    assert max(by_cash.spam.mean) < by_chance.spam.mean[-1] / 2
+    lost = np.array(honest.mass) - by_chance.mass
+    assert by_chance.loss.mean == pytest.approx(lost.tolist())
+    assert lost[-1] > 0.05
 
 
 @pytest.mark.parametrize("model", Model)
@@ -39,3 +363,43 @@ def test_a_file_without_a_usable_web_is_refused_by_name(tmp_path: Path, content:
     path.write_text(content)
     with pytest.raises(GraphFileError, match=r"web\.txt"):
         web_of(read(path), path)
+
+
+TRUTH = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def test_a_multiple_of_the_truth_has_no_error() -> None:
+    found = errors(3 * TRUTH, TRUTH)
+    assert (found.all, found.top10, found.weighted, found.rank) == pytest.approx((0, 0, 0, 0))
+
+
+def test_errors_by_hand() -> None:
+    """Relative errors are 0.2/0.4, 0, 0, 0.2/0.1. Pages 1 and 3 are equal, then 0 and 2."""
+    found = errors(np.array([0.2, 0.3, 0.2, 0.3]), TRUTH)
+    assert found.all == pytest.approx(100 * (0.5 + 2) / 4)
+    assert found.top10 == pytest.approx(50)
+    assert found.weighted == pytest.approx(100 * (0.2 + 0.2))
+    assert found.rank == pytest.approx(100 * (2.5 + 0.5 + 0.5 + 2.5) / 4 / 4)
+    assert found.deviation == pytest.approx(100 * np.std([0.5, 0, 0, 2]))
+    assert found.above_twice == 25
+
+
+def test_the_mean_of_moments_is_that_of_each_error() -> None:
+    wrong = errors(np.array([0.2, 0.3, 0.2, 0.3]), TRUTH)
+    found = mean([wrong, errors(TRUTH, TRUTH), wrong, wrong])
+    assert found.all == pytest.approx(0.75 * wrong.all)
+    assert found.above_twice == pytest.approx(0.75 * wrong.above_twice)
+
+
+def test_the_top_tenth_is_that_of_the_truth() -> None:
+    truth = np.arange(1, 21, dtype=float)
+    wrong_at_the_top = truth.copy()
+    wrong_at_the_top[[18, 19]] = wrong_at_the_top[[19, 18]]
+    found = errors(wrong_at_the_top, truth)
+    assert found.top10 == pytest.approx(100 * (1 / 19 + 1 / 20) / 2)
+    assert found.all == pytest.approx(found.top10 / 10)
+
+
+def test_pages_in_reverse_order_are_off_by_half_of_all_places() -> None:
+    truth = np.arange(1, 1001, dtype=float)
+    assert errors(truth[::-1], truth).rank == pytest.approx(50)
