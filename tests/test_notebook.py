@@ -2,7 +2,7 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -26,28 +26,15 @@ PROGRESS = Progress(
 )
 
 
-class FakeHandle:
-    def __init__(self) -> None:
-        self.shown: list[Any] = []
-
-    def __call__(self, shown: object, *, display_id: bool) -> "FakeHandle":
-        assert display_id
-        self.shown.append(shown)
-        return self
-
-    def update(self, shown: object) -> None:
-        self.shown.append(shown)
-
-
 def test_the_display_is_updated_at_intervals_and_at_the_end() -> None:
-    screen, times = FakeHandle(), [0.0]
+    screen, times = Mock(), [0.0]
     display = NotebookDisplay(lambda: PROGRESS, screen, lambda: times[0])
     for _ in range(3):
         display.hear(Asked(url="http://a.example/<b>", cash=1.0))
     times[0] = SHOWN_EVERY_S
     display.hear(Asked(url="http://a.example/last", cash=1.0))
     display.hear(Ended(reason=Reason.BUDGET))
-    _, first, second, end = screen.shown
+    first, second, end = (call.args[0] for call in screen.return_value.update.call_args_list)
     assert "fetched 1 page, known 12 pages of 1 host" in repr(first)
     assert "importance gathered 25.0% (estimate)" in repr(first)
     assert "http://a.example/&lt;b&gt;" in first._repr_html_()
