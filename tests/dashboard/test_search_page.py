@@ -73,7 +73,7 @@ def found(address: str, query: str) -> Any:
 # ---------------------------------------------------------------- requests
 
 
-def test_foreign_host_names_origins_methods_and_files_are_refused(address: str) -> None:
+def test_foreign_host_names_origins_methods_files_and_tokens_are_refused(address: str) -> None:
     assert asked(address, "/")[0] == 200
     assert asked(address, "/", Host="evil.example")[0] == 403
     assert asked(address, "/api/about", Origin="http://evil.example")[0] == 403
@@ -81,10 +81,9 @@ def test_foreign_host_names_origins_methods_and_files_are_refused(address: str) 
     assert asked(address, "/page/..%2fserving.py")[0] == 404
 
     for path in ("/api/about", "/api/search?q=harbour"):
-        assert [asked(address, path, **{TOKEN_HEADER: wrong})[0] for wrong in ("", "a" * 32)] == [
-            403,
-            403,
-        ]
+        assert {asked(address, path, **{TOKEN_HEADER: wrong})[0] for wrong in ("", "a" * 32)} == {
+            403
+        }
 
 
 def test_any_query_and_offset_have_results_or_an_error_of_one_line(address: str) -> None:
