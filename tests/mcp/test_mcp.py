@@ -264,11 +264,11 @@ def test_an_open_server_sees_pages_that_a_crawl_commits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tools, "_SHARE_OF_LOADING", 1e9)  # read anew after every commit
-    store = tmp_path / "crawl.db"
+    store = crawled(tmp_path / "crawl.db", pages=3)
 
     async def ask() -> list[int]:
         seen = []
-        async with Client(server_for(crawled(store, pages=3))) as client:
+        async with Client(server_for(store)) as client:
             for pages in (4, 5, 6):
                 found = await client.call_tool("top", {"count": 200})
                 rows = found.structured_content["untrusted"]["rows"]
