@@ -1,16 +1,25 @@
 """A crawl in shards by hand: each shard has a store, and a test decides what happens."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from minicrawl.cluster.channels import Arrival, BatchError, Shard, Transfer, TransferBatch, judge
+from minicrawl.cluster.channels import (
+    Arrival,
+    BatchError,
+    Posting,
+    Shard,
+    Transfer,
+    TransferBatch,
+    judge,
+)
+from minicrawl.frontier.page_table import load_frontier
 from minicrawl.model import State
-from minicrawl.opic.ledger import Channels, Spending, Step, StepKind, shard_of
+from minicrawl.opic.ledger import Channels, Ledger, Spending, Step, StepKind, shard_of
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.web.urls import host, site
-from tests.stores import HandCrawl
+from tests.stores import HandCrawl, urls_of
 
 
 def owner_of(url: str, shards: int) -> int:
@@ -20,14 +29,22 @@ def owner_of(url: str, shards: int) -> int:
 class HandShard(HandCrawl):
     """One shard. `send` returns its next batch for another shard, `receive` posts a batch."""
 
-    def __init__(self, path: Path, terms: StoreTerms) -> None:
+    def __init__(self, path: Path, terms: StoreTerms, posting: Posting | None = None) -> None:
+        """Load the shard, as its next holder does, or begin it."""
         super().__init__(path, terms)
-        self.frontier.channels = Channels()
-        channels = self.frontier.channels
-        self.shard = Shard(terms.shard, self.frontier.books, self, channels=channels)
-        self._urls: dict[int, str] = {}
+        found = self.frontier = load_frontier(
+            self.store.connection, terms, self._spending_at, self._urls_of
+        )
+        found.channels = channels = found.channels or Channels()
+        self._urls = urls_of(self.store.connection, range(len(found)))
+        self.shard = Shard(terms.shard, found.books, self, posting, channels)
+        self.shard.outbox.restore(0.0, channels.unsent)
 
     # ------------------------------------------------------------ its pages
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.frontier.ledger
 
     def url(self, page: int) -> str:
         return self._urls[page]
@@ -98,18 +115,31 @@ class HandCluster:
     """All shards of a crawl, and the batches under way between them."""
 
     def __init__(
-        self, folder: Path, shards: int, stack: ExitStack, terms: StoreTerms | None = None
+        self,
+        folder: Path,
+        shards: int,
+        stack: ExitStack,
+        terms: StoreTerms | None = None,
+        posting: Posting | None = None,
     ) -> None:
         self.paths = [folder / f"shard-{number:02}" / "crawl.db" for number in range(shards)]
+        terms, self._posting = replace(terms or StoreTerms(), shards=shards), posting
         self.shards = [
-            stack.enter_context(
-                closing(
-                    HandShard(path, replace(terms or StoreTerms(), shard=number, shards=shards))
-                )
-            )
+            HandShard(path, replace(terms, shard=number), posting)
             for number, path in enumerate(self.paths)
         ]
         self.on_the_way: list[TransferBatch] = []
+        stack.callback(self._close)
+
+    def _close(self) -> None:
+        for shard in self.shards:
+            shard.close()
+
+    def kill(self, number: int) -> None:
+        """Kill the holder of a shard, and let another one load what is committed."""
+        killed = self.shards[number]
+        killed.store.close()
+        self.shards[number] = HandShard(killed.path, killed.terms, self._posting)
 
     def of(self, url: str) -> HandShard:
         """Return the shard that owns this page."""

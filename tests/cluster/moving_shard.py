@@ -11,8 +11,8 @@ from minicrawl.cluster.engine import EngineUnavailable
 from minicrawl.errors import NoRoom
 from tests.cluster.fake_engine import FakeServers, Fault
 
-_MEMORY = Path("/dev/shm")
-"""A disk would take most of the time."""
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
+"""Folder for stores: a disk would take most of the time."""
 _FAULTS = st.lists(st.sampled_from([None, None, *Fault]), min_size=1, max_size=5)
 
 
@@ -31,7 +31,7 @@ class MovingShard(RuleBasedStateMachine, Generic[AnyNode]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.scratch = tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None)
+        self.scratch = tempfile.TemporaryDirectory(dir=MEMORY)
         self.folders = 0
         self.servers = FakeServers(seed=1)
         self.lost: list[AnyNode] = []

@@ -2,7 +2,10 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from minicrawl.cluster.channels import (
     MOST_TRANSFERS,
     Arrival,
     BatchError,
+    Posting,
     Statement,
     Transfer,
     TransferBatch,
@@ -26,6 +30,7 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.cluster.records import ShardFacts
+from minicrawl.model import State
 from minicrawl.opic.ledger import (
     ChannelEnd,
     Channels,
@@ -36,7 +41,8 @@ from minicrawl.opic.ledger import (
     shard_of,
 )
 from minicrawl.opic.money import UNIT
-from tests.cluster.shards.engine import FakeEngine, KeptShard
+from minicrawl.store.records import StoreTerms
+from tests.cluster.hand_shards import HandShard
 
 # ---------------------------------------------------------------- owners
 
@@ -127,84 +133,82 @@ def test_bytes_that_are_no_batch_are_refused(data: bytes) -> None:
 
 # ---------------------------------------------------------------- a shard and its outbox
 
-URLS = {shard_of(f"site{number}", 3): f"http://site{number}/" for number in range(20)}
+URLS = {shard_of(f"s{number}.example", 3): f"http://s{number}.example/" for number in range(20)}
 """A URL of each of three shards."""
 
 
-def a_shard(number: int = 0) -> KeptShard:
-    kept = KeptShard(FakeEngine(), number, 3)
-    kept.seed([URLS[number]], 8)
-    return kept
+@pytest.fixture
+def shard(tmp_path: Path) -> Iterator[HandShard]:
+    """Give shard 0, which knows its seed, and sends at most two pages in a batch."""
+    terms = StoreTerms(shard=0, shards=3)
+    with closing(HandShard(tmp_path / "crawl.db", terms, Posting(transfers=2))) as shard:
+        shard.seeds([URLS[0]], 8)
+        yield shard
 
 
-def test_a_batch_is_due_when_it_is_full_or_has_waited_long_enough() -> None:
-    kept = a_shard()
-    kept.read(0, [URLS[1]])
-    outbox = kept.shard.outbox
+def test_a_batch_is_due_when_it_is_full_or_has_waited_long_enough(shard: HandShard) -> None:
+    shard.read(URLS[0], [URLS[1]])
+    outbox = shard.shard.outbox
     assert outbox.due(0.9) == []
     assert outbox.due(0.9, longest_s=0.9) == [1]
     assert outbox.due(1.0) == [1]
-    kept = a_shard()
-    kept.read(0, [URLS[1], URLS[1] + "more"])
-    assert kept.shard.outbox.due(0.0) == [1]
+    shard.read(URLS[0], [URLS[1], URLS[1] + "more"])
+    assert outbox.due(0.0) == [1]
 
 
-def test_a_batch_has_as_many_urls_as_fit_and_at_least_one() -> None:
-    kept = a_shard()
-    kept.read(0, [URLS[1] + "a", URLS[1] + "b", URLS[1] + "c"])
-    outbox = kept.shard.outbox
+def test_a_batch_has_as_many_urls_as_fit_and_at_least_one(shard: HandShard) -> None:
+    shard.read(URLS[0], [URLS[1] + "a", URLS[1] + "b", URLS[1] + "c"])
+    outbox = shard.shard.outbox
     assert outbox.next_for(1, lambda _page: 10, most_bytes=15) == [1]
     assert outbox.next_for(1, lambda _page: 10, most_bytes=5) == [1]
     assert outbox.next_for(1, lambda _page: 10, most_bytes=99) == [1, 2]  # the limit of transfers
     assert outbox.next_for(2, lambda _page: 10, most_bytes=99) == []
 
 
-def test_foreign_pages_with_news_are_sent_even_without_cash() -> None:
-    kept = a_shard()
-    kept.read(0, [URLS[1]])
-    kept.send(1)
-    assert len(kept.shard.outbox) == 0
-    kept.shard.outbox.tell([0, 1], now=0.0)
-    assert len(kept.shard.outbox) == 1
-    assert kept.shard.sending(1).spending == Spending([1], [0])
+def test_foreign_pages_with_news_are_sent_even_without_cash(shard: HandShard) -> None:
+    shard.read(URLS[0], [URLS[1]])
+    shard.send(1)
+    outbox = shard.shard.outbox
+    assert len(outbox) == 0
+    outbox.tell([0, 1], now=0.0)
+    assert len(outbox) == 1
+    assert shard.shard.sending(1).spending == Spending([1], [0])
 
 
-def test_transfers_left_over_by_a_batch_wait_from_its_moment_on() -> None:
-    kept = a_shard()
-    kept.read(0, [URLS[1] + "a", URLS[1] + "b", URLS[1] + "c"])
-    kept.shard.apply(kept.shard.sending(1), now=5.0)
-    assert kept.shard.outbox.due(5.9) == []
-    assert kept.shard.outbox.due(6.0) == [1]
+def test_transfers_left_over_by_a_batch_wait_from_its_moment_on(shard: HandShard) -> None:
+    shard.read(URLS[0], [URLS[1] + "a", URLS[1] + "b", URLS[1] + "c"])
+    shard.shard.apply(shard.shard.sending(1), now=5.0)
+    assert shard.shard.outbox.due(5.9) == []
+    assert shard.shard.outbox.due(6.0) == [1]
 
 
-def test_cash_for_a_page_that_stands_for_a_foreign_one_is_sent_on_with_one_hop_more() -> None:
-    kept = a_shard()
-    kept.redirect(0, URLS[1])
-    kept.send(1)
-    steps = kept.shard.receipt(TransferBatch(2, 0, 1, [Transfer(URLS[0], 5, 0, 3)]))
-    kept.commit(2, steps)
-    assert kept.ledger.key[1] == 5
-    (sent,) = kept.shard.batch(kept.shard.sending(1)).transfers
-    assert sent == Transfer(URLS[1], 5, 1, 4)
-    assert kept.shard.outbox.due(9) == [1]
+def test_cash_for_a_page_that_stands_for_a_foreign_one_is_sent_on_with_one_hop_more(
+    shard: HandShard,
+) -> None:
+    shard.moved(URLS[0], URLS[1])
+    shard.send(1)
+    shard.receive(TransferBatch(2, 0, 1, [Transfer(URLS[0], 5, 0, 3)]))
+    assert shard.ledger.key[1] == 5
+    assert shard.shard.outbox.due(9) == [1]
+    found = shard.send(1)
+    assert found is not None
+    assert found.transfers == [Transfer(URLS[1], 5, 0, 4)]
 
 
-def test_cash_with_too_many_hops_makes_its_page_a_dead_end() -> None:
-    kept = a_shard()
-    kept.redirect(0, URLS[1])
-    kept.send(1)
-    circled = TransferBatch(2, 0, 1, [Transfer(URLS[0], 5, 0, MOST_HOPS)])
-    kept.commit(2, steps := kept.shard.receipt(circled))
-    assert [step.kind for step in steps] == [StepKind.DEAD_END, StepKind.RECEIVE]
-    assert kept.shard.books.stands_for(0) == 0
-    assert kept.shard.outbox.due(9) == []
-    assert kept.ledger.missing() == 0
+def test_cash_with_too_many_hops_makes_its_page_a_dead_end(shard: HandShard) -> None:
+    shard.moved(URLS[0], URLS[1])
+    shard.send(1)
+    shard.receive(TransferBatch(2, 0, 1, [Transfer(URLS[0], 5, 0, MOST_HOPS)]))
+    assert shard.frontier.state[0] == State.BAD_REDIRECT
+    assert shard.shard.books.stands_for(0) == 0
+    assert shard.shard.outbox.due(9) == []
+    assert shard.ledger.missing() == 0
 
 
 @pytest.mark.parametrize("way", [(1, 2), (0, 0)])
-def test_a_batch_for_another_shard_is_refused(way: tuple[int, int]) -> None:
+def test_a_batch_for_another_shard_is_refused(way: tuple[int, int], shard: HandShard) -> None:
     with pytest.raises(BatchError, match="came to shard 0"):
-        a_shard().shard.receipt(TransferBatch(*way, 1, []))
+        shard.shard.receipt(TransferBatch(*way, 1, []))
 
 
 # ---------------------------------------------------------------- channels and audit
