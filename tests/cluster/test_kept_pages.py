@@ -193,16 +193,6 @@ FIRST = segments.FIRST
 SECOND = segments.place_at(2, 0)
 
 
-def test_an_empty_entry_is_skipped_and_named(tmp_path: Path) -> None:
-    servers = pieces(more(FIRST, b"abc"), more(FIRST + 3, b"def"))
-    servers.pages[SHARD].contents.insert(1, b"")
-    told: list[str] = []
-    asyncio.run(restore_pages(FakeEngine(servers), SHARD, tmp_path, tell=told.append))
-    assert segments.Segments(tmp_path).path(1).read_bytes().endswith(b"abcdef")
-    assert len(told) == 1
-    assert "entry 2 of" in told[0]
-
-
 def test_a_later_piece_replaces_everything_after_its_beginning(tmp_path: Path) -> None:
     servers = pieces(
         more(FIRST, b"abcdef"), more(SECOND, b"gone"), more(FIRST + 2, b"XY"), more(SECOND, b"new")

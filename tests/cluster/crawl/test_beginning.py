@@ -50,14 +50,6 @@ def test_the_age_of_a_crawl_is_that_of_its_oldest_shard_and_is_kept_over_a_resta
     assert later.age_s(10) == 63
 
 
-def test_shards_exchange_messages_more_often_while_the_crawl_is_young() -> None:
-    beginning = a_beginning()
-    before = beginning.exchange_interval_s(1.0, 101)
-    beginning.hear(ALL, 110)
-    young, older, old = (beginning.exchange_interval_s(1.0, 110 + age_s) for age_s in (1, 30, 1000))
-    assert before == young < older < old == 1.0
-
-
 def test_the_request_rate_is_that_of_the_last_seconds() -> None:
     pace = RequestRate(2.0)
     assert pace.now(0, 10.0) == 0

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from minicrawl.cluster.node.leases import BEATS, KEYS, LEASE_S, YOUNG_S, ClusterView, plan
+from minicrawl.cluster.node.leases import LEASE_S, YOUNG_S, ClusterView, plan
 from minicrawl.cluster.records import BeatRecord, LeaseRecord, NodeRecord
 
 SHARDS = 4
@@ -44,13 +44,6 @@ def test_a_shard_of_the_node_that_it_does_not_crawl_is_taken_again() -> None:
     assert plan(view("a", held="aaaa"), me("a"), (0, 1, 3), 0).take == [2]
 
 
-def test_shards_of_a_node_that_was_silent_for_the_time_of_a_lease_are_taken() -> None:
-    seen = view("a", "b", held="bbbb")
-    seen.hear_node("a", record("a", 2), LEASE_S)
-    assert plan(seen, me("a"), (), LEASE_S - 1).take == []
-    assert plan(seen, me("a"), (), LEASE_S).take == [0, 1, 2, 3]
-
-
 def test_a_beat_counts_if_its_node_is_known_and_the_beat_is_new() -> None:
     seen = view("a", "b", held="bbbb")
     for session, beat, at in (("session of b", 2, 5), ("session of b", 2, 6), ("before", 9, 7)):
@@ -60,19 +53,6 @@ def test_a_beat_counts_if_its_node_is_known_and_the_beat_is_new() -> None:
     assert seen.is_live("b", 5 + LEASE_S - 1)
     assert not seen.is_live("b", 5 + LEASE_S)
     assert "c" not in seen.nodes
-
-
-def test_no_node_counts_as_silent_before_keys_and_beats_are_known_up_to_then() -> None:
-    seen = view("a", "b", held="bbbb")
-    seen.hear_node("a", record("a", 2), 60)
-    for place in (KEYS, BEATS):
-        seen.know_all_to(place, 1)
-    assert plan(seen, me("a"), (), 60).take == []
-    seen.know_all_to(KEYS, 60)
-    assert plan(seen, me("a"), (), 60).take == []
-    seen.know_all_to(BEATS, LEASE_S)
-    seen.know_all_to(BEATS, LEASE_S - 1)  # an earlier moment changes nothing
-    assert plan(seen, me("a"), (), 60).take == [0, 1, 2, 3]
 
 
 def test_a_restarted_node_takes_its_own_shards_at_once() -> None:
@@ -105,15 +85,6 @@ def test_a_deleted_lease_frees_its_shard() -> None:
     seen = view("a", "b", held="bbbb")
     seen.hear_lease(1, None, 0)
     assert plan(seen, me("a"), (), 0).take == [1]
-
-
-def test_a_node_that_could_hear_no_other_takes_no_shards_until_a_lease_has_passed() -> None:
-    seen = view("a", "b", held="bbbb")
-    seen.hear_node("a", record("a", 2), 60)
-    seen.renew_all(60)
-    assert plan(seen, me("a"), (), 60 + LEASE_S - 1).take == []
-    seen.hear_node("a", record("a", 3), 60 + LEASE_S)
-    assert plan(seen, me("a"), (), 60 + LEASE_S).take == [0, 1, 2, 3]
 
 
 def test_shards_of_a_node_that_deletes_its_record_are_taken_at_once() -> None:
