@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from enum import Enum, auto
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -179,19 +180,35 @@ class _Call:
             raise EngineUnavailable("the engine does not answer")
 
 
-class _Part:
-    def __init__(self, servers: FakeServers | None = None) -> None:
+class FakeEngine:
+    """The whole engine. Only the keys of `beats` are used, and only the logs of `pages`."""
+
+    def __init__(
+        self, servers: FakeServers | None = None, logs: defaultdict[int, Log] | None = None
+    ) -> None:
         self.servers = servers or FakeServers()
+        self._logs = self.servers.logs if logs is None else logs
         self.closed = False
+        self.left = 0
+        """Number of changes to another server."""
+
+    @cached_property
+    def beats(self) -> "FakeEngine":
+        return FakeEngine(self.servers.beats)
+
+    @property
+    def pages(self) -> "FakeEngine":
+        return FakeEngine(self.servers, self.servers.pages)
+
+    async def close(self) -> None:
+        for part in (self, self.beats):
+            part.closed = True
+            part.servers.waiters.wake()
 
     def _call(self) -> _Call:
         return _Call(self.servers)
 
-
-class FakeLogs(_Part):
-    @property
-    def _logs(self) -> defaultdict[int, Log]:
-        return self.servers.logs
+    # ------------------------------------------------------------ logs
 
     async def log_span(self, shard: int) -> LogSpan:
         async with self._call():
@@ -237,14 +254,8 @@ class FakeLogs(_Part):
         async with self._call():
             self.servers.forgot.pop(shard, 0)
 
+    # ------------------------------------------------------------ batches
 
-class FakePages(FakeLogs):
-    @property
-    def _logs(self) -> defaultdict[int, Log]:
-        return self.servers.pages
-
-
-class FakeBatches(_Part):
     async def publish(self, batch: TransferBatch) -> None:
         async with self._call():
             channel, servers = (batch.sender, batch.receiver), self.servers
@@ -287,9 +298,7 @@ class FakeBatches(_Part):
         sender = self.servers.pick(sorted({sent.sender for sent in new}))
         return next(sent for sent in new if sent.sender == sender)
 
-
-class FakeKeys(_Part):
-    """Keys with their values. A deleted key is kept without a value."""
+    # ------------------------------------------------------------ keys
 
     async def get(self, key: str) -> KeyEntry | None:
         async with self._call():
@@ -353,13 +362,6 @@ class FakeKeys(_Part):
         self.servers.values[key] = KeyEntry(key, value, revision)
         return revision
 
-
-class FakeBeats(FakeKeys):
-    """Keys of the beats."""
-
-    left = 0
-    """Number of changes to another server."""
-
     async def separate_leaders(self) -> None:
         async with self._call():
             pass
@@ -367,8 +369,8 @@ class FakeBeats(FakeKeys):
     async def switch_server(self) -> None:
         self.left += 1
 
+    # ------------------------------------------------------------ broadcasts
 
-class FakeBroadcasts(_Part):
     async def broadcast(self, topic: str, content: bytes) -> None:
         if len(content) > MOST_VALUE_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than a broadcast may have")
@@ -387,8 +389,8 @@ class FakeBroadcasts(_Part):
                     yield one
             await changed
 
+    # ------------------------------------------------------------ objects
 
-class FakeObjects(_Part):
     async def put_object(self, name: str, file: Path) -> None:
         async with self._call():
             self.servers.files[name] = file.read_bytes()
@@ -406,20 +408,3 @@ class FakeObjects(_Part):
     async def objects(self) -> list[str]:
         async with self._call():
             return sorted(self.servers.files)
-
-
-class FakeEngine(FakeLogs, FakeBatches, FakeKeys, FakeBroadcasts, FakeObjects):
-    """The whole engine."""
-
-    def __init__(self, servers: FakeServers | None = None) -> None:
-        super().__init__(servers)
-        self.beats = FakeBeats(self.servers.beats)
-
-    @property
-    def pages(self) -> FakePages:
-        return FakePages(self.servers)
-
-    async def close(self) -> None:
-        for part in (self, self.beats):
-            part.closed = True
-            part.servers.waiters.wake()

@@ -1,17 +1,15 @@
 """The dashboard of a real cluster in a real browser, used by clicks alone."""
 
-import asyncio
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import LoggedWeb, begun, settings
@@ -32,37 +30,14 @@ pytestmark = [needs_server, needs_chromium, pytest.mark.timeout(600), pytest.mar
 SHARDS = 3
 
 
-@contextmanager
-def cluster(folder: Path) -> Iterator[str]:
-    """Run a cluster of two nodes that crawl without end, in a thread with a loop of its own."""
-    answers: SimpleQueue[str | BaseException] = SimpleQueue()
-    ending = threading.Event()
-
-    async def run() -> None:
-        async with (
-            begun(folder, LoggedWeb(), settings, SHARDS) as (servers, _, loaded),
-            nodes(dict.fromkeys("ab", servers.url), folder, loaded),
-        ):
-            answers.put(servers.url)
-            await asyncio.to_thread(ending.wait)
-
-    def begin() -> None:
-        try:
-            asyncio.run(run())
-        except BaseException as error:
-            answers.put(error)
-            raise
-
-    thread = threading.Thread(target=begin)
-    thread.start()
-    try:
-        found = answers.get()
-        if isinstance(found, BaseException):
-            raise found
-        yield found
-    finally:
-        ending.set()
-        thread.join()
+@asynccontextmanager
+async def cluster(folder: Path) -> AsyncIterator[str]:
+    """Run a cluster of two nodes that crawl without end, and give its URL."""
+    async with (
+        begun(folder, LoggedWeb(), settings, SHARDS) as (servers, _, loaded),
+        nodes(dict.fromkeys("ab", servers.url), folder, loaded),
+    ):
+        yield servers.url
 
 
 def told(url: str) -> dict[str, Any]:
@@ -80,7 +55,11 @@ def test_nodes_are_shown_with_the_gathered_pages_and_steered(
     watch: Callable[..., Watched], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with cluster(tmp_path) as url, dashboard_of_cluster(url) as served:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(cluster(tmp_path)) as url,
+        dashboard_of_cluster(url) as served,
+    ):
         seen = watch(served)
         seen.wait_for_state("running")
         see_what_was_found(seen)
