@@ -1,45 +1,90 @@
 """A shard that moves between nodes while its engine fails: base of tests with random steps."""
 
+import asyncio
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from minicrawl.cluster.engine import EngineUnavailable
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
+from minicrawl.cluster.kept_pages import take_over_pages
+from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
+from minicrawl.config import Storing
+from minicrawl.crawl.events import nobody_listens
+from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
 from minicrawl.errors import NoRoom
-from tests.cluster.fake_engine import FakeServers, Fault
+from minicrawl.store.reader import archive_folder
+from minicrawl.store.writer import StoreWriter
+from tests.cluster.documents import SHARD
+from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 """Folder for stores: a disk would take most of the time."""
 _FAULTS = st.lists(st.sampled_from([None, None, *Fault]), min_size=1, max_size=5)
 
 
-class ShardNode(Protocol):
-    """A node that holds the shard."""
+SMALL = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000, store_part=1_000)
+
+
+class ShardNode:
+    """Node that has taken the shard over. With `keeps` it keeps pages, and `out` has an archive."""
+
+    def __init__(
+        self,
+        servers: FakeServers,
+        folder: Path,
+        limits: ReplicaLimits = SMALL,
+        *,
+        keeps: bool = False,
+    ) -> None:
+        self.path, engine, pages = folder / "crawl.db", FakeEngine(servers), None
+
+        async def connect() -> ClusterEngine:
+            return FakeEngine(servers)
+
+        taken = asyncio.run(take_over(engine, SHARD, self.path))
+        if keeps:
+            pages = asyncio.run(take_over_pages(engine, SHARD, archive_folder(self.path)))
+        self.replica = ShardReplica(SHARD, self.path, taken, connect, limits, pages)
+        self.store = StoreWriter.open(self.path, self.replica)
+        self.out: StoreWriter | StoreWithArchive = self.store
+        self._files = ExitStack()
+        for close in (self.replica.close, self.store.close, self.replica.closing):
+            self._files.callback(close)
+        if keeps:
+            try:
+                archive = open_archive(self.store, Storing(keep="pages"), nobody_listens)
+            except BaseException:
+                self.end()
+                raise
+            assert archive is not None
+            self._files.callback(archive.close)
+            self.out = StoreWithArchive(self.store, ArchiveSinks(archive))
+
+    @property
+    def content(self) -> bytes:
+        return bytes(self.store.connection.serialize())
 
     def end(self) -> None:
-        """Close its files; the engine has everything that counts."""
+        """Close the files; the engine has everything that counts."""
+        self._files.close()
 
 
-AnyNode = TypeVar("AnyNode", bound=ShardNode)
-
-
-class MovingShard(RuleBasedStateMachine, Generic[AnyNode]):
+class MovingShard(RuleBasedStateMachine):
     """`node` holds the shard; `lost` are nodes that do not know that they have lost it."""
+
+    keeps = False
+    """Whether the nodes keep pages."""
 
     def __init__(self) -> None:
         super().__init__()
         self.scratch = tempfile.TemporaryDirectory(dir=MEMORY)
         self.folders = 0
         self.servers = FakeServers(seed=1)
-        self.lost: list[AnyNode] = []
+        self.lost: list[ShardNode] = []
         self.node = self.new_node()
-
-    def start_node(self, folder: Path) -> AnyNode:
-        """Return a node that has taken the shard over, with its files in the folder."""
-        raise NotImplementedError
 
     def folder(self) -> Path:
         self.folders += 1
@@ -47,12 +92,12 @@ class MovingShard(RuleBasedStateMachine, Generic[AnyNode]):
         folder.mkdir()
         return folder
 
-    def new_node(self) -> AnyNode:
+    def new_node(self) -> ShardNode:
         try:
-            return self.start_node(self.folder())
+            return ShardNode(self.servers, self.folder(), keeps=self.keeps)
         except (EngineUnavailable, NoRoom):
             self.servers.faults.clear()
-            return self.start_node(self.folder())
+            return ShardNode(self.servers, self.folder(), keeps=self.keeps)
 
     @rule(faults=_FAULTS)
     def fail(self, faults: list[Fault | None]) -> None:

@@ -16,59 +16,22 @@ from hypothesis.stateful import rule
 from minicrawl.archive import segments, writer
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.cluster import kept_pages as shipping
-from minicrawl.cluster.engine import ClusterEngine, EngineError, Fenced
+from minicrawl.cluster.engine import EngineError, Fenced
 from minicrawl.cluster.kept_pages import (
     ArchivePiece,
     PieceKind,
     pack_piece,
     restore_pages,
-    take_over_pages,
 )
-from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, restore, take_over
-from minicrawl.config import Storing
-from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
+from minicrawl.cluster.replica import restore
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import bodies, body, kept, url
 from tests.cluster.documents import SHARD
 from tests.cluster.fake_engine import FakeEngine, FakeServers
-from tests.cluster.moving_shard import MovingShard
-
-
-class KeepingNode:
-    """Node that has taken the shard over and keeps pages."""
-
-    def __init__(self, servers: FakeServers, folder: Path) -> None:
-        self.path, engine = folder / "crawl.db", FakeEngine(servers)
-
-        async def connect() -> ClusterEngine:
-            return FakeEngine(servers)
-
-        taken = asyncio.run(take_over(engine, SHARD, self.path))
-        pages = asyncio.run(take_over_pages(engine, SHARD, archive_folder(self.path)))
-        limits = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000)
-        self.replica = ShardReplica(SHARD, self.path, taken, connect, limits, pages)
-        self.store = StoreWriter.open(self.path, self.replica)
-        try:
-            archive = open_archive(self.store, Storing(keep="pages"), nobody_listens)
-        except BaseException:
-            self.replica.closing()
-            self.store.close()
-            self.replica.close()
-            raise
-        assert archive is not None
-        self.archive, self.both = archive, StoreWithArchive(self.store, ArchiveSinks(archive))
-
-    def end(self) -> None:
-        """Close the files; the engine has everything that counts."""
-        self.archive.close()
-        self.replica.closing()
-        self.store.close()
-        self.replica.close()
+from tests.cluster.moving_shard import MovingShard, ShardNode
 
 
 def restored(servers: FakeServers, folder: Path) -> dict[str, list[bytes]]:
@@ -83,12 +46,14 @@ def restored(servers: FakeServers, folder: Path) -> dict[str, list[bytes]]:
         return bodies(reader)
 
 
-class KeptPages(MovingShard[KeepingNode]):
+class KeptPages(MovingShard):
     """A shard that keeps pages.
 
     `possible` are the pages that may be found: those confirmed last, and those committed since
     without an answer of the engine.
     """
+
+    keeps = True
 
     def __init__(self) -> None:
         self.small = pytest.MonkeyPatch()
@@ -99,9 +64,6 @@ class KeptPages(MovingShard[KeepingNode]):
         self.possible = [self.known]
         self.batch: Batch | None = None
         self.pages: list[int] = []
-
-    def start_node(self, folder: Path) -> KeepingNode:
-        return KeepingNode(self.servers, folder)
 
     @rule(pages=st.lists(st.integers(0, 30), min_size=1, max_size=12))
     def keep_some(self, pages: list[int]) -> None:
@@ -115,7 +77,7 @@ class KeptPages(MovingShard[KeepingNode]):
         for page in self.pages:
             found.setdefault(url(page), []).append(body(page))
         try:
-            self.node.both.commit(self.batch)
+            self.node.out.commit(self.batch)
         except NoRoom:
             self.possible = [self.known, found]
         else:
@@ -133,7 +95,7 @@ class KeptPages(MovingShard[KeepingNode]):
         if self.lost:
             node = self.lost[place % len(self.lost)]
             with pytest.raises((Fenced, NoRoom)):
-                node.both.commit(Batch(answers=[kept(url(page), body(page))]))
+                node.out.commit(Batch(answers=[kept(url(page), body(page))]))
 
     @rule()
     def read(self) -> None:
@@ -156,15 +118,15 @@ def test_pages_wait_while_the_engine_is_full(tmp_path: Path) -> None:
     servers = FakeServers()
     for name in ("node", "before", "after"):
         (tmp_path / name).mkdir()
-    node = KeepingNode(servers, tmp_path / "node")
-    node.both.commit(Batch(answers=[kept(url(1), body(1))]))
+    node = ShardNode(servers, tmp_path / "node", keeps=True)
+    node.out.commit(Batch(answers=[kept(url(1), body(1))]))
     servers.log_bytes, batch = 0, Batch(answers=[kept(url(2), body(2))])
     for _ in range(2):
         with pytest.raises(NoRoom, match="is full"):
-            node.both.commit(batch)
+            node.out.commit(batch)
     assert restored(servers, tmp_path / "before") == {url(1): [body(1)]}
     servers.log_bytes = None
-    node.both.commit(batch)
+    node.out.commit(batch)
     assert restored(servers, tmp_path / "after") == {url(1): [body(1)], url(2): [body(2)]}
     node.end()
 

@@ -7,10 +7,9 @@ moment and another goes on, and nodes that do not know that they have lost the s
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import pytest
@@ -19,14 +18,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
+from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced
 from minicrawl.cluster.kept_pages import ArchivePiece, PieceKind, pack_piece, unpack_piece
 from minicrawl.cluster.replica import (
     EntryKind,
     ReplicaEntry,
     ReplicaLimits,
     Restored,
-    ShardReplica,
     WalDecompressor,
     pack_entry,
     restore,
@@ -38,9 +36,8 @@ from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.cluster.documents import SHARD, document
 from tests.cluster.fake_engine import FakeEngine, FakeServers
-from tests.cluster.moving_shard import MovingShard
+from tests.cluster.moving_shard import MovingShard, ShardNode
 
-SMALL = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000, store_part=1_000)
 PAGES = st.integers(0, 40)
 SIZES = st.sampled_from([2, 500, 20_000, 60_000])
 
@@ -51,34 +48,7 @@ def content(path: Path) -> bytes:
         return bytes(connection.serialize())
 
 
-class Node:
-    """Node that has taken the shard over."""
-
-    def __init__(self, servers: FakeServers, folder: Path, limits: ReplicaLimits = SMALL) -> None:
-        self.path = folder / "crawl.db"
-        taken = asyncio.run(take_over(FakeEngine(servers), SHARD, self.path))
-        self.replica = ShardReplica(SHARD, self.path, taken, self._connect(servers), limits)
-        self.store = StoreWriter.open(self.path, self.replica)
-
-    @staticmethod
-    def _connect(servers: FakeServers) -> Callable[[], Coroutine[Any, Any, ClusterEngine]]:
-        async def connect() -> ClusterEngine:
-            return FakeEngine(servers)
-
-        return connect
-
-    @property
-    def content(self) -> bytes:
-        return bytes(self.store.connection.serialize())
-
-    def end(self) -> None:
-        """Close the files; the engine has everything that counts."""
-        self.replica.closing()
-        self.store.close()
-        self.replica.close()
-
-
-class Replicated(MovingShard[Node]):
+class Replicated(MovingShard):
     """A shard whose store is replicated.
 
     `possible` are the contents that may be restored: the one confirmed last, and those committed
@@ -90,9 +60,6 @@ class Replicated(MovingShard[Node]):
         self.node.store.compact()  # the tables of a new store
         self.possible = {self.node.content}
         self.unconfirmed: Batch | None = None
-
-    def start_node(self, folder: Path) -> Node:
-        return Node(self.servers, folder)
 
     @rule(pages=st.lists(PAGES, min_size=1, max_size=8), size=SIZES)
     def commit_some(self, pages: list[int], size: int) -> None:
@@ -169,7 +136,7 @@ def test_neither_holder_nor_successor_goes_on_after_the_end_of_a_server_that_los
     tmp_path: Path,
 ) -> None:
     servers = FakeServers()
-    node = Node(servers, tmp_path)
+    node = ShardNode(servers, tmp_path)
     commit_in_time(node.store, document(1, 500))
     last = node.replica.last
     servers.forgot[SHARD] = last - 1
@@ -187,7 +154,7 @@ def test_neither_holder_nor_successor_goes_on_after_the_end_of_a_server_that_los
 
 def test_a_full_log_gets_room_by_a_snapshot(tmp_path: Path) -> None:
     servers = FakeServers(log_bytes=200_000)
-    node = Node(servers, tmp_path, ReplicaLimits(wal_bytes=60_000, log_bytes=1 << 40))
+    node = ShardNode(servers, tmp_path, ReplicaLimits(wal_bytes=60_000, log_bytes=1 << 40))
     waits = [commit_in_time(node.store, document(number, 30_000)) for number in range(1, 41)]
     assert any(waits)
     assert servers.logs[SHARD].first > 1
@@ -201,7 +168,7 @@ def test_a_full_log_gets_room_by_a_snapshot(tmp_path: Path) -> None:
 
 def test_a_changed_entry_is_refused(tmp_path: Path) -> None:
     servers = FakeServers()
-    node = Node(servers, tmp_path)
+    node = ShardNode(servers, tmp_path)
     node.store.commit(document(1))
     node.end()
     contents = servers.logs[SHARD].contents
@@ -212,7 +179,7 @@ def test_a_changed_entry_is_refused(tmp_path: Path) -> None:
 
 def test_an_empty_entry_fences_the_holder_and_is_skipped_by_its_successor(tmp_path: Path) -> None:
     servers = FakeServers()
-    node = Node(servers, tmp_path)
+    node = ShardNode(servers, tmp_path)
     node.store.commit(document(1))
     before, alien = node.content, node.replica.last + 1
     servers.logs[SHARD].contents.append(b"")
@@ -231,7 +198,7 @@ def test_an_empty_entry_fences_the_holder_and_is_skipped_by_its_successor(tmp_pa
 def test_a_truncated_entry_is_named_and_never_skipped(tmp_path: Path) -> None:
     # It may have been a commit.
     servers = FakeServers()
-    node = Node(servers, tmp_path, ReplicaLimits())  # no snapshot removes entries
+    node = ShardNode(servers, tmp_path, ReplicaLimits())  # no snapshot removes entries
     node.store.commit(document(1))
     node.store.commit(document(2))
     node.end()
