@@ -67,7 +67,6 @@ def _circumstances(plan: ProofPlan, found: Proof) -> str:
 
 
 def _pauses(found: Proof) -> Iterator[str]:
-    """Yield the rows of the upsets and their pauses."""
     yield from head("the longest time without a request, s", "times", *_COLUMNS)
     for kind, pauses in sorted(found.pauses.items()):
         if pauses:
@@ -80,7 +79,6 @@ def _pauses(found: Proof) -> Iterator[str]:
 
 
 def _rest(found: Proof) -> Iterator[str]:
-    """Yield the rows of the findings."""
     judged = found.judgements
     yield from head("", "found")
     done = f"{found.count(KILLS):,}, {found.count(CUTS):,}, {found.count(MOVES):,}"

@@ -19,6 +19,5 @@ def document(number: int, size: int | None = None) -> Batch:
 
 
 def documents(connection: sqlite3.Connection) -> list[tuple[int, str]]:
-    """Return number and title of all documents."""
     rows = connection.execute("SELECT page, title FROM documents ORDER BY page")
     return [(number, title) for number, title in rows]

@@ -47,8 +47,6 @@ class Fault(Enum):
 
 
 class Log:
-    """The log of one shard."""
-
     def __init__(self) -> None:
         self.first, self.contents = 1, list[bytes]()
 
@@ -64,7 +62,6 @@ class Waiters:
         self._futures = list[asyncio.Future[None]]()
 
     def join(self) -> "asyncio.Future[None]":
-        """Return a future that is done at the next change."""
         future = asyncio.get_running_loop().create_future()
         self._futures.append(future)
         return future
@@ -82,8 +79,6 @@ def _finish(future: "asyncio.Future[None]") -> None:
 
 
 class Sent(NamedTuple):
-    """A batch that waits for its receiver."""
-
     order: int
     sender: int
     packed: bytes
@@ -121,7 +116,6 @@ class FakeServers:
         return self.revision
 
     def turns(self) -> int:
-        """Return the number of turns of the loop that the next call takes."""
         return self._random.randrange(_MOST_TURNS) if self._random else 0
 
     def chance(self) -> bool:
@@ -135,8 +129,6 @@ class FakeServers:
 
 
 class FakeDelivery:
-    """A delivered batch."""
-
     def __init__(self, servers: FakeServers, shard: int, sent: Sent) -> None:
         self._servers, self._shard, self._sent = servers, shard, sent
 

@@ -142,7 +142,6 @@ class HandCluster:
         self.shards[number] = HandShard(killed.path, killed.terms, self._posting)
 
     def of(self, url: str) -> HandShard:
-        """Return the shard that owns this page."""
         return self.shards[owner_of(url, len(self.shards))]
 
     def seeds(self, urls: Sequence[str], endowment: int = 0) -> None:
@@ -153,7 +152,6 @@ class HandCluster:
                 shard.seeds(own, endowment * len(own))
 
     def knows(self, url: str) -> bool:
-        """Return True if the owner of the page knows it."""
         return self.of(url).frontier.urls.find(url) is not None
 
     def send_all(self, of_pot: int = 0) -> None:
@@ -174,7 +172,6 @@ class HandCluster:
             self.shards[batch.receiver].receive(batch)
 
     def settle(self) -> None:
-        """Send and deliver until nothing waits."""
         while True:
             self.send_all()
             if not self.on_the_way:

@@ -23,7 +23,6 @@ class Identity(NamedTuple):
     public: str
 
     def signed(self, subject: str, claims: dict[str, Any], *, valid_s: int | None = None) -> str:
-        """Return a JWT with these claims about the subject."""
         now = int(time.time())
         body = {"iat": now, "iss": self.public, "name": "n", "sub": subject, "nats": claims}
         if valid_s is not None:
@@ -36,7 +35,6 @@ _HEADER = {"typ": "JWT", "alg": "ed25519-nkey"}
 
 
 def identity(kind: int) -> Identity:
-    """Return a new identity of an operator, an account or a user."""
     seed = bytes(nkeys.encode_seed(os.urandom(32), kind))
     return Identity(seed, bytes(nkeys.from_seed(bytearray(seed)).public_key).decode())
 

@@ -72,7 +72,6 @@ class LoggedWeb:
 
     @property
     def urls(self) -> set[str]:
-        """URLs of all pages."""
         return {
             f"http://s{site}.example/{page}" for site in range(SITES) for page in range(self.pages)
         }
@@ -98,8 +97,6 @@ def settings(address: str, **more: Any) -> Loaded:
 
 
 class Begun(NamedTuple):
-    """A cluster without nodes that has a crawl of the sites to do."""
-
     servers: LocalServers
     engine: ClusterEngine
     loaded: Loaded

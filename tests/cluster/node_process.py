@@ -37,13 +37,11 @@ class NodeProcess:
             )
 
     def kill(self) -> None:
-        """Kill the process as `kill -9` does, and wait for its end."""
         self.process.kill()
         self.process.wait()
 
     @property
     def said(self) -> str:
-        """Text that the node has written to stderr."""
         return self._said.read_text()
 
 
@@ -89,5 +87,4 @@ async def until(
 
 
 def shards_of(found: ClusterStatus, name: str) -> tuple[int, ...]:
-    """Return the shards that a node holds."""
     return next((row.shards for row in found.nodes if row.name == name), ())

@@ -16,8 +16,6 @@ _AT_ONCE = 1 << 16
 
 
 class Relay:
-    """Relay between its clients and one address."""
-
     def __init__(self, to: Place) -> None:
         self.place = (ADDRESS, free_port(ADDRESS))
         self._to = to
@@ -26,15 +24,12 @@ class Relay:
         self._pumps: set[asyncio.Task[None]] = set()
 
     def cut(self) -> None:
-        """Stop all bytes, in both directions."""
         self._is_whole.clear()
 
     def heal(self) -> None:
-        """Pass all bytes on again."""
         self._is_whole.set()
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a new connection."""
         task = asyncio.current_task()
         assert task is not None
         self._pumps.add(task)
@@ -68,7 +63,6 @@ class Relay:
             await writer.drain()
 
     async def end(self) -> None:
-        """Abort all connections."""
         pumps = tuple(self._pumps)
         for pump in pumps:
             pump.cancel()

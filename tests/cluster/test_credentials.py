@@ -51,7 +51,6 @@ class Certificates:
         return cert, key
 
     def config(self, *, verify: bool) -> str:
-        """Return a server's configuration; with `verify` clients need a certificate as well."""
         files = f'cert_file: "{self.cert}", key_file: "{self.key}", ca_file: "{self.ca}"'
         return f"tls {{ {files}, verify: {str(verify).lower()} }}"
 
@@ -66,7 +65,6 @@ class Credentials(NamedTuple):
 
 
 def access(way: str = "nats://", **files: Any) -> AccessFor:
-    """Return the access to a URL with `way` in place of its scheme."""
     return lambda url: ClusterAccess(url=url.replace("nats://", way), **files)
 
 
@@ -277,7 +275,6 @@ def node_of_environment(url: str, folder: Path) -> Iterator["subprocess.Popen[st
 
 
 def commands_from(pid: int) -> list[str]:
-    """Return the command lines of a process and of all its descendants."""
     command = Path(f"/proc/{pid}/cmdline").read_bytes().decode()
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [command, *(one for child in children for one in commands_from(int(child)))]

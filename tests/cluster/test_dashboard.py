@@ -41,7 +41,6 @@ async def cluster(folder: Path) -> AsyncIterator[str]:
 
 
 def told(url: str) -> dict[str, Any]:
-    """Return the output of `cluster status --json`."""
     command = [sys.executable, "-m", "minicrawl", "cluster", "status", "--cluster", url, "--json"]
     found: dict[str, Any] = json.loads(subprocess.check_output(command))
     return found

@@ -143,7 +143,6 @@ def test_shards_gathered_at_any_moment_equal_one_machine_that_read_the_same_page
 
 
 def three_shards(hand: HandCluster) -> list[str]:
-    """Return a URL of each shard."""
     found: dict[int, str] = {}
     for number in count():
         url = f"http://t{number}.example/"

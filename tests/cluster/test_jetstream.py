@@ -12,8 +12,6 @@ from minicrawl.cluster.nats.jetstream import JetStreamClient
 
 
 class SilentClient:
-    """Client whose requests are never answered."""
-
     is_connected, is_closed, servers = True, False, ()
 
     async def request(self, *_: object, **__: object) -> None:

@@ -30,7 +30,6 @@ KEEPING = partial(settings, keep="pages", delay=0.05)
 
 
 def pages_of(store: Path) -> dict[str, str]:
-    """Return the kept body of each page that was read, by URL."""
     with Store.open(store) as found:
         read = [row.url for row in found.pages() if row.state == State.FETCHED.label]
     assert status(store).pages_fetched == len(read)

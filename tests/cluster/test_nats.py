@@ -142,7 +142,6 @@ def deaf_at_first(subscribe: Callable[..., Awaitable[object]]) -> Callable[..., 
 
 
 async def change_on(engine: ClusterEngine, put: list[str]) -> None:
-    """Create new keys until cancelled, and note them in `put`."""
     while True:
         put.append(f"node.{len(put)}")
         await engine.put(put[-1], b"")
@@ -335,7 +334,6 @@ async def test_beats_are_answered_while_the_servers_elect_a_leader_of_the_keys(
 
 
 async def leader(streams: Streams, bucket: Bucket) -> str:
-    """Return the name of the server that leads a bucket; "" during an election."""
     return await streams.leader(bucket.stream) or ""
 
 

@@ -16,7 +16,6 @@ LONG_S = 90
 
 
 def server_of(engine: NatsEngine) -> str:
-    """Return the URL of the server that the engine is connected to."""
     found = engine._jetstream.client.connected_url
     assert found is not None
     return found.geturl()

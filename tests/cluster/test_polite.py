@@ -77,7 +77,6 @@ async def test_a_cluster_keeps_delays_pauses_and_robots_txt_as_one_machine_does(
 
 
 def check_host(web: PoliteWeb, host: str) -> None:
-    """Check that the pause and the robots.txt of the host were obeyed."""
     targets = [target for _, target in web.asked[host]]
     assert targets[0] == "/robots.txt"
     assert targets.count("/robots.txt") == 1, host

@@ -43,7 +43,6 @@ SIZES = st.sampled_from([2, 500, 20_000, 60_000])
 
 
 def content(path: Path) -> bytes:
-    """Return the database file of a store as bytes."""
     with closing(sqlite3.connect(path)) as connection:
         return bytes(connection.serialize())
 

@@ -30,7 +30,6 @@ ADDRESS = "192.0.2.1"
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten all waits."""
     monkeypatch.setattr(address_records, "_AGAIN_S", 0.001)
     monkeypatch.setattr(addresses, "_CHECK_S", 0.001)
     monkeypatch.setattr(addresses, "IDLE_S", 0.05)
@@ -65,7 +64,6 @@ class Holder:
             self.pacing.wait(ADDRESS, 1, FIRST, self.now)
 
     def ask(self) -> None:
-        """Begin the request for the waiting page."""
         self.now += PACE_S * SHARDS
         assert self.pacing.admit(self.now) == [1]
         self.pacing.begin(ADDRESS, self.now)

@@ -72,13 +72,11 @@ class ShardedCrawl:
         return Crawl(self.seeds, self.settings(self.store(shard)), shard=setup)
 
     async def run(self) -> list[Reason]:
-        """Run all shards until the whole crawl is over."""
         crawls = [self.crawl(shard) for shard in range(self.shards)]
         async with asyncio.timeout(60):
             return await asyncio.gather(*(crawl.run_async() for crawl in crawls))
 
     async def run_alone(self) -> Path:
-        """Run the same crawl on one machine, and return its store."""
         store = self.folder / "alone.db"
         async with asyncio.timeout(60):
             await Crawl(self.seeds, self.settings(store)).run_async()
@@ -90,7 +88,6 @@ class ShardedCrawl:
 
 @contextmanager
 def frontier_of(store: Path) -> Iterator[tuple[Frontier, list[str]]]:
-    """Give the frontier of a store, and the URLs of its pages."""
     with reading(store) as connection:
         frontier = unproven(store, connection)
         yield frontier, list(tables.urls_of(connection, range(len(frontier))))
@@ -115,7 +112,6 @@ def sent_until(stores: Sequence[Path], sender: int, receiver: int, number: int) 
 
 
 def states_of(stores: Sequence[Path]) -> dict[str, State]:
-    """Return the state of each page, as its owner knows it."""
     found: dict[str, State] = {}
     for store in stores:
         with frontier_of(store) as (frontier, urls):

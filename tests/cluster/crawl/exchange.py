@@ -31,7 +31,6 @@ class FakeExchanges:
         self.published: list[TransferBatch] = []
 
     def sent_until(self, sender: int, receiver: int, number: int) -> int:
-        """Return the atoms in all batches up to this one."""
         return sum(
             batch.atoms
             for batch in self.published
@@ -39,7 +38,6 @@ class FakeExchanges:
         )
 
     def of(self, shard: int) -> "FakeExchange":
-        """Return the exchange of a new holder of the shard."""
         self.came[shard].set()
         return FakeExchange(self, shard)
 
@@ -98,8 +96,6 @@ class FakeExchange:
 
 
 class FakeArrival:
-    """A delivered batch."""
-
     def __init__(self, waiting: list[bytes], packed: bytes) -> None:
         self._waiting, self.packed = waiting, packed
 

@@ -27,7 +27,6 @@ class LittleWeb:
         self.hosts, self.pages = hosts(shards, of_each), pages
 
     def url(self, place: int) -> str:
-        """Return the URL of the page with this number."""
         return f"http://{self.hosts[place % len(self.hosts)]}/{place // len(self.hosts)}"
 
     @property

@@ -33,8 +33,6 @@ SHARDS, WORKERS = 4, 1
 
 
 class NotedCrawl:
-    """Crawl of a shard that records its orders and fetches nothing."""
-
     def __init__(self) -> None:
         self.end: ShardEnd | None = None
         self.deadline = 0.0
@@ -65,8 +63,6 @@ class NotedCrawl:
 
 
 class TriedNode:
-    """A node, with its crawls and messages."""
-
     def __init__(self, servers: FakeServers, name: str, clock: list[float], **terms: Any) -> None:
         self.engine = FakeEngine(servers)
         self.said: list[str] = []
@@ -85,7 +81,6 @@ class TriedNode:
         return crawl
 
     async def hear(self) -> None:
-        """Let the node hear all keys and beats as they are now."""
         for keys, hear in (
             (self.engine, self.node.hear),
             (self.engine.beats, self.node.hear_beat),

@@ -47,8 +47,6 @@ class Pauses(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """Findings about one crawl."""
-
     requests: int
     shortest_s: float  # between two requests to one host
     shortest_of_two_s: float  # of two nodes
@@ -98,7 +96,6 @@ def _broken(asked: Sequence[Asked], upsets: Iterable[Upset]) -> Iterator[str]:
 
 
 def pauses(asked: Sequence[Asked], upset: Upset, owner: Callable[[str], int]) -> Pauses:
-    """Return the pauses that overlap an upset."""
     by_shard = defaultdict[int, list[float]](list)
     for one in asked:
         by_shard[owner(one.host)].append(one.at)

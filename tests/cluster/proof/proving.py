@@ -52,7 +52,6 @@ class ProofPlan(NamedTuple):
     """Kinds of upsets; empty for all kinds."""
 
     def among(self, works: tuple[Work, ...]) -> tuple[Work, ...]:
-        """Return the upsets of a wanted kind."""
         return tuple(one for one in works if not self.of or named(one) in self.of)
 
 
@@ -68,7 +67,6 @@ class Proof:
     wrong: list[str] = field(default_factory=list)
 
     def count(self, works: tuple[Work, ...]) -> int:
-        """Return how many upsets of these kinds were done."""
         return sum(len(self.pauses[named(work)]) for work in works)
 
 
@@ -76,7 +74,6 @@ Tell = Callable[[str], None]
 
 
 def _last_words(node: NodeProcess) -> str:
-    """Return the state of the node, and the end of its output."""
     ended = node.process.poll()
     state = "runs" if ended is None else f"has ended with {ended}"
     return "\n  ".join([f"node {node.name} {state}:", *node.said.splitlines()[-_LAST_LINES:]])
@@ -105,7 +102,6 @@ class Prover:
         return todo
 
     async def prove(self) -> None:
-        """Crawl until all upsets are done, or a fault is found."""
         began = time.monotonic()
         async with relayed_servers(self._folder / "servers", SERVERS, ADDRESSES) as servers:
             while self._todo and not self.proof.wrong:

@@ -43,7 +43,6 @@ class RelayedServers(NamedTuple):
         return LocalServers(self.servers).url
 
     def url_of(self, node: str) -> str:
-        """Return the URL of all servers through the relays of a node."""
         return ",".join(f"nats://{host}:{port}" for host, port in self._places(node))
 
     def _places(self, node: str) -> Iterable[Place]:
@@ -51,13 +50,11 @@ class RelayedServers(NamedTuple):
 
     @contextmanager
     def node_cut(self, node: str) -> Iterator[None]:
-        """Cut the node off from all servers inside the block."""
         with _cut(self.of_node[node]):
             yield
 
     @contextmanager
     def server_cut(self, number: int) -> Iterator[None]:
-        """Cut the server off from the others inside the block."""
         with _cut([relay for ends, relay in self.between.items() if number in ends]):
             yield
 

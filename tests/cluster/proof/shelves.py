@@ -68,19 +68,15 @@ class Asked(NamedTuple):
 
 
 class Shelves(NamedTuple):
-    """A running web server with all shelves."""
-
     seeds: list[str]
     address: str
     log: Path
 
     def asked(self) -> list[Asked]:
-        """Return all requests so far, in order of time."""
         lines = self.log.read_text().splitlines(keepends=True)
         return sorted(_asked(line) for line in lines if line.endswith("\n"))
 
     def settings(self, pages: int, delay_s: float) -> Loaded:
-        """Return the settings of a crawl of all shelves."""
         only = [r"^http://[a-z0-9-]+\.example/"]
         return settings(self.address, pages=pages, delay=delay_s, allow=only)
 

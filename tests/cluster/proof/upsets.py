@@ -32,8 +32,6 @@ ADDRESSES = {name: f"127.0.1.{number}" for number, name in enumerate("abcd", 1)}
 
 
 class Upsettable(NamedTuple):
-    """A running cluster."""
-
     engine: ClusterEngine
     servers: RelayedServers
     nodes: dict[str, NodeProcess]
@@ -54,7 +52,6 @@ async def kill_a_node_and_its_folder(cluster: Upsettable, chance: Random) -> Non
 
 
 async def kill_a_server(cluster: Upsettable, chance: Random) -> None:
-    """Kill a server, and start it again with its files."""
     await _server_killed(chance.choice(cluster.servers.servers), chance)
 
 
@@ -110,7 +107,6 @@ MOVES: tuple[Work, ...] = (move,)
 
 
 def named(work: Work) -> str:
-    """Return the name of an upset in the table."""
     return work.__name__.replace("_", " ")
 
 
@@ -128,7 +124,6 @@ async def upset(cluster: Upsettable, work: Work, chance: Random) -> Upset:
 
 
 async def _led(engine: ClusterEngine) -> None:
-    """Wait until every log has a leader."""
     shards = (await until(engine, lambda _: True, "the cluster does not answer")).shards
     for shard in range(shards):
         with suppress(EngineUnavailable):  # the call has waited for longer than an election takes
