@@ -36,6 +36,7 @@ from minicrawl.cli.options import (
 from minicrawl.cli.output import progress, show_facts, show_json
 from minicrawl.config import Loaded, Politeness, Settings
 from minicrawl.config.settings import as_document, as_toml, told_ignored
+from minicrawl.config.values import key_file
 from minicrawl.control import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted, visible
@@ -206,21 +207,22 @@ def about(settings: Settings, new_key: Path | None, shows_directory: bool, as_js
     if as_json:
         show_json(facts)
     else:
-        click.echo(_page(facts, settings.politeness))
+        only_asked = key_file(settings.access.sign_requests or "")[1]
+        click.echo(_page(facts, settings.politeness, only_asked=only_asked))
 
 
 def _key(settings: Settings, new_key: Path | None) -> tuple[SigningKey | None, str | None]:
     """Return the key, which may be a new one, and the URL of its directory."""
     from minicrawl.fetch.signing import SigningKey, key_directory
 
-    file = settings.access.sign_requests
-    if new_key is not None and file is not None:
+    given = settings.access.sign_requests
+    if new_key is not None and given is not None:
         raise UsageError("--new-key and --sign-requests: give one of them")
     if new_key is not None:
         where = key_directory(settings.politeness.contact)  # refuses before the file is made
         return SigningKey.create(new_key), where
-    if file is not None:
-        return SigningKey.read(file), key_directory(settings.politeness.contact)
+    if given is not None:
+        return SigningKey.read(key_file(given)[0]), key_directory(settings.politeness.contact)
     return None, None
 
 
@@ -256,19 +258,21 @@ To have it wait 10 s between requests:
     Crawl-delay: 10"""
 _BY_CONTACT = "It does not obey robots.txt: write to its contact."
 _SIGNED = """\
-It signs its requests (Web Bot Auth, RFC 9421). The key ID and directory:
+It signs {signed} (Web Bot Auth, RFC 9421). The key ID and directory:
 
     {key_id}
     {key_directory}"""
+_ONLY_ASKED = "requests to servers that ask"
 _UNSIGNED = "It does not sign its requests: others can use its name."
 
 
-def _page(facts: Mapping[str, object], politeness: Politeness) -> str:
+def _page(facts: Mapping[str, object], politeness: Politeness, *, only_asked: bool) -> str:
     auto = isinstance(politeness.delay_s, str)
     shown = {
         **facts,
         "contact": facts["contact"] or "none (--contact)",
         "delay": politeness.min_delay_s if auto else politeness.delay_s,
+        "signed": _ONLY_ASKED if only_asked else "its requests",
     }
     blocking = _BY_ROBOTS if politeness.robots else _BY_CONTACT
     signing = _UNSIGNED if facts["key_id"] is None else _SIGNED

@@ -632,12 +632,13 @@ class Access:
         "default, lines that may hold secrets are left out.",
         weakens=is_higher,
     )
-    sign_requests: Path | None = setting(
+    sign_requests: Path | str | None = setting(
         None,
-        kinds.optional(kinds.FILE),
+        kinds.optional(kinds.KEY_FILE),
         "Sign every request with the Ed25519 key in this PEM file (Web Bot Auth), so that servers "
-        "can verify who asks; `minicrawl about` makes the key and shows its directory. Needs "
-        "minicrawl[signing] and --contact; none for no signatures.",
+        "can verify who asks; asked=FILE signs only for servers that have asked (Accept-Signature)."
+        " `minicrawl about` makes the key and shows its directory. Needs minicrawl[signing] and "
+        "--contact; none for no signatures.",
         weakens=differs,
     )
 

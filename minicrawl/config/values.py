@@ -395,6 +395,20 @@ def warc_place(value: Path | str) -> WarcPlace:
     return WarcPlace(Path(folder), name, size(full) or _WARC_BYTES)
 
 
+_ASKED = "asked="
+
+
+def _read_key_file(value: object) -> Path | str:
+    file, only_asked = key_file(_read_path(value))
+    return f"{_ASKED}{_read_path(str(file))}" if only_asked else file
+
+
+def key_file(value: Path | str) -> tuple[Path, bool]:
+    """Return the file of a value of `KEY_FILE`, and whether only hosts that ask get signatures."""
+    written = str(value)
+    return Path(written.removeprefix(_ASKED)), written.startswith(_ASKED)
+
+
 def _read_pattern(value: object) -> str:
     if not isinstance(value, str) or not value or not value.isprintable():
         raise InvalidValue(value, "must be a regular expression of printable characters")
@@ -468,6 +482,7 @@ SIZE = ValueKind("SIZE", _read_size, show=as_size, accepts="Size")
 SWITCH = ValueKind("", _read_switch, accepts="bool")
 FILE = ValueKind("FILE", _read_path, accepts="str | PathLike[str]")
 WARC_PLACE = ValueKind("[NAME[:SIZE]=]DIR", _read_warc_place, accepts="str | PathLike[str]")
+KEY_FILE = ValueKind("[asked=]FILE", _read_key_file, accepts="str | PathLike[str]")
 FOUND_FILE = ValueKind("FILE", _read_absolute_path, accepts="str | PathLike[str]")
 PATTERN = ValueKind("REGEX", _read_pattern)
 SCORER = text("NAME[:ARGS]", "the name of a scorer, or name:arguments", r"[\w.-]+(:.+)?")

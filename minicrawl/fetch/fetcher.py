@@ -27,7 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.config.values import ENVIRONMENT, OFF, without_login
+from minicrawl.config.values import ENVIRONMENT, OFF, key_file, without_login
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access import AccessByOrigin, RequestHeaders
 from minicrawl.fetch.body import (
@@ -178,13 +178,14 @@ def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) ->
 
 
 def with_signatures(
-    transport: Transport, key: Path, contact: str | None, pause_s: float
+    transport: Transport, key: Path | str, contact: str | None, pause_s: float
 ) -> Transport:
-    """Return the transport, wrapped to sign requests with the key in this file."""
+    """Return the transport, wrapped to sign requests with the key of a setting."""
     from minicrawl.fetch.signing import RequestSigner, SigningKey, SigningTransport, key_directory
 
-    signer = RequestSigner(SigningKey.read(key), key_directory(contact))
-    return SigningTransport(transport, signer, pause_s)
+    file, only_asked = key_file(key)
+    signer = RequestSigner(SigningKey.read(file), key_directory(contact))
+    return SigningTransport(transport, signer, pause_s, only_asked=only_asked)
 
 
 # ================================================================ httpx

@@ -19,13 +19,15 @@ the signature of this text, whose last line repeats Signature-Input:
 key ID         thumbprint of the public key (RFC 7638, RFC 8037)
 key directory  public keys as JSON, at a well-known path of the contact's server
 nonce          text that makes each signature unique: a random number, or chosen by the server
-challenge      refusal that asks for a signature with a nonce of the server (RFC 9421, 5):
+challenge      response that asks for a signature, maybe with a nonce of the server (RFC 9421, 5):
 
     Accept-Signature: sig1=("@authority" "signature-agent");nonce="e8N7";tag="web-bot-auth"
 
-Laws: a signature holds for one host and five minutes. Every request is signed, so only a challenge
-with a nonce asks for more than the refused request had. It is answered once; a host that refuses an
-answer gets no other. Headers that a page's script sets never replace these three.
+Laws: a signature holds for one host and five minutes. Every request is signed, or only those to
+hosts that have challenged. A refusal (401, 403) is answered once, and only if its challenge asks
+for more than the request had: a signature at all, or one with a nonce. A host that refuses an
+answer gets no other. The next request meets the challenge of any other response. Headers that a
+page's script sets never replace these three.
 """
 
 from __future__ import annotations
@@ -162,21 +164,14 @@ USUAL = WantedSignature()
 
 
 def wanted_signature(stream: ResponseStream, key_id: str) -> WantedSignature | None:
-    """Return the signature with a nonce that a refusal asks for, if this key can make it."""
-    if stream.status not in _REFUSALS:
-        return None
+    """Return the signature that a response asks for, if this key can make it."""
     header = stream.headers.get("accept-signature", "")[:_LONGEST]
     usual = {"tag": _TAG, "alg": _ALGORITHM, "keyid": key_id}
     for label, components, parameters in _MEMBER.findall(header):
         asked = dict(_PARAMETER.findall(parameters))
         names = {component.partition(";")[0] for component in components.split()}
-        if (
-            names <= _COVERED
-            and asked.get("tag") == _TAG
-            and asked.get("nonce")
-            and usual | asked == asked | usual
-        ):
-            return WantedSignature(label, asked["nonce"])
+        if names <= _COVERED and asked.get("tag") == _TAG and usual | asked == asked | usual:
+            return WantedSignature(label, asked.get("nonce", ""))
     return None
 
 
@@ -220,30 +215,48 @@ class RequestSigner:
 
 
 class SigningTransport:
-    """Wrapper that signs the requests of another transport. It pauses before it repeats one."""
+    """Wrapper that signs the requests of another transport. It pauses before it repeats one.
 
-    def __init__(self, transport: Transport, signer: RequestSigner, pause_s: float) -> None:
+    With `only_asked`, a host gets signatures from its first challenge on.
+    """
+
+    def __init__(
+        self, transport: Transport, signer: RequestSigner, pause_s: float, *, only_asked: bool
+    ) -> None:
         self._transport, self._signer, self._pause_s = transport, signer, pause_s
+        self._usual = None if only_asked else USUAL
+        self._next: dict[Origin, WantedSignature] = {}  # of hosts that have challenged
         self._unconvinced: set[Origin] = set()  # they refused an answer to their challenge
 
     async def send(self, request: TransportRequest) -> ResponseStream:
-        origin = request.target.origin
-        stream = await self._send(request)
-        wanted = wanted_signature(stream, self._signer.key.id)
-        if wanted is None or origin in self._unconvinced:
+        origin, key_id = request.target.origin, self._signer.key.id
+        made = self._next.get(origin, self._usual)
+        if made is not None and made.nonce:
+            self._next[origin] = USUAL  # a nonce of the server is for one request
+        stream = await self._send(request, made)
+        wanted = wanted_signature(stream, key_id)
+        if wanted is None:
+            return stream
+        if stream.status not in _REFUSALS:
+            self._next[origin] = wanted
+            return stream
+        self._next[origin] = USUAL
+        asks_for_no_more = made is not None and not wanted.nonce
+        if asks_for_no_more or origin in self._unconvinced:
             return stream
         await stream.aclose()
         await asyncio.sleep(self._pause_s)
         stream = await self._send(request, wanted)
-        if wanted_signature(stream, self._signer.key.id) is not None:
+        if stream.status in _REFUSALS and wanted_signature(stream, key_id) is not None:
             self._unconvinced.add(origin)
         return stream
 
     async def _send(
-        self, request: TransportRequest, wanted: WantedSignature = USUAL
+        self, request: TransportRequest, wanted: WantedSignature | None
     ) -> ResponseStream:
         kept = (one for one in request.headers if one[0].lower() not in SIGNATURES)
-        signed = self._signer.headers(request.target.origin.name, time.time(), wanted)
+        name, now = request.target.origin.name, time.time()
+        signed = () if wanted is None else self._signer.headers(name, now, wanted)
         return await self._transport.send(replace(request, headers=(*kept, *signed)))
 
     async def aclose(self) -> None:

@@ -35,4 +35,7 @@ def test_a_key_is_made_and_shown_with_its_directory(capsys: Captured) -> None:
     assert "d" not in key
     shown = about(capsys, *signs)
     assert made["key_id"] in shown
+    assert "signs its requests" in shown
+    asked = about(capsys, "--sign-requests", "asked=bot.pem", *CONTACT)
+    assert "signs requests to servers that ask" in asked
     assert DIRECTORY in shown

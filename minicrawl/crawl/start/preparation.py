@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Access, Network, Rendering, Scope, Settings
 from minicrawl.config.parts import BY_NAME, FILES
-from minicrawl.config.values import AUTO, OFF, ON, hidden_login
+from minicrawl.config.values import AUTO, OFF, ON, hidden_login, key_file
 from minicrawl.crawl.events import Listener, Noted, Warned
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of, resolve_targets
@@ -81,7 +81,7 @@ class SeedLogins:
         if access.sign_requests:
             from minicrawl.fetch.signing import SigningKey
 
-            SigningKey.read(access.sign_requests)
+            SigningKey.read(key_file(access.sign_requests)[0])
 
     def by_origin(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
         """Return the logins and headers by origin, or None if there are none."""

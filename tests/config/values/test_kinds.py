@@ -50,6 +50,8 @@ SEVERAL = kinds.several(kinds.PATTERN)
         (SEVERAL, "a", ("a",)),
         (SEVERAL, ["a", "b"], ("a", "b")),
         (SEVERAL, (), ()),
+        (kinds.KEY_FILE, "a=b.pem", Path("a=b.pem")),
+        (kinds.KEY_FILE, "asked=b.pem", "asked=b.pem"),
         (kinds.WARC_PLACE, "/there", Path("/there")),
         (kinds.WARC_PLACE, "news:5MB=/there", "news:5MB=/there"),
         (kinds.SCORER, "words:sea, harbour", "words:sea, harbour"),

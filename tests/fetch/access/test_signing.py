@@ -206,13 +206,14 @@ def fetched(
     request: Request | None = None,
     own: OriginAccess | None = None,
     fetches: int = 1,
+    only_asked: bool = False,
 ) -> tuple[FetchResult, list[bytes], str]:
     async def fetch() -> tuple[FetchResult, list[bytes], str]:
         async with wire(*answers) as server:
             place = target(server.url())
             assert place
             network = Network(timeout_s=60, allow_private=True)
-            access = Access(sign_requests=pem)
+            access = Access(sign_requests=f"asked={pem}" if only_asked else pem)
             politeness = Politeness(delay_s=0, contact=CONTACT)
             logins = {place.origin: own} if own else {}
             wanted = (request or Request(url="/"))._replace(url=server.url())
@@ -302,6 +303,49 @@ def test_a_host_may_ask_for_a_new_nonce_each_time(pem: Path) -> None:
     _, heard, _ = fetched(pem, refusal(), PAGE, again, PAGE, fetches=2)
     assert len(heard) == 4
     assert b';nonce="d";' in heard[3]
+
+
+ASKS = 'Accept-Signature: sig1=("@authority");tag="web-bot-auth"'
+
+
+@pytest.mark.parametrize(
+    ("first", "signed"),
+    [
+        (PAGE, [False, False, False]),
+        (refusal(ASKS.replace("web-bot-auth", "other")), [False, False, False]),
+        (refusal(ASKS, "200 OK"), [False, True, True]),
+        (refusal(ASKS), [False, True, True, True]),
+        (refusal(CHALLENGE, "429 Too Many Requests"), [False, True, True]),
+    ],
+    ids=["silent", "another tag", "a page", "a refusal", "busy"],
+)
+def test_a_host_that_asks_gets_signatures_from_then_on(
+    pem: Path, first: Answer, signed: list[bool]
+) -> None:
+    _, heard, name = fetched(pem, first, PAGE, fetches=3, only_asked=True)
+    assert [b"Signature-Input: " in request for request in heard] == signed
+    if signed[-1]:
+        verify(heads(heard[-1]), name)
+
+
+@pytest.mark.parametrize("only_asked", [False, True])
+def test_the_next_request_has_the_nonce_that_a_busy_server_asks_for(
+    pem: Path, only_asked: bool
+) -> None:
+    busy = refusal(status="429 Too Many Requests")
+    _, heard, _ = fetched(pem, busy, PAGE, fetches=3, only_asked=only_asked)
+    assert [b';nonce="a+b; c";' in request for request in heard] == [False, True, False]
+
+
+def test_a_host_that_still_refuses_is_not_asked_twice_again(pem: Path) -> None:
+    _, heard, _ = fetched(pem, refusal(ASKS), fetches=3, only_asked=True)
+    assert [b"Signature-Input: " in request for request in heard] == [False, True, True, True]
+
+
+def test_an_unsigned_request_has_no_signature_of_a_page(pem: Path) -> None:
+    forged = Request(url="/", headers=(("signature", "sig1=forged"),))
+    _, (heard,), _ = fetched(pem, PAGE, request=forged, only_asked=True)
+    assert b"forged" not in heard
 
 
 async def test_an_http_2_request_has_the_same_headers(pem: Path) -> None:
