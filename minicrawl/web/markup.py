@@ -329,7 +329,7 @@ def _said(value: str) -> str:
 #       150 links                                          1,830   done, 5,354 to spare
 #
 # A page of 128 kB with 3,000 links exceeds both: `TooExpensive`. A child process parses its body.
-# `python -m tests.fuzz --prices` searches for pages that take longer than their work.
+# `python -m tests.proofs.fuzz --prices` searches for pages that take longer than their work.
 
 TITLE_LENGTH = 300
 """Most characters of a title."""

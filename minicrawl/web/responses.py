@@ -437,10 +437,10 @@ def media_types(wanted: int) -> frozenset[str]:
 #       16,000 bytes                          0.16     2,560
 #       16,000 line ends                      7.0    112,000   parsed in the child
 #
-# Every price is an upper bound for all bytes, on the reference machine: `python -m tests.fuzz
-# --prices` searches for bodies that take longer. HTML is an exception: nearly every page has enough
-# marks to look expensive, so it is priced while it is scanned, see `markup`. Compressed bodies and
-# PDF, which is parsed by third-party code, have an infinite price.
+# Every price is an upper bound for all bytes, on the reference machine:
+# `python -m tests.proofs.fuzz --prices` searches for bodies that take longer. HTML is an exception:
+# nearly every page has enough marks to look expensive, so it is priced while it is scanned, see
+# `markup`. Compressed bodies and PDF, which is parsed by third-party code, have an infinite price.
 #
 # mark     bytes that make a parser stop
 

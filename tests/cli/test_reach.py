@@ -13,7 +13,7 @@ from minicrawl.errors import UsageError
 from tests.cli.calls import Captured, printed
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.wire import answer, wire
-from tests.hostile.thread import beside
+from tests.proofs.hostile.thread import beside
 
 SECRET = "s%3Acret"
 SEED = "http://127.0.0.1:1/"

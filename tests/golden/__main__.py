@@ -9,8 +9,8 @@ from pathlib import Path
 
 import click
 
-from tests.crash.memory import folder_in_memory
 from tests.golden import logs, surface
+from tests.proofs.crash.memory import folder_in_memory
 
 
 @click.command()

@@ -15,9 +15,9 @@ import click
 
 from minicrawl.config.parts import TABLE
 from tests.cli.inert.walk import command_of, leaves
-from tests.crash.memory import folder_in_memory
 from tests.golden.logs import FOLDER, WARC
 from tests.golden.running import run
+from tests.proofs.crash.memory import folder_in_memory
 
 SURFACE = FOLDER / "surface.json"
 Surface = dict[str, dict[str, Any]]

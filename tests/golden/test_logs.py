@@ -2,8 +2,8 @@ import sys
 
 import pytest
 
-from tests.crash.memory import folder_in_memory
 from tests.golden.logs import CASES, Case, digests, golden, logs
+from tests.proofs.crash.memory import folder_in_memory
 
 _RECORDED_ON = (3, 11)
 _HOW = """\

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.memory import folder_in_memory
 from tests.golden.logs import FOLDER, rows_of
 from tests.golden.running import Ran, run
+from tests.proofs.crash.memory import folder_in_memory
 
 READ, RESUMED = 30, 60
 HOME = "http://wiki.kitchen-garden.example/"

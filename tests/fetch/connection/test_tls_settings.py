@@ -20,7 +20,7 @@ from minicrawl.fetch.tls import HTTP1_AND_2, TlsContexts, check_tls
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
 from tests.fetch.results import kind_of
 from tests.fetch.wire import answer, wire
-from tests.hostile.certificates import Certificates
+from tests.proofs.hostile.certificates import Certificates
 
 HOST = "a.example"
 

@@ -1,0 +1,1 @@
+"""Long proofs: crawls that are killed, starved, attacked, soaked and fuzzed."""

@@ -1,0 +1,44 @@
+"""Short runs of `python -m tests.proofs.crash`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.proof
+
+KILLS, CUTS, SEED = 25, 300, 8
+
+
+def crash(*flags: str) -> list[str]:
+    """Run the command in a process of its own, so that its fork server ends with it."""
+    command = [sys.executable, "-m", "tests.proofs.crash", "--seed", str(SEED), *flags]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / "found.md"
+    parts = (f"<!-- {part} -->\n<!-- end of {part} -->\n" for part in ("kills", "cuts"))
+    path.write_text("".join(parts))
+    return path
+
+
+def test_a_killed_crawl_loses_nothing_and_repeats_few_requests(document: Path) -> None:
+    killed, *_, verdict, _ = crash("--kills", str(KILLS), "--into", str(document))
+    assert killed.startswith(f"{KILLS} kills")
+    assert verdict == "nothing is wrong"
+    assert f"| kills | {KILLS} |" in document.read_text()
+
+
+def test_a_damaged_write_ahead_log_never_passes_for_a_commit_that_was_not_made(
+    document: Path,
+) -> None:
+    _, *cuts, verdict, _ = crash("--cuts", str(CUTS), "--into", str(document))
+    assert sum(int(line.partition(" ")[0]) for line in cuts) == CUTS
+    assert verdict == "nothing is wrong"
+    assert f"| all | {CUTS} |" in document.read_text()

@@ -1,0 +1,249 @@
+"""Readers of the messages of a cluster: batches, facts, records, entries of logs.
+
+Law: a reader refuses a foreign message with the error that it declares. A message that it accepts
+does no harm where it is used: nothing else is raised, and every sum stays finite.
+"""
+
+import json
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from minicrawl.cluster import records
+from minicrawl.cluster.assignment import (
+    TELL_S,
+    WHOLE,
+    AddressPart,
+    AddressRecordError,
+    cash_threshold,
+    fetched_together,
+    gathered_together,
+    has_ended,
+    levelling_transfers,
+    pages_to_admit,
+    parts_as_bytes,
+    parts_in,
+    shards_to_notify,
+    with_own_part,
+)
+from minicrawl.cluster.channels import (
+    MOST_TRANSFERS,
+    BatchError,
+    Transfer,
+    TransferBatch,
+    pack,
+    unpack,
+)
+from minicrawl.cluster.child import _unpack_list
+from minicrawl.cluster.engine import EngineError, KeyEntry
+from minicrawl.cluster.node.leases import ClusterView, plan
+from minicrawl.cluster.node.node import CrawlState
+from minicrawl.cluster.overview import ClusterWatch
+from minicrawl.cluster.records import Record, RecordError, ShardFacts
+from minicrawl.cluster.replica import (
+    PIECE_BYTES,
+    EntryKind,
+    ReplicaEntry,
+    WalCompressor,
+    WalDecompressor,
+    _unpack_snapshot,
+    pack_entry,
+    unpack_entry,
+)
+from minicrawl.cluster.terms import TermsRecord
+from minicrawl.errors import UsageError
+from tests.cluster.fake_engine import FakeEngine
+from tests.proofs.fuzz.mutation import mutated
+
+SHARDS = 4
+_HOSTILE: list[Any] = [
+    *(None, True, -1, 0, 10**30, -(10**30), 1 << 63, 1e308, float("inf"), float("nan"), 0.5),
+    *("", "x" * 3000, "\ud800", "9" * 40, "-1", "\u0661", [], {}, [[]], {"a": {}}, [1, 2, 3]),
+]
+_KEYS = ("1", "01", "-1", "99999999999", "a", "", "\u0661", "9" * 5000)
+
+
+def _broken(value: Any, random: Random) -> Any:
+    """Return the value with a hostile part."""
+    if random.random() < 0.2:
+        return random.choice(_HOSTILE)
+    if isinstance(value, dict):
+        return _broken_table(dict(value), random)
+    if isinstance(value, list) and value:
+        place = random.randrange(len(value))
+        return [*value[:place], _broken(value[place], random), *value[place + 1 :]]
+    return random.choice(_HOSTILE)
+
+
+def _broken_table(table: dict[str, Any], random: Random) -> dict[str, Any]:
+    if not table or random.random() < 0.2:
+        return {**table, random.choice(_KEYS): random.choice(_HOSTILE)}
+    key = random.choice(sorted(table))
+    match random.randrange(4):
+        case 0:
+            del table[key]
+        case 1:
+            table[random.choice(_KEYS)] = table.pop(key)
+        case _:
+            table[key] = _broken(table[key], random)
+    return table
+
+
+def _hostile(seeds: list[bytes], body: bytes, random: Random) -> bytes:
+    """Return the body itself, a mutated seed, or the JSON of a seed with hostile values."""
+    match random.randrange(4):
+        case 0:
+            return body
+        case 1:
+            return mutated(seeds, random)
+        case _:
+            found = json.loads(random.choice(seeds))
+            for _ in range(random.randrange(1, 4)):
+                found = _broken(found, random)
+            return json.dumps(found).encode()
+
+
+# ---------------------------------------------------------------- between shards
+
+FACTS = ShardFacts(
+    *(1, 10, 2, 5, 1, 7, 9, 3, 4), sketch={60: 3, 61: 2}, sent={0: 3}, received={2: 5}
+)
+_TRANSFERS = [Transfer("http://a.example/", 5), Transfer("http://b/", 0, 3, 1)]
+BATCHES = [pack(TransferBatch(0, 1, 1, _TRANSFERS)), pack(TransferBatch(2, 3, 9, [], 7))]
+ENTIRE = [FACTS.pack(), ShardFacts(2, is_idle=True).pack()]
+SHARED = [parts_as_bytes({1: AddressPart(WHOLE, 3)}), parts_as_bytes({0: AddressPart(9, 1)})]
+
+
+def read_batch(body: bytes, random: Random) -> None:
+    try:
+        batch = unpack(_hostile(BATCHES, body, random))
+    except BatchError:
+        return
+    assert unpack(pack(batch)) == batch
+    assert len(batch.transfers) <= MOST_TRANSFERS
+    assert 0 <= batch.atoms < 1 << 80
+
+
+def read_facts(body: bytes, random: Random) -> None:
+    """Read facts, and use them as shards do: threshold, transfers of pots, end of the crawl."""
+    try:
+        facts = ShardFacts.unpack("told", _hostile(ENTIRE, body, random))
+    except RecordError:
+        return
+    facts_of = {facts.shard: facts, 0: ShardFacts(0, pot=5, waiting=2)}
+    admitted = pages_to_admit(facts_of.values(), TELL_S)
+    np.int64(cash_threshold([one.sketch for one in facts_of.values()], admitted))
+    sent = levelling_transfers(0, facts_of)
+    assert 0 <= sum(sent.values()) <= 5
+    assert has_ended(facts_of, SHARDS) is False
+    assert fetched_together(facts_of) >= 0
+    assert 0 <= gathered_together(facts_of, SHARDS) <= 1
+
+
+def read_parts(body: bytes, random: Random) -> None:
+    try:
+        parts = parts_in(_hostile(SHARED, body, random), SHARDS)
+    except AddressRecordError:
+        return
+    after = with_own_part(parts, 1, 4, is_used=True)
+    assert sum(one.part for one in after.values()) <= WHOLE
+    assert set(shards_to_notify(after, 1)) <= set(range(SHARDS))
+
+
+def read_list(body: bytes, random: Random) -> None:
+    assert all(
+        isinstance(one, str) for one in _unpack_list(_hostile([b'["192.0.2.1"]'], body, random))
+    )
+
+
+# ---------------------------------------------------------------- keys
+
+_TERMS = TermsRecord(
+    id="a", format=1, schema=1, version="1", shards=SHARDS, settings={"pages": 9}, seeds="s"
+)
+_NODE = records.NodeRecord(
+    session="s", beat=1, version="1", machine="m", pid=1, room=4, workers=0, disk_free=9
+)
+RECORDS: dict[str, Record] = {
+    "node.a": _NODE,
+    "lease.1": records.LeaseRecord(node="a", session="s", generation=2),
+    records.STATE_KEY: records.StateRecord(doing="running", run=1, reason=""),
+    records.GRANTS_KEY: records.GrantsRecord(entry=1, granted={1: 20}, generations={1: 2}),
+    records.REBALANCE_KEY: records.DesiredValue(value=1),
+    "workers.a": records.DesiredValue(value=2),
+    records.TERMS_KEY: _TERMS,
+}
+
+
+def read_keys(body: bytes, random: Random) -> None:
+    """Read keys as nodes and the overview of a cluster do."""
+    state, view, seen = (
+        CrawlState(FakeEngine(), _TERMS),
+        ClusterView(SHARDS),
+        ClusterWatch(FakeEngine()),
+    )
+    for revision, (key, record) in enumerate(RECORDS.items(), 2):
+        packed = record.pack()
+        content = _hostile([packed], body, random) if random.random() < 0.5 else packed
+        entry = KeyEntry(key, content, revision)
+        seen.hear(entry, 1.0)
+        with suppress(RecordError):
+            _hear(state, view, entry)
+    key = f"{records.TOLD_PREFIX}{state.state.run}.1"
+    state.hear(KeyEntry(key, _hostile(ENTIRE, body, random), 90))
+    plan(view, ("a", "s"), [1], 3.0)
+    state.orders(1, 2, "a")
+    assert state.end in ("", "budget spent")
+    try:
+        json.dumps(seen.status(1.0).as_json())
+    except UsageError:
+        return
+
+
+def _hear(state: CrawlState, view: ClusterView, entry: KeyEntry) -> None:
+    if not view.hear(entry, 1.0):
+        state.hear(entry)
+
+
+# ---------------------------------------------------------------- logs and snapshots
+
+_PIECE = WalCompressor().compress(b"a page of a store" * 99)
+ENTRIES = [
+    pack_entry(ReplicaEntry(EntryKind.FIRST, 0, 17 * 99, _PIECE)),
+    pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, b"")),
+]
+
+
+def read_entry(body: bytes, random: Random) -> None:
+    """Read an entry of a log, sometimes a forged one with a valid checksum."""
+    packed = random.choice((body, mutated(ENTRIES, random)))
+    with suppress(EngineError):
+        if random.random() < 0.7:
+            size = random.choice((0, len(body), PIECE_BYTES, PIECE_BYTES + 1))
+            made = ReplicaEntry(random.choice(list(EntryKind)), 0, size, packed[18:])
+            packed = pack_entry(made)
+        entry = unpack_entry(packed)
+        assert len(WalDecompressor().decompress(entry)) == entry.size <= PIECE_BYTES
+
+
+def read_snapshots(body: bytes, random: Random) -> None:
+    value = _hostile([b'["shard-1-7-a", 7, 4096]'], body, random)
+    try:
+        found = _unpack_snapshot(KeyEntry("snapshot.1", value, 1))
+    except EngineError:
+        return
+    assert found is not None
+    assert min(found.entry, found.size) >= 0
+
+
+WIRE_READERS = {
+    "batches": read_batch,
+    "facts": read_facts,
+    "parts of addresses": read_parts,
+    "lists of addresses": read_list,
+    "keys": read_keys,
+    "entries of logs": read_entry,
+    "names of snapshots": read_snapshots,
+}
