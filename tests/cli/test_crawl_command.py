@@ -122,6 +122,7 @@ REFUSED_OPTIONS = {
     "--score url:(": "--score url:(: ",
     "--score url:a --strategy greedy": "--score needs --strategy siblings",
     "--until '60% guaranteed' --no-links": "--no-links",
+    "--keep links --no-links": "--no-links",
     "--cookies none.txt": "none.txt: No such file",
     "--insecure --delay 0": "--insecure lacks its value: --delay is an option",
     "--insecure --no-links": "lacks its value: --no-links is an option",

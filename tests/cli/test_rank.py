@@ -50,6 +50,7 @@ REFUSED = {
     "degree --crawl-weights --graph web.txt": "needs a store",
     **{f"degree --as='{name}'": "" for name in ("a,b", "", "-x", "ä", "A", "a b")},
     **{f"degree --as={name}": "another name" for name in ("opic", "rising", "importance")},
+    "degree --as=opic-sites": "is a rank of the crawl itself",
     "degree --as=150": "letter",
     "degree --as=1.5": "letter",
     f"degree --as={'x' * 65}": "at most 64",

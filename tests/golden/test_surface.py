@@ -1,7 +1,7 @@
 import copy
 
 from tests.cli.inert.walk import leaves, options_of
-from tests.golden.surface import OTHERS, READERS, WITHOUT_JSON, differences, kept, keys, surface
+from tests.golden.surface import OTHERS, READERS, WITHOUT_JSON, differences, kept, surface
 
 _HOW = "if the change is intended: `python -m tests.golden --write`"
 
@@ -32,7 +32,3 @@ def test_differences_are_described_in_words() -> None:
         "keys: `status` is gone",
         "keys of `top`: `[].more` is new",
     ]
-
-
-def test_keys_are_paths_to_values() -> None:
-    assert keys({"a": [{"b": 1}, {"c": None}], "d": {}, "e": []}) == ["a[].b", "a[].c", "d", "e"]

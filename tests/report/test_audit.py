@@ -51,12 +51,6 @@ def test_progress_rises_from_0_to_1(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert reported[-1] == pytest.approx(1)
 
 
-def test_an_empty_store_passes(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        pass
-    assert audit(crawl.path).is_intact
-
-
 def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
     found = audit(filled_store(tmp_path / "crawl.db", StoreTerms(links=False)))
     assert found.checked == [name for name in EVERY_CHECK if name != "fold"]

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from minicrawl.crawl.refinement import refine
-from minicrawl.errors import UsageError
 from minicrawl.frontier import importance
 from minicrawl.opic.money import UNIT
-from minicrawl.ranks.commands.named_ranks import checked_name
 from minicrawl.report import store_graph as sites
 from minicrawl.report.snapshot import saved_ranks, snapshot
 from minicrawl.report.store_graph import flows, top_sites
-from minicrawl.store.derived import OPIC_SITES
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, C, HandCrawl
@@ -181,5 +178,3 @@ class TestSavedImportance:
         refine(crawl.path)
         with reading(crawl.path) as connection:
             assert saved_ranks(crawl.path, connection) == []
-        with pytest.raises(UsageError, match="opic-sites is a rank of the crawl itself"):
-            checked_name(OPIC_SITES)

@@ -7,7 +7,6 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.errors import UsageError
 from minicrawl.report import page_links
 from minicrawl.report.audit import audit
 from minicrawl.report.page_links import all_links, links_of, links_to, with_texts
@@ -122,12 +121,6 @@ def test_texts_of_an_earlier_visit_are_not_shown_for_changed_links(tmp_path: Pat
     with snapshot(path) as seen:
         found = links_of(seen, HOME)
     assert {(link.target, link.text) for link in found} == {(f"{HOST}/z", ""), (f"{HOST}/y", "")}
-
-
-def test_keep_links_needs_stored_links(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--no-links"):
-        crawl_web(tmp_path / "crawl.db", answer, [HOST], keep="links", links=False)
-    assert not (tmp_path / "crawl.db").exists()
 
 
 class TestCommands:

@@ -1,6 +1,5 @@
 """Samples have figures of the graph with their method and time; the sampler only reads."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,9 +15,9 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
 from minicrawl.graph.outline import Outline, outline
-from minicrawl.model import CRAWLED, KNOWN, State
+from minicrawl.model import KNOWN, State
 from minicrawl.report import sampling
-from minicrawl.report.crawl_status import COMMAND, EVERY_S, Basis, latest_sample, samples
+from minicrawl.report.crawl_status import EVERY_S, Basis, latest_sample, samples
 from minicrawl.report.sampling import LiveGraph, Sampler, sampled_now
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
@@ -27,7 +26,6 @@ from tests.graph.graphs import graph_of
 from tests.stores import HandCrawl
 
 PAGES = [f"http://a.example/{number}" for number in range(12)]
-WAIT_S = 60.0
 
 
 @pytest.fixture
@@ -109,22 +107,17 @@ def test_a_page_that_is_read_again_rebuilds_the_graph(crawl: HandCrawl) -> None:
     assert live.outline().edges == path_graph(4).edges - 2
 
 
-def test_distances_are_old_until_they_are_measured(crawl: HandCrawl) -> None:
+def test_distances_are_old_until_they_are_measured_by_a_named_method(
+    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     live = LiveGraph(most_exact=0)
     assert live.is_unmeasured
-    with reading(crawl.path) as connection:
-        live.follow(connection)
-    assert live.are_distances_old
-    live.measure(7.0, sampling.MOST_WORK)
-    assert (live.are_distances_old, live.is_unmeasured, live.distances_at) == (False, False, 7.0)
-
-
-def test_an_estimate_names_its_method(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    live = LiveGraph(most_exact=0)
     read(crawl, 1)
     with reading(crawl.path) as connection:
         live.follow(connection)
+    assert live.are_distances_old
     live.measure(7.0, most_work=0)
+    assert (live.are_distances_old, live.is_unmeasured, live.distances_at) == (False, False, 7.0)
     assert str(live.distances_basis) == "estimate"
     by_hyperball = Extent(9, 4.0, 50, is_exact=False, error=0.1, by_hyperball=True)
     monkeypatch.setattr(sampling, "extent", lambda *_: by_hyperball)
@@ -189,19 +182,6 @@ def test_a_new_store_at_the_same_path_starts_over(tmp_path: Path) -> None:
         assert found.crawled == found.outline.nodes == 1
         for file in tmp_path.glob("crawl.db*"):
             file.unlink()
-
-
-def test_the_process_ends_with_its_standard_input(crawl: HandCrawl) -> None:
-    at_usual_priority = COMMAND.replace("os.nice(19)", "pass")
-    arguments = [sys.executable, "-c", at_usual_priority, str(crawl.path), CRAWLED]
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, env=os.environ) as process:
-        try:
-            assert process.stdin is not None
-            process.stdin.close()
-            assert process.wait(WAIT_S) == 0
-        finally:
-            process.kill()
-    assert latest_sample(crawl.path) is not None
 
 
 @pytest.mark.parametrize("most_exact", [0, 3000])
