@@ -25,8 +25,7 @@ from minicrawl.archive.record import RecordKind
 from minicrawl.config.parts import Scope, Storing
 from minicrawl.errors import Damaged, UsageError, needs
 from minicrawl.model import READ_STATES, State
-from minicrawl.report import page_links, selected_pages
-from minicrawl.report import page_states as reasons
+from minicrawl.report import page_links, page_states as reasons, selected_pages
 from minicrawl.report.archived_pages import (
     PageVersion,
     kept_pages,

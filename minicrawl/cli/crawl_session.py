@@ -40,8 +40,7 @@ from minicrawl.cli.crawl_display import (
     watched,
 )
 from minicrawl.cli.options import naming
-from minicrawl.cli.output import as_json as json_line
-from minicrawl.cli.output import progress, show_json
+from minicrawl.cli.output import as_json as json_line, progress, show_json
 from minicrawl.control import NOTIFY_SOCKET, tell_systemd
 from minicrawl.crawl.events import (
     Asked,

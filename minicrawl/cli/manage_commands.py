@@ -490,8 +490,7 @@ def forget(
 
 
 def _take_down(store: Path, what: str, *, dry_run: bool, as_json: bool) -> None:
-    from minicrawl.crawl.settle.keeping import forget as take_down
-    from minicrawl.crawl.settle.keeping import would_forget
+    from minicrawl.crawl.settle.keeping import forget as take_down, would_forget
 
     done = would_forget(store, what) if dry_run else take_down(store, what, time.time())
     if as_json:

@@ -24,8 +24,7 @@ from click.core import ParameterSource
 from minicrawl import ext
 from minicrawl.cli import missing_room
 from minicrawl.cli.output import progress, wide_option
-from minicrawl.config import Loaded, Settings, Storing, load
-from minicrawl.config import values as kinds
+from minicrawl.config import Loaded, Settings, Storing, load, values as kinds
 from minicrawl.config.parts import BY_NAME, DEMO_STORE, PREFIX, SECTIONS, TABLE, Setting
 from minicrawl.config.settings import DEFAULT, FORMER, told_ignored, unknown_variables
 from minicrawl.errors import MinicrawlError, StoreError, UsageError

@@ -50,8 +50,8 @@ from minicrawl.report.selected_pages import (
     PageSelection,
     RankedPage,
     sorted_rows,
+    top as top_pages,
 )
-from minicrawl.report.selected_pages import top as top_pages
 from minicrawl.report.snapshot import RISING, Snapshot, snapshot, told
 from minicrawl.store.derived import OPIC
 from minicrawl.wording import counted, iso, visible
@@ -261,8 +261,7 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     Links to redirects and duplicates of the page count as well. The first call builds an index of
     all links beside the store.
     """
-    from minicrawl.report.page_links import backlinks as linking_pages
-    from minicrawl.report.page_links import links_to
+    from minicrawl.report.page_links import backlinks as linking_pages, links_to
 
     with snapshot(store) as seen, progress("index of links") as tell:
         if raw:
@@ -282,8 +281,7 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
 @store_option
 def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     """Show the pages that the page at URL links to, the most important first."""
-    from minicrawl.report.page_links import links as linked_pages
-    from minicrawl.report.page_links import links_of
+    from minicrawl.report.page_links import links as linked_pages, links_of
 
     with snapshot(store) as seen:
         if raw:
@@ -514,8 +512,7 @@ def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
     whole text where it has no main text; `old_words` and `new_words` are the lengths of both texts.
     Any other page has changed if a byte differs.
     """
-    from minicrawl.report.page_states import Change
-    from minicrawl.report.page_states import changes as find_changes
+    from minicrawl.report.page_states import Change, changes as find_changes
 
     return Change, find_changes(seen, since, host)
 

@@ -50,8 +50,8 @@ from minicrawl.report.page_states import (
     ErrorReport,
     FailedPage,
     FailingHost,
+    errors as find_errors,
 )
-from minicrawl.report.page_states import errors as find_errors
 from minicrawl.report.snapshot import WaitingPage, snapshot, told, waiting
 from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate, visible
 

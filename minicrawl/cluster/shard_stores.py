@@ -68,8 +68,7 @@ from minicrawl.store.stored_links import (
 )
 from minicrawl.store.writer import StoreWriter, add_mirrors
 from minicrawl.web.references import BETWEEN_ENTRIES
-from minicrawl.web.urls import host as host_of_url
-from minicrawl.web.urls import site
+from minicrawl.web.urls import host as host_of_url, site
 from minicrawl.wording import counted
 
 # ================================================================ opening

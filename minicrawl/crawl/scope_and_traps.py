@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl import ext
-from minicrawl.config import Scope
-from minicrawl.config import Traps as TrapLimits
+from minicrawl.config import Scope, Traps as TrapLimits
 from minicrawl.crawl.quotas import Quotas
 from minicrawl.crawl.settle.contents import Duplicates
 from minicrawl.crawl.settle.recorder import Recorder

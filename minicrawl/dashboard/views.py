@@ -40,8 +40,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_pings
 from minicrawl.store.reader import reading
-from minicrawl.web.urls import canonical, split
-from minicrawl.web.urls import host as host_of
+from minicrawl.web.urls import canonical, host as host_of, split
 
 SHARE = 0.1
 MOMENT_S = 0.1

@@ -52,12 +52,12 @@ from minicrawl.store.derived import (
     READABLE_PAGES,
     RankRow,
     flowed,
+    gathered as gathered_by,
     rank_row,
     rank_scores,
     readable_pages,
     reading_beside,
 )
-from minicrawl.store.derived import gathered as gathered_by
 from minicrawl.store.stored_links import unpack, unpack_plain
 from minicrawl.store.tables import Connection
 

@@ -25,8 +25,7 @@ from minicrawl.compact_map import CompactHashMap
 from minicrawl.model import PageId
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, UrlRow
-from minicrawl.web.urls import host as host_of_url
-from minicrawl.web.urls import site, split
+from minicrawl.web.urls import host as host_of_url, site, split
 from minicrawl.web.words import words_of
 
 # ================================================================ url index

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.reader import verify as verify_archive
+from minicrawl.archive.reader import ArchiveReader, verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.page_table import Frontier, contradictions, verify

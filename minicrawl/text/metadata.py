@@ -434,7 +434,7 @@ class _Items:
 
 
 class _Context(NamedTuple):
-    """What an element passes on to those inside it."""
+    """Context that an element passes on to those inside it."""
 
     subject: str
     vocabulary: str

@@ -12,8 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from minicrawl.web.responses import http_date
-from minicrawl.web.urls import host as host_of
-from minicrawl.web.urls import is_address, site, split
+from minicrawl.web.urls import host as host_of, is_address, site, split
 
 # ================================================================ cookie
 #

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from minicrawl.archive import record, segments, writer
 from minicrawl.archive.reader import INDEX_FILE, ArchiveReader, delete_index, last_page, verify

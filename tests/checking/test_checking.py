@@ -24,8 +24,7 @@ from minicrawl.report.page_links import BrokenLink, linked_verdicts, with_texts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import CheckRow, all_checks
 from minicrawl.web.responses import missing_siblings
-from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, moved, text
-from tests.crawl.fakes import html as page
+from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, html as page, moved, text
 from tests.webs import crawl_web
 
 HOST, OTHER = "http://a.example", "http://b.example"

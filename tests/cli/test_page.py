@@ -11,8 +11,7 @@ import pytest
 from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.archive.segments import Segments
 from minicrawl.archive.writer import ArchiveWriter, PruneRules
-from minicrawl.cli import main
-from minicrawl.cli import manage_commands as commands
+from minicrawl.cli import main, manage_commands as commands
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive, prune_store

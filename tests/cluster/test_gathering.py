@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from minicrawl.cluster.gathering import Gathered, gather_stores
 from minicrawl.errors import StoreError, UsageError

@@ -14,8 +14,7 @@ from zlib import crc32
 
 import pytest
 import zstandard
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import rule
 
 from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced

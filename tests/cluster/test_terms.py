@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.cluster import overview as steering
-from minicrawl.cluster import terms as cluster_terms
+from minicrawl.cluster import overview as steering, terms as cluster_terms
 from minicrawl.cluster.node import node as running
 from minicrawl.cluster.node.node import check_disk
 from minicrawl.cluster.records import TERMS_KEY, CrawlActivity, ShardFacts

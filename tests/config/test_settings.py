@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.config import Budget, Network, Order, Politeness, Scope, Settings, Storing, load
 from minicrawl.config.parts import BY_NAME, KEPT, TABLE

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from minicrawl import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.config.parts import BY_NAME

@@ -4,8 +4,7 @@ from itertools import pairwise, product
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.config.parts import FEWEST_DEMO_PAGES
 from minicrawl.demo.small_web import TOPICS, Atlas, Author, Quirk, Sheet, Site, html

@@ -4,8 +4,7 @@ import sys
 from collections import Counter
 
 import networkx
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.demo.web import DemoWeb
 from tests.demo.asking import WEB, ask, link_graph, links, nofollow_links

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from minicrawl.frontier import page_table
 from minicrawl.frontier.page_table import Frontier, contradictions, cut_checkpoint, verify

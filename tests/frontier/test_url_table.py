@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.frontier import url_table as url_index
 from minicrawl.frontier.url_table import RecentUrls, UrlIndex, UrlTable

@@ -7,8 +7,7 @@ from pathlib import Path
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.graph import distances
 from minicrawl.graph.csr import Csr

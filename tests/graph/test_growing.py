@@ -8,8 +8,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from minicrawl.graph.csr import Edge, with_pages
 from minicrawl.graph.distances import linked_from

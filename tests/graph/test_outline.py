@@ -10,8 +10,7 @@ from random import Random
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.graph import outline as outline_module
 from minicrawl.graph.distances import SAMPLE, estimated, exact, sampled

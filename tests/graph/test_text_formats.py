@@ -5,8 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.text_formats import ID_LIMIT, NumericNames

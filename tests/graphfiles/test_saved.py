@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from minicrawl.graphfiles import MAGIC, EdgeSequence, as_dimacs, pack, unpack
 from tests.graph.graphs import SMALL, solved

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from minicrawl.opic.ledger import Books, Ledger, Plan, Spending, Step, StepKind, terms

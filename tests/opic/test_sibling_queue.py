@@ -6,8 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from minicrawl.opic import families, sibling_queue
 from minicrawl.opic.sibling_queue import ByGroup

@@ -2,8 +2,7 @@ from array import array
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS, Interpolation, Static, Window

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError

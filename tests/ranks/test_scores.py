@@ -5,8 +5,7 @@ from math import isfinite
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import kendalltau, spearmanr
 
 from minicrawl.graph.csr import Vector

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from numpy.random import Generator
 
 from minicrawl.errors import UsageError

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import networkx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
@@ -20,8 +19,7 @@ from minicrawl.report.folders import (
     refuse_folder,
     write_graph_folder,
 )
-from minicrawl.report.formats import DrawingWriter as Writer
-from minicrawl.report.formats import write_dot, write_gexf, write_graphml
+from minicrawl.report.formats import DrawingWriter as Writer, write_dot, write_gexf, write_graphml
 from minicrawl.report.selected_pages import Block, Drawing
 from minicrawl.wording import visible
 from tests.stores import filled_store

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.own_files import replacing

@@ -1,8 +1,7 @@
 """Text of a page for the search index."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 pytest.importorskip("selectolax")
 

@@ -4,8 +4,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.search.query import MOST_WORDS, parse

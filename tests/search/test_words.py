@@ -1,8 +1,7 @@
 """Words of texts, normalised so that spellings in any script compare equal."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web.words import LONGEST, comparable, indexed, spans, words_of
 

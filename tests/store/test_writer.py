@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.errors import DamagedStore, MinicrawlError, NoRoom, StoreError, UsageError
 from minicrawl.opic.ledger import Step, StepKind, Totals
-from minicrawl.store import records as trouble
-from minicrawl.store import tables
+from minicrawl.store import records as trouble, tables
 from minicrawl.store.reader import LOG, file_beside, reading
 from minicrawl.store.records import (
     Batch,

@@ -9,8 +9,7 @@ from json import loads
 from os import environ
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 pytest.importorskip("selectolax")
 

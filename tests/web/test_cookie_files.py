@@ -4,8 +4,7 @@ from http.cookiejar import MozillaCookieJar
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web.cookie_jar import BadLine, Cookie, read_cookies, write_cookies
 

@@ -1,7 +1,6 @@
 """Cookie jar: which cookies a request gets, and limits by site and in all."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web import cookie_jar as jars
 from minicrawl.web.cookie_jar import PER_SITE, SITE_BYTES, Cookie, CookieJar

@@ -1,8 +1,7 @@
 """Set-Cookie headers, by RFC 6265 and as browsers read them since."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web.cookie_jar import LONGEST_LIFE_S, Cookie, parse_cookie
 

@@ -2,8 +2,7 @@
 
 import ada_url
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web.urls import readable, readable_host, readable_hosts
 

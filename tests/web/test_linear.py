@@ -13,11 +13,11 @@ from minicrawl.web import (
     markup,
     references,
     responses,
+    robots as rules,
+    sitemaps as sitemap,
     urls,
     usage,
 )
-from minicrawl.web import robots as rules
-from minicrawl.web import sitemaps as sitemap
 from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.robots import Rules
 from tests import linear_time

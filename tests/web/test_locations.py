@@ -1,8 +1,7 @@
 """Origin and path of the nodes of a graph, whose names may be URLs or any text."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web.urls import canonical, host_of, location
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from minicrawl.web.markup import Markup, attributes, decoded, meta_refresh, scan

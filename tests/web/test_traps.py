@@ -1,8 +1,7 @@
 """Shapes of URLs and hashes of pages, by which traps are recognized."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web.html_page import TextHashes, text_hashes, title_bit, title_hash
 from minicrawl.web.urls import (

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from ada_url import join_url
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from minicrawl.web.urls import (
     LONGEST,

@@ -1,8 +1,7 @@
 """Preferences of sites on the use of their pages, in every syntax that sites use."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web.references import metas
 from minicrawl.web.robots import Rules, parse

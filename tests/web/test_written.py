@@ -1,7 +1,6 @@
 """Entries that store how links are written; most entries are empty or tiny."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.markup import LONGEST_TEXT, AnchorTag

@@ -38,8 +38,7 @@ from minicrawl.model import (
 from minicrawl.ports import Clock, PageFetcher, Visit, WebAccess
 from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules
 from minicrawl.web.sitemaps import MAX_BYTES, Sitemap
-from minicrawl.web.urls import canonical, origin
-from minicrawl.web.urls import host as name_of
+from minicrawl.web.urls import canonical, host as name_of, origin
 from minicrawl.web.usage import MOST_BYTES, TDMREP_PATH, UsageRule, rsl_rules, tdmrep_rules
 from minicrawl.wording import counted
 

@@ -42,8 +42,7 @@ from contextlib import suppress
 from time import monotonic, process_time
 from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
 
-from playwright.async_api import Browser, async_playwright
-from playwright.async_api import Error as BrowserError
+from playwright.async_api import Browser, Error as BrowserError, async_playwright
 
 from minicrawl.archive.record import AnswerPacker, WantedFiles
 from minicrawl.crawl.rendering.render_messages import (

@@ -14,9 +14,7 @@ from minicrawl.cli.output import progress, show_json, show_table
 from minicrawl.config.values import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr, NamedGraph
 from minicrawl.graphfiles import read
-from minicrawl.lab import known_webs as known
-from minicrawl.lab import reading_orders as lab
-from minicrawl.lab import webs
+from minicrawl.lab import known_webs as known, reading_orders as lab, webs
 from minicrawl.lab.known_webs import (
     KNOWN_WEB_ORDERS,
     RATES,

@@ -39,10 +39,8 @@ from minicrawl.lab.dynamic_graphs import (
     SUITE,
     AlgorithmKind,
     DynamicAlgorithm,
-    solved,
-)
-from minicrawl.lab.dynamic_graphs import (
     algorithm as algorithm_of,
+    solved,
 )
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.own_files import replacing

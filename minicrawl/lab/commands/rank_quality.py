@@ -31,8 +31,7 @@ from minicrawl.cli.output import (
 )
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Mask, NamedGraph, with_nodes
-from minicrawl.ports import Progress
-from minicrawl.ports import part as part_of
+from minicrawl.ports import Progress, part as part_of
 from minicrawl.ranks import centrality
 from minicrawl.ranks.centrality import MOST_STEPS, EigenvectorOptions, LinkMatrix
 from minicrawl.ranks.commands.named_ranks import RANKS, KnownRank, Rank, full_name, rank_of
@@ -53,9 +52,9 @@ from minicrawl.ranks.scores import (
     Scores,
     agreement,
     beside_mean,
+    compare as compare_ranks,
     mean_grades,
 )
-from minicrawl.ranks.scores import compare as compare_ranks
 from minicrawl.ranks.sites import SiteNames, sites_of
 from minicrawl.report.store_graph import ProgressFactory, Source
 from minicrawl.web import urls

@@ -39,8 +39,7 @@ from minicrawl.ports import Progress
 from minicrawl.ranks.centrality import degree, eigenvector, hyperball
 from minicrawl.ranks.hits import hits
 from minicrawl.ranks.pagerank import chosen_seeds, inverse_pagerank, pagerank, trust
-from minicrawl.ranks.scores import Comparison, Floats, RankErrors, Scores
-from minicrawl.ranks.scores import compare as compare_scores
+from minicrawl.ranks.scores import Comparison, Floats, RankErrors, Scores, compare as compare_scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.report.snapshot import (
     RISING,

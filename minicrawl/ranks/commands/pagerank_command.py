@@ -25,8 +25,7 @@ from minicrawl.graphfiles import PIPE, Texts, blocks
 from minicrawl.memory import mmap_large_arrays, resident_bytes
 from minicrawl.own_files import scratch
 from minicrawl.ports import Progress, part, unreported
-from minicrawl.ranks import blocks as in_files
-from minicrawl.ranks import pagerank as ranks
+from minicrawl.ranks import blocks as in_files, pagerank as ranks
 from minicrawl.ranks.blocks import (
     LEAST_FREE,
     MEGA,

@@ -15,8 +15,7 @@ from minicrawl.cli.output import percent, show_json, show_list
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
 from minicrawl.ports import Progress
-from minicrawl.ranks import centrality
-from minicrawl.ranks import hits as hits_ranks
+from minicrawl.ranks import centrality, hits as hits_ranks
 from minicrawl.ranks.commands.named_ranks import TRUSTED, keep
 from minicrawl.ranks.commands.rank_options import (
     NAMES_FILE,
@@ -48,8 +47,8 @@ from minicrawl.ranks.pagerank import (
     chosen_seeds,
     less_distrust,
     pagerank,
+    trust as trust_scores,
 )
-from minicrawl.ranks.pagerank import trust as trust_scores
 from minicrawl.ranks.scores import FURTHEST, Scores
 from minicrawl.ranks.sites import Guards, of_pages, site_graph, sites_of
 from minicrawl.report.snapshot import places_of_largest

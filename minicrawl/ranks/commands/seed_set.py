@@ -33,10 +33,10 @@ from minicrawl.ranks.seeds import (
     between_cores,
     compared,
     distribution,
+    seed_set as seed_set_of,
     summary_of,
     transferred,
 )
-from minicrawl.ranks.seeds import seed_set as seed_set_of
 from minicrawl.ranks.sites import sites_of
 from minicrawl.report.formats import Figure, PlotLine, prepare, write
 from minicrawl.report.store_graph import Source

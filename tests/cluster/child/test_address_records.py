@@ -12,8 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.cluster import child as address_records
-from minicrawl.cluster import traffic as addresses
+from minicrawl.cluster import child as address_records, traffic as addresses
 from minicrawl.cluster.child import ADDRESS_PREFIX, EngineAddressRecords
 from minicrawl.cluster.traffic import ShardAddresses
 from minicrawl.config import Politeness

@@ -1,8 +1,7 @@
 """The pages of a budget are granted to shards that need them, and never more than there are."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.cluster.assignment import (
     AHEAD_PARTS,

@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from enum import Enum, auto
 from pathlib import Path
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from minicrawl.cluster.channels import (

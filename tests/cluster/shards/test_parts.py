@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.cluster.assignment import NO_THRESHOLD, cash_threshold, levelling_transfers, sketch
 from minicrawl.cluster.channels import (

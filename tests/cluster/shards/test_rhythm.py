@@ -1,7 +1,6 @@
 """Shards exchange messages at intervals that grow with the age of the crawl, up to a limit."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.cluster.channels import AGE_PART, QUICK_SHARDS, QUICKEST_S, exchange_interval_s
 

@@ -4,8 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.config import values as kinds
 from minicrawl.config.values import InvalidValue, ValueKind, WarcPlace, warc_place

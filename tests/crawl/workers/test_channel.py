@@ -7,8 +7,7 @@ from collections.abc import Generator
 from threading import Thread
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.crawl.workers.messages import receive_message
 from minicrawl.crawl.workers.supervisor import AT_ONCE, BlameMark, PickleChannel, marked

@@ -4,8 +4,7 @@ from unittest.mock import patch
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.fetch.access import Challenge, Digest, basic, challenges
 from tests.linear_time import expect_linear_reading

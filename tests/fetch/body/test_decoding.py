@@ -6,8 +6,7 @@ from pathlib import Path
 import brotli  # type: ignore[import-untyped]  # it comes without types
 import pytest
 import zstandard
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from minicrawl.fetch.body import Decoder, codings
 

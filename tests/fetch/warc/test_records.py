@@ -8,8 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 import zstandard
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from minicrawl.fetch import warc as records_module
 from minicrawl.fetch.warc import (

@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl import app
-from minicrawl.cli import crawl_command as command
-from minicrawl.cli import crawl_session as session
-from minicrawl.cli import main
+from minicrawl.cli import crawl_command as command, crawl_session as session, main
 from minicrawl.crawl import loop
 from minicrawl.crawl.settle import recorder as recording
 from minicrawl.store import writer

@@ -15,8 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE
-from minicrawl.web import robots as rules
-from minicrawl.web import sitemaps as sitemap
+from minicrawl.web import robots as rules, sitemaps as sitemap
 from minicrawl.web.documents import parse_document
 from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.markup import TooExpensive

@@ -10,9 +10,7 @@ from random import Random
 
 from minicrawl.fetch.body import Decoder, UnknownCoding, codings
 from minicrawl.fetch.http import ByChunks, Fault, ResponseParser, content_length, read_head
-from minicrawl.web import html_page, markup, responses, urls
-from minicrawl.web import robots as rules
-from minicrawl.web import sitemaps as sitemap
+from minicrawl.web import html_page, markup, responses, robots as rules, sitemaps as sitemap, urls
 from minicrawl.web.documents import parse_document
 from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.responses import ALL, LONGEST_WAIT_S, is_wanted, may_be_wanted, type_of

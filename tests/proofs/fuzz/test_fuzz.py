@@ -1,8 +1,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.proofs.fuzz.driving import drive, failure_of
 from tests.proofs.fuzz.mutation import TOKENS
