@@ -165,9 +165,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         name = site(host)
         if self._spent_s[name] > _MOST_OF_A_SITE_S:
             raise TooSlow(f"its text was not made: other pages of {name} took too long")
-        began = time.monotonic()
-        self._meet(host)
-        self._charge(name, time.monotonic() - began)
+        self._meet(host, name)
         self._ask(markup[:_MOST_READ], url)
 
     def finish(self, url: str) -> list[str]:
@@ -188,10 +186,13 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         return texts
 
     def _charge(self, name: str, cost_s: float) -> None:
-        """Count the time beyond the usual, so that a large site of ordinary pages is read whole."""
+        """Count the time beyond the usual, so that a large site of ordinary pages is read whole.
+
+        It is processor time: on a busy machine every page would be a slow one.
+        """
         self._spent_s[name] += max(0.0, cost_s - _USUAL_S)
 
-    def _meet(self, host: str) -> None:
+    def _meet(self, host: str, name: str) -> None:
         """Send sample pages of a new host to the process, unless learning from them timed out."""
         if host in self._hosts or host in self._too_slow or not self.names:
             return
@@ -199,7 +200,10 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         pages = [page[:_MOST_READ] for page in self._sample(host)]
         if pages:
             self._ask(pages, host)
-            if self._answer(_TIMES_FOR_SAMPLE * self._deadline_s) is None:
+            within_s = _TIMES_FOR_SAMPLE * self._deadline_s
+            found = self._answer(within_s)
+            self._charge(name, within_s if found is None else found[2])
+            if found is None:
                 self._end()
                 self._too_slow.add(host)
 
@@ -234,12 +238,12 @@ def main() -> None:
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
             page, url = marshal.loads(parent.asked())
-            texts, began = list[str](), time.monotonic()
+            texts, began = list[str](), time.process_time()
             if not error and isinstance(page, list):
                 of_host[url] = [_for_site(make, page) for make in makers]
             elif not error:
                 error, texts = _made(of_host.get(urlsplit(url).hostname or "", makers), page, url)
-            parent.answer(marshal.dumps((error, texts, time.monotonic() - began)))
+            parent.answer(marshal.dumps((error, texts, time.process_time() - began)))
 
 
 TextMaker = Callable[[str, str], str]

@@ -1,6 +1,7 @@
 """Texts of kept pages in commands, exports and the Python API."""
 
 import json
+import threading
 from hashlib import sha256
 from pathlib import Path
 
@@ -210,6 +211,18 @@ def test_a_slow_site_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_texts, "_MOST_OF_A_SITE_S", -1.0)
     with PageTexts(["main"]) as texts, pytest.raises(TooSlow, match=r"other pages of a\.example"):
         texts.of(PAGE, URLS[0])
+
+
+def test_a_site_pays_for_processor_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_texts, "_MOST_OF_A_SITE_S", 0.0)
+    waits = threading.Event()
+
+    def sample(_host: str) -> list[str]:
+        waits.wait(2 * page_texts._USUAL_S)
+        return []
+
+    with PageTexts(["main"], sample) as texts:
+        assert [texts.of(PAGE, url) for url in (URLS[0], URLS[0])] == [[MAIN]] * 2
 
 
 def test_many_slow_pages_shorten_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
