@@ -27,10 +27,10 @@ from minicrawl.errors import Damaged, UsageError, needs
 from minicrawl.model import READ_STATES, State
 from minicrawl.report import page_links, page_states as reasons, selected_pages
 from minicrawl.report.archived_pages import (
+    MadeTexts,
     PageVersion,
     kept_pages,
     last_version,
-    made_text,
     version,
 )
 from minicrawl.report.crawl_status import Status, status
@@ -203,6 +203,7 @@ class Store(AbstractContextManager["Store"]):
         seen = self._source.snapshot
         assert seen is not None  # not a graph file
         self._seen = seen
+        self._texts = self._open.enter_context(MadeTexts(seen))
         self._is_closed = False
 
     @classmethod
@@ -265,7 +266,7 @@ class Store(AbstractContextManager["Store"]):
     def _made_text(self, page: PageVersion, name: str) -> str | None:
         if self._is_closed:
             raise UsageError(f"{self.path} is closed: read page.{name} before that")
-        return made_text(self._seen, page, name)
+        return self._texts.of(page, name)
 
     def explain(self, url: str) -> reasons.Explanation:
         """Explain the rank of a page, and why it was read or not."""

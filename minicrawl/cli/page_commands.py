@@ -113,14 +113,14 @@ def page(
         )
     if at is not None and number is not None:
         raise click.UsageError("--at and --version each choose a response: leave out one")
-    from minicrawl.report.archived_pages import made_text, moment, version
+    from minicrawl.report.archived_pages import MadeTexts, moment, version
 
     made = MAIN if only_main else MARKDOWN if markdown else None
     if made:
         refuse_without_text(made, f"--{made}")
-    with snapshot(store) as seen:
+    with snapshot(store) as seen, MadeTexts(seen) as texts:
         found = version(seen, url, number, None if at is None else moment(at))
-        text = made_text(seen, found, made) if made else None
+        text = texts.of(found, made) if made else None
     if made:
         if text is None:
             raise UsageError(f"{found.answer.url} has no {made} text: only its whole text was kept")

@@ -239,6 +239,7 @@ class HeldSnapshot:
         self._renewal = Renewal(store)
         self._changes: dict[float | None, ChangedPages] = {}
         self._named: Sequence[NamedPage] | None = None
+        self._texts: archived_pages.MadeTexts | None = None
 
     def get(self) -> Snapshot:
         """Return the snapshot, which may be outdated until its renewal is due."""
@@ -263,11 +264,17 @@ class HeldSnapshot:
             self._named = list(_named(seen))
         return self._named
 
+    def texts(self) -> archived_pages.MadeTexts:
+        """Return the maker of main texts, whose process knows the hosts that it has seen."""
+        seen = self.get()
+        if self._texts is None:
+            self._texts = self._open.enter_context(archived_pages.MadeTexts(seen))
+        return self._texts
+
     def close(self) -> None:
         """Leave the store."""
-        self._seen = None
+        self._seen = self._named = self._texts = None
         self._changes.clear()
-        self._named = None
         self._open.close()
 
 
@@ -429,7 +436,7 @@ class StoreTools:
         seen = self._held.get()
         found = archived_pages.version(seen, url)
         if form in ("markdown", "main"):
-            text = archived_pages.made_text(seen, found, form)
+            text = self._held.texts().of(found, form)
             if text is None:
                 raise UsageError(f"there is no {form} of {url}: ask for form `text`")
         else:

@@ -683,16 +683,27 @@ def _finished_texts(page: PageVersion, texts: PageTexts) -> Sequence[str]:
     ]
 
 
-def made_text(snapshot: Snapshot, page: PageVersion, name: str) -> str | None:
-    """Return the text `name` that a package extracts; None if only the whole text was archived."""
-    from minicrawl.report.page_texts import PageTexts
+class MadeTexts(AbstractContextManager["MadeTexts"]):
+    """Maker of the texts of a snapshot's pages, with a process for each text that was asked for."""
 
-    with (
-        kept_pages(snapshot) as archive,
-        PageTexts([name], partial(pages_of_site, snapshot, archive)) as texts,
-    ):
-        found = made_texts(page, texts)
-    return None if found is None else found[0]
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._open = snapshot, ExitStack()
+        self._texts: dict[str, PageTexts] = {}
+
+    def __exit__(self, *_: object) -> None:
+        self._texts.clear()
+        self._open.close()
+
+    def of(self, page: PageVersion, name: str) -> str | None:
+        """Return the text that a package extracts; None if only the whole text was archived."""
+        if name not in self._texts:
+            from minicrawl.report.page_texts import PageTexts
+
+            archive = self._open.enter_context(kept_pages(self._snapshot))
+            sample = partial(pages_of_site, self._snapshot, archive)
+            self._texts[name] = self._open.enter_context(PageTexts([name], sample))
+        found = made_texts(page, self._texts[name])
+        return None if found is None else found[0]
 
 
 def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list[str]:

@@ -147,6 +147,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         self._deadline_s = deadline_s
         self._hosts = set[str]()  # hosts whose samples the process has
         self._too_slow = set[str]()  # hosts whose samples took too long
+        self._page: str | None = None  # to be sent when the process has learned from samples
         self._process: KillableProcess | None = None
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
@@ -165,12 +166,24 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         name = site(host)
         if self._spent_s[name] > _MOST_OF_A_SITE_S:
             raise TooSlow(f"its text was not made: other pages of {name} took too long")
-        self._meet(host, name)
-        self._ask(markup[:_MOST_READ], url)
+        page = markup[:_MOST_READ]
+        if samples := self._new_samples(host):
+            # Other processes work while this one learns: a page behind the samples would not fit
+            # into the pipe, and the parent would wait.
+            self._ask(samples, host)
+            self._page = page
+        else:
+            self._ask(page, url)
 
     def finish(self, url: str) -> list[str]:
         """Return the texts of the page that was begun, as `of` does."""
-        found, name = self._answer(self._deadline_s), site(urlsplit(url).hostname or "")
+        host = urlsplit(url).hostname or ""
+        name = site(host)
+        if self._page is not None:
+            self._learn(host, name)
+            self._ask(self._page, url)
+            self._page = None
+        found = self._answer(self._deadline_s)
         if found is None:
             self._charge(name, self._deadline_s)
             self._end()
@@ -192,20 +205,21 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         """
         self._spent_s[name] += max(0.0, cost_s - _USUAL_S)
 
-    def _meet(self, host: str, name: str) -> None:
-        """Send sample pages of a new host to the process, unless learning from them timed out."""
+    def _new_samples(self, host: str) -> list[str]:
+        """Return sample pages of a new host, unless learning from them timed out."""
         if host in self._hosts or host in self._too_slow or not self.names:
-            return
+            return []
         self._hosts.add(host)
-        pages = [page[:_MOST_READ] for page in self._sample(host)]
-        if pages:
-            self._ask(pages, host)
-            within_s = _TIMES_FOR_SAMPLE * self._deadline_s
-            found = self._answer(within_s)
-            self._charge(name, within_s if found is None else found[2])
-            if found is None:
-                self._end()
-                self._too_slow.add(host)
+        return [page[:_MOST_READ] for page in self._sample(host)]
+
+    def _learn(self, host: str, name: str) -> None:
+        """Wait until the process has learned from the samples of a host."""
+        within_s = _TIMES_FOR_SAMPLE * self._deadline_s
+        found = self._answer(within_s)
+        self._charge(name, within_s if found is None else found[2])
+        if found is None:
+            self._end()
+            self._too_slow.add(host)
 
     def _ask(self, markup: str | list[str], url: str) -> None:
         if self._process is None:

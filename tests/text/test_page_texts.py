@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -265,6 +266,24 @@ def test_texts_belong_to_their_pages_if_two_processes_make_them(
         f"http://a.example/{number}": f"{SENTENCE} {number}" if number % 3 else None
         for number in range(9)
     }
+
+
+def test_a_store_makes_the_texts_of_all_its_pages_in_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    class Counted(KillableProcess):
+        def __init__(self, code: str, arguments: Sequence[str]) -> None:
+            started.append(arguments)
+            super().__init__(code, arguments)
+
+    monkeypatch.setattr(page_texts, "KillableProcess", Counted)
+    bodies = [f"<p>{SENTENCE} {number}".encode() for number in range(3)]
+    with Store.open(store_of_many(tmp_path, bodies)) as store:
+        found = [store.page(f"http://a.example/{number}").main for number in (1, 2)]
+    assert found == [f"{SENTENCE} 1", f"{SENTENCE} 2"]
+    assert started == [["main"]]
 
 
 LISTS = f"""<h1>One</h1><h3>Two &amp; three</h3><h2> </h2><a href=/b rel="nofollow ugc">B</a>
