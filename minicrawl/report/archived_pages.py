@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -174,6 +175,8 @@ _PAGES_OF_SITE, _LARGEST_OF_SITE = 200, 1 << 18
 """Maximum sample pages of a host, from which parsers learn, and maximum characters of each."""
 _PROCESSES = 2
 """Number of processes that extract texts; with the reading process they keep two cores busy."""
+_MOST_AHEAD = 16
+"""Maximum number of pages that wait for the texts of an earlier page."""
 _CONTENTS_AT_ONCE = 8 << 20
 """Characters per block."""
 _FRAME_OF_ITEM = 50
@@ -724,43 +727,76 @@ def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list
 OfPage = tuple[str, PageVersion | None]
 
 
+@dataclass(slots=True)
+class _TextTurn:
+    """A page whose texts are made; `maker` works on it, and `texts` are None meanwhile."""
+
+    of: OfPage
+    maker: PageTexts | None = None
+    texts: dict[str, str | None] | None = None
+
+
+class _TextTurns:
+    """Pages whose texts are made by several processes at once.
+
+    A process that is done gets the next page while others work on slower ones.
+    """
+
+    def __init__(self, makers: Sequence[PageTexts], warn: Callable[[str], None]) -> None:
+        self._names, self._idle, self._warn = makers[0].names, [*makers], warn
+        self.turns = deque[_TextTurn]()
+
+    def begin(self, one: OfPage) -> None:
+        """Begin with a page, after an earlier one if all processes are busy."""
+        from minicrawl.report.page_texts import first_done
+
+        page, turn = one[1], _TextTurn(one)
+        self.turns.append(turn)
+        if not self._names or page is None or page.answer.kind is RecordKind.TEXT:
+            turn.texts = dict.fromkeys(self._names)
+            return
+        if not self._idle:
+            busy = {turn.maker: turn for turn in self.turns if turn.maker is not None}
+            self.finish(busy[first_done([*busy])])
+        maker = self._idle.pop()
+        try:
+            _begin_texts(page, maker)
+            turn.maker = maker
+        except TooSlow as error:
+            self._idle.append(maker)
+            self._refuse(turn, error)
+
+    def finish(self, turn: _TextTurn) -> None:
+        """Take the texts of a page; if it takes too long, they are None."""
+        maker, page = turn.maker, turn.of[1]
+        if maker is None or page is None:
+            return
+        turn.maker = None
+        self._idle.append(maker)
+        try:
+            turn.texts = dict(zip(self._names, _finished_texts(page, maker), strict=True))
+        except TooSlow as error:
+            self._refuse(turn, error)
+
+    def _refuse(self, turn: _TextTurn, error: TooSlow) -> None:
+        self._warn(f"{turn.of[0]}: {error}")
+        turn.texts = dict.fromkeys(self._names)
+
+
 def _with_texts(
     found: Iterable[OfPage], makers: Sequence[PageTexts], warn: Callable[[str], None]
 ) -> Iterator[tuple[OfPage, dict[str, str | None]]]:
-    """Yield the pages with their texts by name; if a page takes too long, its texts are None.
-
-    Each process extracts the texts of one page while the next pages are read.
-    """
-    under_way: deque[tuple[OfPage, PageTexts, str | None]] = deque()
-    for number, one in enumerate(found):
-        if len(under_way) == len(makers):
-            yield _taken(*under_way.popleft(), warn)
-        texts, refused = makers[number % len(makers)], None
-        page = one[1]
-        if not texts.names or page is None or page.answer.kind is RecordKind.TEXT:
-            refused = ""
-        else:
-            try:
-                _begin_texts(page, texts)
-            except TooSlow as error:
-                refused = str(error)
-        under_way.append((one, texts, refused))
-    while under_way:
-        yield _taken(*under_way.popleft(), warn)
-
-
-def _taken(
-    one: OfPage, texts: PageTexts, refused: str | None, warn: Callable[[str], None]
-) -> tuple[OfPage, dict[str, str | None]]:
-    url, page = one
-    if refused is None and page is not None:
-        try:
-            return one, dict(zip(texts.names, _finished_texts(page, texts), strict=True))
-        except TooSlow as error:
-            refused = str(error)
-    if refused:
-        warn(f"{url}: {refused}")
-    return one, dict.fromkeys(texts.names)
+    """Yield the pages in order with their texts by name, which processes make beside."""
+    making = _TextTurns(makers, warn)
+    turns = making.turns
+    for one in found:
+        making.begin(one)
+        while turns and (turns[0].texts is not None or len(turns) > _MOST_AHEAD):
+            making.finish(turn := turns.popleft())
+            yield turn.of, turn.texts or {}
+    for turn in turns:
+        making.finish(turn)
+        yield turn.of, turn.texts or {}
 
 
 def _size(content: Content | None) -> int:

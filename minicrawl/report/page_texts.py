@@ -18,7 +18,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -57,10 +57,10 @@ class KillableProcess:
         # Duplicates, since Popen and Connection both close their descriptors: with a shared one,
         # the second close would hit an unrelated file that has the number by then.
         self._asked = Connection(os.dup(self.child.stdin.fileno()), readable=False)
-        self._answers = Connection(os.dup(self.child.stdout.fileno()), writable=False)
+        self.answers = Connection(os.dup(self.child.stdout.fileno()), writable=False)
         # `Connection.poll` would make a poll object for each call, which is slower than reading.
         self._waiting = select.poll()
-        self._waiting.register(self._answers, select.POLLIN)
+        self._waiting.register(self.answers, select.POLLIN)
         self.answer(_PATIENCE_S)
 
     def ask(self, message: bytes) -> None:
@@ -73,14 +73,14 @@ class KillableProcess:
         if not self._waiting.poll(1000 * within_s):
             return None
         try:
-            return self._answers.recv_bytes()
+            return self.answers.recv_bytes()
         except (EOFError, OSError):
             return None
 
     def end(self) -> None:
         """Kill the process."""
         self._asked.close()
-        self._answers.close()
+        self.answers.close()
         self.child.kill()
         with self.child:  # closes its pipes and reaps it
             pass
@@ -149,6 +149,8 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         self._too_slow = set[str]()  # hosts whose samples took too long
         self._page: str | None = None  # to be sent when the process has learned from samples
         self._process: KillableProcess | None = None
+        self.due = 0.0
+        """Time by which the process must have answered."""
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
 
@@ -170,10 +172,10 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         if samples := self._new_samples(host):
             # Other processes work while this one learns: a page behind the samples would not fit
             # into the pipe, and the parent would wait.
-            self._ask(samples, host)
+            self._ask(samples, host, _TIMES_FOR_SAMPLE * self._deadline_s)
             self._page = page
         else:
-            self._ask(page, url)
+            self._ask(page, url, self._deadline_s)
 
     def finish(self, url: str) -> list[str]:
         """Return the texts of the page that was begun, as `of` does."""
@@ -181,9 +183,9 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         name = site(host)
         if self._page is not None:
             self._learn(host, name)
-            self._ask(self._page, url)
+            self._ask(self._page, url, self._deadline_s)
             self._page = None
-        found = self._answer(self._deadline_s)
+        found = self._answer()
         if found is None:
             self._charge(name, self._deadline_s)
             self._end()
@@ -214,27 +216,41 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 
     def _learn(self, host: str, name: str) -> None:
         """Wait until the process has learned from the samples of a host."""
-        within_s = _TIMES_FOR_SAMPLE * self._deadline_s
-        found = self._answer(within_s)
-        self._charge(name, within_s if found is None else found[2])
+        found = self._answer()
+        self._charge(name, _TIMES_FOR_SAMPLE * self._deadline_s if found is None else found[2])
         if found is None:
             self._end()
             self._too_slow.add(host)
 
-    def _ask(self, markup: str | list[str], url: str) -> None:
+    def _ask(self, markup: str | list[str], url: str, within_s: float) -> None:
         if self._process is None:
             self._process = KillableProcess(_CODE, self.names)
         self._process.ask(marshal.dumps((markup, url)))
+        self.due = time.monotonic() + within_s
 
-    def _answer(self, within_s: float) -> tuple[str, list[str], float] | None:
+    def _answer(self) -> tuple[str, list[str], float] | None:
+        within_s = max(0.0, self.due - time.monotonic())
         answer = None if self._process is None else self._process.answer(within_s)
         return None if answer is None else marshal.loads(answer)
+
+    def answers(self) -> Connection:
+        """Return the pipe on which a page that was begun is answered."""
+        assert self._process is not None, "a page was begun"
+        return self._process.answers
 
     def _end(self) -> None:
         if self._process is not None:
             self._process.end()
             self._process = None
             self._hosts.clear()
+
+
+def first_done(busy: Sequence[PageTexts]) -> PageTexts:
+    """Return the first of these that has finished its page, or whose page is overdue."""
+    of_pipe = {one.answers(): one for one in busy}
+    first = min(busy, key=lambda one: one.due)
+    ready = wait([*of_pipe], max(0.0, first.due - time.monotonic()))
+    return of_pipe[cast(Connection, ready[0])] if ready else first
 
 
 def main() -> None:
