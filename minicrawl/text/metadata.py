@@ -446,6 +446,7 @@ class _Rdfa:
 
     def __init__(self, tree: LexborHTMLParser, base: str) -> None:
         self._base, self._things = base, dict[str, dict[str, list[Any]]]()
+        self._said = set[tuple[str, str, str]]()  # a list of 10,000 values is slow to search
         self._outside, self._inside = _Context(base, "", _PREFIXES), dict[int, _Context]()
         self._blank = map("_:b{}".format, count())
         if tree.css_first("[property], [typeof]") is not None:
@@ -529,9 +530,10 @@ class _Rdfa:
                 yield name if known is None else known + rest
 
     def _say(self, subject: str, name: str, value: object) -> None:
-        values = self._things.setdefault(subject, {}).setdefault(name, [])
-        if value not in values:
-            values.append(value)
+        statement = subject, name, str(value)
+        if statement not in self._said:
+            self._said.add(statement)
+            self._things.setdefault(subject, {}).setdefault(name, []).append(value)
 
 
 def _upwards(node: LexborNode) -> Iterator[LexborNode]:
