@@ -18,7 +18,7 @@ from minicrawl.report.crawl_status import keep_sample
 from minicrawl.report.sampling import sampled_now
 from minicrawl.store.reader import reading
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_crawl, watch_store
-from tests.dashboard.servers import PATIENCE_MS, needs_chromium
+from tests.dashboard.servers import PATIENCE_MS, dashboard_of, needs_chromium
 from tests.stores import HandCrawl, filled_store
 
 __all__ = ["browser", "watch", "watch_crawl", "watch_store"]
@@ -133,20 +133,27 @@ def test_each_block_shows_when_its_own_numbers_were_read(
         assert (ago >= 3600) == (name in graph), name
 
 
-def test_each_curve_has_a_table_of_its_figures_that_stays_open_when_figures_come(
-    watch_store: Callable[..., Watched], tmp_path: Path
-) -> None:
-    store = filled_store(tmp_path / "crawl.db")
+def _store_with_curves(folder: Path) -> tuple[Path, Callable[[int], None]]:
+    """Return a store with two samples of the graph, and what adds one with so many components."""
+    store = filled_store(folder / "crawl.db")
     now = sampled_now(store)
     assert now is not None
 
-    def keep(pages: int) -> None:
-        outline = replace(now.outline, strong_components=pages)
+    def keep(components: int) -> None:
+        outline = replace(now.outline, strong_components=components)
         with reading(store) as connection:
-            keep_sample(store, connection, replace(now, at=now.at + pages, outline=outline))
+            later = replace(now, at=now.at + components, outline=outline)
+            keep_sample(store, connection, later)
 
     keep(1001)
     keep(1002)
+    return store, keep
+
+
+def test_each_curve_has_a_table_of_its_figures_that_stays_open_when_figures_come(
+    watch_store: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store, keep = _store_with_curves(tmp_path)
     seen = watch_store(store)
     for name in CURVES:
         title = seen.page.locator("h3", has_text=re.compile(f"^{name}$"))
@@ -161,6 +168,27 @@ def test_each_curve_has_a_table_of_its_figures_that_stays_open_when_figures_come
     keep(1003)
     playwright.expect(components).to_contain_text("1,003")
     playwright.expect(components.locator("table")).to_be_visible()
+
+
+def test_a_click_and_the_focus_are_not_lost_when_figures_come(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store, keep = _store_with_curves(tmp_path)
+    with dashboard_of(store) as served:
+        clicked, beside = watch(served).page, watch(served).page
+        opener = clicked.locator(".plot", has_text="components").locator("summary")
+        opener.hover()
+        clicked.mouse.down()
+        keep(1003)
+        other = beside.locator(".plot", has_text="components")
+        other.locator("summary").click()
+        playwright.expect(other).to_contain_text("1,003")
+        clicked.mouse.up()
+        table = clicked.get_by_role("region", name="components, a table")
+        playwright.expect(table).to_contain_text("1,003")
+        keep(1004)
+        playwright.expect(table).to_contain_text("1,004")
+        playwright.expect(opener).to_be_focused()
 
 
 def test_lines_of_the_log_name_the_crawler(watch_crawl: Callable[..., Watched]) -> None:

@@ -27,8 +27,8 @@ const opened = new Map();
 const hiddenTable = (caption, heads, rows) => {
   const box = h("div", { class: "scroll high", tabindex: 0, role: "region", "aria-label": `${caption}, a table` });
   const fillIt = () => { if (!box.firstChild) box.append(h("table", {}, h("caption", { class: "skip" }, caption), h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: "n" }, head)))), h("tbody", {}, rows().map((row) => h("tr", {}, row.map((cell) => h("td", { class: "n" }, cell))))))); };
-  const details = h("details", { class: "small muted", open: opened.has(caption) }, h("summary", {}, "figures"), box);
-  details.addEventListener("toggle", () => { if (details.open) { opened.set(caption, opened.get(caption) || 0); fillIt(); } else if (details.isConnected) opened.delete(caption); });
+  const details = h("details", { class: "small muted", open: opened.has(caption) }, h("summary", { onclick: () => (details.open ? opened.delete(caption) : opened.set(caption, 0)) }, "figures"), box);
+  details.addEventListener("toggle", () => { if (details.open) fillIt(); });
   box.addEventListener("scroll", () => { if (box.isConnected) opened.set(caption, box.scrollTop); });
   if (opened.has(caption)) { fillIt(); queueMicrotask(() => { box.scrollTop = opened.get(caption) || 0; }); }
   return details;

@@ -16,7 +16,16 @@ const fill = (element, attributes, children) => {
 
 export const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
 export const s = (name, attributes, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
-export const put = (place, ...children) => place.replaceChildren(...children.flat(9).filter(Boolean));
+// Replaces the content of a place. What had the focus there gives it to what stands for it now: the
+// element of the same kind and name, and of several the one in the same order.
+export const put = (place, ...children) => {
+  const had = document.activeElement, like = (one) => one.localName === had.localName && nameOf(one) === nameOf(had);
+  const alike = () => [...place.querySelectorAll(had.localName)].filter(like);
+  const order = had !== place && place.contains(had) ? alike().indexOf(had) : -1;
+  place.replaceChildren(...children.flat(9).filter(Boolean));
+  if (order >= 0) alike()[order]?.focus({ preventScroll: true });
+};
+const nameOf = (element) => element.getAttribute("aria-label") ?? element.textContent;
 
 // Control characters and bidirectional marks are shown as escapes.
 const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;

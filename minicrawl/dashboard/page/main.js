@@ -37,7 +37,7 @@ const stateOf = (crawl) => {
 // A cluster has neither form nor search here: use `minicrawl crawl` and `minicrawl search` with --cluster.
 const hideTabsOfOneMachine = () => { for (const name of ["setup", "search"]) $(`tab-${name}`).hidden = true; };
 
-const stream = new Stream((name, value) => {
+const hear = (name, value) => {
   if (name === "crawl") {
     const [text, kind] = stateOf(value);
     const badge = $("state");
@@ -48,7 +48,17 @@ const stream = new Stream((name, value) => {
     document.title = `${text} – minicrawl`;
   }
   for (const view of Object.values(views)) if (view.hear) view.hear(name, value);
-}, (since) => {
+};
+
+// Nothing is redrawn while a button of the mouse or a finger is down: a click needs both its halves on
+// the same element.
+let isPressed = false;
+const held = [];
+const release = () => setTimeout(() => { isPressed = false; for (const [name, value] of held.splice(0)) hear(name, value); });
+addEventListener("pointerdown", () => { isPressed = true; }, true);
+for (const end of ["pointerup", "pointercancel", "blur"]) addEventListener(end, release, true);
+
+const stream = new Stream((name, value) => (isPressed ? held.push([name, value]) : hear(name, value)), (since) => {
   const place = $("stale");
   place.hidden = since === null;
   document.body.classList.toggle("is-stale", since !== null);

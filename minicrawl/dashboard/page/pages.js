@@ -88,9 +88,7 @@ export const makePages = (place, app) => {
       if (!value.pages) { put(topAt, h("div", { class: "empty" }, plain(value.error || "nothing yet"))); return; }
       const ranks = new Map(value.pages.map((page) => [page.url, page.rank]));
       put(known, `${count(value.pages.length)} of ${count(value.known)} known`);
-      const focused = document.activeElement && topAt.contains(document.activeElement) ? document.activeElement.textContent : null;
       put(topAt, table([["rank", "n"], ["importance", "n"], ["page"], ["in-links", "n"]], value.pages.map((page) => h("tr", { class: former.size && former.get(page.url) !== page.rank ? "was-changed" : "" }, td(count(page.rank), "n"), td(share(page.importance, 3), "n"), td([name(page), page.state === "fetched" ? null : h("span", { class: "badge" }, page.state === "unread" ? "not read yet" : page.state)], "url"), td(count(page.inlinks), "n"))), "Best pages"));
-      if (focused) [...topAt.querySelectorAll("button")].find((one) => one.textContent === focused)?.focus();
       former = ranks;
     },
   };
