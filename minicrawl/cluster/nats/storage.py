@@ -131,28 +131,34 @@ class NatsLogs(NatsPart):
             raise EngineUnavailable(f"the server that leads the log of shard {shard} lost entries")
         if after < first - 1:
             raise Fenced(f"shard {shard} was taken over by another node")
-        known: dict[int, bool] = {}
-        for between in range(after + 1, end):
-            if await self._is_entry(shard, between, known):
-                found = await self._message(shard, between)
-                if found is not None and found.content == content:
-                    return between  # our own entry, whose answer was lost
-                raise Fenced(f"shard {shard} was taken over by another node")
+        async for entry in self._entries_of(shard, after, range(after + 1, end)):
+            if entry.content == content:
+                return entry.number  # our own entry, whose answer was lost
+            raise Fenced(f"shard {shard} was taken over by another node")
         if number is None:
             raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
         return number
 
     async def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:
         first, last = await self.log_span(shard)
-        for begin in range(max(first, after + 1), last + 1, _AT_ONCE):
-            numbers = range(begin, min(begin + _AT_ONCE, last + 1))
-            found = await asyncio.gather(*(self._message(shard, number) for number in numbers))
-            for number, message in zip(numbers, found, strict=True):
+        after = max(after, first - 1)
+        async for entry in self._entries_of(shard, after, range(after + 1, last + 1)):
+            yield entry
+
+    async def _entries_of(
+        self, shard: int, after: int, numbers: range
+    ) -> AsyncGenerator[LogEntry, None]:
+        """Yield those of these messages that are entries; `after` is the entry before them."""
+        for begin in range(0, len(numbers), _AT_ONCE):
+            part = numbers[begin : begin + _AT_ONCE]
+            found = await asyncio.gather(*(self._message(shard, number) for number in part))
+            for number, message in zip(part, found, strict=True):
                 if message is None:
                     raise EngineUnavailable(
                         f"entry {number} of shard {shard} was removed meanwhile"
                     )
-                if message.after == number - 1 or await self._is_entry(shard, number, {}):
+                if after <= message.after < number:
+                    after = number
                     yield LogEntry(number, message.content)
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
@@ -164,19 +170,6 @@ class NatsLogs(NatsPart):
         with suppress(JetStreamRefusal):  # no other server can lead now
             await self._streams.step_down(await self._stream(shard))
         await asyncio.sleep(_ELECTION_S)
-
-    async def _is_entry(self, shard: int, number: int, known: dict[int, bool]) -> bool:
-        """Return whether the message is an entry. The last removed message always was one."""
-        if number not in known:
-            message, is_entry = await self._message(shard, number), True
-            if message is not None:
-                is_entry = message.after < number
-                for between in range(number - 1, message.after, -1):
-                    if await self._is_entry(shard, between, known):
-                        is_entry = False
-                        break
-            known[number] = is_entry
-        return known[number]
 
     async def _message(self, shard: int, number: int) -> _Message | None:
         """Return a message from the leader, or None if it was removed."""
