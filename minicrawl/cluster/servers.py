@@ -80,11 +80,12 @@ cluster {{
 def server_program() -> str | None:
     """Return the path of the system's nats-server, or else of the wheel's, or None."""
     # A user's PATH may lack the folders where systems install servers.
-    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM) or _program_of_wheel()
+    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM) or program_of_wheel()
 
 
 @cache
-def _program_of_wheel() -> str | None:
+def program_of_wheel() -> str | None:
+    """Return the path of the server that the wheel has, or None."""
     spec = find_spec(WHEEL)
     folders = spec.submodule_search_locations if spec is not None else None
     program = Path(folders[0]) / "bin" / PROGRAM if folders else None
@@ -105,6 +106,7 @@ class LocalServer:
 
     def __init__(self, name: str, address: tuple[str, int], folder: Path) -> None:
         self.name, self.address = name, address
+        self.program = server_program()
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
 
@@ -120,8 +122,7 @@ class LocalServer:
     async def start(self) -> None:
         """Start the process, without waiting until it answers."""
         refuse_other_systems()
-        program = server_program()
-        if program is None:
+        if self.program is None:
             raise UsageError(
                 f"there is no {PROGRAM}: install {PROGRAM} (Debian: apt-get install {PROGRAM}), or "
                 f"for a demo minicrawl[cluster], which brings {WHEEL_VERSION} on most machines"
@@ -134,7 +135,7 @@ class LocalServer:
                 "-c",
                 _STARTER,
                 str(os.getpid()),
-                program,
+                self.program,
                 "-c",
                 str(self._folder / f"{self.name}.conf"),
                 stdin=asyncio.subprocess.DEVNULL,

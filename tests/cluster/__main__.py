@@ -40,6 +40,12 @@ _COLUMNS = ("of the crawl, median", "longest", "of a shard, median", "longest")
 )
 @click.option("--apart", "apart_s", type=float, default=0.0, help="Least seconds between upsets.")
 @click.option("--seed", type=int, default=0, help="Seed of all random choices.")
+@click.option(
+    "--adverse",
+    is_flag=True,
+    help="Slow and lossy network, one clock an hour wrong, servers upgraded one by one; needs "
+    "faketime and two versions of nats-server, of the system and the wheel.",
+)
 @into_document
 def prove(into: Path | None, **drawn: Any) -> None:
     """Upset a cluster; exit 1 if anything was lost, doubled or requested too soon."""
@@ -55,7 +61,7 @@ def prove(into: Path | None, **drawn: Any) -> None:
     lines = [_circumstances(plan, found), "", *_pauses(found), "", *_rest(found)]
     click.echo("\n".join([*lines, *(found.wrong or ["nothing is wrong"])]))
     if into:
-        write_into(into, "clusters", lines)
+        write_into(into, "adverse clusters" if plan.adverse else "clusters", lines)
     sys.exit(bool(found.wrong))
 
 

@@ -1,6 +1,7 @@
 """Nodes as processes, which tests can kill, pause and cut off."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import time
@@ -20,8 +21,19 @@ LOOKS_EVERY_S = 0.3
 class NodeProcess:
     """`minicrawl node` in a process of its own."""
 
-    def __init__(self, url: str, name: str, folder: Path, more: Sequence[str] = ()) -> None:
-        self.name, self.folder = name, folder / name
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        folder: Path,
+        more: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name, self.folder, self._environ = (
+            name,
+            folder / name,
+            {**os.environ, **(environ or {})},
+        )
         self._said = folder / f"{name}.txt"
         self._command = ["node", "--cluster", url, "--name", name, "--folder", str(self.folder)]
         self._command += more
@@ -34,6 +46,7 @@ class NodeProcess:
                 [sys.executable, "-m", "minicrawl", *self._command],
                 stderr=said,
                 stdin=subprocess.DEVNULL,
+                env=self._environ,
             )
 
     def kill(self) -> None:
@@ -51,6 +64,7 @@ async def nodes(
     folder: Path,
     loaded: Loaded,
     more: Mapping[str, Sequence[str]] | None = None,
+    environs: Mapping[str, Mapping[str, str]] | None = None,
 ) -> AsyncIterator[dict[str, NodeProcess]]:
     """Run nodes with these names, each with the URL of its servers; give them by name.
 
@@ -58,9 +72,12 @@ async def nodes(
     delay, only if it has them as well.
     """
     own, file = more or {}, folder / "nodes.toml"
+    around = environs or {}
     file.write_text(as_toml(loaded), encoding="utf-8")
     started = {
-        name: NodeProcess(url, name, folder, ("--config", str(file), *own.get(name, ())))
+        name: NodeProcess(
+            url, name, folder, ("--config", str(file), *own.get(name, ())), around.get(name)
+        )
         for name, url in urls.items()
     }
     try:

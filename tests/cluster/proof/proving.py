@@ -1,5 +1,8 @@
 """Crawls of the manuals, one after the other, until all kills, cuts and moves are done.
 
+In adverse conditions, each packet takes 100 ms and one of 20 is lost, the clock of one node is an
+hour wrong, and each server is upgraded while the crawl goes on.
+
 Laws: after each upset and at the end of each crawl, `minicrawl check --cluster` finds nothing wrong
 in shards that are gathered from the logs alone. A crawl fetches exactly its budget of pages. The
 first crawl with a fault is the last one.
@@ -25,7 +28,18 @@ from tests.cluster.node_process import NodeProcess, nodes, until
 from tests.cluster.proof.judging import Judgement, Pauses, Upset, judge, pauses
 from tests.cluster.proof.servers import RelayedServers, relayed_servers
 from tests.cluster.proof.shelves import Asked, Shelves
-from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES, Upsettable, Work, named, upset
+from tests.cluster.proof.upsets import (
+    ADDRESSES,
+    CUTS,
+    KILLS,
+    MOVES,
+    UPGRADES,
+    Upsettable,
+    Work,
+    named,
+    upset,
+)
+from tests.cluster.relay import CALM, Weather
 
 SERVERS, SHARDS = 3, 8
 _LONGEST_S = 5.0
@@ -35,6 +49,7 @@ _CHECKS = 3
 _END_S = 3600.0
 _LOOKS_EVERY_S = 1.0
 _LAST_LINES = 20
+_ADVERSE = Weather(delay_s=0.1, lost=0.05)
 
 
 class ProofPlan(NamedTuple):
@@ -50,6 +65,8 @@ class ProofPlan(NamedTuple):
     """Least time between two upsets."""
     of: tuple[str, ...] = ()
     """Kinds of upsets; empty for all kinds."""
+    adverse: bool = False
+    """In adverse conditions?"""
 
     def among(self, works: tuple[Work, ...]) -> tuple[Work, ...]:
         return tuple(one for one in works if not self.of or named(one) in self.of)
@@ -83,6 +100,12 @@ def _owner(host: str) -> int:
     return ShardPlace(0, SHARDS).owner(site(host))
 
 
+def _hour_wrong() -> dict[str, str]:
+    """Return the environment in which a process reads a clock that is an hour ahead."""
+    library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+    return {"LD_PRELOAD": str(library), "FAKETIME": "+1h", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
 class Prover:
     """Runs the crawls, upsets and checks of a plan."""
 
@@ -98,12 +121,15 @@ class Prover:
         todo = [chance.choice(kills) for _ in range(plan.kills if kills else 0)]
         todo += [cuts[number % len(cuts)] for number in range(plan.cuts if cuts else 0)]
         todo += [MOVES[number % len(MOVES)] for number in range(plan.moves)]
+        todo += UPGRADES * SERVERS if plan.adverse else ()
         chance.shuffle(todo)
         return todo
 
     async def prove(self) -> None:
         began = time.monotonic()
-        async with relayed_servers(self._folder / "servers", SERVERS, ADDRESSES) as servers:
+        weather = _ADVERSE if self._plan.adverse else CALM
+        place = self._folder / "servers"
+        async with relayed_servers(place, SERVERS, ADDRESSES, weather) as servers:
             while self._todo and not self.proof.wrong:
                 self.proof.crawls += 1
                 await self._crawl(servers, f"proof-{self.proof.crawls}")
@@ -119,7 +145,8 @@ class Prover:
             await start_or_join(engine, loaded, self._web.seeds, SHARDS)
             urls = {node: f"{servers.url_of(node)}/{name}" for node in ADDRESSES}
             own = {node: ("--bind-address", address) for node, address in ADDRESSES.items()}
-            started = await stack.enter_async_context(nodes(urls, place, loaded, own))
+            clocks = {min(ADDRESSES): _hour_wrong()} if self._plan.adverse else {}
+            started = await stack.enter_async_context(nodes(urls, place, loaded, own, clocks))
             cluster = Upsettable(engine, servers, started)
             try:
                 await self._upset_until_the_end(cluster, name, upsets)

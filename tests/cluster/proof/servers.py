@@ -14,7 +14,7 @@ from typing import NamedTuple
 from minicrawl.cluster.engine import ClusterAccess
 from minicrawl.cluster.nats.connecting import await_answer
 from minicrawl.cluster.servers import LocalServer, LocalServers
-from tests.cluster.relay import ADDRESS, Place, Relay, relays
+from tests.cluster.relay import ADDRESS, CALM, Place, Relay, Weather, relays
 from tests.real.daemons import free_port
 
 _NOWHERE = "127.0.0.1:9"
@@ -73,7 +73,7 @@ def _cut(ways: Iterable[Relay]) -> Iterator[None]:
 
 @asynccontextmanager
 async def relayed_servers(
-    folder: Path, count: int, nodes: Iterable[str]
+    folder: Path, count: int, nodes: Iterable[str], weather: Weather = CALM
 ) -> AsyncIterator[RelayedServers]:
     """Run so many servers, with relays between them and for these nodes, until all answer."""
     folder.mkdir()
@@ -82,8 +82,10 @@ async def relayed_servers(
     servers = [LocalServer(f"server-{n}", place, folder) for n, place in enumerate(listens)]
     ends = list(permutations(range(count), 2))
     async with AsyncExitStack() as stack:
-        between = await stack.enter_async_context(relays(routes[to] for _, to in ends))
-        of_node = {name: await stack.enter_async_context(relays(listens)) for name in nodes}
+        between = await stack.enter_async_context(relays((routes[to] for _, to in ends), weather))
+        of_node = {
+            name: await stack.enter_async_context(relays(listens, weather)) for name in nodes
+        }
         found = RelayedServers(servers, dict(zip(ends, between, strict=True)), of_node)
         for number, server in enumerate(servers):
             server.write_config(_cluster(found, number, routes[number]), "")

@@ -1,7 +1,7 @@
-"""Upsets of a cluster: kills, cuts and moves.
+"""Upsets of a cluster: kills, cuts, moves and upgrades.
 
-Law: each upset is undone. It is over when a live node holds every shard again, and a server leads
-every log.
+Law: each upset but an upgrade is undone. It is over when a live node holds every shard again, and a
+server leads every log.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.nats.connecting import NatsEngine
 from minicrawl.cluster.node.leases import HOLD_S
 from minicrawl.cluster.overview import ClusterStatus
-from minicrawl.cluster.servers import LocalServer
+from minicrawl.cluster.servers import LocalServer, program_of_wheel, server_program
 from tests.cluster.node_process import NodeProcess, shards_of, until
 from tests.cluster.proof.judging import Silence, Upset
 from tests.cluster.proof.servers import RelayedServers
@@ -70,6 +70,22 @@ async def _server_killed(server: LocalServer, chance: Random) -> None:
     await server.start()
 
 
+async def upgrade_a_server(cluster: Upsettable, chance: Random) -> None:
+    """End one of the servers with an older program in order, and start it with the newer one."""
+    newer = upgraded_program()
+    older = [one for one in cluster.servers.servers if one.program != newer]
+    server = chance.choice(older)
+    await server.end()
+    server.program = newer
+    await server.start()
+
+
+def upgraded_program() -> str | None:
+    """Return the program of the wheel, if the system has one of its own, which is older."""
+    wheel = program_of_wheel()
+    return wheel if wheel != server_program() else None
+
+
 async def cut_a_node_off(cluster: Upsettable, chance: Random) -> Silence:
     """Cut a node off from all servers, for less or more than the time of a lease."""
     node = await _a_holder(cluster, chance)
@@ -104,6 +120,7 @@ KILLS: tuple[Work, ...] = (
 )
 CUTS: tuple[Work, ...] = (cut_a_node_off, cut_a_server_off)
 MOVES: tuple[Work, ...] = (move,)
+UPGRADES: tuple[Work, ...] = (upgrade_a_server,)
 
 
 def named(work: Work) -> str:
