@@ -80,12 +80,11 @@ cluster {{
 def server_program() -> str | None:
     """Return the path of the system's nats-server, or else of the wheel's, or None."""
     # A user's PATH may lack the folders where systems install servers.
-    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM) or program_of_wheel()
+    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM) or _program_of_wheel()
 
 
 @cache
-def program_of_wheel() -> str | None:
-    """Return the path of the server that the wheel has, or None."""
+def _program_of_wheel() -> str | None:
     spec = find_spec(WHEEL)
     folders = spec.submodule_search_locations if spec is not None else None
     program = Path(folders[0]) / "bin" / PROGRAM if folders else None

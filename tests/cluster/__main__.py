@@ -43,8 +43,13 @@ _COLUMNS = ("of the crawl, median", "longest", "of a shard, median", "longest")
 @click.option(
     "--adverse",
     is_flag=True,
-    help="Slow and lossy network, one clock an hour wrong, servers upgraded one by one; needs "
-    "faketime and two versions of nats-server, of the system and the wheel.",
+    help="Slow and lossy network, and one clock an hour wrong (needs faketime).",
+)
+@click.option(
+    "--upgrade-to",
+    "newer",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A newer nats-server: upgrade the servers one by one.",
 )
 @into_document
 def prove(into: Path | None, **drawn: Any) -> None:

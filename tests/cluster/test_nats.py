@@ -35,6 +35,7 @@ from minicrawl.cluster.nats.storage import NatsObjects
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from tests.cluster.engines import connected, needs_server
+from tests.cluster.relay import Weather, relays
 
 pytestmark = [needs_server, pytest.mark.anyio]
 Heard = Callable[[Msg], Awaitable[None]]
@@ -139,6 +140,36 @@ def deaf_at_first(subscribe: Callable[..., Awaitable[object]]) -> Callable[..., 
         return await subscribe(client, subject, cb=hear)
 
     return subscribed
+
+
+async def test_keys_that_change_faster_than_they_are_read_are_all_found(tmp_path: Path) -> None:
+    names = [f"told.{number}" for number in range(8)]
+
+    async def change(near: ClusterEngine) -> None:
+        while True:
+            for name in names:
+                await near.put(name, b"")
+
+    async with (
+        served(tmp_path, 1) as (servers, near),
+        relays([servers.servers[0].address], Weather(delay_s=0.1)) as (relay,),
+        connected(ClusterAccess(url="nats://{}:{}".format(*relay.place), patience_s=60)) as far,
+    ):
+        for name in names:
+            await near.put(name, b"")
+        changing = asyncio.create_task(change(near))
+        try:
+            async with asyncio.timeout(LONG_S):
+                assert [entry.key for entry in await far.keys("told.")] == names
+                seen = set()
+                async with aclosing(far.watch("told.")) as changes:
+                    async for entry in changes:
+                        if entry is None:
+                            break
+                        seen.add(entry.key)
+                assert seen == set(names)
+        finally:
+            await cancelled([changing])
 
 
 async def change_on(engine: ClusterEngine, put: list[str]) -> None:

@@ -20,9 +20,9 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return the only folder of the system's programs, which does not exist yet."""
     monkeypatch.setenv("PATH", str(tmp_path / "system"))
     monkeypatch.setattr(servers, "_SYSTEM", str(tmp_path / "system"))
-    servers.program_of_wheel.cache_clear()
+    servers._program_of_wheel.cache_clear()
     yield tmp_path / "system"
-    servers.program_of_wheel.cache_clear()
+    servers._program_of_wheel.cache_clear()
 
 
 def written(program: Path) -> Path:

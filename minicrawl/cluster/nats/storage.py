@@ -15,6 +15,7 @@ numbers, removing the first entries drops whole files, and different servers lea
 import asyncio
 import base64
 import json
+import math
 import re
 from asyncio import to_thread
 from collections import defaultdict
@@ -245,9 +246,12 @@ class NatsKeys(NatsPart):
                 raise
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
-        found = [entry async for entry in self._changes_after(0, prefix) if entry.value is not None]
-        latest = {entry.key: entry for entry in found}
-        return [latest[key] for key in sorted(latest)]
+        subjects, found = sorted(await self._subjects_now(prefix)), list[KeyEntry]()
+        for begin in range(0, len(subjects), _AT_ONCE):
+            part = subjects[begin : begin + _AT_ONCE]
+            wanted = (self._find({"last_by_subj": subject}) for subject in part)
+            found += filter(None, await asyncio.gather(*wanted))
+        return [entry for entry in found if entry.value is not None]
 
     async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
         """Yield keys with this prefix as they are, then None, then each change, for ever."""
@@ -262,10 +266,15 @@ class NatsKeys(NatsPart):
         looks_at = now() + _LOOKS_EVERY_S
         changes = await self._jetstream.client.subscribe(self._subjects(prefix), cb=wake)
         try:
+            # Keys may change faster than a distant node reads them, so there may be no end.
+            unseen = await self._subjects_now(prefix)
             async for entry in self._changes_after(seen, prefix):
                 seen = entry.revision
                 if entry.value is not None:
                     yield entry
+                unseen.discard(self._bucket.subject(entry.key))
+                if not unseen:
+                    break
             yield None
             while True:
                 await _wait_for_change(changed)
@@ -288,13 +297,25 @@ class NatsKeys(NatsPart):
         A caller that knows their number saves the request that finds no more.
         """
         subjects = self._subjects(prefix)
-        while most is None or most > 0:
-            found = await self._find({"seq": revision + 1, "next_by_subj": subjects})
-            if found is None:
-                return
-            revision = found.revision
-            yield found
-            most = None if most is None else most - 1
+        left, at_once = math.inf if most is None else most, 1
+        while left > 0:
+            numbers = range(revision + 1, revision + 1 + int(min(at_once, left)))
+            wanted = (self._find({"seq": number, "next_by_subj": subjects}) for number in numbers)
+            before = left
+            for entry in await asyncio.gather(*wanted):
+                if entry is None:
+                    return  # what a later request has found may have come after an unseen change
+                if entry.revision > revision:
+                    revision, left = entry.revision, left - 1
+                    yield entry
+            is_dense = before - left == len(numbers)
+            at_once = min(2 * at_once, _AT_ONCE) if is_dense else 1
+
+    async def _subjects_now(self, prefix: str) -> set[str]:
+        """Return the subjects of all keys and deletion markers with this prefix."""
+        wanted = {"subjects_filter": self._subjects(prefix)}
+        answer = await self._jetstream.api(f"STREAM.INFO.{self._bucket.stream}", wanted)
+        return set(answer["state"].get("subjects") or ())
 
     def _subjects(self, prefix: str) -> str:
         if prefix and not prefix.endswith("."):

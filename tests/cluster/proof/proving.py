@@ -1,7 +1,7 @@
 """Crawls of the manuals, one after the other, until all kills, cuts and moves are done.
 
-In adverse conditions, each packet takes 100 ms and one of 20 is lost, the clock of one node is an
-hour wrong, and each server is upgraded while the crawl goes on.
+In adverse conditions, each packet takes 100 ms and one of 20 is lost, and the clock of one node is
+an hour wrong.
 
 Laws: after each upset and at the end of each crawl, `minicrawl check --cluster` finds nothing wrong
 in shards that are gathered from the logs alone. A crawl fetches exactly its budget of pages. The
@@ -67,6 +67,8 @@ class ProofPlan(NamedTuple):
     """Kinds of upsets; empty for all kinds."""
     adverse: bool = False
     """In adverse conditions?"""
+    newer: str | None = None
+    """Program of a newer server: the servers are upgraded to it, one by one."""
 
     def among(self, works: tuple[Work, ...]) -> tuple[Work, ...]:
         return tuple(one for one in works if not self.of or named(one) in self.of)
@@ -121,7 +123,7 @@ class Prover:
         todo = [chance.choice(kills) for _ in range(plan.kills if kills else 0)]
         todo += [cuts[number % len(cuts)] for number in range(plan.cuts if cuts else 0)]
         todo += [MOVES[number % len(MOVES)] for number in range(plan.moves)]
-        todo += UPGRADES * SERVERS if plan.adverse else ()
+        todo += UPGRADES * SERVERS if plan.newer else ()
         chance.shuffle(todo)
         return todo
 
@@ -147,7 +149,7 @@ class Prover:
             own = {node: ("--bind-address", address) for node, address in ADDRESSES.items()}
             clocks = {min(ADDRESSES): _hour_wrong()} if self._plan.adverse else {}
             started = await stack.enter_async_context(nodes(urls, place, loaded, own, clocks))
-            cluster = Upsettable(engine, servers, started)
+            cluster = Upsettable(engine, servers, started, self._plan.newer)
             try:
                 await self._upset_until_the_end(cluster, name, upsets)
             except AssertionError as error:

@@ -18,7 +18,7 @@ from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.nats.connecting import NatsEngine
 from minicrawl.cluster.node.leases import HOLD_S
 from minicrawl.cluster.overview import ClusterStatus
-from minicrawl.cluster.servers import LocalServer, program_of_wheel, server_program
+from minicrawl.cluster.servers import LocalServer
 from tests.cluster.node_process import NodeProcess, shards_of, until
 from tests.cluster.proof.judging import Silence, Upset
 from tests.cluster.proof.servers import RelayedServers
@@ -35,6 +35,8 @@ class Upsettable(NamedTuple):
     engine: ClusterEngine
     servers: RelayedServers
     nodes: dict[str, NodeProcess]
+    newer: str | None
+    """Program that servers are upgraded to."""
 
 
 Work = Callable[[Upsettable, Random], Awaitable[Silence | None]]
@@ -72,18 +74,10 @@ async def _server_killed(server: LocalServer, chance: Random) -> None:
 
 async def upgrade_a_server(cluster: Upsettable, chance: Random) -> None:
     """End one of the servers with an older program in order, and start it with the newer one."""
-    newer = upgraded_program()
-    older = [one for one in cluster.servers.servers if one.program != newer]
-    server = chance.choice(older)
+    server = chance.choice([one for one in cluster.servers.servers if one.program != cluster.newer])
     await server.end()
-    server.program = newer
+    server.program = cluster.newer
     await server.start()
-
-
-def upgraded_program() -> str | None:
-    """Return the program of the wheel, if the system has one of its own, which is older."""
-    wheel = program_of_wheel()
-    return wheel if wheel != server_program() else None
 
 
 async def cut_a_node_off(cluster: Upsettable, chance: Random) -> Silence:
