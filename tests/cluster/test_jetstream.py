@@ -1,21 +1,25 @@
-"""Requests to the servers while the connection is lost."""
+"""Requests to the servers while the connection is lost, and what they refuse."""
 
 import asyncio
+import json
 import time
+from types import SimpleNamespace
 from typing import cast
 
+import pytest
 from nats.aio.client import Client
 
-from minicrawl.cluster.engine import ClusterAccess, EngineUnavailable
+from minicrawl.cluster.engine import ClusterAccess, EngineUnavailable, KeyTaken
 from minicrawl.cluster.nats.connecting import _first_of
-from minicrawl.cluster.nats.jetstream import JetStreamClient
+from minicrawl.cluster.nats.jetstream import JetStreamClient, Streams
+from minicrawl.cluster.nats.storage import NatsKeys
 
 
 class SilentClient:
     is_connected, is_closed, servers = True, False, ()
 
-    async def request(self, *_: object, **__: object) -> None:
-        await asyncio.Event().wait()
+    async def request(self, *_: object, **__: object) -> object:
+        return await asyncio.Event().wait()
 
 
 def test_a_request_that_has_just_run_out_of_time_breaks_no_reconnection() -> None:
@@ -64,3 +68,22 @@ def test_an_attempt_to_connect_that_swallows_a_cancellation_is_ended_all_the_sam
             return await _first_of(reaching(), asyncio.Event().wait(), access)
 
     assert asyncio.run(work()) == []
+
+
+class RefusingClient(SilentClient):
+    """Client of a server that has no message, and refuses each new one for this reason."""
+
+    def __init__(self, error_code: int) -> None:
+        self._refusal = {"code": 400, "err_code": error_code, "description": "wrong last sequence"}
+
+    async def request(self, *asked: object, **_: object) -> object:
+        error = {"code": 404} if ".MSG.GET." in str(asked[0]) else self._refusal
+        return SimpleNamespace(data=json.dumps({"error": error}))
+
+
+@pytest.mark.parametrize("error_code", [10071, 10164])
+def test_a_change_after_one_that_its_sender_did_not_know_is_refused(error_code: int) -> None:
+    settings = ClusterAccess(url="nats://nowhere")
+    jetstream = JetStreamClient(cast(Client, RefusingClient(error_code)), settings)
+    with pytest.raises(KeyTaken, match="lease"):
+        asyncio.run(NatsKeys(jetstream, Streams(jetstream, settings)).update("lease", b"", 3))

@@ -37,7 +37,8 @@ _SILENT_S = 10.0
 server could answer either."""
 
 _NOT_FOUND = 404
-WRONG_SEQUENCE = 10071
+WRONG_SEQUENCE = {10071, 10164}
+"""Error codes of a message after another one than its sender knew, the second since 2.11."""
 _TRANSIENT = {10118, 10119}
 """Error codes that pass: a stream or consumer is offline, since a server was lost."""
 _COPIES_NEED_CLUSTER, _TOO_FEW_SERVERS = 10074, 10005

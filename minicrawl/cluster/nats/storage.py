@@ -112,7 +112,7 @@ class NatsLogs(NatsPart):
         try:
             return await self._jetstream.store(subject, content, headers, name)
         except JetStreamRefusal as refusal:
-            if refusal.error_code == WRONG_SEQUENCE:
+            if refusal.error_code in WRONG_SEQUENCE:
                 raise _RefusedError from None
             raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
 
@@ -347,7 +347,7 @@ class NatsKeys(NatsPart):
         try:
             return await self._jetstream.store(self._bucket.subject(key), value, headers)
         except JetStreamRefusal as refusal:
-            if refusal.error_code != WRONG_SEQUENCE:
+            if refusal.error_code not in WRONG_SEQUENCE:
                 raise
             raise KeyTaken(f"{key} was changed by another node") from None
 
