@@ -72,6 +72,9 @@ def test_a_change_after_the_sitemap_was_read_is_no_lie() -> None:
     hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT - DAY_S + 3600)
     hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, None, changed=True)
     read_again(hints, 100, changed=False)
+    for _ in range(10):  # a host that is believed was right until the sitemap was read
+        hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT - DAY_S / 2)
+        hints.learn(0, DAILY, NIGHT - DAY_S, NIGHT, None, changed=True)
     hints.listed(0, NIGHT - 9 * DAY_S, NIGHT - DAY_S, NIGHT)
     assert age_days(hints, NIGHT) < 0.02
 
@@ -184,6 +187,17 @@ def test_each_page_is_read_in_at_least_one_of_eleven_updates(hours: int) -> None
         taken.update(update.take())
     assert len(taken) == 100
     assert taken.total() < 250
+
+
+def test_each_reading_of_a_run_vouches_for_ten_pages() -> None:
+    update = Update(100)
+    update.refresh.sitemap_records.restore({"0": [1000, 1000]})
+    rotation = (np.arange(100) + int(NIGHT // 3600)) % 11 == 0  # pages that are read in any case
+    update.cash[rotation] = 0.01
+    update.hear(*range(100), days=30)
+    taken = update.take()
+    assert len(taken) == rotation.sum() + 9
+    assert update.refresh.left_out == 100 - len(taken)
 
 
 def test_the_credibility_of_a_host_is_kept_for_the_next_run() -> None:

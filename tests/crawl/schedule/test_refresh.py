@@ -4,7 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import RefreshScheduler, WatchedPages, worth_of
+from minicrawl.crawl.schedule.refresh import (
+    RefreshScheduler,
+    WatchedPages,
+    dated_at,
+    worth_of,
+)
 from minicrawl.opic.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import FakeWeb, crawl, web_of
@@ -174,10 +179,35 @@ def test_a_forgotten_page_is_not_read_again() -> None:
 
 
 def test_a_page_that_was_given_back_is_the_next_one() -> None:
-    pages = Pages(*(document(page, first=1, last=1) for page in range(2)))
+    pages = Pages(*(document(page, first=1, last=1) for page in range(3)), hosts=1)
     assert pages.take() == 0
     pages.refresh.give_back(0)
-    assert pages.take_all() == [0, 1]
+    assert pages.take_all() == [0, 1, 2]
+
+
+def test_a_page_that_may_be_cached_waits_longer_if_its_host_was_right() -> None:
+    pages = Pages(*(document(page, first=100, last=100) for page in range(2)))
+    for day in range(99, 0, -1):
+        pages.refresh.cached(0, DAY_S)
+        for page in range(2):
+            pages.refresh.saw(document(page, first=100, last=day))
+    pages.refresh.cached(0, DAY_S)
+    assert pages.take_all() == [1, 0]
+
+
+def test_a_date_of_last_modified_is_in_seconds() -> None:
+    assert dated_at(document(0)) is None
+    dated = document(0)._replace(last_modified="Thu, 01 Jan 1970 00:01:00 GMT")
+    assert dated_at(dated) == 60
+
+
+def test_waiting_pages_are_counted_by_host() -> None:
+    watched = WatchedPages(worth_of("greedy"), lambda pages: np.ones(len(pages)))
+    for page in range(3):
+        watched.add(document(page), page % 2, waits=True)
+    assert (watched.waiting_of(0), watched.waiting_of(1), watched.waiting_of(2)) == (2, 1, 0)
+    watched.set_waits(0, 0)
+    assert (watched.waiting_of(0), watched.waiting) == (1, 2)
 
 
 def test_a_page_that_is_given_cash_moves_up_at_once() -> None:
