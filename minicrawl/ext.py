@@ -26,6 +26,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from minicrawl.errors import MinicrawlError, UsageError
@@ -204,7 +205,7 @@ class EntryPoint(NamedTuple):
 def _first_line(file: Path, function: str) -> str | None:
     source = file.read_text(encoding="utf-8", errors="replace")
     found = re.search(
-        rf'^def {re.escape(function)}\(.*?:\n +r?"""(.+?)(?:"""|\n)',
+        rf'^def {re.escape(function)}\((?:(?!:\n|\n[^\s)]).)*:\n +r?"""(.+?)(?:"""|\n)',
         source,
         re.MULTILINE | re.DOTALL,
     )
@@ -265,6 +266,25 @@ def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:
             group = _RENAMED.get(group, group)
         elif equals and group.startswith(_MARK[1:].decode()):
             yield group, EntryPoint(name.strip(), value.partition("[")[0].strip(), package)
+
+
+def culprit(error: BaseException) -> str | None:
+    """Return the package that raised the exception, with file and line; None for minicrawl.
+
+    The innermost frame of either decides, since both call other packages.
+    """
+    packages = {
+        point.value.partition(":")[0].partition(".")[0]: point.package
+        for points in _groups(tuple(sys.path)).values()
+        for point in points.values()
+    }
+    for frame, line in reversed([*walk_tb(error.__traceback__)]):
+        name = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if name == _OWN:
+            break
+        if name in packages:
+            return f"{packages[name]} ({frame.f_code.co_filename}, line {line})"
+    return None
 
 
 def required(group: str, name: str, what: str) -> object:

@@ -194,6 +194,7 @@ class TestOnTheCommandLine:
             without = minicrawl(ROOT, *crawl, cwd=tmp_path)
         assert without.returncode == 2
         assert "no-queries" in without.stderr
+        assert "a name that an installed package adds" in without.stderr
         with Store.open(tmp_path / "crawl.db") as store:
             states = {page.url: page.state for page in store.pages()}
             (why,) = store.explain("http://shop.example/a?by=price").reasons
@@ -243,6 +244,100 @@ class TestOnTheCommandLine:
         assert ran.returncode == 2
         assert "postgresql:" in ran.stderr
         assert sink in ran.stderr
+
+
+BROKEN = """
+import click
+from contextlib import contextmanager
+from minicrawl.ext import Scores
+
+def undocumented():
+    raise RuntimeError("out\\nof order")
+
+command = click.Command("faulty", callback=undocumented)
+
+def parse(markup, url):
+    "Return no docstring of a command."
+    return markup if markup < "<q>" else 7 if markup < "<r>" else 1 / 0
+
+def rank(named, tell):
+    return Scores.exact(named.graph.targets[:2] / 7)
+
+def no_rank(named, tell):
+    undocumented()
+
+def no_context(url):
+    return undocumented
+
+@contextmanager
+def no_function(url):
+    yield None
+
+def documented():
+    \"\"\"Summarise another command.\"\"\"
+"""
+BROKEN_POINTS = {
+    "commands": {"faulty": "command", "undocumented": "undocumented"},
+    "ranks": {"short": "rank", "raises": "no_rank"},
+    "orders": {"no-keys": "no_context"},
+    "sinks": {"no-context": "no_context", "no-function": "no_function"},
+}
+
+
+class TestFaultsOfAPackage:
+    @pytest.fixture(autouse=True)
+    def broken(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+        """Folder with an installed package whose additions are broken."""
+        (tmp_path / "broken.py").write_text(BROKEN, encoding="utf-8")
+        (about := tmp_path / "broken-1.dist-info").mkdir()
+        lines = (
+            f"[minicrawl.{group}]\n"
+            + "".join(f"{name} = broken:{of}\n" for name, of in all_.items())
+            for group, all_ in BROKEN_POINTS.items()
+        )
+        (about / "entry_points.txt").write_text("".join(lines), encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+        yield tmp_path
+        sys.modules.pop("broken", None)
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            ("faulty", "broken.py, line 7) raised RuntimeError: out of order"),
+            ("rank raises --store STORE", "line 7) raised RuntimeError"),
+            ("rank short --store STORE", "the rank 'short' did not return `Scores` with 6 numbers"),
+            (
+                "crawl http://a.example --strategy no-keys -q --store NEW",
+                "the order 'no-keys' has no",
+            ),
+            ("crawl http://a.example --sink no-context:", "the sink 'no-context' of the package"),
+            ("crawl http://a.example --sink no-function:", "is no context with a function"),
+        ],
+    )
+    def test_it_is_told_in_one_line(
+        self, arguments: str, told: str, broken: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        store = filled_store(broken / "crawl.db")
+        assert (
+            main(arguments.replace("STORE", str(store)).replace("NEW", f"{store}-new").split()) == 1
+        )
+        error = capsys.readouterr().err
+        assert error.startswith("minicrawl: the ")
+        assert error.count("\n") == 1
+        assert told in error
+
+    def test_an_exception_of_minicrawl_blames_no_package(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Store, "open", lambda: 1 / 0)
+        monkeypatch.setattr(EntryPoint, "load", lambda _: Store.open())
+        with pytest.raises(ZeroDivisionError):
+            main(["faulty"])
+
+    def test_a_command_without_a_docstring_has_no_summary_of_another(self) -> None:
+        points = ext.entry_points(ext.COMMANDS)
+        assert points["undocumented"].summary() == "A command of the package broken."
 
 
 class TestSinkToPostgresql:

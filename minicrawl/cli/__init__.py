@@ -1,7 +1,7 @@
 """The command line: parse, call, print. Only it and the commands of rooms print, without logic.
 
 The law of `main`: an expected error is one line on stderr, `minicrawl: <what>`, and an exit code.
-Only a bug in minicrawl shows a traceback.
+So is an exception of a package that extends minicrawl. Only a bug in minicrawl shows a traceback.
 
     0    success, or the reader of stdout has gone away (`minicrawl ... | head`)
     1    an error, or a finding of `check`, `archive --verify`, `audit --baseline` or `--exit-code`
@@ -254,8 +254,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
-    except OSError as error:
-        return _handle_os_error(error)
+    except Exception as error:
+        return _handle_os_error(error) if isinstance(error, OSError) else _blame_package(error)
 
 
 def _gone(error: click.ClickException) -> str:
@@ -306,6 +306,14 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, former)
+
+
+def _blame_package(error: Exception) -> int:
+    """Name the package that raised the exception; raise it again if it is a bug in minicrawl."""
+    if (package := ext.culprit(error)) is None:
+        raise error
+    told = f"the package {package} raised {type(error).__name__}: {error}"
+    return _complain(told, MinicrawlError.exit_code)
 
 
 def _handle_os_error(error: OSError) -> int:

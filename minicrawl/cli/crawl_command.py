@@ -35,7 +35,7 @@ from minicrawl.cli.options import (
 from minicrawl.config import Loaded, Scope
 from minicrawl.config.parts import BY_NAME, TABLE
 from minicrawl.config.values import has_login, hidden_login, without_login, without_logins
-from minicrawl.errors import UsageError
+from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import CRAWLED
 from minicrawl.wording import counted, visible
 
@@ -275,7 +275,7 @@ def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) ->
     seeds = seeds_of(asked.given["seeds"], stack) if served is None else served.seeds
     loaded = asked.loaded if served is None else served.loaded
     address = asked.given["sink"]
-    on_page = None if address is None else stack.enter_context(_opened_sink(address))
+    on_page = None if address is None else _opened_sink(address, stack)
     crawl = app.Crawl(
         seeds,
         loaded,
@@ -367,13 +367,20 @@ def _show_changes(store: Path, not_requested: int, *, as_json: bool) -> None:
         click.echo(f"next: {PROGRAM} changes{naming(store)}", err=True)
 
 
-def _opened_sink(address: str) -> AbstractContextManager[OnPage]:
+def _opened_sink(address: str, stack: ExitStack) -> OnPage:
     scheme, colon, _ = address.partition(":")
     known = ext.entry_points(ext.SINKS)
     if not colon or scheme not in known:
         schemes = ", ".join(f"{name}:" for name in known) or "none, install a package that adds one"
         raise UsageError(f"--sink {hidden_login(address)}: its scheme must be a sink's ({schemes})")
-    return cast(Callable[[str], AbstractContextManager["OnPage"]], known[scheme].load())(address)
+    opened = cast(Callable[[str], object], known[scheme].load())(address)
+    if isinstance(opened, AbstractContextManager):
+        on_page = stack.enter_context(opened)
+        if callable(on_page):
+            return cast("OnPage", on_page)
+    raise MinicrawlError(
+        f"the sink {scheme!r} of the package {known[scheme].package} is no context with a function"
+    )
 
 
 # ================================================================ seeds

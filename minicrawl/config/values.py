@@ -287,7 +287,8 @@ def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "
             return value
         if isinstance(value, str) and renamed and value in renamed:
             raise InvalidValue(value, f"was removed, use {renamed[value]} instead")
-        raise InvalidValue(value, f"must be one of {', '.join(kind.all_names())}")
+        added = ", or a name that an installed package adds" if group else ""
+        raise InvalidValue(value, f"must be one of {', '.join(kind.all_names())}{added}")
 
     accepts = "Literal[" + ", ".join(f'"{name}"' for name in names) + "]"
     if group:  # packages add names that a type checker cannot know

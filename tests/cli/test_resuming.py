@@ -190,7 +190,11 @@ class TestAnotherVersion:
     @pytest.mark.parametrize(
         ("kept", "message"),
         [
-            ({"scope": "planet"}, "scope = planet: must be one of any, domain, host, prefix"),
+            (
+                {"scope": "planet"},
+                "scope = planet: must be one of any, domain, host, prefix, or a name that an "
+                "installed package adds",
+            ),
             ({"max-depth": [1]}, "max-depth = [1]: must be a whole number of at least 0"),
             ({"planets": True}, "planets: no such setting; did you mean pages?"),
         ],

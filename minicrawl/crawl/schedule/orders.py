@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from minicrawl import ext
 from minicrawl.config import Settings
+from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.ledger import Ledger, Plan, Spending
@@ -253,7 +254,11 @@ def queue_of(frontier: KnownPages, strategy: str, value_weight: float = 0.0) -> 
 def _added(frontier: KnownPages, strategy: str) -> PageOrder:
     """Return the order that a package adds."""
     make = ext.required(ext.ORDERS, strategy, "strategy")
-    return cast(Callable[[KnownPages], PageOrder], make)(frontier)
+    order = cast(Callable[[KnownPages], PageOrder], make)(frontier)
+    keys: object = getattr(order, "keys", None)
+    if isinstance(keys, array) and keys.typecode == "q":
+        return order
+    raise MinicrawlError(f"the order {strategy!r} has no `keys` that are an array of type 'q'")
 
 
 def without_effect(settings: Settings, hosts: int) -> str | None:

@@ -29,7 +29,7 @@ from minicrawl.cli.output import (
     show_long_json,
     show_long_list,
 )
-from minicrawl.errors import UsageError
+from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.graph.csr import Ids, NamedGraph, Vector
 from minicrawl.opic.estimate import shares
 from minicrawl.ports import Progress
@@ -578,7 +578,15 @@ def command_of_added_rank(name: str) -> click.Command:
     compute = RANKS[name]
 
     def rank(named: NamedGraph, tell: Progress) -> Scores:
-        return compute(named, tell)
+        found: object = compute(named, tell)
+        nodes = named.graph.nodes
+        if (
+            isinstance(found, Scores)
+            and len(found.values) == nodes
+            and np.isfinite(found.values).all()
+        ):
+            return found
+        raise MinicrawlError(f"the rank {name!r} did not return `Scores` with {nodes:,} numbers")
 
     return click.command(name, help=inspect.getdoc(compute))(ranking(rank))
 
