@@ -10,7 +10,7 @@
     │   ├── MissingStoreError  no store at a path, or one that a crawl is creating
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
     ├── Damaged             a record of an archive that is not what was written
-    ├── TooSlow             the text of a page, which was not extracted within its deadline
+    ├── NoText             a text of a page, which could not be made
     ├── FormError           values that a form in the browser cannot have
     ├── EngineError         the engine that joins the shards of a crawl refuses a call
     │   ├── EngineUnavailable  no response: a retry may succeed
@@ -89,8 +89,8 @@ class Damaged(MinicrawlError):
     """Damaged record; the message names it and the problem."""
 
 
-class TooSlow(MinicrawlError):
-    """Text of a page that was not extracted within its deadline."""
+class NoText(MinicrawlError):
+    """Text of a page that could not be made, for example not within its deadline."""
 
 
 class FormError(MinicrawlError):

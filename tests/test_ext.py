@@ -24,8 +24,10 @@ from minicrawl.crawl import scope_and_traps
 from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
+from minicrawl.errors import NoText
 from minicrawl.ext import EntryPoint, Registry
 from minicrawl.model import READ_STATES
+from minicrawl.report.page_texts import PageTexts
 from tests.stores import filled_store
 
 ROOT = Path(__file__).parents[1]
@@ -278,6 +280,7 @@ def documented():
 """
 BROKEN_POINTS = {
     "commands": {"faulty": "command", "undocumented": "undocumented"},
+    "parsers": {"odd": "parse"},
     "ranks": {"short": "rank", "raises": "no_rank"},
     "orders": {"no-keys": "no_context"},
     "sinks": {"no-context": "no_context", "no-function": "no_function"},
@@ -338,6 +341,17 @@ class TestFaultsOfAPackage:
     def test_a_command_without_a_docstring_has_no_summary_of_another(self) -> None:
         points = ext.entry_points(ext.COMMANDS)
         assert points["undocumented"].summary() == "A command of the package broken."
+
+    def test_a_parser_that_raises_loses_its_page_and_no_other(self) -> None:
+        with PageTexts(["odd"]) as texts:
+            for page in ("<p>", "<s>", "<q>", "<b>"):
+                if page in ("<p>", "<b>"):
+                    assert texts.of(page, "http://a.example/") == [page]
+                else:
+                    told = "raised ZeroDivisionError" if page == "<s>" else "no text but int"
+                    with pytest.raises(NoText, match=f"the parser 'odd' .*{told}"):
+                        texts.of(page, "http://a.example/")
+            assert texts._spent_s == {"a.example": 0.0}
 
 
 class TestSinkToPostgresql:

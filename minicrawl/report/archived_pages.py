@@ -28,7 +28,7 @@ from minicrawl.archive.reader import ArchiveReader, IndexRow, last_page
 from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
 from minicrawl.archive.segments import Segments
 from minicrawl.config.parts import FILES
-from minicrawl.errors import Damaged, MinicrawlError, TooSlow, UsageError
+from minicrawl.errors import Damaged, MinicrawlError, NoText, UsageError
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.ports import Progress
@@ -301,7 +301,7 @@ class ComparedTexts(AbstractContextManager["ComparedTexts"]):
             return None
         try:
             found = made_texts(page, self._made)
-        except TooSlow:
+        except NoText:
             return None
         except MinicrawlError:  # the extractor is not installed
             self._made = None
@@ -762,7 +762,7 @@ class _TextTurns:
         try:
             _begin_texts(page, maker)
             turn.maker = maker
-        except TooSlow as error:
+        except NoText as error:
             self._idle.append(maker)
             self._refuse(turn, error)
 
@@ -775,10 +775,10 @@ class _TextTurns:
         self._idle.append(maker)
         try:
             turn.texts = dict(zip(self._names, _finished_texts(page, maker), strict=True))
-        except TooSlow as error:
+        except NoText as error:
             self._refuse(turn, error)
 
-    def _refuse(self, turn: _TextTurn, error: TooSlow) -> None:
+    def _refuse(self, turn: _TextTurn, error: NoText) -> None:
         self._warn(f"{turn.of[0]}: {error}")
         turn.texts = dict.fromkeys(self._names)
 

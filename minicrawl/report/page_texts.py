@@ -23,7 +23,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from minicrawl import ext
-from minicrawl.errors import MinicrawlError, TooSlow, UsageError
+from minicrawl.errors import MinicrawlError, NoText, UsageError
 from minicrawl.memory import OWN_PYTHON, limit_memory
 from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
 from minicrawl.web.urls import site
@@ -114,7 +114,8 @@ class Parent:
 # of that host.
 #
 # Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
-# killed, and the next page starts another. After many slow pages the deadline becomes short, and
+# killed, and the next page starts another. A page with which a parser raises has no text either,
+# and costs no more than its time. After many slow pages the deadline becomes short, and
 # a site whose pages have cost far more than usual is read no further, so that slow pages cannot
 # take hours, however many they are.
 
@@ -127,6 +128,8 @@ _USUAL_S = 0.1
 """Time of a page that is not counted against its site."""
 _TIMES_FOR_SAMPLE = 4
 """Time limit for learning from the sample pages of a host, in deadlines of a page."""
+_SHOWN = 200
+"""Maximum characters of an exception's message."""
 _MOST_READ = 4 << 20
 """Maximum characters of a page that are read."""
 _CODE = "from minicrawl.report.page_texts import main; main()"
@@ -158,16 +161,16 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         self._end()
 
     def of(self, markup: str, url: str) -> list[str]:
-        """Return the texts of a page. Raise `TooSlow`, or UsageError for a missing package."""
+        """Return the texts of a page. Raise `NoText`, or UsageError for a missing package."""
         self.begin(markup, url)
         return self.finish(url)
 
     def begin(self, markup: str, url: str) -> None:
-        """Start to extract the texts of a page, which `finish` returns. Raise `TooSlow`."""
+        """Start to extract the texts of a page, which `finish` returns. Raise `NoText`."""
         host = urlsplit(url).hostname or ""
         name = site(host)
         if self._spent_s[name] > _MOST_OF_A_SITE_S:
-            raise TooSlow(f"its text was not made: other pages of {name} took too long")
+            raise NoText(f"its text was not made: other pages of {name} took too long")
         page = markup[:_MOST_READ]
         if samples := self._new_samples(host):
             # Other processes work while this one learns: a page behind the samples would not fit
@@ -192,12 +195,14 @@ class PageTexts(AbstractContextManager["PageTexts"]):
             self._slow += 1
             if self._slow >= _MANY_SLOW:
                 self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
-            raise TooSlow("its text was not made: it takes too long, or too much memory")
+            raise NoText("its text was not made: it takes too long, or too much memory")
         error, texts, cost_s = found
         self._charge(name, cost_s)
         if error:
             self._end()
             raise UsageError(error)
+        if isinstance(texts, str):
+            raise NoText(f"its text was not made: {texts}")
         return texts
 
     def _charge(self, name: str, cost_s: float) -> None:
@@ -228,7 +233,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         self._process.ask(marshal.dumps((markup, url)))
         self.due = time.monotonic() + within_s
 
-    def _answer(self) -> tuple[str, list[str], float] | None:
+    def _answer(self) -> tuple[str, list[str] | str, float] | None:
         within_s = max(0.0, self.due - time.monotonic())
         answer = None if self._process is None else self._process.answer(within_s)
         return None if answer is None else marshal.loads(answer)
@@ -257,22 +262,28 @@ def main() -> None:
     """Run the process: make the texts of pages until the parent closes the pipe."""
     parent = Parent()
     gc.disable()  # the parsed trees have no cycles: collections would only cost time
-    makers, of_host, error = list[TextMaker](), dict[str, list[TextMaker]](), ""
+    names, makers, error = sys.argv[1:], list[TextMaker](), ""
+    of_host = dict[str, list[TextMaker]]()
     try:
-        makers = [_maker(name) for name in sys.argv[1:]]
+        makers = [_maker(name) for name in names]
         # Libraries and models are loaded now: later, the deadline of the first page would pay.
-        error, _ = _made(makers, _FIRST_PAGE, "http://localhost/")
+        _made(names, makers, _FIRST_PAGE, "http://localhost/")
     except MinicrawlError as missing:
         error = str(missing)
     parent.answer(b"")  # it is ready
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
             page, url = marshal.loads(parent.asked())
-            texts, began = list[str](), time.process_time()
-            if not error and isinstance(page, list):
-                of_host[url] = [_for_site(make, page) for make in makers]
-            elif not error:
-                error, texts = _made(of_host.get(urlsplit(url).hostname or "", makers), page, url)
+            texts: list[str] | str = []
+            began = time.process_time()
+            try:
+                if isinstance(page, list):
+                    of_host[url] = [_for_site(make, page) for make in makers]
+                elif not error:
+                    own = of_host.get(urlsplit(url).hostname or "", makers)
+                    texts = _made(names, own, page, url)
+            except MinicrawlError as missing:
+                error = str(missing)
             parent.answer(marshal.dumps((error, texts, time.process_time() - began)))
 
 
@@ -284,11 +295,22 @@ def _for_site(make: TextMaker, pages: Sequence[str]) -> TextMaker:
     return make if for_site is None else for_site(pages)
 
 
-def _made(makers: Sequence[TextMaker], markup: str, url: str) -> tuple[str, list[str]]:
-    try:
-        return "", [make(markup, url) for make in makers]
-    except MinicrawlError as error:
-        return str(error), []
+def _made(
+    names: Sequence[str], makers: Sequence[TextMaker], markup: str, url: str
+) -> list[str] | str:
+    """Return the texts of a page, or why it has none."""
+    texts = list[str]()
+    for name, make in zip(names, makers, strict=True):
+        try:
+            text = make(markup, url)
+        except (MinicrawlError, MemoryError):
+            raise
+        except Exception as error:
+            return f"the parser {name!r} raised {type(error).__name__}: {error}"[:_SHOWN]
+        if not isinstance(text, str | None):
+            return f"the parser {name!r} returned no text but {type(text).__name__}"
+        texts.append(text)
+    return texts
 
 
 def _maker(name: str) -> TextMaker:

@@ -12,7 +12,7 @@ pytest.importorskip("selectolax")
 
 from minicrawl import Store, ext
 from minicrawl.cli import main
-from minicrawl.errors import TooSlow, UsageError
+from minicrawl.errors import NoText, UsageError
 from minicrawl.report import page_texts
 from minicrawl.report.archived_pages import kept_pages, pages_of_site
 from minicrawl.report.page_texts import KillableProcess, PageTexts
@@ -170,7 +170,7 @@ def test_pages_share_a_process() -> None:
 def test_a_slow_page_harms_no_other() -> None:
     hostile = "<div>" * 100_000
     with PageTexts(["main"], deadline_s=0.5) as texts:
-        with pytest.raises(TooSlow, match="too long"):
+        with pytest.raises(NoText, match="too long"):
             texts.of(hostile, URLS[0])
         texts._deadline_s = 60.0
         assert texts.of(PAGE, "http://b.example/") == [MAIN]
@@ -191,7 +191,7 @@ def test_other_pages_of_a_site_help_to_find_the_main_text() -> None:
         assert asked == ["news.example", "b.example"]
         assert texts._process is not None
         texts._process.child.kill()
-        with pytest.raises(TooSlow):
+        with pytest.raises(NoText):
             texts.of(PAGE, "http://news.example/")
         assert texts.of(site[0].markup, "http://news.example/") == [site[0].main]
 
@@ -210,7 +210,7 @@ def test_only_kept_html_pages_are_used_for_learning(store: Path) -> None:
 
 def test_a_slow_site_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_texts, "_MOST_OF_A_SITE_S", -1.0)
-    with PageTexts(["main"]) as texts, pytest.raises(TooSlow, match=r"other pages of a\.example"):
+    with PageTexts(["main"]) as texts, pytest.raises(NoText, match=r"other pages of a\.example"):
         texts.of(PAGE, URLS[0])
 
 
@@ -231,11 +231,11 @@ def test_many_slow_pages_shorten_the_deadline(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(KillableProcess, "answer", lambda *_: None)
     with PageTexts(["main"]) as texts:
         texts._deadline_s = 0.0
-        with pytest.raises(TooSlow):
+        with pytest.raises(NoText):
             texts.of(PAGE, URLS[0])
         assert texts._deadline_s == 0.0
         texts._deadline_s = 5.0
-        with pytest.raises(TooSlow):
+        with pytest.raises(NoText):
             texts.of(PAGE, URLS[0])
         assert texts._deadline_s == page_texts.SHORT_DEADLINE_S
 
@@ -245,7 +245,7 @@ def test_an_export_names_slow_pages(
     step: str, store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     def late(*_: object) -> list[str]:
-        raise TooSlow("late")
+        raise NoText("late")
 
     monkeypatch.setattr(PageTexts, step, late)
     arguments = ["export", "-", "--format", "jsonl", "--with", "main", "--store", str(store)]
