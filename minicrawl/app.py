@@ -155,6 +155,8 @@ class Crawl:
         shard: ShardSetup | None = None,
         score: OwnScorer | None = None,
     ) -> None:
+        if isinstance(seeds, str):
+            raise UsageError(f"seeds must be a list of URLs: [{seeds!a:.60}]")
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings

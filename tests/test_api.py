@@ -103,6 +103,11 @@ def test_a_repr_names_sizes_and_settings_and_no_secret(tmp_path: Path) -> None:
     assert "pages=3" in repr(settings)
 
 
+def test_one_text_is_no_list_of_seeds() -> None:
+    with pytest.raises(minicrawl.MinicrawlError, match=r"list of URLs: \['https://a\.example'\]"):
+        minicrawl.Crawl("https://a.example")
+
+
 def test_a_crawl_leaves_the_process_of_its_caller_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

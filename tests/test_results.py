@@ -34,6 +34,13 @@ def test_pages_come_by_importance_and_are_selected_by_state_host_and_number(stor
     assert {len(column) for column in store.pages().columns("opic").values()} == {6}
 
 
+def test_what_cannot_be_selected_is_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match="-3 pages"):
+        store.pages(-3)
+    with pytest.raises(UsageError, match=r"'fetched' is no state.*State"):
+        store.pages(states=["fetched"])  # type: ignore[list-item]  # as programs do
+
+
 def test_answers_are_those_of_the_commands(store: Store) -> None:
     assert store.explain(A).title == "The first"
     assert [page.url for page in store.errors().pages] == [GONE]

@@ -122,6 +122,12 @@ class PageSelection:
     among: frozenset[int] | None = None
     """Ids of the only pages that may be chosen; None for any."""
 
+    def __post_init__(self) -> None:
+        if self.count < 0:
+            raise UsageError(f"{self.count} pages: the number must be 0 or more")
+        for wrong in self.states.difference(State):
+            raise UsageError(f"{wrong!a:.40} is no state: use a member of `minicrawl.State`")
+
     @property
     def is_all(self) -> bool:
         """True if only `count`, `only_pages` and `folds` omit pages."""

@@ -202,6 +202,8 @@ def page() -> PageRead:
         ({"method": "PUT"}, "PUT"),
         ({"body": b"x"}, "method='POST'"),
         ({"method": "POST", "body": bytes(MOST_BODY_BYTES + 1)}, "1,000,000 bytes"),
+        ({"method": "POST", "body": "q=harbour"}, "must be bytes, not str"),
+        ({"headers": {"X-Part": 2}}, "not printable ASCII"),
         ({"headers": {"Authorization": "Basic x"}}, "would be stored"),
         ({"headers": {"Cookie": "a=b"}}, "would be stored"),
         ({"headers": {"Host": "b.example"}}, "would break requests"),

@@ -106,6 +106,8 @@ def own_request(method: str, headers: Mapping[str, str], body: bytes) -> OwnRequ
     """Return the request, or None for a plain GET; raises `UsageError` if it may not be sent."""
     if method not in ("GET", "POST"):
         raise UsageError(f"enqueue: method {method!r} is neither GET nor POST")
+    if not isinstance(body, bytes):
+        raise UsageError(f"enqueue: the body must be bytes, not {type(body).__name__}")
     if body and method == "GET":
         raise UsageError("enqueue: a body needs method='POST'")
     if len(body) > MOST_BODY_BYTES:
@@ -118,11 +120,11 @@ def own_request(method: str, headers: Mapping[str, str], body: bytes) -> OwnRequ
     return OwnRequest(method, tuple(sent.items()), body) if sent else None
 
 
-def _why_no_header(name: str, value: str, method: str) -> str:
+def _why_no_header(name: str, value: object, method: str) -> str:
     """Return why a header must not be sent or stored, or an empty string."""
     if not _HEADER_NAME.fullmatch(name):
         return "has no valid name"
-    if not value.isascii() or not value.isprintable():
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable():
         return "has a value that is not printable ASCII"
     if name in SECRET:
         return "would be stored: use the settings auth, bearer, header or cookies"
