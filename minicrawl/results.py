@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from functools import cached_property
 from inspect import isawaitable
 from os import PathLike
@@ -253,10 +253,11 @@ class Store(AbstractContextManager["Store"]):
         """Call `on_page` with each kept page, as a crawl does, without requests.
 
         The most important pages come first. Return the number of pages. An exception of `on_page`
-        ends it and is raised; `page.enqueue` does nothing.
+        ends it and is raised; `page.enqueue` does nothing. While an event loop runs, as in a
+        notebook, `on_page` must be a plain function.
         """
         number = 0
-        with asyncio.Runner() as loop:
+        with closing(asyncio.Runner()) as loop:  # which makes no loop before it is used
             for number, page in enumerate(_pages_again(self._seen, host), 1):  # noqa: B007
                 waits = on_page(page)
                 if isawaitable(waits):

@@ -157,7 +157,6 @@ class Hooks:
 
     async def _call(self, page: PageRead) -> Exception | None:
         assert self.on_page is not None
-        page.enqueued.clear()  # links of an earlier call, which raised
         try:
             waits = self.on_page(page)
             if isawaitable(waits):
@@ -167,6 +166,7 @@ class Hooks:
                     "enqueue: headers and POST work on one machine only, not in shards"
                 )
         except Exception as error:
+            page.enqueued.clear()
             return error
         return None
 

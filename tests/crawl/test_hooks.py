@@ -202,8 +202,9 @@ class TestOnPage:
         assert len(linked) == 4
         assert audit(path).is_intact
 
+    @pytest.mark.parametrize(("on_error", "fetched"), [("retry", ["/c", "/d"]), ("skip", ["/c"])])
     def test_urls_that_a_call_enqueued_before_it_raised_do_not_count(
-        self, settings: Settings, monkeypatch: pytest.MonkeyPatch
+        self, settings: Settings, monkeypatch: pytest.MonkeyPatch, on_error: str, fetched: list[str]
     ) -> None:
         monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
         calls: list[str] = []
@@ -215,8 +216,8 @@ class TestOnPage:
                 raise ZeroDivisionError
 
         web, seeds = httpx.MockTransport(answer), [f"{HOST}/c"]
-        Crawl(seeds, settings, transport=web, on_page=fail_once, on_error="retry").run()
-        assert states(settings) == {"/c": "fetched", "/d": "fetched"}
+        Crawl(seeds, settings, transport=web, on_page=fail_once, on_error=on_error).run()
+        assert states(settings) == dict.fromkeys(fetched, "fetched")
 
     def test_kept_pages_are_handed_over_again_without_requests(self, settings: Settings) -> None:
         seen: list[list[PageRead]] = [[], []]
@@ -227,8 +228,12 @@ class TestOnPage:
             await asyncio.sleep(0)
             seen[1].append(page)
 
+        async def in_notebook(store: Store) -> int:
+            return store.replay(lambda _page: None)
+
         with Store.open(settings.storing.store) as store:
             assert store.replay(hear) == len(PAGES)
+            assert asyncio.run(in_notebook(store)) == len(PAGES)
             assert store.body(f"{HOST}/b") == PAGES["/b"].encode()
             assert store.replay(print, host="a.example") == len(PAGES)
         first, again = (sorted(pages, key=lambda page: page.url) for pages in seen)
