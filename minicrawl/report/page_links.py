@@ -300,8 +300,8 @@ def _linked(snapshot: Snapshot, page: PageId, others: Numbers, count: int) -> Li
 
 def standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
     """Return the page, and the pages that stand for it."""
-    books = snapshot.frontier.books
-    return [end, *(page for page in books.forwards if books.stands_for(page) == end)]
+    pages, ends = snapshot.standing_for_others
+    return [end, *pages[ends == end].tolist()]
 
 
 def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> Numbers:

@@ -186,6 +186,14 @@ class Snapshot:
         return places_of_largest(self.importance, 0)
 
     @cached_property
+    def standing_for_others(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Pages that stand for others, and the pages that they stand for."""
+        books = self.frontier.books
+        count = len(books.forwards)
+        pages = np.fromiter(books.forwards, np.int64, count)
+        return pages, np.fromiter(map(books.stands_for, books.forwards), np.int64, count)
+
+    @cached_property
     def last_spent(self) -> NDArray[np.uint32]:
         """Step of each page's last spending; 0 if it passed nothing to links."""
         return last_spent(self.connection, self.frontier)

@@ -244,10 +244,9 @@ def _flows_of(block: Spendings, edge: float) -> Iterator[CashFlows]:
 
 def final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
     """Return the page that each page stands for, which may be itself."""
-    books = snapshot.frontier.books
+    pages, targets = snapshot.standing_for_others
     ends = np.arange(len(snapshot))
-    for page in books.forwards:
-        ends[page] = books.stands_for(page)
+    ends[pages] = targets
     return ends
 
 
