@@ -265,6 +265,8 @@ _READ_BY_VIEWS = {"documents", "fetches", "frontier", "hosts", "meta", "steps", 
 _LONGEST_VALUE = 1 << 20
 _STEPS_A_LOOK = 10_000
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+_ENDLESS = ("printf", "format")
+"""Functions that take any time for one call, which SQLite does not interrupt."""
 _META = re.compile(r"\bmeta\b", re.IGNORECASE)
 """Table of settings, of which `pages` reads three numbers: a query that names it is refused."""
 _QUOTED = re.compile(
@@ -308,10 +310,11 @@ def query_views(store: Path, sql: str, limits: SqlLimits = USUAL_SQL_LIMITS) -> 
         names = connection.execute("SELECT name FROM sqlite_master").fetchall()
         hidden = {name for (name,) in names} - _READ_BY_VIEWS - {*VIEWS}
 
-        def permit(action: int, name: str | None, *_others: str | None) -> int:
+        def permit(action: int, name: str | None, other: str | None, *_others: str | None) -> int:
             """Authorize reads of every table except the hidden ones and SQLite's own."""
             may_read = name is not None and name not in hidden and not name.startswith("sqlite_")
             is_permitted = action in _ALLOWED or (action == sqlite3.SQLITE_READ and may_read)
+            is_permitted &= action != sqlite3.SQLITE_FUNCTION or other not in _ENDLESS
             return sqlite3.SQLITE_OK if is_permitted else sqlite3.SQLITE_DENY
 
         connection.set_authorizer(permit)
