@@ -12,12 +12,13 @@ import os
 import secrets
 import signal
 import time
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from hmac import compare_digest
-from itertools import islice
+from itertools import accumulate, islice
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -211,22 +212,51 @@ class Renewal:
         self._due = made + (made - began) / _SHARE_OF_LOADING
 
     def _commit_marks(self) -> list[tuple[int, ...]]:
-        """Return marks of store and log that differ after each commit, and for another store."""
+        """Return marks of store and log that differ after each commit, and for another store.
+
+        An empty log is none: whoever reads the store makes one, and removes it.
+        """
         marks = list[tuple[int, ...]]()
         for file in (self._store, file_beside(self._store, LOG)):
             with suppress(OSError):
                 found = file.stat()
-                marks.append((found.st_ino, found.st_size, found.st_mtime_ns))
+                if found.st_size:
+                    marks.append((found.st_ino, found.st_size, found.st_mtime_ns))
         return marks
 
 
 class NamedPage(NamedTuple):
-    """Page as `search` shows it; `text` has URL and title in lower case."""
+    """Page as `search` shows it."""
 
     url: str
     title: str
     importance: float
-    text: str
+
+
+class NamedPages:
+    """The most important pages, in order, to be searched for words."""
+
+    def __init__(self, pages: Iterable[NamedPage]) -> None:
+        self._pages = list(pages)
+        # One text, since to look into 50,000 texts takes far longer. No word has a line break.
+        texts = [f"{page.url} {page.title}".lower().replace("\n", " ") for page in self._pages]
+        self._text = "\n".join(texts)
+        self._ends = list(accumulate(len(text) + 1 for text in texts))
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def having(self, words: Sequence[str]) -> Iterator[NamedPage]:
+        """Yield the pages with all these words in URL or title."""
+        rarest = min(words, key=self._text.count, default="")
+        at = self._text.find(rarest)
+        while 0 <= at < len(self._text):
+            place = bisect_right(self._ends, at)
+            start, at = self._ends[place - 1] if place else 0, self._ends[place]
+            text = self._text[start:at]
+            if all(word in text for word in words):
+                yield self._pages[place]
+            at = self._text.find(rarest, at)
 
 
 class HeldSnapshot:
@@ -238,8 +268,9 @@ class HeldSnapshot:
         self._seen: Snapshot | None = None
         self._renewal = Renewal(store)
         self._changes: dict[float | None, ChangedPages] = {}
-        self._named: Sequence[NamedPage] | None = None
+        self._named: NamedPages | None = None
         self._texts: archived_pages.MadeTexts | None = None
+        self._is_indexed = False
 
     def get(self) -> Snapshot:
         """Return the snapshot, which may be outdated until its renewal is due."""
@@ -250,6 +281,14 @@ class HeldSnapshot:
             self._seen = self._open.enter_context(snapshot(self._store, ordered=True))
         return self._seen
 
+    def with_index_of_links(self, url: str) -> Snapshot:
+        """Return the snapshot when the index of links, which `explain` reads, was made for it."""
+        seen = self.get()
+        if not self._is_indexed and seen.frontier.terms.links:
+            page_links.backlinks(seen, url, 1)
+            self._is_indexed = True
+        return seen
+
     def changes(self, since: float | None) -> ChangedPages:
         """Return the pages that changed since a time; those of the last time asked for are held."""
         seen = self.get()
@@ -257,11 +296,11 @@ class HeldSnapshot:
             self._changes = {since: ChangedPages(seen, since)}
         return self._changes[since]
 
-    def named(self) -> Sequence[NamedPage]:
-        """Return the most important pages, in order."""
+    def named(self) -> NamedPages:
+        """Return the most important pages."""
         seen = self.get()
         if self._named is None:
-            self._named = list(_named(seen))
+            self._named = NamedPages(_named(seen))
         return self._named
 
     def texts(self) -> archived_pages.MadeTexts:
@@ -274,6 +313,7 @@ class HeldSnapshot:
     def close(self) -> None:
         """Leave the store."""
         self._seen = self._named = self._texts = None
+        self._is_indexed = False
         self._changes.clear()
         self._open.close()
 
@@ -285,8 +325,7 @@ def _named(seen: Snapshot) -> Iterator[NamedPage]:
         titles = {row.page: row.title for row in questions.documents(seen.connection, pages)}
         urls = questions.locations(seen.connection, pages).urls
         for page, url in zip(pages, urls, strict=True):
-            title = titles.get(page, "")
-            yield NamedPage(url, title, float(seen.importance[page]), f"{url}\n{title}".lower())
+            yield NamedPage(url, titles.get(page, ""), float(seen.importance[page]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,12 +453,8 @@ class StoreTools:
         return found or self._by_title(query, count)
 
     def _by_title(self, query: str, count: int) -> Answer:
-        pages, words = self._held.named(), query.lower().split()
-        found = (page for page in pages if all(word in page.text for word in words))
-        rows = [
-            {"url": page.url, "title": page.title, "importance": page.importance}
-            for page in islice(found, count)
-        ]
+        pages = self._held.named()
+        rows = list(islice(pages.having(query.lower().split()), count))
         few = f" of the {len(pages):,} most important pages" * (len(pages) == _MOST_SEARCHED)
         return answer_with_rows(rows, {"searched": f"URLs and titles{few}"})
 
@@ -463,9 +498,7 @@ class StoreTools:
 
         The first call on a large store takes time, for an index of all links.
         """
-        seen = self._held.get()
-        if seen.frontier.terms.links:
-            page_links.backlinks(seen, url, 1)  # builds the index of links, which `explain` reads
+        seen = self._held.with_index_of_links(url)
         found = page_states.explain(seen, url).as_json()
         return answer({"page": found})
 

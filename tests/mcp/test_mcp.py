@@ -220,6 +220,30 @@ def test_a_result_of_a_replaced_store_is_renewed_at_once(tmp_path: Path) -> None
     assert renewal.is_due
 
 
+def test_a_question_that_commits_nothing_renews_nothing(store: Path) -> None:
+    held = tools.HeldSnapshot(store)
+    first = held.get()
+    with reading(store):  # beside: makes an empty write-ahead log
+        held._renewal._due = 0.0
+        assert held.get() is first
+    held.close()
+
+
+def test_pages_are_found_by_whole_queries_in_their_order() -> None:
+    named = [("a.example/x", "Sea\nSea"), ("a.example/y", ""), ("b.example", "SEA of a"), ("c", "")]
+    found = tools.NamedPages(tools.NamedPage(url, title, 0.0) for url, title in named)
+    for words, urls in (
+        (["sea"], "a.example/x b.example"),
+        (["a", "example"], "a.example/x a.example/y b.example"),
+        (["c"], "c"),
+        (["sea", "x", "a.example"], "a.example/x"),
+        (["yb"], ""),  # the end of one page and the beginning of the next
+        ([], "a.example/x a.example/y b.example c"),
+    ):
+        assert [page.url for page in found.having(words)] == urls.split()
+    assert not list(tools.NamedPages([]).having([]))
+
+
 def test_text_of_a_page_is_only_below_the_untrusted_key(store: Path) -> None:
     evil = f"{HOST}/evil"
     calls: list[tuple[str, dict[str, Any]]] = [
