@@ -242,6 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # numpy would start a thread on each core to multiply matrices, which minicrawl never does.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     atexit.register(_skip_final_garbage_collection)
+    _replace_closed_streams()
     try:
         with _sigterm_as_ctrl_c():
             return _run(sys.argv[1:] if arguments is None else arguments)
@@ -256,6 +257,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("interrupted", INTERRUPTED)
     except Exception as error:
         return _handle_os_error(error) if isinstance(error, OSError) else _blame_package(error)
+
+
+def _replace_closed_streams() -> None:
+    """Open the null device for standard streams that are closed (`minicrawl ... >&-`).
+
+    The next file that is opened would get their descriptor, and what is printed.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
 
 
 def _gone(error: click.ClickException) -> str:

@@ -233,6 +233,13 @@ class TestProcesses:
             assert process.stderr.read() == b""
         assert process.returncode == 0
 
+    @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+    def test_a_stream_may_be_closed_from_the_start(self, closed: str) -> None:
+        command = f"{sys.executable} -m minicrawl about {closed}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert bool(done.stdout) == (closed != ">&-")
+
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
     def test_a_full_disk_is_one_line_with_exit_code_1(self) -> None:
         with Path("/dev/full").open("wb") as full:
