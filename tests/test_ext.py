@@ -281,7 +281,7 @@ def documented():
 BROKEN_POINTS = {
     "commands": {"faulty": "command", "undocumented": "undocumented"},
     "parsers": {"odd": "parse"},
-    "ranks": {"short": "rank", "raises": "no_rank"},
+    "ranks": {"short": "rank", "raises": "no_rank", "pagerank": "no_rank"},
     "orders": {"no-keys": "no_context"},
     "sinks": {"no-context": "no_context", "no-function": "no_function"},
 }
@@ -341,6 +341,12 @@ class TestFaultsOfAPackage:
     def test_a_command_without_a_docstring_has_no_summary_of_another(self) -> None:
         points = ext.entry_points(ext.COMMANDS)
         assert points["undocumented"].summary() == "A command of the package broken."
+
+    def test_a_rank_with_the_name_of_a_built_in_one_is_not_listed(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["rank", "--help"]) == 0
+        assert capsys.readouterr().out.count("\n  pagerank ") == 1
 
     def test_a_parser_that_raises_loses_its_page_and_no_other(self) -> None:
         with PageTexts(["odd"]) as texts:

@@ -32,7 +32,7 @@ class RankGroup(LazyGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all ranks."""
-        return [*super().list_commands(ctx), *ext.entry_points(ext.RANKS)]
+        return list(dict.fromkeys((*super().list_commands(ctx), *ext.entry_points(ext.RANKS))))
 
 
 class AddedRank(DeferredCommand):
