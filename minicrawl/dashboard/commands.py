@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from minicrawl.crawl.events import Event
 
 
+LAST_PORT = 65_535
+
+
 @click.command(cls=CommandWithSettings)
 @click.option(
     "--host",
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=click.IntRange(0, LAST_PORT),
     metavar="N",
     help="Port to listen on; 0 for any.  [default: 8420, or any if in use]",
 )
@@ -99,7 +102,7 @@ class ServedPlace(click.ParamType[tuple[str, str]]):
     ) -> tuple[str, str]:
         """Return address and port as text."""
         host, _, port = str(value).rpartition(":")
-        if not host or not port.isdecimal():
+        if not host or not port.isdecimal() or int(port) > LAST_PORT:
             self.fail(f"{value!r}: use ADDRESS:PORT, such as 127.0.0.1:9464", param, ctx)
         return host, port
 

@@ -352,6 +352,9 @@ def test_a_crawl_serves_metrics_until_it_ends(tmp_path: Path) -> None:
         httpx.get(address, trust_env=False)
 
 
-@pytest.mark.parametrize("more", [["--metrics", "9464"], ["--metrics", "[::1]:1", "--dashboard"]])
-def test_metrics_that_cannot_be_served_are_refused(more: list[str]) -> None:
-    assert main(["crawl", "--demo", *more]) == 2
+@pytest.mark.parametrize("more", [["9464"], ["127.0.0.1:99999"], ["[::1]:1", "--dashboard"]])
+def test_metrics_that_cannot_be_served_are_refused(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["crawl", "--demo", "--metrics", *more]) == 2
+    assert "--metrics" in capsys.readouterr().err
