@@ -358,6 +358,7 @@ class TestFaultsOfAPackage:
                     with pytest.raises(NoText, match=f"the parser 'odd' .*{told}"):
                         texts.of(page, "http://a.example/")
             assert texts._spent_s == {"a.example": 0.0}
+            assert texts.of("<p>\ud800", "http://a.example/") == ["<p>?"]
 
 
 class TestSinkToPostgresql:

@@ -309,7 +309,8 @@ def _made(
             return f"the parser {name!r} raised {type(error).__name__}: {error}"[:_SHOWN]
         if not isinstance(text, str | None):
             return f"the parser {name!r} returned no text but {type(text).__name__}"
-        texts.append(text)
+        # No file can have lone surrogates, such as those of a package that reads JSON.
+        texts.append(text and text.encode(errors="replace").decode())
     return texts
 
 
