@@ -236,7 +236,8 @@ class PageTexts(AbstractContextManager["PageTexts"]):
     def _answer(self) -> tuple[str, list[str] | str, float] | None:
         within_s = max(0.0, self.due - time.monotonic())
         answer = None if self._process is None else self._process.answer(within_s)
-        return None if answer is None else marshal.loads(answer)
+        # An empty message is that of a process which was ready later than it was waited for.
+        return marshal.loads(answer) if answer else None
 
     def answers(self) -> Connection:
         """Return the pipe on which a page that was begun is answered."""

@@ -226,9 +226,12 @@ def test_a_site_pays_for_processor_time_only(monkeypatch: pytest.MonkeyPatch) ->
         assert [texts.of(PAGE, url) for url in (URLS[0], URLS[0])] == [[MAIN]] * 2
 
 
-def test_many_slow_pages_shorten_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("answer", [None, b""])
+def test_many_slow_pages_shorten_the_deadline(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes | None
+) -> None:
     monkeypatch.setattr(page_texts, "_MANY_SLOW", 1)
-    monkeypatch.setattr(KillableProcess, "answer", lambda *_: None)
+    monkeypatch.setattr(KillableProcess, "answer", lambda *_: answer)
     with PageTexts(["main"]) as texts:
         texts._deadline_s = 0.0
         with pytest.raises(NoText):
