@@ -147,10 +147,12 @@ _NAMES = (
     r"|t(?:itle|extarea)|xmp"
 )
 
-# Common tags are tried first, without a loop, because entering a loop is slow.
+# Common tags are tried first, without a loop, because entering a loop is slow. Nor do most end
+# tags look ahead for the relevant ones, </noscript> and </svg>.
 _COMMON = r"(?:span|div|p|li|td|tr|code|dd|dt|em|pre|h[1-6]|ul|strong)"
+_END = r"(?:s(?:pan|trong|ection)|[a-mo-rt-z][a-z0-9]*+|(?![nN][oO]|[sS][vV])[a-zA-Z][a-zA-Z0-9]*+)"
 _SKIPPED = (
-    rf'<(?:/(?![nN][oO]|[sS][vV])[a-zA-Z][a-zA-Z0-9]*+>|{_COMMON}(?:>| [a-z-]++="[^"]*+">)'
+    rf'<(?:/{_END}>|{_COMMON}(?:>| [a-z-]++="[^"]*+">)'
     rf"|(?!{_MAY_BE_RELEVANT})[a-z][a-z0-9]*+(?:{_PLAIN_ATTRIBUTE})*+{_PLAIN_END}"
     rf"|(?![aA]{STOP}|(?i:{_NAMES}){STOP})/?+[a-zA-Z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))"
 )
