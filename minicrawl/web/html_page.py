@@ -31,7 +31,14 @@ from minicrawl.web.markup import (
 )
 from minicrawl.web.references import entries
 from minicrawl.web.responses import HTML_TYPES, link_canonical, parse_content_type, parse_robots_tag
-from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
+from minicrawl.web.urls import (
+    LONGEST,
+    MOST_CHARS,
+    ResolvedUrl,
+    canonical,
+    resolve,
+    resolve_links_at,
+)
 from minicrawl.wording import counted
 
 # ================================================================ thin
@@ -456,7 +463,7 @@ class _UrlResolver:
         if self._with_words:
             links, words = self._links_with_words(hrefs)
         else:
-            links, words = resolve_links(hrefs, self._base, strip_marks=self._strip_marks), {}
+            links, words = resolve_links_at(hrefs, self._base, strip_marks=self._strip_marks), {}
         self_link = self._own in links
         links.pop(self._own, None)
         if last:

@@ -148,14 +148,20 @@ def resolve_links(
     Short references can have long URLs, so links beyond `MOST_CHARS` characters are dropped.
     """
     base_url = _absolute(base, _NO_BASE)
-    if base_url is None:
-        return {}
-    here = _Base(base_url)
+    return {} if base_url is None else resolve_links_at(hrefs, base_url, strip_marks=strip_marks)
+
+
+def resolve_links_at(
+    hrefs: Iterable[str], base: str, *, strip_marks: bool = True
+) -> dict[str, str | None]:
+    """Return the links as in `resolve_links`; `base` is absolute, such as a canonical URL."""
+    here = _Base(base)
     names: dict[str, str | None] = {}
     room = MOST_CHARS
-    for href in dict.fromkeys(_without_fragment(href) if "#" in href else href for href in hrefs):
+    for written in hrefs:
+        href = _without_fragment(written) if "#" in written else written
         plain = _PLAIN.fullmatch(href)
-        url = here.join(href, plain) if plain else _absolute(href, base_url)
+        url = here.join(href, plain) if plain else _absolute(href, base)
         found = url and _canonical_form(url, strip_marks)
         if url and found and found not in names:
             # Counted after resolving: a page of short references with a long base can stand for
@@ -188,7 +194,7 @@ class _Base:
     def __init__(self, url: str) -> None:
         self._root, self._folders = "", [""]  # without http or https, nothing resolves to a page
         if url.startswith(_SCHEMES):
-            self._root, rest = split(_without_credentials(url))
+            self._root, rest = split(_without_credentials(url) if "@" in url else url)
             names = rest.partition("?")[0].split("/")[:-1]
             self._folders = list(accumulate((f"{name}/" for name in names), initial=self._root))[1:]
 
