@@ -251,7 +251,6 @@ def _is_to_be_filled(text: str, elements: list[str]) -> bool:
 # A piece of text ends at a quote, as strings in scripts differ with each request.
 _PIECE = re.compile(rb">\s*+([^<\"'\s][^<\"']*+)")
 _NUMERALS = b"0123456789"
-_NO_DIGITS = str.maketrans("", "", _NUMERALS.decode())
 _TITLE_BITS = 1024
 
 
@@ -265,7 +264,7 @@ class TextHashes(NamedTuple):
 
 def title_hash(title: str) -> int:
     """Return a hash of the title without its digits; 0 without a title."""
-    return crc32(title.translate(_NO_DIGITS).encode(errors="surrogatepass"))
+    return crc32(title.encode(errors="surrogatepass").translate(None, _NUMERALS))
 
 
 def title_bit(title: str) -> int:
