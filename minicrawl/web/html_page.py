@@ -320,7 +320,17 @@ def parse_page(
     text, encoding = decode(body, charset, most_us)
     if encoding != UTF_8:
         most_us -= UTF_16_US * len(body) if encoding in UTF_16 else _GUESS_US
-    markup = _scanned(text, options, most_us, xhtml=essence == "application/xhtml+xml")
+    markup = scan(
+        text,
+        agent=options.agent,
+        max_links=options.max_links,
+        with_words=options.with_words,
+        with_anchors=options.with_written,
+        xhtml=essence == "application/xhtml+xml",
+        types=options.types,
+        with_sitemaps=options.with_sitemaps,
+        most_us=most_us - _SCRIPTS_US * len(text) * options.with_scripting,
+    )
     facts = BodyFacts(
         content=content_hash(body) if content is None else content,
         encoding=encoding,
@@ -350,11 +360,13 @@ def page_of(
     options: ParseOptions,
 ) -> ParsedPage:
     """Return the page described by its markup, its bytes and its headers."""
-    header_robots = parse_robots_tag(headers.get("x-robots-tag", ""), options.agent)
-    # The stricter of both counts, as for search engines.
-    robots = markup.robots.combined_with(header_robots)
+    robots = markup.robots
+    if header := headers.get("x-robots-tag"):
+        # The stricter of both counts, as for search engines.
+        robots = robots.combined_with(parse_robots_tag(header, options.agent))
     resolver = _UrlResolver(markup, url, options)
-    sent = _header_refresh(headers.get("refresh"), url, options)
+    header = headers.get("refresh")
+    sent = _header_refresh(header, url, options) if header else _NO_REFRESH
     found = _NO_LINKS if robots.nofollow else resolver.links(sent.link)
     links = found.links
     main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
@@ -383,20 +395,6 @@ def content_hash(body: bytes) -> int:
     return int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True)
 
 
-def _scanned(text: str, options: ParseOptions, most_us: float, *, xhtml: bool) -> Markup:
-    return scan(
-        text,
-        agent=options.agent,
-        max_links=options.max_links,
-        with_words=options.with_words,
-        with_anchors=options.with_written,
-        xhtml=xhtml,
-        types=options.types,
-        with_sitemaps=options.with_sitemaps,
-        most_us=most_us - _SCRIPTS_US * len(text) * options.with_scripting,
-    )
-
-
 class _HeaderRefresh(NamedTuple):
     """Target of a Refresh header if it is immediate, or a link if it is delayed."""
 
@@ -407,9 +405,9 @@ class _HeaderRefresh(NamedTuple):
 _NO_REFRESH = _HeaderRefresh()
 
 
-def _header_refresh(value: str | None, own: str, options: ParseOptions) -> _HeaderRefresh:
+def _header_refresh(value: str, own: str, options: ParseOptions) -> _HeaderRefresh:
     """Parse a Refresh header, whose URL is relative to that of the page, not to its base."""
-    refresh = meta_refresh(value.strip()) if value else None
+    refresh = meta_refresh(value.strip())
     if refresh is None or not refresh.url:
         return _NO_REFRESH
     found = resolve(refresh.url, own, strip_marks=options.strip_marks)
