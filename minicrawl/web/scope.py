@@ -161,9 +161,9 @@ class ScopeRules:
     def allows(self, url: str) -> bool:
         """Return whether the canonical `url` may be fetched."""
         return (
-            may_be_html(url, self.not_html)
+            (not self.not_html or may_be_html(url, self.not_html))
             and self.reach(url)
-            and not self.denies(url)
+            and not (self.deny and self.denies(url))
             and (not self.allow or any(pattern.search(url) for pattern in self.allow))
         )
 
