@@ -608,6 +608,10 @@ async def read_body(
     Return `Refused` if the first bytes show that the body is unwanted; the rest is not read then.
     Raises UnknownCoding.
     """
+    most = min(cap, limits.file_bytes or cap)
+    is_plain = verdict is BodyVerdict.WANTED and not codings
+    if is_plain and isinstance(chunks, bytes) and len(chunks) <= most:
+        return Body(chunks, len(chunks), None)  # nothing to decode, to judge or to cut
     reader = _BodyReader(codings, cap, verdict, limits)
     try:
         if not isinstance(chunks, bytes):
