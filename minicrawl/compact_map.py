@@ -22,8 +22,6 @@ _SMALL_MAP_BITS = 8
 _SMALL_MAP_SHIFT = 64 - _SMALL_MAP_BITS
 _HALF = 32  # bits
 _KEPT = (1 << _HALF) - 1
-_SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: neighbours end up far apart
-_CODE = (1 << 64) - 1
 
 _FULL = 0.92
 _ROOMY, _VERY_ROOMY = 0.82, 0.46
@@ -121,46 +119,6 @@ class CompactHashMap:
         for small in self._maps:
             small.insert_pending()
         self._some_wait = False
-
-
-class DenseRows:
-    """Map from pages to rows, numbered from 0 in order of insertion."""
-
-    def __init__(self) -> None:
-        self._slots = CompactHashMap()
-        self._pages = array("I")
-
-    def __len__(self) -> int:
-        return len(self._pages)
-
-    @property
-    def pages(self) -> NDArray[np.uint32]:
-        """Page of each row, as a view that must be dropped before rows are added."""
-        return np.frombuffer(self._pages, dtype=np.uint32)
-
-    def get(self, page: int) -> int | None:
-        """Return the row of the page, or None."""
-        # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
-        found = self._slots.matches(page * _SPREAD & _CODE)
-        return found[0] if found else None
-
-    def add(self, page: int) -> int:
-        """Add a row for a new page."""
-        row = len(self._pages)
-        self._pages.append(page)
-        self._slots.put(page * _SPREAD & _CODE, row)
-        return row
-
-    def add_all(self, pages: NDArray[np.uint32]) -> None:
-        """Add rows for new pages."""
-        first = len(self._pages)
-        self._pages.frombytes(pages.tobytes())
-        rows = np.arange(first, len(self._pages), dtype=np.uint32)
-        self._slots.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
-
-    def finish_loading(self) -> None:
-        """Insert all pending pages now, rather than at the first lookup of a crawl."""
-        self._slots.insert_pending()
 
 
 class _SmallMap:

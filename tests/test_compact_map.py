@@ -1,11 +1,11 @@
-"""CompactHashMap finds what a dictionary of lists finds; DenseRows numbers pages in order."""
+"""CompactHashMap finds what a dictionary of lists finds."""
 
 import pickle
 
 import numpy as np
 from hypothesis import given, strategies as st
 
-from minicrawl.compact_map import CompactHashMap, DenseRows
+from minicrawl.compact_map import CompactHashMap
 
 LAST = (1 << 64) - 1
 CODES = st.one_of(st.integers(0, 40), st.integers(LAST - 40, LAST), st.integers(0, LAST))
@@ -80,13 +80,3 @@ def test_it_grows_and_forgets_nothing() -> None:
     slots.put(7, 60_000)
     assert len(slots) == 60_001
     assert all(number in slots.matches(code) for number, code in enumerate(codes.tolist()))
-
-
-def test_rows_are_numbered_in_the_order_of_insertion() -> None:
-    rows = DenseRows()
-    assert [rows.add(page) for page in (7, 3, 90_000)] == [0, 1, 2]
-    rows.add_all(numbers(4, 5))
-    assert [rows.get(page) for page in (7, 3, 90_000, 4, 5)] == [0, 1, 2, 3, 4]
-    assert rows.get(8) is None
-    assert len(rows) == 5
-    assert rows.pages.tolist() == [7, 3, 90_000, 4, 5]

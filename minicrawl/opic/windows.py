@@ -47,7 +47,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.compact_map import DenseRows
+from minicrawl.compact_map import CompactHashMap
 from minicrawl.model import PageId
 from minicrawl.opic.money import UNIT
 
@@ -205,7 +205,7 @@ class Interpolation:
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         width = max(1, int(self.width * circulation))
-        row = self._readings.rows.get(page)
+        row = self._readings.row(page)
         history, read_at = self._readings.at(row, page)
         away = now - read_at
         # A page that was never read has the history 0 and its birth as the time of its last
@@ -270,6 +270,10 @@ def interpolated(
     return (1 - change) * history + change * np.where(is_within, until_now, long_ago)
 
 
+_SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: neighbours end up far apart
+_CODE = (1 << 64) - 1
+
+
 class LastReadings:
     """History and time of the last reading of each page.
 
@@ -282,8 +286,10 @@ class LastReadings:
         self._count = 0
         self._first = array("I", [0])
         self._born = array("q", [0])
-        self.rows = DenseRows()
-        """Rows of the pages that were read; other pages have none."""
+        self._rows = CompactHashMap()
+        """Rows of the pages that were read, in this order; other pages have none."""
+        self.pages = array("I")
+        """Page of each row."""
         self._history = array("q")
         self._read = array("q")
         self._latest: tuple[int, int] | None = None
@@ -302,11 +308,17 @@ class LastReadings:
             self._first.append(first)
             self._born.append(now)
 
+    def row(self, page: PageId) -> int | None:
+        """Return the row of the page, or None."""
+        # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
+        found = self._rows.matches(page * _SPREAD & _CODE)
+        return found[0] if found else None
+
     def of(self, page: PageId) -> tuple[int, int]:
         if self._latest is not None and self._latest[0] == page:
             row = self._latest[1]
             return self._history[row], self._read[row]
-        return self.at(self.rows.get(page), page)
+        return self.at(self.row(page), page)
 
     def at(self, row: int | None, page: PageId) -> tuple[int, int]:
         """Return history and time of a page whose row is known."""
@@ -316,14 +328,16 @@ class LastReadings:
 
     def rows_between(self, first: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the read pages of a range, as offsets into the range, and their rows."""
-        pages = self.rows.pages
+        pages = np.frombuffer(self.pages, dtype=np.uint32)
         rows = np.flatnonzero((pages >= first) & (pages < end))
         return pages[rows].astype(np.intp) - first, rows
 
     def put(self, row: int | None, page: PageId, history: int, now: int) -> None:
         """Record a reading of the page, which has this row or None."""
         if row is None:
-            row = self.rows.add(page)
+            row = len(self.pages)
+            self._rows.put(page * _SPREAD & _CODE, row)
+            self.pages.append(page)
             self._history.append(history)
             self._read.append(now)
         else:
@@ -331,7 +345,7 @@ class LastReadings:
         self._latest = page, row
 
     def histories(self, pages: Numbers) -> Floats:
-        rows = map(self.rows.get, pages.tolist())
+        rows = map(self.row, pages.tolist())
         history = self._history
         return np.array([0 if row is None else history[row] for row in rows]) / UNIT
 
@@ -357,11 +371,14 @@ class LastReadings:
             changes = np.flatnonzero(np.diff(born, prepend=born[:1] - 1))
             for place, now in zip(unread[changes].tolist(), born[changes].tolist(), strict=True):
                 self._start_run(self._count + place, now)
-            self.rows.add_all((self._count + read).astype(np.uint32))
+            rows = np.arange(len(self.pages), len(self.pages) + len(read), dtype=np.uint32)
+            pages = (self._count + read).astype(np.uint32)
+            self._rows.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
+            self.pages.frombytes(pages.tobytes())
             self._history.frombytes(history[read].tobytes())
             self._read.frombytes(times[read].tobytes())
             self._count += len(history)
-        self.rows.finish_loading()
+        self._rows.insert_pending()  # now, rather than at the first lookup of a crawl
 
 
 # ================================================================ measured
@@ -567,7 +584,7 @@ class Adaptive:
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         widths = self._widths(circulation)
-        row = self._readings.rows.get(page)
+        row = self._readings.row(page)
         history, read_at = self._readings.at(row, page)
         span = max(now - read_at, widths.narrow)
         if row is not None and history:
@@ -647,7 +664,7 @@ class Adaptive:
 
     def past(self, page: PageId) -> Past:
         history, time = self._readings.of(page)
-        row = self._readings.rows.get(page)
+        row = self._readings.row(page)
         if row is None or not history:
             return history, time, None
         return history, time, array("q", (self._own[row], self._narrow[row])).tobytes()
@@ -660,7 +677,7 @@ class Adaptive:
 
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         self._readings.restore(pasts)
-        for page in self._readings.rows.pages.tolist():
+        for page in self._readings.pages:
             own, narrow = array("q", measures[page])
             self._own.append(own)
             self._narrow.append(narrow)
