@@ -338,44 +338,21 @@ class PageTurns:
     # ------------------------------------------------------------ settle
 
     async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
-        """Look up the links of the page, and settle it.
+        """Look up the links of the page and settle it, which ends its turn.
 
-        Very many links, and listed sitemaps, become known block by block before the turn ends.
+        If the page is requested again, its turn is suspended instead.
         """
         if parsed is not None:
-            if parsed.is_sitemap:
-                parsed = self._listed.admit(turn.lease.url, parsed)
-            links, depth = parsed.links, self._frontier.urls.depth[turn.page]
-            if parsed.sitemaps:
-                await self._introduce(turn, parsed.sitemaps, depth, parsed)
-            if not are_many(links) or parsed.refresh is not None:
-                turn.looked_up = await self._recorder.look_up_urls(links)
-            else:
-                # A link with its own request becomes known with the step, which stores that.
-                own = dict(parsed.own_requests)
-                await self._introduce(turn, [u for u in links if u not in own], depth + 1, parsed)
-                turn.looked_up = {**turn.looked_up, **await self._recorder.look_up_urls(own)}
+            parsed = await self._with_known_links(turn, parsed)
         await self._before_settling.turn()
-        self._settle(turn, fetched, parsed)
-
-    async def _introduce(
-        self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
-    ) -> None:
-        """Make pages known before the turn ends."""
-        found = await self._introducer.introduce(links, depth, parsed.originals, turn.page)
-        turn.looked_up, turn.introduced = found.pages, [*turn.introduced, *found.new]
-        turn.cost_s += found.cost_s
-
-    def _settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
-        """Settle the page and end its turn, or suspend it if the page is requested again."""
         began, today = perf_counter(), self._clock.today()
-        page, url, settings = turn.page, turn.lease.url, self._settings
+        page, settings = turn.page, self._settings
         # A request that we broke off says nothing about the page, and uses up no try.
         if not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED):
             turn.tries += 1
         turn.chain = self._suspended.chain_to(page)
         outcome = decide_outcome(
-            url,
+            turn.lease.url,
             fetched,
             parsed,
             turn.tries,
@@ -393,6 +370,33 @@ class PageTurns:
                     self._leases.refresh.hear(turn.looked_up, parsed.changed)
             self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
         turn.cost_s += perf_counter() - began
+
+    async def _with_known_links(self, turn: Turn, parsed: ParsedPage) -> ParsedPage:
+        """Look up the links of the page. Return the page without links that it may not list.
+
+        Very many links, and listed sitemaps, become known block by block before the turn ends.
+        """
+        if parsed.is_sitemap:
+            parsed = self._listed.admit(turn.lease.url, parsed)
+        links, depth = parsed.links, self._frontier.urls.depth[turn.page]
+        if parsed.sitemaps:
+            await self._introduce(turn, parsed.sitemaps, depth, parsed)
+        if not are_many(links) or parsed.refresh is not None:
+            turn.looked_up = await self._recorder.look_up_urls(links)
+        else:
+            # A link with its own request becomes known with the step, which stores that.
+            own = dict(parsed.own_requests)
+            await self._introduce(turn, [u for u in links if u not in own], depth + 1, parsed)
+            turn.looked_up = {**turn.looked_up, **await self._recorder.look_up_urls(own)}
+        return parsed
+
+    async def _introduce(
+        self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
+    ) -> None:
+        """Make pages known before the turn ends."""
+        found = await self._introducer.introduce(links, depth, parsed.originals, turn.page)
+        turn.looked_up, turn.introduced = found.pages, [*turn.introduced, *found.new]
+        turn.cost_s += found.cost_s
 
     def _suspend(self, turn: Turn, request_url: str | None, row: FetchRow) -> None:
         turn.request_url = request_url or turn.request_url
