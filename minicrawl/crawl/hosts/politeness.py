@@ -305,24 +305,11 @@ class FairShare:
 
 
 class CostDelays:
-    """Delays hosts for their costs, and ends a delay early when there is time."""
+    """Delays of hosts for their costs; a delay ends early when there is time."""
 
     def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
-        self._fair_share = FairShare()
         self._delayed: dict[str, NameState] = {}
-
-    def charge(self, host: NameState, cost_s: float, now: float) -> None:
-        """Charge the processor time of a request to the host."""
-        pause_s = self._fair_share.pause_s(host.name, cost_s, now)
-        if pause_s:
-            self._delay(host, pause_s, now)
-
-    def charge_unasked(self, host: NameState, cost_s: float, now: float) -> None:
-        """Charge the processor time of a page that was settled without a request."""
-        pause_s = self._fair_share.pause_unasked_s(host.name, cost_s, now)
-        if pause_s:
-            self._delay(host, pause_s, now)
 
     def release_first(self, now: float, due: float | None) -> NameState | None:
         """End one delay if no other host is due soon. Return its host."""
@@ -334,7 +321,8 @@ class CostDelays:
         first.fair_at = now
         return first
 
-    def _delay(self, host: NameState, pause_s: float, now: float) -> None:
+    def delay(self, host: NameState, pause_s: float, now: float) -> None:
+        """Delay the host, but no longer than the longest pause."""
         host.fair_at = max(host.fair_at, now + min(pause_s, self._longest_s))
         self._delayed[host.name] = host
 
@@ -361,7 +349,7 @@ class HostTable(dict[int, HostState]):
         self._names: dict[str, NameState] = {}
         delay_s = address_delay_s or address_delay(politeness)
         self.addresses = AddressPacing(politeness.per_address, delay_s)
-        self._cost_delays = CostDelays(politeness.max_pause_s)
+        self._fair_share, self._cost_delays = FairShare(), CostDelays(politeness.max_pause_s)
         self._wakes: list[tuple[float, int]] = []  # heap: end of each host's delay
         self._side_requests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self.pace: CrawlPace | None = None  # of the whole crawl, if limited
@@ -440,10 +428,13 @@ class HostTable(dict[int, HostState]):
         """Charge the processor time of a request, or of a page settled without one."""
         if not self.charges_costs:
             return
+        shared, pause_s = self[host].shared, 0.0
         if was_asked:
-            self._cost_delays.charge(self[host].shared, cost_s, now)
+            pause_s = self._fair_share.pause_s(shared.name, cost_s, now)
         elif cost_s > FREE_UNASKED_S:
-            self._cost_delays.charge_unasked(self[host].shared, cost_s, now)
+            pause_s = self._fair_share.pause_unasked_s(shared.name, cost_s, now)
+        if pause_s:
+            self._cost_delays.delay(shared, pause_s, now)
 
     # ------------------------------------------------------------ waiting hosts
 
