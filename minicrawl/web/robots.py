@@ -272,7 +272,7 @@ class _Patterns:
         # Of the patterns that are too many, only heads of those that forbid match.
         chars = list(accumulate(pattern.rank // 2 for pattern in starred))
         affordable = min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
-        self._stars = _Stars(starred[:affordable])
+        self._stars = _Stars(starred[:affordable]) if affordable else None
         literals += [
             (costly.head, costly.rank) for costly in starred[affordable:] if costly.rank % 2 == 0
         ]
@@ -280,7 +280,7 @@ class _Patterns:
 
     def rank(self, key: str, budget: int) -> int:
         least = max(self._literals.rank(key), self._exact.get(key, 0))
-        return self._stars.rank(key, least, budget)
+        return least if self._stars is None else self._stars.rank(key, least, budget)
 
 
 class Matcher:
