@@ -590,9 +590,8 @@ def page_key(siblings: Siblings, page: PageId) -> int:
 
 def lone_key(siblings: Siblings, page: PageId) -> int:
     """Return the sort key of a page that is known to be lone."""
-    if not siblings.budgets.rounds:  # then all lone pages have factor 1
-        own = worth_of(siblings, page)
-        return int(min(own * (PARTS * _SCALE), _MOST))
+    if siblings.levels is None and not siblings.budgets.rounds:  # all lone pages have factor 1
+        return int(min(siblings.ledger.key[page] * _LIFT[page & _HASHED] * (PARTS * _SCALE), _MOST))
     return key_of(lone_factor(siblings, siblings.host_of[page]), worth_of(siblings, page))
 
 
