@@ -662,6 +662,8 @@ class Recorder:
         """True if a scorer gives values to pages in this run."""
         self._shares = CurrentShares(self.frontier)
         self._url_lookup = UrlLookup(store.path)
+        self.describe = self._rows.add_document
+        """Records the document of a page, as of its last reading."""
         self.kept_pings = partial(derived.kept_pings, store.path, reader)
 
     @property
@@ -773,10 +775,6 @@ class Recorder:
             ordered = sorted(of_link)
             told = joined(map(of_link.__getitem__, ordered)).encode("utf-8", "replace")
             self._rows.add_written(WrittenRow(page, check_of(ordered), told))
-
-    def describe(self, document: DocumentRow) -> None:
-        """Record the document of a page, as of its last reading."""
-        self._rows.add_document(document)
 
     def describe_host(self, row: HostRow) -> None:
         """Record a host's robots.txt rules and pause."""

@@ -210,8 +210,8 @@ class Visitor:
             packer = None
         content, whole = None, fetched
         is_scored = self._scorer is not None and request.want is Want.PAGE
-        if packer is not None or is_scored:
-            whole = _with_body(fetched)
+        if (packer is not None or is_scored) and fetched.spooled is not None:
+            whole = _with_body(fetched, fetched.spooled)
         if packer is not None:
             # Hash the body once for both packing and parsing.
             content = None if packer.only_text else content_hash(whole.body)
@@ -242,10 +242,8 @@ class Visitor:
         return await self._parser.parse_stored_rules(text, url)
 
 
-def _with_body(response: Response) -> Response:
-    """Return the response with its body in memory, even if the body was spooled to a file."""
-    if (spooled := response.spooled) is None:
-        return response
+def _with_body(response: Response, spooled: IO[bytes]) -> Response:
+    """Return the response with its body in memory, which was spooled to a file."""
     body, wire = spooled.read(), response.wire
     spooled.seek(0)
     if wire is not None and wire.body.spooled is not None:
