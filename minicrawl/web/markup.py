@@ -81,8 +81,8 @@ def attributes(text: str) -> dict[str, str]:
     Values are as written, with character references not decoded.
     """
     found: dict[str, str] = {}
-    for name, *values in _ATTRIBUTE.findall(text, 0, _ATTRIBUTES_READ):
-        found.setdefault(name.lower(), "".join(values))
+    for name, double, single, bare in _ATTRIBUTE.findall(text, 0, _ATTRIBUTES_READ):
+        found.setdefault(name.lower(), double or single or bare)
     return found
 
 
