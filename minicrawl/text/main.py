@@ -32,6 +32,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice, takewhile
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import needs
@@ -47,6 +48,7 @@ def _words(text: str) -> frozenset[str]:
 
 HEADINGS = _words("h1 h2 h3 h4 h5 h6")
 CODE = _words("code kbd samp tt")
+_INLINE = CODE | _words("a b em i pre strong")
 _BLOCKS = HEADINGS | _words(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
     "figcaption figure footer form header hr li main menu nav ol p pre section summary table tbody "
@@ -92,10 +94,12 @@ _MAIN_NAME = re.compile(
     r"(?:article|body|content|copy|inner|main|text)\b|\bmw-parser-output\b|\be-content\b"
 )
 _UNSEEN_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)")
+_MAY_HIDE = _words("aria-hidden hidden style")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
+_NO_ATTRIBUTES: dict[str, str | None] = {}
 
-_MAIN, _NONE, _TEASER, _FRAME_NAME, _FRAME_TAG, _UNSEEN = 1, 0, -1, -2, -3, -4
+_MAIN, _NONE, _TEASER, _FRAME_NAME, _FRAME_TAG = 1, 0, -1, -2, -3
 """Hints; a lower one is a surer sign of a frame."""
 
 _SHORT, _SENTENCE = 25, 80
@@ -153,7 +157,9 @@ class Box:
         "node",
         "pieces",
         "place",
+        "size",
         "tag",
+        "text",
         "worth",
     )
 
@@ -163,44 +169,36 @@ class Box:
         self.tag, self.node, self.hint, self.place = tag, node, hint, place
         self.boxes: list[Box] = []
         self.pieces: list[tuple[str, Inline]] = []
+        self.text = ""
+        """Text of a run; whitespace is folded outside `pre`."""
         self.letters = self.linked = 0
+        self.size = 1
+        """Number of boxes: this one and all inside it."""
         self.worth = 0.0
         self.is_dropped = False
 
-    @property
-    def text(self) -> str:
-        """Text of a run; whitespace is folded outside `pre`."""
-        text = "".join([text for text, _ in self.pieces])
-        if self.pieces[0][1].is_exact:
-            return text.replace(BREAK, "\n").strip("\n")
-        if BREAK in text:
-            lines = (" ".join(line.split()) for line in text.split(BREAK))
-            return "\n".join(filter(None, lines))
-        return " ".join(text.split())
 
-
-def main_text(root: Box) -> str:
+def main_text(boxes: Iterable[Box]) -> str:
     """Return the main text of a page, a block a line."""
-    return "\n".join(filter(None, (run.text for run in runs(root))))
+    return "\n".join([run.text for run in runs(boxes) if run.text])
 
 
-def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> Box:
+def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
-    root = boxes_of(markup)
-    below = list(preorder(root))
+    boxes = boxes_of(markup)
     # Class names first, as they find most frames; if hardly any text is left, a name has misled, as
     # where all of a page is in `div class=related`.
     for least in (_FRAME_NAME, _FRAME_TAG):
-        choose_main(root, below, places, least)
-        if sum(run.letters for run in runs(root)) >= _FEWEST:
-            return root
-    _drop_frame_tags(root, below)
-    return root
+        keep_main(boxes, find_main(boxes, places, least))
+        if sum(run.letters for run in runs(boxes)) >= _FEWEST:
+            return boxes
+    _drop_frame_tags(boxes)
+    return boxes
 
 
-def runs(root: Box) -> Iterator[Box]:
-    """Yield the runs that were not dropped, in order."""
-    return (box for box in preorder(root) if not box.tag and not box.is_dropped)
+def runs(boxes: Iterable[Box]) -> Iterator[Box]:
+    """Yield the runs that were not dropped."""
+    return (box for box in boxes if not box.tag and not box.is_dropped)
 
 
 def preorder(root: Box) -> Iterator[Box]:
@@ -215,12 +213,15 @@ def preorder(root: Box) -> Iterator[Box]:
 # ---------------------------------------------------------------- the tree
 
 
-def boxes_of(markup: str) -> Box:
-    """Return the boxes of a page, measured; a page of frames alone has none."""
+def boxes_of(markup: str) -> list[Box]:
+    """Return the boxes of a page, measured: first the page itself, and each before those inside it.
+
+    So the boxes inside another one follow it, and are as many as its size says.
+    """
     tree = parse(markup)
-    root = Box("body", None) if tree.body is None else _tree(tree.body)
-    _measure(list(preorder(root)))
-    return root
+    boxes = [Box("body", None)] if tree.body is None else _boxes(tree.body)
+    _measure(boxes)
+    return boxes
 
 
 @lru_cache(1)
@@ -231,97 +232,104 @@ def parse(markup: str) -> LexborHTMLParser:
     return LexborHTMLParser(markup)
 
 
-def _tree(body: LexborNode) -> Box:
+def _boxes(body: LexborNode) -> list[Box]:
     root = Box("body", body)
+    boxes = [root]
     run, of_run = root, root
     # A stack of our own instead of recursion: pages may be nested deeper than Python allows.
     stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
     while stack:
         node, box, inline = stack.pop()
-        if node is None:
-            continue
-        stack.append((node.next, box, inline))
-        tag = node.tag or ""
-        text = node.text_content or "" if tag == "-text" else BREAK if tag == "br" else None
-        if text is None:
-            if tag in _NO_TEXT:
+        link, _, is_exact = inline
+        while node is not None:
+            tag = node.tag or ""
+            text = node.text_content or "" if tag == "-text" else BREAK if tag == "br" else None
+            if text is not None:
+                is_first = run is root or of_run is not box
+                is_space = text is BREAK or (not is_exact and text.isspace())
+                is_anchor = link is not None and text.strip() in _ANCHORS
+                if not (is_anchor or (is_first and is_space)):
+                    if is_first:
+                        run, of_run = _added(boxes, box, "", node, place=box.place), box
+                    if link is not None:
+                        run.linked += len(text)
+                    run.pieces.append((text, inline))
+                node = node.next
                 continue
             is_block = tag in _BLOCKS
-            attributes = node.attributes if is_block or inline.is_exact else {}
-            hint = _hint(tag, attributes) if is_block or inline.is_exact else _NONE
-            if hint == _UNSEEN:
+            attributes = node.attributes if is_block or is_exact else _NO_ATTRIBUTES
+            if tag in _NO_TEXT or (attributes and _is_unseen(attributes)):
+                node = node.next
                 continue
-            if is_block and not inline.is_exact:
-                place = _place(box.place, tag, attributes)
-                run, box = root, _added(box, tag, node, hint, place)
+            above = box
+            if is_block and not is_exact:
+                hint, names = _signs(tag, attributes)
+                place = hash((box.place, tag, names))
+                run, box = root, _added(boxes, box, tag, node, hint, place)
             elif is_block and run is not root:
                 run.pieces.append((BREAK, inline))
-            stack.append((node.child, box, _inline(tag, node, inline)))
-            continue
-        if inline.link is not None and text.strip() in _ANCHORS:
-            continue
-        if run is root or of_run is not box:
-            if text is BREAK or (not inline.is_exact and text.isspace()):
+            inside = node.child
+            if inside is None:
+                node, box = node.next, above
                 continue
-            run, of_run = _added(box, "", node, place=box.place), box
-        if inline.link is not None:
-            run.linked += len(text)
-        run.pieces.append((text, inline))
-    return root
+            stack.append((node.next, above, inline))
+            if tag in _INLINE:
+                inline = _inline(tag, node, inline)
+                link, _, is_exact = inline
+            node = inside
+    return boxes
 
 
-def _added(above: Box, tag: str, node: LexborNode, hint: int = _NONE, place: int = 0) -> Box:
+def _added(
+    boxes: list[Box], above: Box, tag: str, node: LexborNode, hint: int = _NONE, place: int = 0
+) -> Box:
     box = Box(tag, node, hint, place)
     above.boxes.append(box)
+    boxes.append(box)
     return box
 
 
-def _place(above: int, tag: str, attributes: dict[str, str | None]) -> int:
-    """Return the place of a box. Pages of a site number their names: post-17, post-18."""
-    if not attributes:
-        return hash((above, tag))
-    names = f"{attributes.get('class')} {attributes.get('id')}"[:_LONGEST_NAME]
-    return hash((above, tag, _DIGITS.sub("", names)))
-
-
-def _inline(tag: str, node: LexborNode, inline: Inline) -> Inline:
+def _inline(tag: str, node: LexborNode, around: Inline) -> Inline:
+    link, mark, is_exact = around
     if tag == "a":
-        return inline._replace(link=node.attributes.get("href") or "")
+        return Inline(node.attributes.get("href") or "", mark, is_exact)
     if tag == "pre":
-        return inline._replace(is_exact=True)
+        return Inline(link, mark, is_exact=True)
     if tag in CODE:
-        return inline._replace(mark="`")
-    if inline.mark == "`" or tag not in {"b", "strong", "em", "i"}:
-        return inline
-    return inline._replace(mark="**" if tag in {"b", "strong"} else inline.mark or "*")
+        return Inline(link, "`", is_exact)
+    if mark == "`":
+        return around
+    return Inline(link, "**" if tag in {"b", "strong"} else mark or "*", is_exact)
 
 
-def _hint(tag: str, attributes: dict[str, str | None]) -> int:
+def _signs(tag: str, attributes: dict[str, str | None]) -> tuple[int, str]:
+    """Return the hint of an element, and the names that are part of its place."""
     if not attributes:
-        return _FRAME_TAG if tag in _FRAMES else _NONE
-    if _is_unseen(attributes):
-        return _UNSEEN
+        return (_FRAME_TAG if tag in _FRAMES else _NONE), ""
+    class_, id_ = attributes.get("class"), attributes.get("id")
+    hint, names = _signs_of_names(
+        tag, class_ and class_[:_LONGEST_NAME], id_ and id_[:_LONGEST_NAME]
+    )
     if tag in _FRAMES or attributes.get("role") in _ROLES:
-        return _FRAME_TAG
-    if attributes.get("itemprop") == "articleBody":
-        return _MAIN
-    names = (attributes.get("class") or "")[:_LONGEST_NAME]
-    if tag != "section" and "section" not in names:  # ids of sections are made from headings
-        names = f"{names} {(attributes.get('id') or '')[:_LONGEST_NAME]}"
-    return _hint_of(tag, names)
-
-
-def _is_unseen(attributes: dict[str, str | None]) -> bool:
-    """Return True if people do not see the element, or do not read it as text."""
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
-        return True
-    style = (attributes.get("style") or "")[:_LONGEST_NAME]
-    return attributes.get("class") in _LINE_NUMBERS or bool(_UNSEEN_STYLE.search(style))
+        hint = _FRAME_TAG
+    elif attributes.get("itemprop") == "articleBody":
+        hint = _MAIN
+    return hint, names
 
 
 @lru_cache(1 << 13)
+def _signs_of_names(tag: str, class_: str | None, id_: str | None) -> tuple[int, str]:
+    """Return the hint in a class and an id, and both without their numbers.
+
+    Most pages of a site have the same. They number them, too: post-17, post-18.
+    """
+    names = class_ or ""
+    if tag != "section" and "section" not in names:  # ids of sections are made from headings
+        names = f"{names} {id_ or ''}"
+    return _hint_of(tag, names), _DIGITS.sub("", f"{class_} {id_}"[:_LONGEST_NAME])
+
+
 def _hint_of(tag: str, names: str) -> int:
-    """Return the hint in a class and an id; most pages of a site have the same."""
     if tag not in _NEVER_FRAMES:
         words = {word.lower() for word in _WORDS.findall(_NOT_OF_FRAMES.sub("", names))}
         if words & _FRAME_WORDS:
@@ -331,58 +339,90 @@ def _hint_of(tag: str, names: str) -> int:
     return _MAIN if _MAIN_NAME.search(names) else _NONE
 
 
+def _is_unseen(attributes: dict[str, str | None]) -> bool:
+    """Return True if people do not see the element, or do not read it as text."""
+    if attributes.get("class") in _LINE_NUMBERS:
+        return True
+    if _MAY_HIDE.isdisjoint(attributes):
+        return False
+    style = (attributes.get("style") or "")[:_LONGEST_NAME]
+    is_hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
+    return is_hidden or bool(_UNSEEN_STYLE.search(style))
+
+
 # ---------------------------------------------------------------- the choice
 
 
-def _measure(below: list[Box]) -> None:
-    for box in reversed(below):
+_LETTERS, _LINKED, _SIZE, _WORTH = map(attrgetter, ("letters", "linked", "size", "worth"))
+
+
+def _measure(boxes: list[Box]) -> None:
+    for box in reversed(boxes):
         if box.tag:
-            box.letters = sum(child.letters for child in box.boxes)
-            box.linked = sum(child.linked for child in box.boxes)
+            inside = box.boxes
+            box.letters = sum(map(_LETTERS, inside))
+            box.linked = sum(map(_LINKED, inside))
+            box.size = sum(map(_SIZE, inside), 1)
         else:
+            box.text = _text(box.pieces)
             box.letters = len(box.text)
             box.linked = min(box.linked, box.letters)
 
 
-def choose_main(root: Box, below: list[Box], places: SitePlaces, frame: int = _FRAME_NAME) -> Box:
-    """Drop all but the main box and its lead, and return that box."""
-    _drop_frames(root, below, frame, places.repeated)
-    main = _known(below, places.main) or _searched(_named(root, below) or root)
-    inside = list(preorder(main))
-    kept = {id(box) for box in (*inside, *_lead(below[: below.index(main)], main))}
+def _text(pieces: list[tuple[str, Inline]]) -> str:
+    text = "".join([text for text, _ in pieces])
+    if pieces[0][1].is_exact:
+        return text.replace(BREAK, "\n").strip("\n")
+    if BREAK in text:
+        lines = (" ".join(line.split()) for line in text.split(BREAK))
+        return "\n".join(filter(None, lines))
+    return " ".join(text.split())
+
+
+def find_main(boxes: list[Box], places: SitePlaces, frame: int = _FRAME_NAME) -> Box:
+    """Drop the frames of the page, and return its main box."""
+    _drop_frames(boxes, frame, places.repeated)
+    return _known(boxes, places.main) or _searched(_named(boxes) or boxes[0])
+
+
+def keep_main(boxes: list[Box], main: Box) -> None:
+    """Drop all but the main box and its lead."""
+    start = boxes.index(main)
+    before, inside = boxes[:start], boxes[start : start + main.size]
+    lead = {id(box) for box in _lead(before, main)}
     _prune(inside)
-    for box in below:
-        box.is_dropped = box.is_dropped or (not box.tag and id(box) not in kept)
-    return main
+    for box in (*before, *boxes[start + main.size :]):
+        box.is_dropped = box.is_dropped or (not box.tag and id(box) not in lead)
 
 
-def _known(below: list[Box], main: frozenset[int]) -> Box | None:
+def _known(boxes: list[Box], main: frozenset[int]) -> Box | None:
     """Return the innermost box at a main place of the site, if it is the only box there."""
-    found = [box for box in below if box.tag and box.worth and box.place in main]
+    found = [box for box in boxes if box.place in main and box.tag and box.worth]
     times = Counter(box.place for box in found)
     return next((box for box in reversed(found) if times[box.place] == 1), None)
 
 
-def _drop_frames(root: Box, below: list[Box], frame: int, repeated: frozenset[int]) -> None:
+def _drop_frames(boxes: list[Box], frame: int, repeated: frozenset[int]) -> None:
     """Drop frames, except those with most of the page, and sum up the worth of the rest."""
-    for box in below:
+    for box in boxes:
         box.is_dropped = box.place in repeated
-    _sum_worth(below)
+    _sum_worth(boxes)
     # A box with most of the page is not dropped, whatever it is called.
-    most = _MOST * root.worth
-    for box in below:
-        if not box.is_dropped and _is_frame(box, frame) and box.worth < most:
+    most = _MOST * boxes[0].worth
+    for box in boxes:
+        if box.hint < _NONE and not box.is_dropped and _is_frame(box, frame) and box.worth < most:
             box.is_dropped = True
         if box.is_dropped:
             _drop_children(box)
-    _sum_worth(below)
+    _sum_worth(boxes)
 
 
-def _drop_frame_tags(root: Box, below: list[Box]) -> None:
+def _drop_frame_tags(boxes: list[Box]) -> None:
     """Drop the frames of an index, compared by letters: its links have no worth."""
-    for box in below:
-        box.is_dropped = box.hint <= _FRAME_TAG and box.letters < _MOST * root.letters
-    for box in below:
+    most = _MOST * boxes[0].letters
+    for box in boxes:
+        box.is_dropped = box.hint <= _FRAME_TAG and box.letters < most
+    for box in boxes:
         if box.is_dropped:
             _drop_children(box)
 
@@ -398,12 +438,12 @@ def _drop_children(box: Box) -> None:
         child.is_dropped = True
 
 
-def _sum_worth(below: list[Box]) -> None:
-    for box in reversed(below):
+def _sum_worth(boxes: list[Box]) -> None:
+    for box in reversed(boxes):
         if box.is_dropped:
             box.worth = 0.0
         elif box.tag:
-            box.worth = sum(map(_worth, box.boxes))
+            box.worth = sum(map(_WORTH, box.boxes))
         elif box.letters:
             free = box.letters - box.linked
             is_sentence, is_short = box.letters >= _SENTENCE, box.letters < _SHORT
@@ -411,36 +451,33 @@ def _sum_worth(below: list[Box]) -> None:
             box.worth = factor * free * free / box.letters
 
 
-def _worth(box: Box) -> float:
-    return box.worth
-
-
-def _named(root: Box, below: list[Box]) -> Box | None:
+def _named(boxes: list[Box]) -> Box | None:
     """Return the box that the page itself names as its main text, unless it names several."""
-    named = [box for box in below if box.worth and (box.hint == _MAIN or box.tag == "article")]
-    best = max(named, key=_worth, default=root)
-    if best.worth < _NAMED * root.worth:
+    named = {
+        at: box
+        for at, box in enumerate(boxes)
+        if (box.hint == _MAIN or box.tag == "article") and box.worth
+    }
+    if not named:
         return None
-    related = {id(box) for box in preorder(best)}
-    rivals = [box for box in _outermost(named) if id(box) not in related and box is not best]
-    others = sum(box.worth for box in rivals if all(one is not best for one in preorder(box)))
+    start = max(named, key=lambda at: named[at].worth)
+    best = named[start]
+    if best.worth < _NAMED * boxes[0].worth:
+        return None
+    others, end = 0.0, 0
+    for at, box in named.items():
+        if at >= end:  # it is not inside an earlier one
+            end = at + box.size
+            if end <= start or at >= start + best.size:
+                others += box.worth
     return best if others < _RIVAL * best.worth else None
-
-
-def _outermost(boxes: Iterable[Box]) -> Iterator[Box]:
-    """Yield the boxes that are not inside earlier ones."""
-    seen: set[int] = set()
-    for box in boxes:
-        if id(box) not in seen:
-            seen.update(map(id, preorder(box)))
-            yield box
 
 
 def _searched(box: Box) -> Box:
     """Return the innermost box with nearly all the worth of this one."""
     is_named = False
     while True:
-        best = max(box.boxes, key=_worth, default=None)
+        best = max(box.boxes, key=_WORTH, default=None)
         if best is None or not best.tag or best.tag in _WHOLE:
             return box
         is_named = is_named or box.hint == _MAIN or box.tag in {"article", "main"}
@@ -462,7 +499,7 @@ def _lead(before: list[Box], main: Box) -> list[Box]:
         and run.letters >= _LEAD_LINE
         and run.linked < _LEAD_LINKS * run.letters
     ]
-    if sum(map(_worth, lines)) > _LEAD * main.worth:
+    if sum(map(_WORTH, lines)) > _LEAD * main.worth:
         lines = []
     return [*preorder(before[-len(after_title) - 1]), *lines]
 
@@ -474,10 +511,12 @@ def _prune(inside: list[Box]) -> None:
             box.is_dropped = True
         if box.is_dropped:
             _drop_children(box)
-    in_text: set[int] = set()
-    for box in inside:
-        if box.tag in _OF_TEXT or id(box) in in_text:
-            in_text.update(map(id, box.boxes))
+    end_of_text = 0
+    for at, box in enumerate(inside):
+        if at < end_of_text:
+            continue
+        if box.tag in _OF_TEXT:
+            end_of_text = at + box.size
         elif box.tag in _MAY_BE_LINKS:
             for run in box.boxes:
                 run.is_dropped = run.is_dropped or (not run.tag and _is_scrap(run))
@@ -514,8 +553,9 @@ def _is_links(box: Box) -> bool:
 def _is_scrap(run: Box) -> bool:
     if run.linked > _MANY_LINKS * run.letters:
         return run.letters < _LONGEST_LINK
-    is_code = any(inline.mark == "`" for _, inline in run.pieces)
-    return run.letters < _SHORT and not is_code and run.text[-1:] not in _ENDS
+    if run.letters >= _SHORT or run.text[-1:] in _ENDS:
+        return False
+    return all(inline.mark != "`" for _, inline in run.pieces)
 
 
 # ================================================================ places of a site
@@ -549,11 +589,12 @@ def learned(pages: Sequence[str]) -> SitePlaces:
     """Return the places of the site of these pages; none if there are too few pages."""
     if len(pages) < FEWEST_PAGES:
         return NO_PLACES
-    repeated = _repeated(pages)
+    known = [_outline(page) for page in pages]
+    repeated = _repeated(known)
     votes = Counter[int]()
-    for root in map(boxes_of, pages):
-        main = choose_main(root, list(preorder(root)), SitePlaces(repeated))
-        if main is not root:
+    for boxes in known:
+        main = find_main(boxes, SitePlaces(repeated))
+        if main is not boxes[0]:
             votes[main.place] += 1
     least = _VOTES * len(pages)
     return SitePlaces(
@@ -561,11 +602,19 @@ def learned(pages: Sequence[str]) -> SitePlaces:
     )
 
 
-def _repeated(pages: Sequence[str]) -> frozenset[int]:
+def _outline(markup: str) -> list[Box]:
+    """Return the boxes of a page without their nodes and pieces, which would fill the memory."""
+    boxes, no_pieces = boxes_of(markup), list[tuple[str, Inline]]()
+    for box in boxes:
+        box.node, box.pieces = None, no_pieces
+    return boxes
+
+
+def _repeated(pages: Sequence[list[Box]]) -> frozenset[int]:
     pages_with, pages_at = Counter[int](), Counter[int]()  # a text, and a place
     texts = defaultdict[int, Counter[int]](Counter)  # of each place, with their letters
-    for root in map(boxes_of, pages):
-        runs = [(run.place, hash(run.text), run.letters) for run in _runs_that_may_repeat(root)]
+    for boxes in pages:
+        runs = [(run.place, hash(run.text), run.letters) for run in _runs_that_may_repeat(boxes[0])]
         pages_at.update({place for place, _, _ in runs})
         pages_with.update({text for _, text, _ in runs})
         for place, text, letters in runs:
@@ -638,9 +687,9 @@ _FEWEST_OF_TABLE = 2
 _NOT_IN_CELLS = HEADINGS | {"dl", "ol", "pre", "table", "ul"}
 
 
-def markdown(root: Box, url: str) -> str:
+def markdown(boxes: Sequence[Box], url: str) -> str:
     """Return the main text of the page at a URL as Markdown."""
-    return _Writer(url).written(root)
+    return _Writer(url).written(boxes[0])
 
 
 class _Place:
@@ -711,7 +760,7 @@ class _Writer:
         self._write(f"{fence}{_language(run)}\n{code}\n{fence}", place)
 
     def _line(self, box: Box) -> str:
-        return " ".join(self._inline(run).replace("\n", " ") for run in runs(box)).strip()
+        return " ".join(self._inline(run).replace("\n", " ") for run in runs(preorder(box))).strip()
 
     def _inline(self, run: Box) -> str:
         parts = []
@@ -817,7 +866,9 @@ _main_boxes = lru_cache(1)(main_boxes)  # for a page of which several texts are 
 class SiteText:
     """Parser that makes a text of the boxes of pages; better if it knows their site."""
 
-    def __init__(self, make: Callable[[Box, str], str], places: SitePlaces = NO_PLACES) -> None:
+    def __init__(
+        self, make: Callable[[list[Box], str], str], places: SitePlaces = NO_PLACES
+    ) -> None:
         self._make, self._places = make, places
 
     def __call__(self, markup: str, url: str) -> str:
@@ -828,6 +879,6 @@ class SiteText:
         return SiteText(self._make, learned(tuple(pages)))
 
 
-MAIN = SiteText(lambda root, _url: main_text(root))
+MAIN = SiteText(lambda boxes, _url: main_text(boxes))
 MARKDOWN = SiteText(markdown)
-LANGUAGE = SiteText(lambda root, _url: language_of(main_text(root)))
+LANGUAGE = SiteText(lambda boxes, _url: language_of(main_text(boxes)))

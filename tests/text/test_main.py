@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 pytest.importorskip("selectolax")
 
 from minicrawl.errors import UsageError
-from minicrawl.text.main import MAIN, MARKDOWN, main_boxes, preorder
+from minicrawl.text.main import MAIN, MARKDOWN, boxes_of, main_boxes, preorder
 from minicrawl.web.markup import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find
@@ -195,9 +195,16 @@ PIECES = st.one_of(
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))
+def test_a_box_is_followed_by_all_boxes_inside_it(markup: str) -> None:
+    boxes = boxes_of(markup)
+    for at, box in enumerate(boxes):
+        assert boxes[at : at + box.size] == list(preorder(box))
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
 def test_main_text_is_a_subsequence_of_the_text_of_the_page(markup: str) -> None:
-    root = main_boxes(markup)
-    everything = "\n".join(box.text for box in preorder(root) if not box.tag)
+    boxes = main_boxes(markup)
+    everything = "\n".join(box.text for box in boxes if not box.tag)
     at = 0
     for line in main_text(markup).splitlines():
         at = everything.index(line, at) + len(line)
