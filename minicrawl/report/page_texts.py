@@ -33,7 +33,6 @@ from minicrawl.web.urls import site
 # Parent and child exchange messages of bytes through two pipes. The child sends an empty message
 # when it is ready: starting has no deadline, since imports take as long as the disk does.
 
-_PATIENCE_S = 60.0
 _NICE = 5
 
 
@@ -61,16 +60,16 @@ class KillableProcess:
         # `Connection.poll` would make a poll object for each call, which is slower than reading.
         self._waiting = select.poll()
         self._waiting.register(self.answers, select.POLLIN)
-        self.answer(_PATIENCE_S)
+        self.answer(None)
 
     def ask(self, message: bytes) -> None:
         """Send a message. A process that has ended does not answer it."""
         with suppress(BrokenPipeError):
             self._asked.send_bytes(message)
 
-    def answer(self, within_s: float) -> bytes | None:
+    def answer(self, within_s: float | None) -> bytes | None:
         """Return the next message of the process, or None if it is late or has ended."""
-        if not self._waiting.poll(1000 * within_s):
+        if not self._waiting.poll(None if within_s is None else 1000 * within_s):
             return None
         try:
             return self.answers.recv_bytes()
@@ -236,8 +235,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
     def _answer(self) -> tuple[str, list[str] | str, float] | None:
         within_s = max(0.0, self.due - time.monotonic())
         answer = None if self._process is None else self._process.answer(within_s)
-        # An empty message is that of a process which was ready later than it was waited for.
-        return marshal.loads(answer) if answer else None
+        return None if answer is None else marshal.loads(answer)
 
     def answers(self) -> Connection:
         """Return the pipe on which a page that was begun is answered."""

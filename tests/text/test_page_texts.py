@@ -226,12 +226,17 @@ def test_a_site_pays_for_processor_time_only(monkeypatch: pytest.MonkeyPatch) ->
         assert [texts.of(PAGE, url) for url in (URLS[0], URLS[0])] == [[MAIN]] * 2
 
 
-@pytest.mark.parametrize("answer", [None, b""])
-def test_many_slow_pages_shorten_the_deadline(
-    monkeypatch: pytest.MonkeyPatch, answer: bytes | None
-) -> None:
+def test_a_process_may_take_any_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise its message that it is ready would be taken for the text of the first page."""
+    waits = list[float | None]()
+    monkeypatch.setattr(KillableProcess, "answer", lambda _, within_s: waits.append(within_s))
+    KillableProcess("", ()).end()
+    assert waits == [None]
+
+
+def test_many_slow_pages_shorten_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_texts, "_MANY_SLOW", 1)
-    monkeypatch.setattr(KillableProcess, "answer", lambda *_: answer)
+    monkeypatch.setattr(KillableProcess, "answer", lambda *_: None)
     with PageTexts(["main"]) as texts:
         texts._deadline_s = 0.0
         with pytest.raises(NoText):
