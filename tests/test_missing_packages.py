@@ -52,6 +52,16 @@ def test_the_error_names_the_extra(package: str, extra: str, command: str, tmp_p
     assert f"install minicrawl[{extra}]" in done.stderr.splitlines()[-1]
 
 
+def test_a_crawl_in_a_cluster_needs_no_other_extra(tmp_path: Path) -> None:
+    for module in ("commands.crawling", "child"):
+        code = (
+            "import sys; sys.modules.update(dict.fromkeys(sys.argv[2:])); "
+            "__import__(f'minicrawl.cluster.{sys.argv[1]}')"
+        )
+        others = ("starlette", "uvicorn", "scipy", "selectolax", "tantivy", "py3langid")
+        subprocess.run([sys.executable, "-c", code, module, *others], cwd=tmp_path, check=True)
+
+
 def test_a_matrix_of_a_store_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from minicrawl.cluster.commands.crawling import (
+from minicrawl.cluster.commands.dashboard import (
     ClusterRequest,
     ClusterViews,
     GatheredStore,

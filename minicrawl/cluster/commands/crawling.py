@@ -1,4 +1,4 @@
-"""`minicrawl crawl --cluster` and `minicrawl dashboard --cluster`."""
+"""`minicrawl crawl --cluster`: begins or joins a crawl, and shows it until it is over."""
 
 from __future__ import annotations
 
@@ -7,41 +7,24 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import ExitStack, asynccontextmanager, closing
-from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.crawl_session import NotFetched
 from minicrawl.cli.output import show_json
-from minicrawl.cluster import overview as steering
-from minicrawl.cluster.commands.nodes import FOLDER, facts_of, folder_of
-from minicrawl.cluster.engine import (
-    ClusterAccess,
-    ClusterEngine,
-    EngineError,
-    EngineThread,
-    access_of,
-    connect_engine,
-    opened,
-)
-from minicrawl.cluster.gathering import KeptStore, kept_store
+from minicrawl.cluster.commands.nodes import FOLDER, facts_of
+from minicrawl.cluster.engine import ClusterAccess, access_of, opened
 from minicrawl.cluster.node.node import NodeConfig, default_node_name, run_node
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.servers import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
 from minicrawl.cluster.terms import settings_of_node, start_or_join, state_of, workers_of_node
-from minicrawl.config import Loaded, Settings
+from minicrawl.config import Loaded
 from minicrawl.config.values import without_logins
-from minicrawl.dashboard.launching import Form
-from minicrawl.dashboard.serving import Place, serve_views
-from minicrawl.dashboard.views import SHARE, Json, Views
-from minicrawl.errors import Interrupted, MinicrawlError, UsageError
-from minicrawl.report.crawl_status import status
+from minicrawl.errors import Interrupted
 from minicrawl.wording import as_duration, counted, rate, visible
 
 DEMO = "demo"
@@ -120,7 +103,7 @@ def _next_commands(loaded: Loaded) -> str:
 def _how_to_continue(run: ClusterRun) -> str:
     if run.is_demo:
         return "demo cluster removed; nothing was kept"
-    return f"other nodes continue; rejoin them with: {run.resume}"
+    return f"this node has left; others continue, if there are any; rejoin with: {run.resume}"
 
 
 def _restore_default_signals() -> None:
@@ -212,186 +195,3 @@ def _parts(found: ClusterStatus) -> Iterator[str]:
         yield f"{counted(found.batches, 'batch', 'batches')} under way"
     if found.doing != "running":
         yield found.doing
-
-
-# ================================================================ live cluster
-
-T = TypeVar("T")
-ClusterRequest = Callable[[ClusterEngine], Coroutine[Any, Any, T]]
-
-
-class LiveCluster:
-    """A cluster that a thread follows, so that it can be asked at any time."""
-
-    def __init__(self, access: ClusterAccess) -> None:
-        try:
-            self._thread = EngineThread(partial(connect_engine, access))
-        except EngineError as error:  # as `opened` does for other commands
-            raise UsageError(str(error)) from error
-        self._watch = ClusterWatch(self._thread.engine)
-        self._thread.run(self._begin())
-
-    def status(self) -> ClusterStatus:
-        """Return the current status. Raises UsageError if the cluster has no crawl."""
-        return self._thread.run(self._status())
-
-    def do(self, request: ClusterRequest[T]) -> T:
-        return self.begin(request).result()
-
-    def begin(self, request: ClusterRequest[T]) -> Future[T]:
-        """Start `request` with the engine, without waiting."""
-        return self._thread.begin(request(self._thread.engine))
-
-    def close(self) -> None:
-        self._thread.run(self._watch.end())
-        self._thread.close()
-
-    async def _begin(self) -> None:
-        self._watch.begin()
-
-    async def _status(self) -> ClusterStatus:
-        return self._watch.status()
-
-
-# ================================================================ dashboard
-#
-# Views of a cluster: its live nodes, and its gathered store.
-#
-# Laws: shards are gathered only while somebody looks, for at most a tenth of the time. All else is
-# as in the dashboard of a store.
-
-GATHERED_EVERY_S = 10.0
-_BEGIN = "start a crawl of a cluster with: minicrawl crawl SEEDS --cluster URL"
-
-
-class ClusterViews(Views):
-    """Views of one cluster."""
-
-    def __init__(self, name: str, live: LiveCluster, folder: Path) -> None:
-        """`name` is shown in place of the URL; `folder` is for gathered stores."""
-        super().__init__(folder / "nothing-yet.db")
-        self._name, self._live_cluster = name, live
-        self._gathered = GatheredStore(
-            lambda reading: live.begin(partial(kept_store, folder=folder, reading=reading))
-        )
-        self._told: tuple[Path, Json] | None = None
-
-    def crawl(self) -> Json:
-        """Return the current nodes, and the status of the gathered store."""
-        self.store = self._gathered.look() or self.store
-        return {
-            "store": self._name,
-            "live": None,
-            "launched": False,
-            "ended": None,
-            "status": self._status(),
-            "cluster": self._cluster(),
-        }
-
-    def _cluster(self) -> Json:
-        at = time.time()
-        try:
-            found = self._live_cluster.status().as_json()
-        except MinicrawlError as error:
-            return {"why": str(error)}
-        return found | {"gathered_at": self._gathered.at, "at": at}
-
-    def _status(self) -> Json:
-        """Return the status of the gathered store, which never changes, from a cache."""
-        if not self.store.is_file():
-            return {"missing": self._gathered.why}
-        if self._told is None or self._told[0] != self.store:
-            self._told = self.store, status(self.store).as_json()
-        return self._told[1] | {"at": self._gathered.at}
-
-    def moment(self) -> float | None:
-        """Return the time at which the shards were gathered."""
-        return self._gathered.at
-
-    # ------------------------------------------------------------ changes
-
-    async def start(self, form: Form) -> None:  # the form is ignored
-        """Refuse: a crawl in a cluster needs a node."""
-        raise MinicrawlError(_BEGIN)
-
-    async def dry_run(self, form: Form) -> str:  # the form is ignored
-        """Refuse: a crawl in a cluster needs a node."""
-        raise MinicrawlError(_BEGIN)
-
-    def ping(self, urls: Sequence[str], host: str | None) -> Json:  # both are ignored
-        """Refuse: pings are kept beside a store, and shards have many."""
-        raise UsageError("a cluster takes no pings: send them to the dashboard of one store")
-
-    def control(self, wanted: Json) -> Json:
-        """Send a request to all nodes, or to one."""
-        self._live_cluster.do(_request_of(wanted))
-        return {"ok": True}
-
-
-def _request_of(wanted: Json) -> ClusterRequest[object]:
-    verb, node = str(wanted.get("verb")), str(wanted.get("node"))
-    if verb in steering.REQUESTS:
-        return steering.REQUESTS[verb]
-    if verb == "set":
-        values = wanted.get("values")
-        if not isinstance(values, dict) or values.keys() != {"pages"}:
-            raise UsageError("only the page budget of a cluster can be changed")
-        return partial(steering.set_pages, given=values["pages"])
-    if verb == "workers":
-        workers = wanted.get("workers")
-        if not isinstance(workers, int):
-            raise UsageError(f"{workers!r} workers: must be a number")
-        return partial(steering.set_workers, node=node, workers=workers)
-    if verb == "drain":
-        return partial(steering.undrain if wanted.get("undo") else steering.drain, node=node)
-    raise UsageError(f"no such request: {verb}")
-
-
-class GatheredStore:
-    """The gathered store, rebuilt from time to time while somebody looks.
-
-    Each store stays until the next one is complete: other commands must not remove it.
-    """
-
-    def __init__(self, begin: Callable[[ExitStack], Future[KeptStore]]) -> None:
-        """`begin` starts a gathering, whose store stays until the stack is closed."""
-        self._begin = begin
-        self._under_way: Future[KeptStore] | None = None
-        self._reading, self._reading_next = ExitStack(), ExitStack()
-        self._began = self._due = 0.0
-        self.why = "the shards are being gathered"
-        """Reason why there is no store yet."""
-        self.at: float | None = None
-        """Time at which the last store was made."""
-
-    def look(self) -> Path | None:
-        """Return a new store if one is complete, and begin the next one when it is due."""
-        now, found = time.monotonic(), None
-        if self._under_way is not None and self._under_way.done():
-            found = self._taken(self._under_way)
-            self._under_way = None
-            self._due = now + max(GATHERED_EVERY_S, (now - self._began) / SHARE)
-        if self._under_way is None and now >= self._due:
-            self._reading_next = ExitStack()
-            self._began, self._under_way = now, self._begin(self._reading_next)
-        return found
-
-    def _taken(self, done: Future[KeptStore]) -> Path | None:
-        try:
-            kept = done.result()
-        except (MinicrawlError, OSError) as error:
-            self._reading_next.close()
-            self.why = str(error)
-            return None
-        self._reading.close()
-        self._reading = self._reading_next
-        self.at = time.time()
-        return kept.store
-
-
-def serve_cluster(settings: Settings, place: Place) -> None:
-    """Serve the dashboard of a cluster until the process is stopped."""
-    folder = folder_of(settings.cluster)
-    with closing(LiveCluster(access_of(settings))) as live:
-        views = ClusterViews(without_logins(settings.cluster.url or ""), live, folder)
-        serve_views(views, folder / "cluster", place, click.echo)
