@@ -99,9 +99,6 @@ MOVED = {
     "archive verify": "archive --verify",
     "agree --searches": "lab searches",
     "agree": "lab agree",
-    "cluster drain": "cluster set --drain",
-    "cluster rebalance": "cluster set --rebalance",
-    "cluster workers": "cluster set --workers",
     "compare": "lab compare",
     "config show": "config",
     "graph import": "import",
@@ -411,7 +408,7 @@ EXAMPLES = {
     "cluster set": (
         "minicrawl cluster set east-2 --workers 2 --cluster nats://nats1:4222",
         "minicrawl cluster set east-2 --drain --cluster nats://nats1:4222/news",
-        "minicrawl cluster set --rebalance --cluster tls://crawler:PASSWORD@nats1:4222",
+        "minicrawl cluster set east-2 --no-drain --cluster tls://crawler:PASSWORD@nats1:4222",
     ),
     "refine": (
         "minicrawl refine",

@@ -32,7 +32,6 @@ from minicrawl.cluster.records import (
     DRAIN_PREFIX,
     LEASE_PREFIX,
     NODE_PREFIX,
-    REBALANCE_KEY,
     STATE_KEY,
     TERMS_KEY,
     TOLD_PREFIX,
@@ -110,7 +109,6 @@ class CrawlView:
         self.terms, self.limits = terms, terms.limits if terms else Budget()
         self.workers: dict[str, int] = {}
         """Numbers of workers that users want, by node."""
-        self.rebalances = 0
         self._revision = 0
         self._told: dict[int, tuple[int, ShardFacts]] = {}
 
@@ -130,8 +128,6 @@ class CrawlView:
         elif key == TERMS_KEY:
             terms = TermsRecord.unpack(key, content)
             self.limits, self.terms = terms.limits, terms
-        elif key == REBALANCE_KEY:
-            self.rebalances = DesiredValue.unpack(key, content).value
         elif key.startswith(TOLD_PREFIX):
             self.hear_facts(key, content)
 
@@ -299,13 +295,6 @@ async def undrain(engine: ClusterEngine, node: str) -> None:
     await engine.delete(f"{DRAIN_PREFIX}{node}")
 
 
-async def rebalance(engine: ClusterEngine) -> None:
-    """Allow shards to move to new nodes at once."""
-    found = await engine.get(REBALANCE_KEY)
-    before = DesiredValue.unpack(REBALANCE_KEY, found.value).value if found and found.value else 0
-    await engine.put(REBALANCE_KEY, DesiredValue(value=before + 1).pack())
-
-
 async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
     """Set the number of fetching processes of each shard of the node."""
     await _refuse_unknown_node(engine, node)
@@ -340,7 +329,6 @@ REQUESTS: dict[str, Callable[[ClusterEngine], Coroutine[Any, Any, object]]] = {
     "pause": pause,
     "resume": resume,
     "stop": stop,
-    "rebalance": rebalance,
 }
 """Requests that need no more than their names."""
 

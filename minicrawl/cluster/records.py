@@ -25,7 +25,6 @@ NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "dr
 TOLD_PREFIX = "told."
 CRAWL_PREFIX = "crawl."
 TERMS_KEY, STATE_KEY, GRANTS_KEY = "crawl.terms", "crawl.state", "crawl.grants"
-REBALANCE_KEY = "crawl.rebalance"
 
 MOST_BYTES = 1 << 20
 """Limit of a record. NATS messages have at most 1 MiB by default."""
@@ -169,7 +168,7 @@ class GrantsRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredValue(Record):
-    """Number that a user wants: workers of a node, 1 to drain it, or the count of rebalancings."""
+    """Number that a user wants: workers of a node, or 1 to drain it."""
 
     value: int
 

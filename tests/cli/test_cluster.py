@@ -61,10 +61,7 @@ REFUSED = {
     f"node --cluster {NOBODY} --name a.b": "use up to 32 letters, digits, - and _",
     f"node --cluster {NOBODY} --folder /dev/null/x": "--folder /dev/null/x: Not a directory",
     f"cluster set east --cluster {NOBODY}": "--workers N, --drain or --no-drain",
-    f"cluster set --drain --cluster {NOBODY}": "say which NODE",
-    f"cluster set --cluster {NOBODY}": "--rebalance",
-    f"cluster set east --rebalance --cluster {NOBODY}": "leave out NODE",
-    f"cluster set --rebalance --no-drain --cluster {NOBODY}": "leave out NODE",
+    f"cluster set --drain --cluster {NOBODY}": "NODE",
     f"cluster set east --workers -1 --cluster {NOBODY}": "-1",
     f"control workers 2 --cluster {NOBODY}": "cannot be reached",
     f"control delay --cluster {NOBODY}": "control delay needs one value",
@@ -132,13 +129,6 @@ def test_a_node_is_drained_and_takes_shards_again(told: Callable[[str], str | No
     assert main(["cluster", "set", "east", "--no-drain", "--workers", "3"]) == 0
     assert told("drain.east") is None
     assert "3" in (told("workers.east") or "")
-
-
-def test_each_rebalance_is_a_new_request(told: Callable[[str], str | None]) -> None:
-    assert main(["cluster", "set", "--rebalance"]) == 0
-    once = told("crawl.rebalance")
-    assert main(["cluster", "set", "--rebalance"]) == 0
-    assert told("crawl.rebalance") != once
 
 
 def test_an_unknown_node_is_refused(told: Callable[[str], str | None], capsys: Captured) -> None:

@@ -19,7 +19,7 @@ COMMANDS = {
     ),
     "set": (
         "minicrawl.cluster.commands.nodes:set_",
-        "Configure a node, or rebalance the shards.",
+        "Configure a node.",
     ),
 }
 

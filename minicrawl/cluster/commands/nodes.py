@@ -118,7 +118,7 @@ def _say(text: str) -> None:
 
 
 @click.command("set", cls=CommandWithSettings)
-@click.argument("node", required=False)
+@click.argument("node")
 @click.option(
     "--workers",
     metavar="N",
@@ -131,33 +131,15 @@ def _say(text: str) -> None:
     default=None,
     help="Move all shards of NODE to other nodes and give it no more, or let it take shards again.",
 )
-@click.option(
-    "--rebalance",
-    is_flag=True,
-    help="Distribute the shards evenly now, without NODE. Nodes also do this a few seconds after "
-    "a node joins.",
-)
 @settings_options("cluster", "insecure")
-def set_(
-    settings: Settings,
-    node: str | None,
-    workers: int | None,
-    drain: bool | None,
-    rebalance: bool,
-) -> None:
-    """Configure NODE, or rebalance the shards.
+def set_(settings: Settings, node: str, workers: int | None, drain: bool | None) -> None:
+    """Configure NODE.
 
     The command returns at once. Once a drained node holds no shard (`minicrawl cluster status`), it
     can be stopped without pausing the crawl.
     """
-    if rebalance:
-        if node is not None or workers is not None or drain is not None:
-            raise UsageError("--rebalance is for all nodes: leave out NODE, --workers and --drain")
-        with_engine(settings, steering.rebalance)
-        click.echo("distributing the shards evenly", err=True)
-        return
-    if node is None or (workers is None and drain is None):
-        raise UsageError("say which NODE, and --workers N, --drain or --no-drain; or --rebalance")
+    if workers is None and drain is None:
+        raise UsageError("say --workers N, --drain or --no-drain")
 
     async def change(engine: ClusterEngine) -> None:
         if workers is not None:

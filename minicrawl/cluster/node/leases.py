@@ -229,18 +229,8 @@ class ClusterView:
         return lease is not None and (lease.record.node, lease.record.session) == (name, session)
 
 
-def plan(
-    view: ClusterView,
-    me: tuple[str, str],
-    held: Iterable[int],
-    now: float,
-    *,
-    at_once: bool = False,
-) -> LeasePlan:
-    """Return what the node `me`, a name and a session, should do with the shards that it holds.
-
-    With `at_once` shards move to young nodes as well.
-    """
+def plan(view: ClusterView, me: tuple[str, str], held: Iterable[int], now: float) -> LeasePlan:
+    """Return what the node `me`, a name and a session, should do with the shards that it holds."""
     name, session = me
     own = set(held)
     lost = {shard for shard in own if not view.is_mine(shard, name, session)}
@@ -249,7 +239,7 @@ def plan(
     give_up = {
         shard
         for shard in own - lost
-        if is_drained or _may_move(wanted.get(shard, name), name, live, now, at_once=at_once)
+        if is_drained or _may_move(wanted.get(shard, name), name, live, now)
     }
     take = {
         shard
@@ -259,10 +249,8 @@ def plan(
     return LeasePlan(lost=sorted(lost), give_up=sorted(give_up), take=sorted(take))
 
 
-def _may_move(
-    taker: str, name: str, live: Mapping[str, SeenNode], now: float, *, at_once: bool
-) -> bool:
-    return taker != name and (at_once or now - live[taker].since >= YOUNG_S)
+def _may_move(taker: str, name: str, live: Mapping[str, SeenNode], now: float) -> bool:
+    return taker != name and now - live[taker].since >= YOUNG_S
 
 
 # ================================================================ presence

@@ -233,7 +233,6 @@ class Node:
         self.held = ShardSupervisor(engine, self.view, presence.me, start, tell)
         self._last_beat = now()
         self._until = now()  # deadline for requests to begin
-        self._rebalances = 0
         self._is_cut_off = False
         self._is_leaving = False
         self._following: list[asyncio.Task[None]] = []
@@ -429,8 +428,7 @@ class Node:
 
     async def _settle_shards(self) -> None:
         held, state, now = self.held, self.state, self._now()
-        at_once, self._rebalances = state.rebalances != self._rebalances, state.rebalances
-        todo = plan(self.view, self.presence.me, held.numbers - held.taking, now, at_once=at_once)
+        todo = plan(self.view, self.presence.me, held.numbers - held.taking, now)
         if todo.lost:
             self._tell(f"lost the lease on {_listed(todo.lost)} to other nodes")
             await held.drop(todo.lost)

@@ -61,12 +61,6 @@ def test_a_restarted_node_takes_its_own_shards_at_once() -> None:
     assert plan(seen, ("a", "another"), (), 1).take == [2, 3]
 
 
-def test_a_request_of_the_user_moves_shards_to_a_new_node_at_once() -> None:
-    seen = view("a", held="aaaa")
-    seen.hear_node("b", record("b"), 1)
-    assert len(plan(seen, me("a"), range(4), 1, at_once=True).give_up) == 2
-
-
 def test_a_drained_node_gives_up_all_shards_even_if_no_other_node_is_there() -> None:
     seen = view("a", held="aaaa")
     seen.drained.add("a")

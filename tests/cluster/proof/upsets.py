@@ -105,7 +105,6 @@ async def move(cluster: Upsettable, chance: Random) -> None:
         f"the drained node {name} keeps its shards",
     )
     await steering.undrain(engine, name)
-    await steering.rebalance(engine)
 
 
 KILLS: tuple[Work, ...] = (
