@@ -380,8 +380,8 @@ class ShardChild:
             setup = ClusterShard(
                 place,
                 exchange,
+                records,
                 replica,
-                addresses=records,
                 age_s=age_s,
                 tells_importance=loaded.settings.budget.importance is not None,
             )

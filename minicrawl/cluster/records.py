@@ -189,8 +189,6 @@ class ShardFacts(Record):
     outbox: int = 0
     """Foreign pages in the outbox."""
     pot: Atoms = 0
-    minted: Atoms = 0
-    recorded: Atoms = 0
     entry: int = 0
     """The last confirmed entry of the shard's log."""
     pace: float = 0

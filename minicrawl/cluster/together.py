@@ -208,15 +208,13 @@ class ShardCrawl:
         recorder = crawler.context.recorder
         self._importance = ImportanceEstimate(recorder) if shard.setup.tells_importance else None
         self._is_empty = self._wants_pages = False
-        self._addresses: ShardAddresses | None = None
-        if (records := shard.setup.addresses) is not None:
-            self._addresses = ShardAddresses(
-                crawler.context,
-                crawler.parts.hosts,
-                shard.place.number,
-                records,
-                lambda: self._waiting() > 0,
-            )
+        self._addresses = ShardAddresses(
+            crawler.context,
+            crawler.parts.hosts,
+            shard.place.number,
+            shard.setup.addresses,
+            lambda: self._waiting() > 0,
+        )
         self.level: AdmissionThreshold | None = None
         self._update_order: Callable[[], None] = lambda: None
         order = crawler.context.settings.order
@@ -251,8 +249,7 @@ class ShardCrawl:
 
     async def during(self, work: Coroutine[Any, Any, T], group: asyncio.TaskGroup) -> T:
         """Run `work` while batches are sent and received, and tell the last facts."""
-        jobs = list(self.traffic.jobs())
-        jobs += [self._addresses.run()] if self._addresses is not None else []
+        jobs = (*self.traffic.jobs(), self._addresses.run())
         telling = group.create_task(self._tell())
         tasks = [telling, *(group.create_task(job) for job in jobs)]
         try:
@@ -289,9 +286,8 @@ class ShardCrawl:
     @property
     def holds_back(self) -> bool:
         """True if pages wait for richer ones elsewhere, or for a part of an address."""
-        if self._addresses is not None and self._addresses.are_awaited:
-            return True
-        return self.level is not None and self.level.holds_back
+        is_below = self.level is not None and self.level.holds_back
+        return is_below or self._addresses.are_awaited
 
     # ------------------------------------------------------------ facts
 
@@ -331,8 +327,6 @@ class ShardCrawl:
             waiting=waiting,
             outbox=outbox,
             pot=ledger.virtual_page.pot,
-            minted=ledger.minted,
-            recorded=ledger.recorded,
             entry=0 if (replica := self._shard.setup.replica) is None else replica.last,
             pace=self._pace.now(number("requests"), now),
             age_s=round(self._beginning.age_s(now), 3),

@@ -283,12 +283,11 @@ class ClusterShard(NamedTuple):
 
     place: ShardPlace
     exchange: BatchExchange
+    addresses: AddressRecords
     replica: StoreReplica | None = None
     """Replica that gets each commit before it counts."""
     posting: Posting = Posting()
     tell_s: float = TELL_S
-    addresses: AddressRecords | None = None
-    """Shared records; None gives each shard an even part of every address."""
     age_s: float = 0.0
     """Age of this run of the crawl, as far as known; 0 if no shard has begun."""
     tells_importance: bool = False
@@ -392,11 +391,6 @@ class LocalShard:
         from minicrawl.cluster.together import ShardCrawl  # the import would be circular above
 
         return ShardCrawl(crawler, self)
-
-    @property
-    def parts_of_pace(self) -> int:
-        """Number of equal parts of an address's request rate; 1 if shards agree on parts."""
-        return self.place.of if self.setup.addresses is None else 1
 
     def saw(self, step: Step, plans: Sequence[Plan]) -> None:
         """Update the shard after a step was applied."""

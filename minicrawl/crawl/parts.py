@@ -218,9 +218,8 @@ class CrawlParts:
         self.leases = LeaseScheduler(
             settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
         )
-        shards = recorder.shard.parts_of_pace
         origins = frontier.urls.origins
-        self.hosts = hosts_of(settings, origins, self.leases.resume, clock, shards)
+        self.hosts = hosts_of(settings, origins, self.leases.resume, clock)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)
         self.slots = RequestSlots(
             settings.politeness,

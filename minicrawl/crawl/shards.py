@@ -56,10 +56,6 @@ class Membership(Protocol):
     """The shard as its recorder sees it."""
 
     @property
-    def parts_of_pace(self) -> int:
-        """Number of equal parts of each address's pace, one of which is the shard's."""
-
-    @property
     def others_asked_until(self) -> float:
         """Latest moment at which another process may have contacted this shard's hosts."""
 
@@ -116,7 +112,6 @@ class Whole:
 
     replica: Final = None
     needs_pages: Final = True
-    parts_of_pace: Final = 1
     others_asked_until: Final = -inf
     long_pause_s: Final = LONG_PAUSE_S
     holds_back: Final = False

@@ -58,20 +58,17 @@ _FEWEST_ADDRESSES = 1000
 AddressDelay = Callable[[str], float]
 
 
-def address_delay(
-    politeness: Politeness, targets: Collection[str] = (), shards: int = 1
-) -> AddressDelay:
+def address_delay(politeness: Politeness, targets: Collection[str] = ()) -> AddressDelay:
     """Return the function that gives the delay between two requests to an address.
 
-    Each of the `shards` has its part of the pace. With --delay 0 or auto, loopback addresses and
-    the `targets` of --resolve have no delay.
+    With --delay 0 or auto, loopback addresses and the `targets` of --resolve have no delay.
     """
     spares_own = politeness.delay_s in (0, AUTO)
 
     def delay_s(address: str) -> float:
         if spares_own and (address in targets or is_loopback(address)):
             return 0.0
-        return politeness.address_delay_s * shards
+        return politeness.address_delay_s
 
     return delay_s
 
@@ -334,12 +331,12 @@ class StepClock:
 class CrawlPace:
     """Decides when the next request of the crawl may begin."""
 
-    def __init__(self, politeness: Politeness, clock: Clock, shards: int = 1) -> None:
-        """Take an even share of the rates, one of `shards`, until `take_share` changes it."""
+    def __init__(self, politeness: Politeness, clock: Clock) -> None:
+        """Take the whole rates, until `take_share` changes that."""
         self._clock = clock
         self._rates = rates_of(politeness.max_rate)
         self._hours = hours_of(politeness.hours)
-        self._share = 1 / shards
+        self._share = 1.0
         self._free_at = 0.0
         self._replaced = asyncio.Event()
         self.used_at = -inf
@@ -347,10 +344,10 @@ class CrawlPace:
         self.shares: AddressShares | None = None
 
     @classmethod
-    def of(cls, politeness: Politeness, clock: Clock, shards: int = 1) -> CrawlPace | None:
+    def of(cls, politeness: Politeness, clock: Clock) -> CrawlPace | None:
         """Return the pace that the settings ask for, or None."""
         is_limited = politeness.max_rate is not None or politeness.hours is not None
-        return cls(politeness, clock, shards) if is_limited else None
+        return cls(politeness, clock) if is_limited else None
 
     @property
     def has_rates(self) -> bool:

@@ -355,8 +355,6 @@ class HostTable(dict[int, HostState]):
         self.pace: CrawlPace | None = None  # of the whole crawl, if limited
         self.charges_costs = True
         """False if processor time, which varies, must not affect the order."""
-        self.shards = 1
-        """Number of crawls that may request the same addresses."""
 
     def __missing__(self, host: int) -> HostState:
         name = self._name_of(host)
@@ -498,7 +496,7 @@ class HostTable(dict[int, HostState]):
 def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
     """Change the delays, also for hosts contacted already."""
     former, hosts.politeness = hosts.politeness, settings.politeness
-    delay_s = address_delay(settings.politeness, resolve_targets(settings), hosts.shards)
+    delay_s = address_delay(settings.politeness, resolve_targets(settings))
     hosts.addresses.change(delay_s)
     waiting = [host for host, state in hosts.items() if state.ready_at > now]
     for name in {id(state.shared): state.shared for state in hosts.values()}.values():
@@ -513,7 +511,7 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
 
 def change_pace(hosts: HostTable, politeness: Politeness, clock: Clock) -> None:
     """Change the pace of the whole crawl, or lift its limits."""
-    former, hosts.pace = hosts.pace, CrawlPace.of(politeness, clock, hosts.shards)
+    former, hosts.pace = hosts.pace, CrawlPace.of(politeness, clock)
     if hosts.pace is not None:
         hosts.pace.follow(former, clock.now())
     elif former is not None:
@@ -521,21 +519,16 @@ def change_pace(hosts: HostTable, politeness: Politeness, clock: Clock) -> None:
 
 
 def hosts_of(
-    settings: Settings,
-    origins: Sequence[str],
-    resume: Callable[[int], None],
-    clock: Clock,
-    shards: int = 1,
+    settings: Settings, origins: Sequence[str], resume: Callable[[int], None], clock: Clock
 ) -> HostTable:
-    """Return the hosts of a crawl, which may be one of several shards."""
+    """Return the hosts of a crawl."""
 
     def name_of(host: int) -> str:
         return urls.host(f"{origins[host]}/")
 
     politeness, targets = settings.politeness, resolve_targets(settings)
-    hosts = HostTable(politeness, resume, name_of, address_delay(politeness, targets, shards))
-    hosts.shards = shards
-    hosts.pace = CrawlPace.of(politeness, clock, shards)
+    hosts = HostTable(politeness, resume, name_of, address_delay(politeness, targets))
+    hosts.pace = CrawlPace.of(politeness, clock)
     hosts.charges_costs = not settings.order.deterministic
     return hosts
 

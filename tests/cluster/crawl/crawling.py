@@ -9,6 +9,7 @@ from typing import Any
 
 from minicrawl.app import Crawl
 from minicrawl.cluster.channels import Posting, Statement, statement_of
+from minicrawl.cluster.child import EngineAddressRecords
 from minicrawl.cluster.traffic import ClusterShard
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason
@@ -20,6 +21,7 @@ from minicrawl.report.snapshot import unproven
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.cluster.crawl.exchange import FakeExchange, FakeExchanges
+from tests.cluster.fake_engine import FakeEngine
 from tests.limits import settings_of
 
 QUICK = Posting(transfers=50, wait_s=0.02, again_s=0.2)
@@ -34,6 +36,7 @@ class ShardedCrawl:
     ) -> None:
         self.folder, self.shards, self.seeds = folder, shards, seeds
         self.exchanges = FakeExchanges(shards, chance=Random(7))
+        self.engine = FakeEngine()
         self.held: dict[int, FakeExchange] = {}
         self._settings: dict[str, Any] = {
             "workers": 0,
@@ -62,9 +65,11 @@ class ShardedCrawl:
     def crawl(self, shard: int) -> Crawl:
         """Return the crawl of a new holder of the shard, which begins or resumes it."""
         exchange = self.held[shard] = self.exchanges.of(shard)
+        place = ShardPlace(shard, self.shards)
         setup = ClusterShard(
-            ShardPlace(shard, self.shards),
+            place,
             exchange,
+            EngineAddressRecords(self.engine, place, 1),
             posting=QUICK,
             tell_s=TELL_S,
             tells_importance="until" in self._settings,

@@ -435,7 +435,7 @@ class StoppedClock:
 def test_a_shard_keeps_its_share_of_a_new_rate(tmp_path: Path) -> None:
     """If four shards get a new rate of 8 requests a second, they send 8 together."""
     clock, settings = StoppedClock(), Settings.of(store=tmp_path / "crawl.db", max_rate="4")
-    hosts = hosts_of(settings, [], lambda _host: None, clock, shards=4)
+    hosts = hosts_of(settings, [], lambda _host: None, clock)
     former = hosts.pace
     assert former is not None
     for share, rate, expected_s in ((0.25, "8", 1 / 2), (0.5, "8", 1 / 4), (0.5, "16", 1 / 8)):

@@ -404,12 +404,6 @@ def test_only_own_addresses_have_no_pause_and_only_without_a_fixed_delay(
     assert pause_of(address) == pause_s
 
 
-def test_each_of_several_shards_has_its_part_of_the_pace_of_an_address() -> None:
-    pause_of = address_delay(Politeness(delay_s=0, address_delay_s=0.1), (), shards=16)
-    assert pause_of("203.0.113.9") == pytest.approx(1.6)
-    assert pause_of("127.0.0.1") == 0
-
-
 def test_addresses_without_pending_requests_are_forgotten() -> None:
     polite = Polite(delay_s=0, address_delay_s=0.5)
     for host in range(5000):
