@@ -13,6 +13,7 @@ records     records in the engine's keys, and the facts that shards tell each ot
 assignment  node of each shard; how shards divide rates, budget, pots and order
 
 in the crawl's process
+exchange    batches and facts to and from the other shards, and their parts of addresses
 traffic     sends batches after their commits, and posts the batches that arrive
 together    acts on the facts of all shards: common order, start and end
 child       the process in which a node crawls one shard

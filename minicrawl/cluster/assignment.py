@@ -20,7 +20,6 @@ weight  the rendezvous hash of a node and a shard. A free shard goes to the node
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
@@ -30,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.records import ShardFacts
+from minicrawl.cluster.records import WHOLE, AddressPart, ShardFacts
 from minicrawl.opic.estimate import of_all
 from minicrawl.opic.money import UNIT
 
@@ -99,23 +98,8 @@ def _weight(node: str, shard: int) -> int:
 # part        share of the rate in 1 / `WHOLE`: a shard with half waits twice as long
 # generation  how often the shard has changed hands; an earlier holder can change nothing
 
-WHOLE = 1 << 20
-MOST_RECORD_BYTES = 1 << 18
-
-
-class AddressPart(NamedTuple):
-    """A shard's part of an address. `part` is 0 until other shards give some up."""
-
-    part: int
-    generation: int
-
-
 AddressParts = Mapping[int, AddressPart]
 """Parts of one address, by shard."""
-
-
-class AddressRecordError(ValueError):
-    """The bytes are not a record that a shard writes."""
 
 
 def with_own_part(
@@ -149,32 +133,6 @@ def shards_to_notify(parts: AddressParts, shard: int) -> list[int]:
         for other, has in parts.items()
         if other != shard and _new_part(parts, other) != has.part
     )
-
-
-def parts_as_bytes(parts: AddressParts) -> bytes:
-    return json.dumps({str(shard): list(part) for shard, part in sorted(parts.items())}).encode()
-
-
-def parts_in(data: bytes, shards: int) -> dict[int, AddressPart]:
-    """Decode a record. Raises AddressRecordError if no shard writes these bytes."""
-    if len(data) > MOST_RECORD_BYTES:
-        raise AddressRecordError(f"{len(data):,} bytes exceed the limit of an address record")
-    try:
-        found = {int(key): AddressPart(*value) for key, value in json.loads(data).items()}
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise AddressRecordError(f"invalid address record: {error}") from error
-    numbers = [number for one in found.values() for number in one]
-    if not all(type(number) is int and 0 <= number < 1 << 63 for number in numbers):
-        raise AddressRecordError("the parts of the address are not all whole numbers")
-    if not all(0 <= shard < shards for shard in found):
-        raise AddressRecordError(
-            f"the address record names a shard beyond the {shards} of the crawl"
-        )
-    # Anyone who can write to the engine could write this, and the crawl would then exceed the
-    # rate that it promises.
-    if sum(one.part for one in found.values()) > WHOLE:
-        raise AddressRecordError("the parts of the address add up to more than the whole")
-    return found
 
 
 # ================================================================ page budget

@@ -1,54 +1,38 @@
 """The child process in which a node crawls one shard; `ShardProcess` is the node's side of it.
 
-address records  parts of each address's request rate, in the engine's keys
-exchange         batches and facts to and from the other shards, through the engine
-process          takes the shard over, runs an ordinary crawl, and obeys the node
+It takes the shard over, runs an ordinary crawl, and obeys the node. Laws: it ends at once when its
+node does. It requests nothing before the node has said what the shard may do. Its last message is
+how the crawl ended.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import json
-import math
 import os
 import shutil
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
 
 from minicrawl.app import Crawl
 from minicrawl.cluster import together  # noqa: F401  # else imported when the crawl begins
-from minicrawl.cluster.assignment import (
-    AddressParts,
-    parts_as_bytes,
-    parts_in,
-)
-from minicrawl.cluster.channels import TransferBatch
 from minicrawl.cluster.engine import (
-    BatchDelivery,
-    Broadcast,
     ClusterEngine,
-    EngineFull,
-    EngineUnavailable,
     Fenced,
-    KeyTaken,
-    KeyValues,
     cancelled,
     connect_engine,
     import_engine,
     opened,
 )
+from minicrawl.cluster.exchange import AddressRecords, BatchExchange
 from minicrawl.cluster.kept_pages import take_over_pages
-from minicrawl.cluster.node.leases import lease_clock, listen
 from minicrawl.cluster.node.supervisor import ShardCommand, ShardEnd, ShardJob, ShardOrders
-from minicrawl.cluster.records import TOLD_PREFIX, RecordError, ShardFacts
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
 from minicrawl.cluster.terms import last_told, seeds_of
 from minicrawl.cluster.traffic import ClusterShard
@@ -66,224 +50,6 @@ from minicrawl.store.reader import archive_folder
 if TYPE_CHECKING:
     import socket
 
-
-# ================================================================ address records
-#
-# Records of addresses in the engine's keys, read and changed by the holders of shards.
-#
-# Laws: a record changes only by compare-and-set on its revision. An address that a shard must
-# examine is put on the shard's list, and stays there until the shard has read the list. The list is
-# a key of its own, so it survives moves of the shard.
-
-ADDRESS_PREFIX, LOOK_PREFIX = "address.", "look."
-_MOST_LISTED = 4096
-"""Limit of addresses on a list. Others are left out: a shard that waits looks again by itself."""
-_AGAIN_S = 0.5
-
-T = TypeVar("T")
-
-
-class EngineAddressRecords:
-    """The `AddressRecords` of a shard's crawl, kept in the engine."""
-
-    def __init__(self, engine: KeyValues, place: ShardPlace, generation: int) -> None:
-        self._engine, self._place, self.generation = engine, place, generation
-
-    async def read(self, address: str) -> tuple[AddressParts, int]:
-        """Return the parts and the revision of the record, or revision 0 if there is none."""
-        found = await _until_answered(lambda: self._engine.get(_key(address)))
-        if found is None or found.value is None:
-            return {}, 0
-        return parts_in(found.value, self._place.of), found.revision
-
-    async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
-        return await _until_answered(
-            lambda: self._set(_key(address), parts_as_bytes(parts), revision)
-        )
-
-    async def notify(self, address: str, shards: Sequence[int]) -> None:
-        """Put the address on the lists of these shards, for their current or next holders."""
-        for shard in shards:
-            while not await _until_answered(lambda: self._add_to_list(shard, address)):  # noqa: B023
-                pass  # somebody else has changed the list: try again
-
-    async def notifications(self) -> AsyncIterator[str]:
-        """Yield addresses from this shard's list, without end."""
-        while True:
-            try:
-                async with aclosing(
-                    self._engine.watch(f"{LOOK_PREFIX}{self._place.number}.")
-                ) as seen:
-                    async for entry in seen:
-                        if entry is None or entry.value is None:
-                            continue
-                        if not (addresses := _unpack_list(entry.value)):
-                            continue
-                        for address in addresses:
-                            yield address
-                        with suppress(KeyTaken):  # the list has grown, and comes again
-                            await self._engine.update(entry.key, _pack_list(()), entry.revision)
-            except (EngineUnavailable, EngineFull):
-                await asyncio.sleep(_AGAIN_S)
-
-    async def _add_to_list(self, shard: int, address: str) -> bool:
-        """Put the address on the shard's list. Return False if somebody else changed the list."""
-        key = f"{LOOK_PREFIX}{shard}.at"
-        found = await self._engine.get(key)
-        listed, revision = [], 0
-        if found is not None and found.value is not None:
-            listed, revision = _unpack_list(found.value), found.revision
-        if address in listed or len(listed) >= _MOST_LISTED:
-            return True
-        return await self._set(key, _pack_list((*listed, address)), revision)
-
-    async def _set(self, key: str, value: bytes, revision: int) -> bool:
-        try:
-            if revision:
-                await self._engine.update(key, value, revision)
-            else:
-                await self._engine.create(key, value)
-        except KeyTaken:
-            return False
-        return True
-
-
-async def _until_answered(ask: Callable[[], Awaitable[T]]) -> T:
-    while True:
-        try:
-            return await ask()
-        except (EngineUnavailable, EngineFull):
-            await asyncio.sleep(_AGAIN_S)
-
-
-def _key(address: str) -> str:
-    return f"{ADDRESS_PREFIX}{quote(address, safe=':')}"
-
-
-def _pack_list(addresses: Collection[str]) -> bytes:
-    return json.dumps(list(addresses)).encode()
-
-
-def _unpack_list(value: bytes) -> list[str]:
-    """Decode a list; bytes that no shard writes are an empty one."""
-    try:
-        found = json.loads(value)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        return []
-    return found[:_MOST_LISTED]
-
-
-# ================================================================ exchange
-#
-# The exchange of batches and facts with other shards, through the engine.
-#
-# Laws: no request begins after the lease has run out, nor before the node has said what the shard
-# may do. Facts of other runs of the crawl, and old facts, do not count.
-#
-# Facts are broadcast, since the next ones follow soon. Once a second, and at the end, they are also
-# stored as a key, for nodes that come later and for the next holder of the shard.
-
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
-_KEEP_EVERY_S = 1.0
-_KEEP_S = 1.0
-"""Time limit for storing facts. It is short, since newer facts follow."""
-FRESH_S = 4.0
-"""Age at which facts stop holding others back: their shard may be moving, or cut off."""
-
-
-class EngineExchange:
-    """The `BatchExchange` of one shard, over the engine."""
-
-    def __init__(
-        self,
-        engine: ClusterEngine,
-        place: ShardPlace,
-        run: int,
-        now: Callable[[], float] = lease_clock,
-    ) -> None:
-        self._engine, self._place, self._now = engine, place, now
-        self._prefix = f"{TOLD_PREFIX}{run}."
-        self._told: dict[int, tuple[ShardFacts, float]] = {}
-        self._kept_at = -math.inf
-        self.until = 0.0
-        self.is_halted = True
-
-    # ------------------------------------------------------------ batches
-
-    async def publish(self, batch: TransferBatch) -> None:
-        """Publish the batch, and retry until the engine answers."""
-        pause_s = _FIRST_PAUSE_S
-        while True:
-            try:
-                await self._engine.publish(batch)
-            except EngineUnavailable:
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-            else:
-                return
-
-    async def arrivals(self) -> AsyncIterator[BatchDelivery]:
-        while True:
-            try:
-                async with aclosing(self._engine.inbox(self._place.number)) as deliveries:
-                    async for delivery in deliveries:
-                        yield delivery
-            except EngineUnavailable:
-                await asyncio.sleep(_FIRST_PAUSE_S)
-
-    # ------------------------------------------------------------ facts
-
-    async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
-        """Tell all shards our facts. They are lost while the engine does not answer."""
-        key, content = f"{self._prefix}{facts.shard}", facts.pack()
-        await self._engine.broadcast(key, content)
-        if not are_last and self._now() - self._kept_at < _KEEP_EVERY_S:
-            return
-        try:
-            async with asyncio.timeout(_KEEP_S):
-                await self._engine.put(key, content)
-        except (EngineUnavailable, TimeoutError):
-            return  # the next facts are stored
-        self._kept_at = self._now()
-
-    @property
-    def told(self) -> Mapping[int, ShardFacts]:
-        """Fresh facts of the other shards in this run."""
-        since = self._now() - FRESH_S
-        return {shard: facts for shard, (facts, at) in self._told.items() if at >= since}
-
-    async def listen(self) -> None:
-        """Receive the facts of the others, for ever."""
-        await listen(self._engine, self._prefix, self._hear)
-
-    def _hear(self, said: Broadcast) -> None:
-        try:
-            facts = ShardFacts.unpack(said.topic, said.content)
-        except RecordError:
-            return  # older facts still count
-        if facts.shard < self._place.of and facts.shard != self._place.number:
-            self._told[facts.shard] = facts, self._now()
-
-    # ------------------------------------------------------------ the lease
-
-    @property
-    def may_fetch(self) -> bool:
-        """True if the lease is certainly valid and the node has not paused the shard."""
-        return not self.is_halted and self._now() < self.until
-
-    def is_over(self) -> bool:
-        """Return False: the node decides, and stops the crawl."""
-        return False
-
-
-# ================================================================ process
-#
-# The child process itself.
-#
-# Laws: it ends at once when its node does. It requests nothing before the node has said what the
-# shard may do. Its last message is how the crawl ended.
 
 STORE_NAME = "crawl.db"
 _LOOKS_EVERY_S = 0.1
@@ -314,7 +80,7 @@ class ShardChild:
     def __init__(self) -> None:
         self.channel = PickleChannel(self._hear)
         self._crawl: Crawl | None = None
-        self._exchange: EngineExchange | None = None
+        self._exchange: BatchExchange | None = None
         self._is_stopped = False
         self._until = 0.0
         self._orders: ShardOrders | None = None
@@ -368,7 +134,7 @@ class ShardChild:
     async def _crawled(self, engine: ClusterEngine, job: ShardJob) -> ShardEnd:
         place = ShardPlace(job.shard, job.shards)
         store = _fresh_folder(job) / STORE_NAME
-        self._exchange = exchange = EngineExchange(engine, place, job.run)
+        self._exchange = exchange = BatchExchange(engine, place, job.run)
         exchange.until = self._until
         loaded = settings_of_shard(job, store)
         storing, tell = loaded.settings.storing, self._warnings.put_nowait
@@ -376,7 +142,7 @@ class ShardChild:
         least = 0 if told is None else told.facts.entry
         age_s = told.facts.age_s if told is not None and told.run == job.run else 0.0
         async with _replicated(engine, job, storing, least, tell) as replica:
-            records = EngineAddressRecords(engine, place, job.generation)
+            records = AddressRecords(engine, place, job.generation)
             setup = ClusterShard(
                 place,
                 exchange,

@@ -42,6 +42,7 @@ from urllib.parse import urlsplit
 from zlib import crc32
 
 from minicrawl.cluster.channels import TransferBatch
+from minicrawl.cluster.records import KeyEntry
 from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError, UsageError, needs
 
@@ -87,21 +88,6 @@ class LogSpan(NamedTuple):
 
     first: int
     last: int
-
-
-class KeyEntry(NamedTuple):
-    """A key as of one revision. `value` is None if the key was deleted."""
-
-    key: str
-    value: bytes | None
-    revision: int
-
-
-class Broadcast(NamedTuple):
-    """A message that a listener has just received."""
-
-    topic: str
-    content: bytes
 
 
 class BatchDelivery(Protocol):
@@ -170,14 +156,14 @@ class KeyValues(Protocol):
     async def update(self, key: str, value: bytes, revision: int) -> int:
         """Change the key if it has this revision, and return the new one.
 
-        Raises KeyTaken if the key has another revision.
+        Revision 0 creates it. Raises KeyTaken if the key has another revision.
         """
 
     async def put(self, key: str, value: bytes) -> int:
         """Set the key unconditionally, and return its revision."""
 
-    async def delete(self, key: str, revision: int | None = None) -> None:
-        """Delete the key, if it has this revision. Raises KeyTaken if it has another one."""
+    async def delete(self, key: str) -> None:
+        """Delete the key, if it exists."""
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
         """Return all keys with this prefix, sorted by name."""
@@ -208,8 +194,11 @@ class Broadcasts(Protocol):
     async def broadcast(self, topic: str, content: bytes) -> None:
         """Send a message to all current listeners."""
 
-    def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
-        """Yield messages with this prefix from now on, for ever. Close it with `aclose`."""
+    def broadcasts(self, prefix: str) -> AsyncGenerator[KeyEntry, None]:
+        """Yield messages with this prefix from now on, for ever, as keys of revision 0.
+
+        Close it with `aclose`.
+        """
 
 
 class ObjectFiles(Protocol):
@@ -276,8 +265,6 @@ class ClusterAccess:
     """File with the key of `cert`, if it is in a file of its own."""
     tls: bool = False
     """True if the connection must be encrypted, whatever the URLs say."""
-    replicas: int | None = None
-    """Copies of each stream. By default 3, or 1 if there is a single server."""
     log_bytes: int | None = None
     """Size limit of each log. By default the servers' own limits hold."""
     patience_s: float = 15.0

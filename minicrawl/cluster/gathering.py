@@ -69,8 +69,8 @@ from minicrawl.cluster.shard_stores import (
     counters_of_all,
     load_shard,
     number_pages,
+    of_whole_crawl,
     opened,
-    terms_of_all,
     write_rows_of_all,
 )
 from minicrawl.cluster.terms import (
@@ -404,7 +404,7 @@ def gather(
     Ranks converge at the end, as in a crawl. Callers remove an `into` that was left incomplete.
     """
     with opened(paths, absent) as stores, closing(StoreWriter.open(into)) as out:
-        terms = terms_of_all(stores)
+        terms = of_whole_crawl(stores[0].terms)
         begin_draft(out)
         out.agree(terms)
         found = _merged(stores, terms, out, part(tell, 0, _GATHERED))
@@ -421,8 +421,8 @@ def _merged(
     for count, store in enumerate(stores, 1):
         shards.append(load_shard(store, hosts, shards[-1].own.stop if shards else 0))
         part(tell, 0, 0.1)(count / len(stores))
-    report = audited(shards)
-    if wrong := report.faults:
+    wrong, ahead = audited(shards)
+    if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
         raise StoreError(f"cash of the shards is wrong: {'; '.join(wrong[:_SHOWN])}{more}")
     unknown = number_pages(shards, hosts, out, part(tell, 0.1, 0.5))
@@ -430,7 +430,7 @@ def _merged(
     broken = gathered.break_circles()
     in_outboxes = sum(map(gathered.receive_outbox, shards))
     in_batches = _receive_batches(gathered, shards)
-    gathered.take_from_pot(sum(one.atoms for one in report.ahead))
+    gathered.take_from_pot(sum(one.atoms for one in ahead))
     if lost := gathered.missing():
         raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
     last = write_log(out, shards, unknown, gathered, broken, part(tell, 0.5, 0.8))
@@ -445,7 +445,7 @@ def _merged(
         in_outboxes=in_outboxes / UNIT,
         under_way=in_batches / UNIT,
         circles=len(broken),
-        ahead=report.ahead,
+        ahead=ahead,
     )
 
 

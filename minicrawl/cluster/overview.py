@@ -19,7 +19,7 @@ from minicrawl.cluster.assignment import (
     fetched_together,
     pages_to_admit,
 )
-from minicrawl.cluster.engine import Broadcast, ClusterEngine, KeyEntry, cancelled
+from minicrawl.cluster.engine import ClusterEngine, cancelled
 from minicrawl.cluster.node.leases import (
     BEAT_S,
     ClusterView,
@@ -28,9 +28,8 @@ from minicrawl.cluster.node.leases import (
     listen,
 )
 from minicrawl.cluster.records import (
-    CRAWL_PREFIX,
     DRAIN_PREFIX,
-    LEASE_PREFIX,
+    FOLLOWED,
     NODE_PREFIX,
     STATE_KEY,
     TERMS_KEY,
@@ -38,6 +37,7 @@ from minicrawl.cluster.records import (
     WORKERS_PREFIX,
     CrawlActivity,
     DesiredValue,
+    KeyEntry,
     RecordError,
     ShardFacts,
     StateRecord,
@@ -52,9 +52,9 @@ from minicrawl.opic.money import UNIT
 LOOK_S = 3 * BEAT_S
 """Seconds without a beat after which a node counts as silent."""
 _POLL_S, _SHOW_EVERY_S = 0.25, 0.5
+_LAST_FACTS_S = 10.0
+"""Longest wait for the last facts of shards after the end of the crawl."""
 _LONGEST_RUN = 10
-_PREFIXES = (CRAWL_PREFIX, NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX)
-"""Prefixes of the keys to read, except those of facts."""
 
 Json = dict[str, object]
 Show = Callable[["ClusterStatus"], None]
@@ -114,33 +114,31 @@ class CrawlView:
 
     def hear(self, entry: KeyEntry) -> None:
         """Process the current value of a key. Raises RecordError."""
-        key, content = entry.key, entry.value
+        key = entry.key
         if key.startswith(WORKERS_PREFIX):
             node = key.removeprefix(WORKERS_PREFIX)
-            if content is None:
+            if (wanted := DesiredValue.of(entry)) is None:
                 self.workers.pop(node, None)
             else:
-                self.workers[node] = DesiredValue.unpack(key, content).value
-        elif content is None:
-            return
-        elif key == STATE_KEY:
-            self.hear_state(StateRecord.unpack(key, content), entry.revision)
-        elif key == TERMS_KEY:
-            terms = TermsRecord.unpack(key, content)
+                self.workers[node] = wanted.value
+        elif key == STATE_KEY and (state := StateRecord.of(entry)) is not None:
+            self.hear_state(state, entry.revision)
+        elif key == TERMS_KEY and (terms := TermsRecord.of(entry)) is not None:
             self.limits, self.terms = terms.limits, terms
         elif key.startswith(TOLD_PREFIX):
-            self.hear_facts(key, content)
+            self._hear_facts(entry)
 
     def hear_state(self, state: StateRecord, revision: int) -> None:
         """Process a state of the crawl, unless it is older than the known one."""
         if revision >= self._revision:
             self.state, self._revision = state, revision
 
-    def hear_facts(self, key: str, content: bytes) -> None:
+    def _hear_facts(self, entry: KeyEntry) -> None:
         """Process the facts of a shard. Invalid ones are ignored: older ones do no harm."""
-        run = key.split(".")[1]
+        run = entry.key.split(".")[1]
         with suppress(RecordError):
-            facts = ShardFacts.unpack(key, content)
+            if (facts := ShardFacts.of(entry)) is None:
+                return
             before, _ = self._told.get(facts.shard, (0, None))
             if run.isdecimal() and len(run) < _LONGEST_RUN and int(run) >= before:
                 self._told[facts.shard] = int(run), facts
@@ -167,8 +165,8 @@ class ClusterWatch:
 
     def begin(self) -> None:
         """Start to follow the cluster, until `end`."""
-        jobs = [follow(self._engine, one, self._hear) for one in (*_PREFIXES, TOLD_PREFIX)]
-        jobs.append(listen(self._engine, TOLD_PREFIX, self._hear_facts))
+        jobs = [follow(self._engine, one, self._hear) for one in (*FOLLOWED, TOLD_PREFIX)]
+        jobs.append(listen(self._engine, TOLD_PREFIX, self._hear))
         self._following = [asyncio.create_task(job) for job in jobs]
 
     async def end(self) -> None:
@@ -176,7 +174,7 @@ class ClusterWatch:
 
     async def look(self) -> ClusterStatus:
         """Return the status, once each node has beaten or counts as silent."""
-        for prefix in _PREFIXES:
+        for prefix in FOLLOWED:
             await self._read(prefix, -inf)
         await self._read(f"{TOLD_PREFIX}{self.crawl.state.run}.", -inf)
         ends_at = (now := lease_clock()) + LOOK_S
@@ -187,14 +185,21 @@ class ClusterWatch:
         return self.status(now)
 
     async def until_over(self, run: int, show: Show) -> ClusterStatus:
-        """Call `show` regularly until this run of the crawl ends; return the last status."""
+        """Call `show` regularly until this run of the crawl ends; return the last status.
+
+        Shards fetch pages until they hear of the end, and tell them before they are given up.
+        """
         self.begin()
+        ends_at = inf
         try:
             while True:
                 await asyncio.sleep(_SHOW_EVERY_S)
-                if self.crawl.terms is not None and self.crawl.state.run >= run:
-                    show(found := self.status())
-                    if found.is_over:
+                if self.crawl.terms is None or self.crawl.state.run < run:
+                    continue
+                show(found := self.status())
+                if found.is_over:
+                    ends_at = min(ends_at, lease_clock() + _LAST_FACTS_S)
+                    if len(found.unheld) == found.shards or lease_clock() >= ends_at:
                         return found
         finally:
             await self.end()
@@ -205,9 +210,6 @@ class ClusterWatch:
 
     def _hear(self, entry: KeyEntry) -> None:
         self.hear(entry, lease_clock())
-
-    def _hear_facts(self, said: Broadcast) -> None:
-        self._hear(KeyEntry(said.topic, said.content, 0))
 
     def hear(self, entry: KeyEntry, now: float) -> None:
         """Process the current value of a key. Values that no node writes are ignored."""

@@ -1,7 +1,7 @@
 """Records on the wire: values of the engine's keys, and what shards tell each other.
 
 Law: `T.unpack(key, value.pack()) == value`, and other bytes are refused in one line: nothing from
-the wire is trusted. Unknown fields, of later versions, are ignored.
+the wire is trusted. Unknown fields, of later versions, are ignored. `T.of` reads a key.
 
 session     random name of one run of a node: a restarted process has another one
 generation  number of times that a shard was taken
@@ -16,7 +16,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from minicrawl.errors import MinicrawlError
 from minicrawl.opic.ledger import MOST_SHARDS
@@ -25,6 +25,8 @@ NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "dr
 TOLD_PREFIX = "told."
 CRAWL_PREFIX = "crawl."
 TERMS_KEY, STATE_KEY, GRANTS_KEY = "crawl.terms", "crawl.state", "crawl.grants"
+FOLLOWED = (NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, CRAWL_PREFIX, WORKERS_PREFIX)
+"""Prefixes of the keys that nodes and watchers follow, except those of facts."""
 
 MOST_BYTES = 1 << 20
 """Limit of a record. NATS messages have at most 1 MiB by default."""
@@ -39,6 +41,21 @@ Atoms = int
 
 class RecordError(MinicrawlError):
     """The value of a key, or a message, is not one that a node writes."""
+
+
+class KeyEntry(NamedTuple):
+    """A key as of one revision. `value` is None if the key was deleted."""
+
+    key: str
+    value: bytes | None
+    revision: int
+
+
+class AddressPart(NamedTuple):
+    """A shard's part of an address. `part` is 0 until other shards give some up."""
+
+    part: int
+    generation: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +78,13 @@ class Record:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RecordError(f"the cluster's key {key} has an invalid value: {error}") from None
 
+    @classmethod
+    def of(cls, entry: KeyEntry | None) -> Self | None:
+        """Decode the value of a key, or return None if there is no such key."""
+        if entry is None or entry.value is None:
+            return None
+        return cls.unpack(entry.key, entry.value)
+
 
 _CHECKS: Mapping[object, Callable[[Any], bool]] = {
     "bool": lambda value: type(value) is bool,
@@ -69,9 +93,9 @@ _CHECKS: Mapping[object, Callable[[Any], bool]] = {
     "float": lambda value: type(value) in (int, float) and 0 <= value < _MOST_ATOMS,
     "str": lambda value: type(value) is str and len(value) <= _LONGEST_TEXT and value.isprintable(),
     "Mapping[str, object]": lambda value: type(value) is dict,
-    "Mapping[int, int]": lambda value: (
-        type(value) is dict and all(map(_is_count, value, value.values()))
-    ),
+    "Mapping[int, int]": lambda value: _is_table(value, _CHECKS["int"]),
+    "Mapping[int, AddressPart]": lambda value: _is_table(value, _is_part),
+    "tuple[str, ...]": lambda value: type(value) is list and all(map(_CHECKS["str"], value)),
 }
 """Checks of values, by the annotations of their fields, which are text since nobody evaluates them.
 """
@@ -80,13 +104,27 @@ _CHECKS: Mapping[object, Callable[[Any], bool]] = {
 def _checked(kind: object, value: Any) -> Any:
     if not _CHECKS[kind](value):
         raise ValueError(f"{value!a:.60} is not a valid {kind}")
+    if kind == "Mapping[int, AddressPart]":
+        return {int(key): AddressPart(*part) for key, part in value.items()}
+    if kind == "tuple[str, ...]":
+        return tuple(value)
     return {int(key): count for key, count in value.items()} if "[int" in str(kind) else value
 
 
-def _is_count(key: str, value: object) -> bool:
-    """Return whether the key is the number of a shard or a bin, and the value a count."""
-    is_number = key.isdecimal() and len(key) < len(str(MOST_SHARDS)) + 1
-    return is_number and int(key) < MOST_SHARDS and _CHECKS["int"](value)
+def _is_table(value: Any, is_valid: Callable[[Any], bool]) -> bool:
+    """Return whether the keys are numbers of shards or bins, and all values valid."""
+    return (
+        type(value) is dict and all(map(_is_number, value)) and all(map(is_valid, value.values()))
+    )
+
+
+def _is_number(key: str) -> bool:
+    return key.isdecimal() and len(key) <= len(str(MOST_SHARDS)) and int(key) < MOST_SHARDS
+
+
+def _is_part(value: Any) -> bool:
+    is_pair = type(value) is list and len(value) == len(AddressPart._fields)
+    return is_pair and all(map(_CHECKS["int"], value))
 
 
 # ================================================================ nodes and leases
@@ -100,7 +138,6 @@ class NodeRecord(Record):
     beat: int
     version: str
     machine: str
-    pid: int
     room: int  # most shards that it may hold
     workers: int  # fetching processes per shard; 0 if shards fetch themselves
     disk_free: int
@@ -171,6 +208,39 @@ class DesiredValue(Record):
     """Number that a user wants: workers of a node, or 1 to drain it."""
 
     value: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRecord(Record):
+    """Snapshot of a shard's store in the object store."""
+
+    object: str
+    entry: int  # the last entry of the shard's log that the snapshot includes
+    size: int  # of the file, before compression
+
+
+WHOLE = 1 << 20
+"""The request rate of an address, of which shards have parts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressRecord(Record):
+    """Parts of the request rate of an address, by shard."""
+
+    parts: Mapping[int, AddressPart]
+
+    def __post_init__(self) -> None:
+        # Anyone who can write to the engine could write this, and the crawl would then exceed the
+        # rate that it promises.
+        if sum(one.part for one in self.parts.values()) > WHOLE:
+            raise ValueError("the parts add up to more than the whole")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressList(Record):
+    """Addresses that a shard must examine."""
+
+    addresses: tuple[str, ...]
 
 
 # ================================================================ facts

@@ -31,7 +31,6 @@ restoring  builds a store from snapshot and log, and takes a shard over
 shipping   sends the commits of a `StoreWriter` to the engine
 """
 
-import json
 import struct
 from asyncio import to_thread
 from collections import deque
@@ -54,7 +53,6 @@ from minicrawl.cluster.engine import (
     EngineThread,
     EngineUnavailable,
     Fenced,
-    KeyEntry,
     KeyTaken,
     LogWriter,
     ignore,
@@ -64,6 +62,7 @@ from minicrawl.cluster.engine import (
     unpack_frame,
 )
 from minicrawl.cluster.kept_pages import KeptPagesLog, TakenPages
+from minicrawl.cluster.records import SnapshotRecord
 from minicrawl.errors import NoRoom
 from minicrawl.store import files as wal
 from minicrawl.store.files import WalPiece, WalTail
@@ -171,27 +170,17 @@ _LEVEL_SNAPSHOTS = 1
 _COPIED_BYTES = 1 << 20
 
 
-class StoreSnapshot(NamedTuple):
-    """Value of the snapshot key."""
-
-    object: str
-    entry: int
-    """The last log entry that the snapshot includes."""
-    size: int
-    """Size of the file before compression."""
-
-
 def snapshot_key(shard: int) -> str:
     return f"snapshot.{shard}"
 
 
-async def last_snapshot(engine: ClusterEngine, shard: int) -> StoreSnapshot | None:
-    return _unpack_snapshot(await engine.get(snapshot_key(shard)))
+async def last_snapshot(engine: ClusterEngine, shard: int) -> SnapshotRecord | None:
+    return SnapshotRecord.of(await engine.get(snapshot_key(shard)))
 
 
 async def store_snapshot(
     engine: ClusterEngine, shard: int, file: Path, entry: int
-) -> StoreSnapshot:
+) -> SnapshotRecord:
     """Store a snapshot as of this entry, and remove older snapshots and log entries.
 
     Returns the current snapshot, which another node may have made.
@@ -200,7 +189,7 @@ async def store_snapshot(
     compressed = file.with_name(f"{file.name}-snapshot")
     try:
         await to_thread(_compress, file, compressed)
-        snapshot = StoreSnapshot(name, entry, file.stat().st_size)
+        snapshot = SnapshotRecord(object=name, entry=entry, size=file.stat().st_size)
         await engine.put_object(name, compressed)
     finally:
         compressed.unlink(missing_ok=True)
@@ -210,7 +199,7 @@ async def store_snapshot(
     return current
 
 
-async def load_snapshot(engine: ClusterEngine, snapshot: StoreSnapshot, file: Path) -> None:
+async def load_snapshot(engine: ClusterEngine, snapshot: SnapshotRecord, file: Path) -> None:
     """Write the store in the snapshot to `file`."""
     compressed = file.with_name(f"{file.name}-snapshot")
     try:
@@ -221,24 +210,21 @@ async def load_snapshot(engine: ClusterEngine, snapshot: StoreSnapshot, file: Pa
 
 
 async def _make_current(
-    engine: ClusterEngine, shard: int, snapshot: StoreSnapshot
-) -> StoreSnapshot:
+    engine: ClusterEngine, shard: int, snapshot: SnapshotRecord
+) -> SnapshotRecord:
     """Make the key name this snapshot, unless it names a later one. Return the named snapshot."""
-    value = json.dumps(snapshot).encode()
+    value = snapshot.pack()
     while True:
         found = await engine.get(snapshot_key(shard))
-        known = _unpack_snapshot(found)
+        known = SnapshotRecord.of(found)
         if known is not None and known.entry >= snapshot.entry:
             return known
         with suppress(KeyTaken):
-            if found is None:
-                await engine.create(snapshot_key(shard), value)
-            else:
-                await engine.update(snapshot_key(shard), value, found.revision)
+            await engine.update(snapshot_key(shard), value, found.revision if found else 0)
             return snapshot
 
 
-async def _remove_older(engine: ClusterEngine, shard: int, current: StoreSnapshot) -> None:
+async def _remove_older(engine: ClusterEngine, shard: int, current: SnapshotRecord) -> None:
     """Delete snapshots of earlier entries.
 
     A snapshot of a later entry may not have been named yet, so it is left alone.
@@ -250,22 +236,6 @@ async def _remove_older(engine: ClusterEngine, shard: int, current: StoreSnapsho
         is_ours = kind == "shard" and number == str(shard) and entry.isdecimal()
         if is_ours and int(entry) <= current.entry and name != current.object:
             await engine.delete_object(name)
-
-
-def _unpack_snapshot(found: KeyEntry | None) -> StoreSnapshot | None:
-    if found is None or found.value is None:
-        return None
-    try:
-        name, entry, size = json.loads(found.value)
-        if not isinstance(name, str) or not all(map(_is_count, (entry, size))):
-            raise ValueError("it names no snapshot")
-        return StoreSnapshot(name, entry, size)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise EngineError(f"the key {found.key} is damaged: {error}") from error
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value < 1 << 63
 
 
 def _compress(file: Path, to: Path) -> None:
@@ -585,7 +555,7 @@ class _Snapshots:
         kept = thread.run(last_snapshot(thread.engine, shard))
         self._entry = kept.entry if kept else 0
         self._bytes_before = 0
-        self._under_way: Future[StoreSnapshot] | None = None
+        self._under_way: Future[SnapshotRecord] | None = None
 
     @property
     def is_under_way(self) -> bool:

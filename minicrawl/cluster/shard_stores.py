@@ -100,11 +100,6 @@ def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list
         yield sorted(stores, key=lambda store: store.number)
 
 
-def terms_of_all(stores: Sequence[ShardStore]) -> StoreTerms:
-    """Return the terms of the crawl, as those of a crawl on one machine."""
-    return _of_whole_crawl(stores[0].terms)
-
-
 def _opened(path: Path, stack: ExitStack) -> ShardStore:
     connection = stack.enter_context(reading(path))
     with reporting_damage(path):
@@ -126,7 +121,7 @@ def _refuse_mixed_crawls(stores: Sequence[ShardStore]) -> None:
                 f"{first.path} is one of {first.terms.shards} shards, "
                 f"{store.path} one of {store.terms.shards}: they are of different crawls"
             )
-        if _of_whole_crawl(store.terms) != _of_whole_crawl(first.terms):
+        if of_whole_crawl(store.terms) != of_whole_crawl(first.terms):
             raise UsageError(
                 f"{first.path} and {store.path} were started on different terms: "
                 "they are of different crawls"
@@ -143,7 +138,8 @@ def _refuse_missing_shards(stores: Sequence[ShardStore], absent: Collection[int]
         )
 
 
-def _of_whole_crawl(terms: StoreTerms) -> StoreTerms:
+def of_whole_crawl(terms: StoreTerms) -> StoreTerms:
+    """Return the terms as those of a crawl on one machine."""
     return replace(terms, shard=0, shards=1)
 
 
@@ -262,8 +258,6 @@ def _histories(
 # lacks: they are *ahead*. That is no loss, but both copies have this cash: it is taken from the
 # common pot.
 
-NOTHING = ChannelEnd()
-
 
 class SentChannel:
     """Batches from one shard to another, by the sender's log."""
@@ -306,14 +300,6 @@ class UnmatchedBatches(NamedTuple):
     atoms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditReport:
-    """Violations of the law, each a sentence, and batches that are merely ahead."""
-
-    faults: Sequence[str]
-    ahead: Sequence[UnmatchedBatches]
-
-
 def _sent_batches(connection: tables.Connection) -> SentBatches:
     """Return the channels of a shard, from the SEND steps of its log."""
     channels: dict[int, SentChannel] = {}
@@ -323,7 +309,8 @@ def _sent_batches(connection: tables.Connection) -> SentBatches:
     return channels
 
 
-def audited(shards: Sequence[LoadedShard]) -> AuditReport:
+def audited(shards: Sequence[LoadedShard]) -> tuple[list[str], list[UnmatchedBatches]]:
+    """Return the violations of the law, each a sentence, and batches that are merely ahead."""
     statements = [one.statement for one in shards]
     logs = {(one.store.number, to): sent for one in shards for to, sent in one.sent.items()}
     counts = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
@@ -336,14 +323,14 @@ def audited(shards: Sequence[LoadedShard]) -> AuditReport:
         UnmatchedBatches(sender, one.shard, end.number - sent.number, end.atoms - sent.atoms)
         for one in statements
         for sender, end in one.received.items()
-        if end.number > (sent := counts.get((sender, one.shard), NOTHING)).number
+        if end.number > (sent := counts.get((sender, one.shard), ChannelEnd())).number
     ]
     wrong = faults(
         statements,
         lambda sender, receiver, number: logs[sender, receiver].until(number) if number else 0,
         ahead={(one.sender, one.receiver) for one in ahead},
     )
-    return AuditReport(faults=[*miscounted, *wrong], ahead=ahead)
+    return [*miscounted, *wrong], ahead
 
 
 # ================================================================ turns

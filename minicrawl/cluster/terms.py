@@ -9,13 +9,13 @@ politeness, since anybody with write access to the engine can change the terms.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from minicrawl import __version__
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
@@ -71,10 +71,12 @@ class TermsRecord(Record):
 
 # ================================================================ terms
 
+R = TypeVar("R", bound=Record)
+
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 DEFAULT_SHARDS = 16
-FORMAT, _OLDEST = 6, 4
-"""Current and oldest version of the format of keys and logs. Nodes of a cluster need the same."""
+FORMAT = 7
+"""Version of the format of keys and logs. Nodes of a cluster need the same."""
 _OF_A_NODE = frozenset(
     (
         *("store", "workers", "proxy", "ca", "client-cert"),
@@ -109,24 +111,24 @@ _POLL_S = 1.0
 def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
     """Return the given settings that all nodes share, by name, as JSON values."""
     refuse_what_needs_one_machine(loaded.settings)
-    return {
-        row.name: plain(loaded.settings, row)
-        for row in TABLE
-        if (loaded.is_given(row) or loaded.settings.value(row) != row.default)
-        and row.section.name not in ("access", "cluster")
-        and row.name not in _OF_A_NODE
-    }
+    return {name: value for name, value in _given(loaded) if _is_shared(name)}
 
 
 def settings_of_node(loaded: Loaded) -> dict[str, object]:
     """Return the settings given to this node, by name, as JSON values."""
-    return {
-        row.name: plain(loaded.settings, row)
-        for row in TABLE
-        if (loaded.is_given(row) or loaded.settings.value(row) != row.default)
-        and row.section.name != "cluster"
-        and row.name not in ("store", "workers", *_OF_ONE_MACHINE, *OF_A_RUN)
-    }
+    left_out = ("cluster", "store", "workers", *_OF_ONE_MACHINE, *OF_A_RUN)
+    return {name: value for name, value in _given(loaded) if name not in left_out}
+
+
+def _given(loaded: Loaded) -> Iterator[tuple[str, object]]:
+    for row in TABLE:
+        if loaded.is_given(row) or loaded.settings.value(row) != row.default:
+            yield row.name, plain(loaded.settings, row)
+
+
+def _is_shared(name: str) -> bool:
+    """Return whether all nodes have the same value of a setting, which their terms name."""
+    return BY_NAME[name].section.name not in ("access", "cluster") and name not in _OF_A_NODE
 
 
 def effective_settings(
@@ -141,9 +143,7 @@ def effective_settings(
     shared = {
         name: given
         for name, given in named.items()
-        if name in BY_NAME
-        and BY_NAME[name].section.name not in ("access", "cluster")
-        and name not in (*_OF_A_NODE, *OF_A_RUN)
+        if name in BY_NAME and _is_shared(name) and name not in OF_A_RUN
     }
     of_node = load({BY_NAME[name].argument: value for name, value in own.items()}, {}, None)
     counting, _ = harmless(shared, of_node.settings)
@@ -306,12 +306,10 @@ def _shown(terms: TermsRecord, name: str) -> str:
 
 
 def _migrated(terms: TermsRecord) -> TermsRecord:
-    """Migrate terms of an older schema or format, which keep their old defaults."""
-    is_known = _OLDEST <= terms.format <= FORMAT and terms.schema <= schema.VERSION
-    if not is_known or (terms.format, terms.schema) == (FORMAT, schema.VERSION):
+    """Migrate terms of an older schema: each shard migrates its store when it begins."""
+    if terms.format != FORMAT or terms.schema >= schema.VERSION:
         return terms
-    settings, now = {**_USUAL, **terms.settings}, schema.VERSION
-    return replace(terms, settings=settings, format=FORMAT, schema=now, version=__version__)
+    return replace(terms, schema=schema.VERSION, version=__version__)
 
 
 def refuse_other_version(terms: TermsRecord) -> None:
@@ -334,17 +332,19 @@ async def wait_for_terms(engine: ClusterEngine) -> TermsRecord:
 
 
 async def terms_of(engine: ClusterEngine) -> tuple[TermsRecord, int]:
-    found = await engine.get(TERMS_KEY)
-    if found is None or found.value is None:
-        raise UsageError(NO_CRAWL)
-    return TermsRecord.unpack(TERMS_KEY, found.value), found.revision
+    return await _of_crawl(engine, TERMS_KEY, TermsRecord)
 
 
 async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
-    found = await engine.get(STATE_KEY)
-    if found is None or found.value is None:
+    return await _of_crawl(engine, STATE_KEY, StateRecord)
+
+
+async def _of_crawl(engine: ClusterEngine, key: str, kind: type[R]) -> tuple[R, int]:
+    """Return a record and its revision. Raises UsageError if there is no crawl."""
+    found = await engine.get(key)
+    if found is None or (record := kind.of(found)) is None:
         raise UsageError(NO_CRAWL)
-    return StateRecord.unpack(STATE_KEY, found.value), found.revision
+    return record, found.revision
 
 
 class LastTold(NamedTuple):
@@ -358,10 +358,9 @@ async def last_told(engine: ClusterEngine, shard: int, run: int) -> LastTold | N
     """Return the last facts of the shard in this run or an earlier one; None if there are none."""
     for one in range(run, -1, -1):
         told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")
-        if told is None or told.value is None:
-            continue
         with suppress(RecordError):
-            return LastTold(one, ShardFacts.unpack(told.key, told.value))
+            if (facts := ShardFacts.of(told)) is not None:
+                return LastTold(one, facts)
     return None
 
 

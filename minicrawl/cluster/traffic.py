@@ -11,25 +11,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import (
-    AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from dataclasses import replace
 from functools import lru_cache, partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minicrawl.cluster.assignment import (
     TELL_S,
-    WHOLE,
     AddressParts,
-    AddressRecordError,
     shards_to_notify,
     with_own_part,
 )
@@ -45,7 +41,8 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.cluster.engine import BatchDelivery
-from minicrawl.cluster.records import ShardFacts
+from minicrawl.cluster.exchange import AddressRecords, BatchExchange
+from minicrawl.cluster.records import WHOLE, RecordError
 from minicrawl.cluster.terms import refuse_what_needs_one_machine
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
@@ -176,7 +173,7 @@ class ShardAddresses:
                 if not self._examining[name]:
                     return
                 self._examining[name] = False
-        except AddressRecordError as error:
+        except RecordError as error:
             self._context.tell(Warned(text=f"no requests to {name}: {error}"))
         finally:
             del self._examining[name]
@@ -220,62 +217,6 @@ class ShardAddresses:
         if name == CRAWL and self._pace is not None:
             self._pace.take_share(self.share_of(name), now)
         self._context.wake()
-
-
-# ================================================================ exchange
-#
-# The link to other shards that the crawl of one shard needs.
-#
-# Laws for implementations: a batch whose `publish` has returned is rarely lost, and if it is, its
-# sender publishes it again. An unacknowledged batch is delivered again, even to another process.
-# Batches may arrive twice, late, and in any order.
-
-
-class BatchExchange(Protocol):
-    """Link of one shard to the others. Use it in the thread of the crawl."""
-
-    async def publish(self, batch: TransferBatch) -> None:
-        """Publish a committed batch; return when it is stored for its receiver."""
-
-    def arrivals(self) -> AsyncIterator[BatchDelivery]:
-        """Yield batches from other shards, without end."""
-
-    async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
-        """Tell all shards the facts of this one. Shards that join later get the last facts."""
-
-    @property
-    def told(self) -> Mapping[int, ShardFacts]:
-        """Recent facts of each shard in this run of the crawl, as far as known."""
-
-    @property
-    def may_fetch(self) -> bool:
-        """True if the lease is certainly valid. Read before each request, so it does no I/O."""
-
-    def is_over(self) -> bool:
-        """Return whether the whole crawl is over, by its budget or because nothing is left."""
-
-
-class AddressRecords(Protocol):
-    """Records of the parts of addresses, one for each address.
-
-    A record changes only by compare-and-set on its revision. Calls retry until they are answered.
-    """
-
-    @property
-    def generation(self) -> int:
-        """Generation of the shard's lease; the next holder has a higher one."""
-
-    async def read(self, address: str) -> tuple[AddressParts, int]:
-        """Return the parts and the revision of the record."""
-
-    async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
-        """Change the record if this is its revision. Return False if it is not."""
-
-    async def notify(self, address: str, shards: Sequence[int]) -> None:
-        """Make these shards examine the record, whichever process holds them by then."""
-
-    def notifications(self) -> AsyncIterator[str]:
-        """Yield the addresses that this shard must examine, without end."""
 
 
 class ClusterShard(NamedTuple):

@@ -22,16 +22,15 @@ from minicrawl.cluster.channels import TransferBatch, pack
 from minicrawl.cluster.engine import (
     MOST_VALUE_BYTES,
     BatchDelivery,
-    Broadcast,
     EngineError,
     EngineFull,
     EngineUnavailable,
     Fenced,
-    KeyEntry,
     KeyTaken,
     LogEntry,
     LogSpan,
 )
+from minicrawl.cluster.records import KeyEntry
 
 _MOST_TURNS = 5
 """Limit of the turns of the loop that a call of an unruly engine takes."""
@@ -100,7 +99,7 @@ class FakeServers:
         self.inboxes: defaultdict[int, int] = defaultdict(int)
         self.values = dict[str, KeyEntry]()
         self.files = dict[str, bytes]()
-        self.said = list[Broadcast]()
+        self.said = list[KeyEntry]()
         self.revision = 0
         self.log_bytes = log_bytes
         self.faults = list[Fault | None]()
@@ -303,6 +302,8 @@ class FakeEngine:
             return self._set(key, value) if there is None else there.revision
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
+        if not revision:
+            return await self.create(key, value)
         async with self._call():
             there = self._present(key)
             if there is not None and there.revision == revision:
@@ -315,14 +316,10 @@ class FakeEngine:
         async with self._call():
             return self._set(key, value)
 
-    async def delete(self, key: str, revision: int | None = None) -> None:
+    async def delete(self, key: str) -> None:
         async with self._call():
-            there = self._present(key)
-            if there is None:
-                return
-            if revision not in {None, there.revision}:
-                raise KeyTaken(f"{key} was changed")
-            self._set(key, None)
+            if self._present(key) is not None:
+                self._set(key, None)
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
         async with self._call():
@@ -367,17 +364,17 @@ class FakeEngine:
         if len(content) > MOST_VALUE_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than a broadcast may have")
         if not self.servers.chance():
-            self.servers.said.append(Broadcast(topic, content))
+            self.servers.said.append(KeyEntry(topic, content, 0))
             self.servers.waiters.wake()
 
-    async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
+    async def broadcasts(self, prefix: str) -> AsyncGenerator[KeyEntry, None]:
         heard = len(self.servers.said)
         while not self.closed:
             changed = self.servers.waiters.join()
             said = self.servers.said[heard:]
             heard += len(said)
             for one in said:
-                if one.topic.startswith(prefix):
+                if one.key.startswith(prefix):
                     yield one
             await changed
 

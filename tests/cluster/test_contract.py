@@ -15,18 +15,17 @@ from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
     MOST_VALUE_BYTES,
     BatchDelivery,
-    Broadcast,
     ClusterEngine,
     EngineError,
     EngineUnavailable,
     Fenced,
-    KeyEntry,
     KeyTaken,
     LogEntry,
     LogSpan,
     cancelled,
 )
 from minicrawl.cluster.node.leases import listen
+from minicrawl.cluster.records import KeyEntry
 from minicrawl.cluster.servers import local_servers
 from tests.cluster.engines import Connect, EngineKind, fake, nats, needs_server
 
@@ -227,8 +226,9 @@ async def test_the_inbox_that_was_opened_last_gets_all_batches_and_older_ones_ar
 async def test_a_change_of_a_key_needs_its_current_revision(engine: ClusterEngine) -> None:
     assert await engine.get("lease.1") is None
     born = await engine.create("lease.1", b"a")
-    with pytest.raises(KeyTaken):
-        await engine.create("lease.1", b"b")
+    for create in (engine.create, partial(engine.update, revision=0)):
+        with pytest.raises(KeyTaken):
+            await create("lease.1", b"b")
     assert await engine.get("lease.1") == KeyEntry("lease.1", b"a", born)
     changed = await engine.update("lease.1", b"c", born)
     assert changed > born
@@ -236,20 +236,18 @@ async def test_a_change_of_a_key_needs_its_current_revision(engine: ClusterEngin
         await engine.update("lease.1", b"d", born)
     with pytest.raises(KeyTaken):
         await engine.update("lease.2", b"d", 1)
-    with pytest.raises(KeyTaken):
-        await engine.delete("lease.1", born)
     assert await engine.put("lease.1", b"e") > changed
 
 
 async def test_a_deleted_key_can_be_created_again(engine: ClusterEngine) -> None:
     born = await engine.create("lease.1", b"a")
-    await engine.delete("lease.1", born)
+    await engine.delete("lease.1")
     await engine.delete("lease.1")
     assert await engine.get("lease.1") is None
     assert await engine.keys() == []
     with pytest.raises(KeyTaken):
         await engine.update("lease.1", b"b", born)
-    assert await engine.create("lease.1", b"b") > born
+    assert await engine.update("lease.1", b"b", 0) > born
 
 
 async def test_of_several_writers_that_create_a_key_one_succeeds(connect: Connect) -> None:
@@ -317,7 +315,7 @@ async def test_a_broadcast_reaches_the_present_listeners_of_its_topic_only(
 ) -> None:
     one, other, late = await connect(), await connect(), await connect()
     largest = bytes(range(256)) * (MOST_VALUE_BYTES // 256)
-    heard: dict[int, list[Broadcast]] = {0: [], 1: []}
+    heard: dict[int, list[KeyEntry]] = {0: [], 1: []}
 
     async def begin(number: int, engine: ClusterEngine, prefix: str) -> None:
         await listen(engine, prefix, heard[number].append)
@@ -332,12 +330,10 @@ async def test_a_broadcast_reaches_the_present_listeners_of_its_topic_only(
     await one.broadcast("told.2.0", b"another run")
     await one.broadcast("said.1.0", b"something else")
     await one.broadcast("told.1.3", largest)
-    last = Broadcast("told.1.3", largest)
+    last = KeyEntry("told.1.3", largest, 0)
     while not all(said[-1] == last for said in heard.values()):
         await asyncio.sleep(0.01)
-    topics = [
-        [said.topic for said in heard[number] if said.topic != "told.1.0"] for number in heard
-    ]
+    topics = [[said.key for said in heard[number] if said.key != "told.1.0"] for number in heard]
     assert topics == [["told.1.3"], ["told.2.0", "told.1.3"]]
     assert await one.keys() == []
     async with aclosing(late.broadcasts("told.")) as coming:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from minicrawl.cluster.child import EngineExchange
 from minicrawl.cluster.engine import EngineUnavailable
+from minicrawl.cluster.exchange import BatchExchange
 from minicrawl.cluster.gathering import gather_cluster, kept_store
 from minicrawl.cluster.records import STATE_KEY, TERMS_KEY, ShardFacts, StateRecord
 from minicrawl.cluster.replica import store_snapshot
@@ -137,11 +137,11 @@ async def test_a_server_that_has_lost_entries_loses_the_lead_or_is_refused(
     await keep(engine, hand)
     before = (await kept_store(engine, tmp_path / "kept")).store
     told = ShardFacts(1, entry=(await engine.log_span(1)).last)
-    await EngineExchange(engine, ShardPlace(1, SHARDS), RUN).tell(told)
+    await BatchExchange(engine, ShardPlace(1, SHARDS), RUN).tell(told)
     engine.servers.forgot[1] = 1
     assert (await kept_store(engine, tmp_path / "kept")).store == before
     assert engine.servers.forgot[1] == 0
-    await EngineExchange(engine, ShardPlace(1, SHARDS), RUN).tell(ShardFacts(1, entry=99))
+    await BatchExchange(engine, ShardPlace(1, SHARDS), RUN).tell(ShardFacts(1, entry=99))
     with pytest.raises(EngineUnavailable, match=r"entry 1\b.* 99 "):
         await gather_cluster(engine, tmp_path / "all.db")
 

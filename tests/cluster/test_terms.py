@@ -105,7 +105,7 @@ async def test_a_node_of_another_version_is_refused_with_the_version_that_it_nee
 
 async def test_a_stopped_crawl_of_an_older_version_goes_on(engine: FakeEngine) -> None:
     begun = await start_or_join(engine, given(), SEEDS)
-    older = replace(begun, version="0.1", schema=VERSION - 1, settings={"pages": 5})
+    older = replace(begun, version="0.1", schema=VERSION - 1, settings={**USUAL, "pages": 5})
     await engine.put(TERMS_KEY, older.pack())
     with pytest.raises(UsageError, match=r"one of minicrawl 0\.1 "):
         await start_or_join(engine, given(), [])

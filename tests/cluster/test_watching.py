@@ -1,17 +1,19 @@
 """The watch of a cluster shows its facts, over the fake engine."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from minicrawl.cluster import overview
 from minicrawl.cluster.assignment import TELL_S
-from minicrawl.cluster.engine import KeyEntry
-from minicrawl.cluster.overview import ClusterWatch, CrawlView
+from minicrawl.cluster.overview import ClusterStatus, ClusterWatch, CrawlView
 from minicrawl.cluster.records import (
     STATE_KEY,
     TERMS_KEY,
     TOLD_PREFIX,
     CrawlActivity,
+    KeyEntry,
     ShardFacts,
     StateRecord,
 )
@@ -22,6 +24,7 @@ from minicrawl.opic.ledger import Spending
 from minicrawl.opic.money import UNIT
 from minicrawl.store.records import StoreTerms
 from tests.cluster.fake_engine import FakeEngine
+from tests.cluster.node.test_leases import lease, record
 
 RUN = 2
 TERMS = TermsRecord(id="1", format=1, schema=1, version="1", shards=3, settings={}, seeds="seeds")
@@ -61,6 +64,26 @@ def test_a_crawl_that_ended_shows_all_its_pages_before_the_last_facts_arrive() -
     ):
         seen.hear(entry, 0.0)
     assert seen.status(0.0).fetched == 300
+
+
+@pytest.mark.anyio
+async def test_the_last_status_has_the_pages_that_shards_fetched_until_they_heard_of_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(overview, "_SHOW_EVERY_S", 0.001)
+    engine, shown = FakeEngine(), list[ClusterStatus]()
+    ended = StateRecord(doing=CrawlActivity.ENDED, run=RUN, reason="budget", ended_with=70)
+    await engine.put(TERMS_KEY, TERMS.pack())
+    await engine.put("node.a", record("a").pack())
+    await engine.put("lease.0", lease("a").pack())
+    await engine.put(STATE_KEY, ended.pack())
+    over = asyncio.create_task(ClusterWatch(engine).until_over(RUN, shown.append))
+    while not shown or 0 in shown[-1].unheld:
+        await asyncio.sleep(0.001)
+    assert shown[-1].fetched == 70
+    await engine.put(told(0).key, told(0).value or b"")
+    await engine.put("lease.0", replace(lease("a"), session="").pack())
+    assert (await over).fetched == 100
 
 
 def test_old_facts_and_facts_of_no_run_are_ignored() -> None:

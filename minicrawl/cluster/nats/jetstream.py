@@ -14,9 +14,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.errors import Error, NoRespondersError
-from nats.js import api
 
 from minicrawl.cluster.engine import ClusterAccess, EngineError, EngineFull, EngineUnavailable
 
@@ -259,13 +257,6 @@ class _Later(Exception):
     """The servers cannot do this now; a retry may succeed soon."""
 
 
-def header(message: Msg, name: str) -> str:
-    return (message.headers or {}).get(name, "")
-
-
-STATUS = api.Header.STATUS.value
-
-
 # ================================================================ streams
 #
 # The streams of a crawl.
@@ -400,14 +391,14 @@ class Streams:
         return found
 
     async def _create(self, config: dict[str, Any]) -> None:
-        """Create a stream with the wanted copies: by default 3, or 1 on a single server."""
-        copies, now = self._settings.replicas or _COPIES, asyncio.get_running_loop().time
+        """Create a stream with 3 copies, or 1 on a single server."""
+        copies, now = _COPIES, asyncio.get_running_loop().time
         began, subject = now(), f"STREAM.CREATE.{config['name']}"
         while True:
             try:
                 await self.jetstream.api(subject, config | {"num_replicas": copies})
             except JetStreamRefusal as refusal:
-                if refusal.error_code == _COPIES_NEED_CLUSTER and not self._settings.replicas:
+                if refusal.error_code == _COPIES_NEED_CLUSTER:
                     copies = _ONE_COPY
                     continue
                 if refusal.error_code != _TOO_FEW_SERVERS:

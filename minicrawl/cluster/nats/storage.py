@@ -30,17 +30,16 @@ from typing import Any, NamedTuple
 import zstandard
 from nats.aio.msg import Msg
 from nats.errors import Error
+from nats.js.api import Header
 
 from minicrawl.cluster.channels import MOST_BYTES, TransferBatch, pack
 from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
     MOST_VALUE_BYTES,
     BatchDelivery,
-    Broadcast,
     EngineError,
     EngineUnavailable,
     Fenced,
-    KeyEntry,
     KeyTaken,
     LogEntry,
     LogSpan,
@@ -48,7 +47,6 @@ from minicrawl.cluster.engine import (
 from minicrawl.cluster.nats.jetstream import (
     API,
     NOT_UNIQUE,
-    STATUS,
     WRONG_SEQUENCE,
     Bucket,
     JetStreamClient,
@@ -57,8 +55,8 @@ from minicrawl.cluster.nats.jetstream import (
     NatsPart,
     StoredMessage,
     Streams,
-    header,
 )
+from minicrawl.cluster.records import KeyEntry
 
 # ================================================================ logs
 
@@ -200,7 +198,6 @@ _SETTLES_S = 0.05
 """Time from the message of a change until the servers agree on it."""
 _EXPECTED_REVISION, _OPERATION = "Nats-Expected-Last-Subject-Sequence", "KV-Operation"
 _MARKER = f"{_OPERATION}: ".encode()
-_DELETED = {_OPERATION: "DEL"}
 
 
 class NatsKeys(NatsPart):
@@ -217,10 +214,15 @@ class NatsKeys(NatsPart):
     async def create(self, key: str, value: bytes) -> int:
         marker = await self._find({"last_by_subj": self._bucket.subject(key)})
         if marker is None or marker.value is None:
-            return await self.update(key, value, marker.revision if marker else 0)
+            return await self._update(key, value, marker.revision if marker else 0)
         raise KeyTaken(f"{key} is there")
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
+        if not revision:
+            return await self.create(key, value)
+        return await self._update(key, value, revision)
+
+    async def _update(self, key: str, value: bytes, revision: int) -> int:
         try:
             return await self._store_after(revision, key, value)
         except KeyTaken:
@@ -232,18 +234,9 @@ class NatsKeys(NatsPart):
     async def put(self, key: str, value: bytes) -> int:
         return await self._store(key, value)
 
-    async def delete(self, key: str, revision: int | None = None) -> None:
-        found = await self.get(key)
-        if found is None:
-            return
-        try:
-            if revision is None:
-                await self._store(key, b"", _DELETED)
-            else:
-                await self._store_after(revision, key, b"", _DELETED)
-        except KeyTaken:
-            if await self.get(key) is not None:  # else the answer was lost
-                raise
+    async def delete(self, key: str) -> None:
+        if await self.get(key) is not None:
+            await self._store(key, b"", {_OPERATION: "DEL"})
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
         subjects, found = sorted(await self._subjects_now(prefix)), list[KeyEntry]()
@@ -329,9 +322,7 @@ class NatsKeys(NatsPart):
         key = found.subject.removeprefix(self._bucket.subject(""))
         return KeyEntry(key, None if _MARKER in found.headers else found.content, found.number)
 
-    async def _store_after(
-        self, revision: int, key: str, value: bytes, headers: Mapping[str, str] | None = None
-    ) -> int:
+    async def _store_after(self, revision: int, key: str, value: bytes) -> int:
         """Store a change of the key from this revision, and return the new revision."""
         # A key with another revision is recognised here rather than refused by the server: see the
         # top of this module.
@@ -339,7 +330,7 @@ class NatsKeys(NatsPart):
         known = found.revision if found else 0
         if known > revision:
             raise KeyTaken(f"{key} was changed by another node")
-        return await self._store(key, value, {**(headers or {}), _EXPECTED_REVISION: str(revision)})
+        return await self._store(key, value, {_EXPECTED_REVISION: str(revision)})
 
     async def _store(self, key: str, value: bytes, headers: Mapping[str, str] | None = None) -> int:
         if len(value) > MOST_VALUE_BYTES:
@@ -617,7 +608,7 @@ class NatsBatches(NatsPart):
                     message = await arrived.get()
             except TimeoutError:
                 break
-            status = header(message, STATUS)
+            status = (message.headers or {}).get(Header.STATUS.value)
             if status == _EXPIRED:
                 return
             if status:
@@ -694,7 +685,7 @@ class NatsBroadcasts(NatsPart):
                     self._streams.broadcast_subject(topic), content
                 )
 
-    async def broadcasts(self, prefix: str) -> AsyncGenerator[Broadcast, None]:
+    async def broadcasts(self, prefix: str) -> AsyncGenerator[KeyEntry, None]:
         client, arrived = self._jetstream.client, asyncio.Queue[Msg]()
         subjects = self._streams.broadcast_subject(f"{prefix}>")
         before = len(self._streams.broadcast_subject(""))
@@ -702,7 +693,7 @@ class NatsBroadcasts(NatsPart):
         try:
             while True:
                 message = await arrived.get()
-                yield Broadcast(message.subject[before:], message.data)
+                yield KeyEntry(message.subject[before:], message.data, 0)
         finally:
             with suppress(Error):  # the connection is closed
                 await coming.unsubscribe()

@@ -47,13 +47,11 @@ from minicrawl.cluster.assignment import (
     new_grants,
 )
 from minicrawl.cluster.engine import (
-    Broadcast,
     Broadcasts,
     ClusterEngine,
     EngineFull,
     EngineUnavailable,
     Fenced,
-    KeyEntry,
     KeyTaken,
     KeyValues,
 )
@@ -62,6 +60,7 @@ from minicrawl.cluster.records import (
     NODE_PREFIX,
     BeatRecord,
     GrantsRecord,
+    KeyEntry,
     LeaseRecord,
     NodeRecord,
 )
@@ -134,12 +133,10 @@ class ClusterView:
         kind, _, name = entry.key.partition(".")
         match f"{kind}.":
             case records.NODE_PREFIX:
-                node = NodeRecord.unpack(entry.key, entry.value) if entry.value else None
-                self.hear_node(name, node, now)
+                self.hear_node(name, node := NodeRecord.of(entry), now)
                 return node or True
             case records.LEASE_PREFIX if name.isdecimal():
-                lease = LeaseRecord.unpack(entry.key, entry.value) if entry.value else None
-                self.hear_lease(int(name), lease, entry.revision)
+                self.hear_lease(int(name), LeaseRecord.of(entry), entry.revision)
             case records.DRAIN_PREFIX:
                 (self.drained.discard if entry.value is None else self.drained.add)(name)
             case _:
@@ -284,7 +281,7 @@ class NodePresence:
     ) -> None:
         self._engine, self._beats, self._now = engine, beats, now
         self.name, self.record = name, record
-        self._revision: int | None = None
+        self._revision = 0
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._began: dict[int, float] = {}
         self._answers = 0
@@ -307,8 +304,7 @@ class NodePresence:
 
     async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
         """Announce the node. Raises UsageError if another process uses the name."""
-        before = await self._engine.get(self._key)
-        if before is not None and before.value is not None:
+        if (before := await self._engine.get(self._key)) is not None:
             await self._wait_until_silent(before, sleep)
         await self.beat(self.record)
 
@@ -322,7 +318,7 @@ class NodePresence:
         while self._now() < ends_at:
             await sleep(BEAT_S)
             after = await self._engine.get(self._key)
-            if after is None or after.value is None:
+            if after is None:
                 return
             if after.revision == last:
                 continue
@@ -380,29 +376,22 @@ class NodePresence:
     async def _write(self) -> None:
         content = self.record.pack()
         try:
-            if self._revision is None:
-                self._revision = await self._engine.create(self._key, content)
-            else:
-                self._revision = await self._engine.update(self._key, content, self._revision)
+            self._revision = await self._engine.update(self._key, content, self._revision)
         except KeyTaken:
             self._revision = await self._own_revision()
-            if self._revision is not None:
-                self._revision = await self._engine.update(self._key, content, self._revision)
-            else:
-                self._revision = await self._engine.create(self._key, content)
+            self._revision = await self._engine.update(self._key, content, self._revision)
 
-    async def _own_revision(self) -> int | None:
+    async def _own_revision(self) -> int:
         """Return the current revision of our record, which an unanswered write may have changed.
 
         A revision that is not later than ours is stale, no matter who wrote it: a new leader may
         lag behind.
         """
         found = await self._engine.get(self._key)
-        if found is None or found.value is None:
-            return None
-        is_news = self._revision is None or found.revision > self._revision
-        session = NodeRecord.unpack(self._key, found.value).session
-        if is_news and session != self.record.session:
+        if found is None or (record := NodeRecord.of(found)) is None:
+            return 0
+        is_news = found.revision > self._revision
+        if is_news and record.session != self.record.session:
             raise UsageError(f"another node named {self.name} has joined: give another --name")
         return found.revision
 
@@ -454,8 +443,8 @@ class SharedBudget:
 
     def hear(self, entry: KeyEntry) -> None:
         """Process a value of the key, which may be an old one."""
-        if entry.value is not None:
-            self._learn(GrantsRecord.unpack(entry.key, entry.value))
+        if (record := GrantsRecord.of(entry)) is not None:
+            self._learn(record)
 
     def _learn(self, record: GrantsRecord) -> None:
         if record.entry > self._known.entry:
@@ -581,7 +570,7 @@ async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
             await asyncio.sleep(_AGAIN_S)
 
 
-async def listen(engine: Broadcasts, prefix: str, hear: Callable[[Broadcast], None]) -> None:
+async def listen(engine: Broadcasts, prefix: str, hear: Hear) -> None:
     """Call `hear` for all broadcasts with this prefix, for ever."""
     async with aclosing(engine.broadcasts(prefix)) as broadcasts:
         async for broadcast in broadcasts:

@@ -31,12 +31,10 @@ from minicrawl.cluster.assignment import (
 )
 from minicrawl.cluster.channels import exchange_interval_s
 from minicrawl.cluster.engine import (
-    Broadcast,
     ClusterAccess,
     ClusterEngine,
     EngineError,
     EngineUnavailable,
-    KeyEntry,
     KeyTaken,
     cancelled,
     opened,
@@ -74,6 +72,7 @@ from minicrawl.cluster.records import (
     TOLD_PREFIX,
     BeatRecord,
     CrawlActivity,
+    KeyEntry,
     NodeRecord,
     RecordError,
     ShardFacts,
@@ -116,11 +115,6 @@ class CrawlState(CrawlView):
             self._grants.hear(entry)
         else:
             super().hear(entry)
-
-    @property
-    def told_prefix(self) -> str:
-        """Prefix of the keys with facts of this run."""
-        return f"{TOLD_PREFIX}{self.state.run}."
 
     @property
     def budget(self) -> int | None:
@@ -205,10 +199,6 @@ _LONGEST_S = 1.5 * BEAT_S
 """Longest time between two decisions."""
 
 
-_FOLLOWED = (
-    *(records.NODE_PREFIX, records.LEASE_PREFIX, records.DRAIN_PREFIX),
-    *(records.CRAWL_PREFIX, records.WORKERS_PREFIX),
-)
 _LOOKS_EVERY_S = 5.0
 """Interval at which stored facts are read: broadcasts bring newer ones, but may be lost."""
 _SEPARATE_EVERY_S = 5.0
@@ -225,8 +215,10 @@ class Node:
         state: CrawlState,
         start: Start,
         tell: Tell,
+        leaving: asyncio.Event,
         now: Now = lease_clock,
     ) -> None:
+        """Once `leaving` is set, the node gives up all shards and ends."""
         self._engine, self.presence, self.state = engine, presence, state
         self._tell, self._now = tell, now
         self.view = ClusterView(state.shards)
@@ -234,17 +226,13 @@ class Node:
         self._last_beat = now()
         self._until = now()  # deadline for requests to begin
         self._is_cut_off = False
-        self._is_leaving = False
+        self._leaving = leaving
         self._following: list[asyncio.Task[None]] = []
         self._knows_more = asyncio.Event()  # everything said up to a later moment is known
         self.view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
 
-    def leave(self) -> None:
-        """Begin to give up all shards and end."""
-        self._is_leaving = True
-
     async def run(self) -> None:
-        """Run until `leave` was called and all shards are given up."""
+        """Run until the node is to leave and all shards are given up."""
         await self.presence.begin()
         self._following = [asyncio.create_task(job) for job in self._jobs()]
         try:
@@ -258,9 +246,9 @@ class Node:
         beating = asyncio.create_task(self._beat_for_ever())
         try:
             await asyncio.sleep(BEAT_S)  # time to hear the others
-            while not (self._is_leaving and not len(self.held)):
+            while not (self._leaving.is_set() and not len(self.held)):
                 await self.decide()
-                if self._is_leaving and leaves_at is None:
+                if self._leaving.is_set() and leaves_at is None:
                     leaves_at = self._now() + END_S
                 if leaves_at is not None and self._now() > leaves_at:
                     break
@@ -302,59 +290,52 @@ class Node:
 
     def _jobs(self) -> Iterator[Coroutine[None, None, None]]:
         """Yield the jobs that hear the others, as long as the node runs."""
-        for prefix in _FOLLOWED:
+        for prefix in records.FOLLOWED:
             yield follow(self._engine, prefix, self.hear)
         yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
-        yield listen(self._engine, records.TOLD_PREFIX, self._hear_facts)
+        yield listen(self._engine, records.TOLD_PREFIX, self.state.hear)
         yield self._read_stored_facts()
         yield self._separate_leaders()
-
-    def _hear_facts(self, said: Broadcast) -> None:
-        self.state.hear_facts(said.topic, said.content)
 
     async def _read_stored_facts(self) -> None:
         """Read the stored facts from time to time, for ever: ended shards broadcast nothing."""
         while True:
             with suppress(EngineUnavailable):
-                for entry in await self._engine.keys(self.state.told_prefix):
+                for entry in await self._engine.keys(f"{TOLD_PREFIX}{self.state.state.run}."):
                     self.state.hear(entry)
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def hear(self, entry: KeyEntry) -> None:
         """Process the current value of a key. Report and ignore a value that no node writes."""
-        try:
-            self._hear(entry)
-        except RecordError as error:
-            self._tell(str(error))
+        with self._reporting():
+            heard = self.view.hear(entry, self._now())
+            if isinstance(heard, NodeRecord):
+                self._hear_own(KEYS, entry, heard)
+            elif not heard:
+                self.state.hear(entry)
 
     def hear_beat(self, entry: KeyEntry) -> None:
         """Process the current value of a beat."""
-        if entry.value is None:
-            return
+        with self._reporting():
+            if (beat := BeatRecord.of(entry)) is not None:
+                self.view.hear_beat(_name_in(entry), beat, self._now())
+                self._hear_own(BEATS, entry, beat)
+
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
         try:
-            beat = BeatRecord.unpack(entry.key, entry.value)
+            yield
         except RecordError as error:
             self._tell(str(error))
-            return
-        name = entry.key.removeprefix(records.NODE_PREFIX)
-        self.view.hear_beat(name, beat, self._now())
-        self._hear_own(BEATS, name, beat)
 
-    def _hear_own(self, place: str, name: str, said: BeatRecord | NodeRecord) -> None:
+    def _hear_own(self, place: str, entry: KeyEntry, said: BeatRecord | NodeRecord) -> None:
         """Note our own beat when it arrives.
 
         Keys arrive in order: everything said before our beat has been heard.
         """
-        began = self.presence.began(said) if name == self.presence.name else None
+        began = self.presence.began(said) if _name_in(entry) == self.presence.name else None
         if began is not None and self.view.know_all_to(place, began):
             self._knows_more.set()
-
-    def _hear(self, entry: KeyEntry) -> None:
-        heard = self.view.hear(entry, self._now())
-        if isinstance(heard, NodeRecord):
-            self._hear_own(KEYS, entry.key.removeprefix(records.NODE_PREFIX), heard)
-        elif not heard:
-            self.state.hear(entry)
 
     async def _separate_leaders(self) -> None:
         """Keep one server from leading both places, for ever.
@@ -432,7 +413,7 @@ class Node:
         if todo.lost:
             self._tell(f"lost the lease on {_listed(todo.lost)} to other nodes")
             await held.drop(todo.lost)
-        if self._is_leaving or state.state.is_over:
+        if self._leaving.is_set() or state.state.is_over:
             for shard in held.numbers:
                 held.give_up(shard, is_complete=state.state.reason == NOTHING_LEFT)
             return
@@ -481,6 +462,10 @@ class Node:
         """Return the crawled shards of this node, with the generations of their leases."""
         leases = self.view.generations(*self.presence.me)
         return {one: leases[one] for one in self.held.running if one in leases}
+
+
+def _name_in(entry: KeyEntry) -> str:
+    return entry.key.removeprefix(records.NODE_PREFIX)
 
 
 def _listed(shards: Collection[int]) -> str:
@@ -532,12 +517,9 @@ async def run_node(
                 presence = NodePresence(
                     engine, engine.beats, place.name, _record_of(place), lease_clock
                 )
-                node = Node(engine, presence, state, crawls.start, tell)
-                leaving = asyncio.create_task(_leave_when(stopped, node))
                 try:
-                    await node.run()
+                    await Node(engine, presence, state, crawls.start, tell, stopped).run()
                 finally:
-                    leaving.cancel()
                     await crawls.close()
 
 
@@ -547,7 +529,6 @@ def _record_of(place: NodeConfig) -> NodeRecord:
         beat=0,
         version=__version__,
         machine=platform.node(),
-        pid=os.getpid(),
         room=place.most_shards,
         workers=place.workers,
         disk_free=shutil.disk_usage(place.folder).free,
@@ -611,11 +592,6 @@ async def _terms_or_stop(
     finally:
         begun.cancel()
         ended.cancel()
-
-
-async def _leave_when(stopped: asyncio.Event, node: Node) -> None:
-    await stopped.wait()
-    node.leave()
 
 
 def check_disk(folder: Path) -> None:

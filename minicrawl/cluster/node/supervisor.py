@@ -29,7 +29,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from minicrawl.cluster.engine import (
     ClusterAccess,
@@ -137,18 +137,17 @@ class ShardProcess:
         self._hearing = asyncio.create_task(self._hear_warnings())
 
     def warnings(self) -> list[str]:
+        """Return the warnings since the last call."""
         new, self._warnings = self._warnings, []
         return new
 
     @property
-    def pid(self) -> int | None:
-        return self._process.pid
-
-    @property
     def end(self) -> ShardEnd | None:
+        """Result of the crawl, or None while it runs."""
         return self._end.result() if self._end.done() and not self._end.cancelled() else None
 
     async def until(self, moment: float) -> None:
+        """Allow requests to begin up to this moment."""
         await self._tell(ShardCommand.UNTIL, moment)
 
     async def steer(self, orders: ShardOrders) -> None:
@@ -158,6 +157,7 @@ class ShardProcess:
             await self._tell(ShardCommand.STEER, orders)
 
     async def yield_pages(self) -> int | None:
+        """Begin no more requests. Return the pages fetched, those under way included."""
         try:
             spent = await self._process.call(ShardCommand.YIELD, None)
         except ChildLost:
@@ -168,7 +168,10 @@ class ShardProcess:
         return None
 
     async def stop(self, *, is_complete: bool) -> ShardEnd:
-        """End after the requests under way, with all results committed to the log."""
+        """End after the requests under way, with all results committed to the log.
+
+        `is_complete` says that nothing is left in any shard.
+        """
         await self._tell(ShardCommand.STOP, is_complete)
         return await asyncio.shield(self._end)
 
@@ -207,33 +210,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 Tell = Callable[[str], None]
 
 
-class HeldCrawl(Protocol):
-    """Running crawl of one shard."""
-
-    @property
-    def end(self) -> ShardEnd | None:
-        """Result of the crawl, or None while it runs."""
-
-    async def until(self, moment: float) -> None:
-        """Allow requests to begin up to this moment."""
-
-    async def steer(self, orders: ShardOrders) -> None:
-        """Give new orders."""
-
-    async def yield_pages(self) -> int | None:
-        """Begin no more requests. Return the pages fetched, those under way included."""
-
-    def warnings(self) -> list[str]:
-        """Return the warnings since the last call."""
-
-    async def stop(self, *, is_complete: bool) -> ShardEnd:
-        """End the crawl cleanly. `is_complete` says that nothing is left in any shard."""
-
-    async def kill(self) -> None:
-        """End the crawl at once."""
-
-
-Start = Callable[[int, int], HeldCrawl]
+Start = Callable[[int, int], ShardProcess]
 """(shard, generation) -> the started crawl of the shard."""
 
 
@@ -241,7 +218,7 @@ Start = Callable[[int, int], HeldCrawl]
 class HeldShard:
     """A shard whose lease is ours, or is being taken or given back."""
 
-    crawl: HeldCrawl | None = None
+    crawl: ShardProcess | None = None
     busy: asyncio.Task[None] | None = None  # takes the shard or gives it back
     failures: int = 0
     again_at: float = 0.0
@@ -267,7 +244,7 @@ class ShardSupervisor:
         return frozenset(self._shards)
 
     @property
-    def running(self) -> dict[int, HeldCrawl]:
+    def running(self) -> dict[int, ShardProcess]:
         return {
             shard: held.crawl
             for shard, held in self._shards.items()
@@ -349,9 +326,7 @@ class ShardSupervisor:
 
     async def _write(self, shard: int, record: LeaseRecord) -> int:
         key, seen = f"{LEASE_PREFIX}{shard}", self._view.leases.get(shard)
-        if seen is None:
-            return await self._engine.create(key, record.pack())
-        return await self._engine.update(key, record.pack(), seen.revision)
+        return await self._engine.update(key, record.pack(), seen.revision if seen else 0)
 
     # ------------------------------------------------------------ crawls
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.cluster import child as address_records, traffic as addresses
-from minicrawl.cluster.child import ADDRESS_PREFIX, EngineAddressRecords
+from minicrawl.cluster import exchange as address_records, traffic as addresses
+from minicrawl.cluster.exchange import ADDRESS_PREFIX, AddressRecords
 from minicrawl.cluster.traffic import ShardAddresses
 from minicrawl.config import Politeness
 from minicrawl.crawl.events import Event, Warned
@@ -45,7 +45,7 @@ class Holder:
         clock = SimpleNamespace(now=lambda: self.now)
         self.pace = CrawlPace(politeness, cast(Any, clock))
         self.has_pages = True
-        records = EngineAddressRecords(FakeEngine(servers), ShardPlace(shard, SHARDS), generation)
+        records = AddressRecords(FakeEngine(servers), ShardPlace(shard, SHARDS), generation)
         context = SimpleNamespace(clock=clock, tell=self.heard.append, wake=lambda: None)
         hosts = SimpleNamespace(addresses=self.pacing, pace=self.pace)
         self.addresses = ShardAddresses(
@@ -175,10 +175,11 @@ async def test_a_shard_without_requests_leaves_its_share_to_the_others(hold: Hol
     await until(lambda: (one.share, other.share) == (0.5, 0.5))
 
 
+@pytest.mark.parametrize("record", [b'{"parts": "all"}', b'{"parts": {"9": [0, 1]}}'])
 async def test_an_address_with_an_invalid_record_gets_no_requests_and_a_warning(
-    hold: Hold, servers: FakeServers
+    hold: Hold, servers: FakeServers, record: bytes
 ) -> None:
-    await FakeEngine(servers).put(f"{ADDRESS_PREFIX}{ADDRESS}", b'{"0": "all"}')
+    await FakeEngine(servers).put(f"{ADDRESS_PREFIX}{ADDRESS}", record)
     await FakeEngine(servers).put("look.0.at", b"[" * 9000)
     one = hold(0)
     one.want()

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from minicrawl.cluster.child import FRESH_S, EngineExchange
+from minicrawl.cluster.exchange import FRESH_S, BatchExchange
 from minicrawl.cluster.records import RecordError, ShardFacts
 from minicrawl.cluster.terms import LastTold, last_told
 from minicrawl.opic.ledger import ShardPlace
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 RUN = 1
 
 
-async def tell(teller: EngineExchange, listener: EngineExchange, facts: ShardFacts) -> None:
+async def tell(teller: BatchExchange, listener: BatchExchange, facts: ShardFacts) -> None:
     """Tell these facts until they are heard: a listener that has just begun may miss them."""
     while listener.told.get(facts.shard) != facts:
         await teller.tell(facts)
@@ -26,7 +26,7 @@ async def tell(teller: EngineExchange, listener: EngineExchange, facts: ShardFac
 async def test_old_facts_of_a_shard_are_forgotten() -> None:
     servers, clock = FakeServers(), [100.0]
     one, other = (
-        EngineExchange(FakeEngine(servers), ShardPlace(shard, 2), RUN, lambda: clock[0])
+        BatchExchange(FakeEngine(servers), ShardPlace(shard, 2), RUN, lambda: clock[0])
         for shard in range(2)
     )
     listening = asyncio.create_task(one.listen())
@@ -42,7 +42,7 @@ async def test_old_facts_of_a_shard_are_forgotten() -> None:
 async def test_facts_are_stored_once_a_second_and_at_the_end() -> None:
     servers, clock = FakeServers(), [100.0]
     engine = FakeEngine(servers)
-    exchange = EngineExchange(engine, ShardPlace(0, 2), RUN, lambda: clock[0])
+    exchange = BatchExchange(engine, ShardPlace(0, 2), RUN, lambda: clock[0])
 
     async def kept_after(fetched: int, *, are_last: bool = False) -> int:
         await exchange.tell(ShardFacts(0, fetched=fetched), are_last=are_last)
@@ -60,7 +60,7 @@ async def test_facts_are_stored_once_a_second_and_at_the_end() -> None:
 
 async def test_facts_that_could_not_be_stored_are_stored_the_next_time() -> None:
     servers = FakeServers()
-    exchange = EngineExchange(FakeEngine(servers), ShardPlace(0, 2), RUN)
+    exchange = BatchExchange(FakeEngine(servers), ShardPlace(0, 2), RUN)
     servers.faults = [Fault.BEFORE]
     await exchange.tell(ShardFacts(0))
     assert not servers.values
@@ -72,7 +72,7 @@ async def test_the_next_holder_reads_the_last_facts_of_its_shard() -> None:
     servers, place = FakeServers(), ShardPlace(0, 2)
     engine, facts = FakeEngine(servers), ShardFacts(0, entry=7)
     assert await last_told(engine, 0, RUN) is None
-    await EngineExchange(engine, place, RUN).tell(facts)
+    await BatchExchange(engine, place, RUN).tell(facts)
     assert await last_told(engine, 0, RUN) == LastTold(RUN, facts)
     assert await last_told(engine, 0, RUN + 2) == LastTold(RUN, facts)
     await engine.put("told.1.0", b"no facts")

@@ -9,7 +9,7 @@ from typing import Any
 
 from minicrawl.app import Crawl
 from minicrawl.cluster.channels import Posting, Statement, statement_of
-from minicrawl.cluster.child import EngineAddressRecords
+from minicrawl.cluster.exchange import AddressRecords
 from minicrawl.cluster.traffic import ClusterShard
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason
@@ -69,7 +69,7 @@ class ShardedCrawl:
         setup = ClusterShard(
             place,
             exchange,
-            EngineAddressRecords(self.engine, place, 1),
+            AddressRecords(self.engine, place, 1),
             posting=QUICK,
             tell_s=TELL_S,
             tells_importance="until" in self._settings,

@@ -12,6 +12,7 @@ from random import Random
 from minicrawl.cluster.assignment import fetched_together, has_ended
 from minicrawl.cluster.channels import TransferBatch, pack
 from minicrawl.cluster.engine import BatchDelivery
+from minicrawl.cluster.exchange import BatchExchange
 from minicrawl.cluster.records import ShardFacts
 
 
@@ -42,8 +43,8 @@ class FakeExchanges:
         return FakeExchange(self, shard)
 
 
-class FakeExchange:
-    """The exchange as one holder of a shard uses it."""
+class FakeExchange(BatchExchange):
+    """The exchange as one holder of a shard uses it, without an engine."""
 
     def __init__(self, exchanges: FakeExchanges, shard: int) -> None:
         self._all, self._shard = exchanges, shard

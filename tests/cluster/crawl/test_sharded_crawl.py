@@ -13,7 +13,7 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.cluster.assignment import gathered_together
 from minicrawl.cluster.channels import faults, under_way
-from minicrawl.cluster.child import EngineAddressRecords
+from minicrawl.cluster.exchange import AddressRecords
 from minicrawl.cluster.traffic import ClusterShard, agree_in_shards
 from minicrawl.config import load
 from minicrawl.crawl.events import Event, Reason, Warned
@@ -264,7 +264,7 @@ def test_shards_use_the_order_by_siblings_only_if_the_user_chooses_it(tmp_path: 
 def test_a_store_keeps_its_shard_and_the_number_of_shards(crawl: ShardedCrawl) -> None:
     asyncio.run(crawl.run())
     place = ShardPlace(1, SHARDS + 1)
-    records = EngineAddressRecords(crawl.engine, place, 1)
+    records = AddressRecords(crawl.engine, place, 1)
     setup = ClusterShard(place, crawl.exchanges.of(1), records)
     other = Crawl((), crawl.settings(crawl.store(1)), shard=setup)
     with pytest.raises(UsageError, match="shards 3, not shards 4"):

@@ -14,7 +14,6 @@ def record(name: str, beat: int = 1, room: int = SHARDS) -> NodeRecord:
         beat=beat,
         version="1",
         machine="m",
-        pid=1,
         room=room,
         workers=0,
         disk_free=1,

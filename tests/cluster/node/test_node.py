@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from minicrawl.cluster import overview as steering
-from minicrawl.cluster.engine import EngineError, KeyEntry, KeyTaken
+from minicrawl.cluster.engine import EngineError, KeyTaken
 from minicrawl.cluster.node import node as running
 from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, NodePresence
 from minicrawl.cluster.node.node import CrawlState, Node
-from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders
+from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders, ShardProcess
 from minicrawl.cluster.records import (
     STATE_KEY,
     TERMS_KEY,
     CrawlActivity,
+    KeyEntry,
     RecordError,
     ShardFacts,
     StateRecord,
@@ -32,9 +33,10 @@ pytestmark = pytest.mark.anyio
 SHARDS, WORKERS = 4, 1
 
 
-class NotedCrawl:
+class NotedCrawl(ShardProcess):
+    end: ShardEnd | None = None
+
     def __init__(self) -> None:
-        self.end: ShardEnd | None = None
         self.deadline = 0.0
         self.orders: ShardOrders | None = None
         self.was_killed = self.is_complete = False
@@ -73,7 +75,10 @@ class TriedNode:
         self.presence = NodePresence(self.engine, self.engine.beats, name, own, now)
         self.state = CrawlState(self.engine, TERMS, WORKERS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
-        self.node = Node(self.engine, self.presence, self.state, self._start, self.said.append, now)
+        self.leaving, tell = asyncio.Event(), self.said.append
+        self.node = Node(
+            self.engine, self.presence, self.state, self._start, tell, self.leaving, now
+        )
         self.held = self.node.held
 
     def _start(self, shard: int, _generation: int) -> NotedCrawl:
@@ -166,9 +171,9 @@ def test_the_crawl_ends_when_all_shards_together_have_spent_a_limit(
     state.hear(KeyEntry(STATE_KEY, replace(RUNNING, fetched=8).pack(), 1))
     for shard in range(2):
         assert state.end == ""
-        state.hear_facts(f"told.1.{shard}", ShardFacts(shard, waiting=1).pack())
+        state.hear(KeyEntry(f"told.1.{shard}", ShardFacts(shard, waiting=1).pack(), 0))
     for shard in range(2):
-        state.hear_facts(f"told.1.{shard}", ShardFacts(shard, waiting=1, **told).pack())
+        state.hear(KeyEntry(f"told.1.{shard}", ShardFacts(shard, waiting=1, **told).pack(), 0))
     assert state.end == "budget spent"
 
 
@@ -183,7 +188,7 @@ async def test_the_crawl_ends_when_enough_importance_was_gathered_at_two_looks(
     for gathered, end in ((6, ""), (5, ""), (7, ""), (7, Reason.GATHERED)):
         for shard in range(SHARDS):
             facts = ShardFacts(shard, fetched=1, gathered=gathered, ungathered=10 - gathered)
-            a.state.hear_facts(f"told.1.{shard}", facts.pack())
+            a.state.hear(KeyEntry(f"told.1.{shard}", facts.pack(), 0))
         assert a.state.end == ""
         await a.round()
         assert a.state.end == end

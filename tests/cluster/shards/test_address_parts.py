@@ -1,19 +1,20 @@
 """Shards share the pace of an address: never more than the whole, and evenly in the end."""
 
+import json
 from random import Random
 
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.cluster.assignment import (
-    MOST_RECORD_BYTES,
+from minicrawl.cluster.assignment import shards_to_notify, with_own_part
+from minicrawl.cluster.records import (
+    MOST_BYTES,
     WHOLE,
+    AddressList,
     AddressPart,
-    AddressRecordError,
-    parts_as_bytes,
-    parts_in,
-    shards_to_notify,
-    with_own_part,
+    AddressRecord,
+    KeyEntry,
+    RecordError,
 )
 
 PARTS = st.dictionaries(
@@ -66,7 +67,8 @@ def test_shards_that_look_when_they_are_notified_end_with_even_parts(
 
 @given(PARTS)
 def test_a_packed_record_is_read_back_unchanged(parts: dict[int, AddressPart]) -> None:
-    assert parts_in(parts_as_bytes(parts), 16) == parts
+    record = AddressRecord(parts=parts)
+    assert AddressRecord.of(KeyEntry("address.a", record.pack(), 1)) == record
 
 
 @pytest.mark.parametrize(
@@ -76,18 +78,25 @@ def test_a_packed_record_is_read_back_unchanged(parts: dict[int, AddressPart]) -
         b"[1]",
         b"\xff",
         b"[" * 5000,
-        b'{"a": [1, 2]}',
-        b'{"1": 2}',
-        b'{"1": [1]}',
-        b'{"1": [1.5, 2]}',
-        b'{"1": [true, 2]}',
-        b'{"1": [-1, 2]}',
-        b'{"16": [1, 2]}',
-        b'{"-1": [1, 2]}',
-        b'{"1": [1048576, 1], "2": [1, 1]}',
-        b" " * (MOST_RECORD_BYTES + 1),
+        b'{"parts": []}',
+        b'{"parts": {"a": [1, 2]}}',
+        b'{"parts": {"1": 2}}',
+        b'{"parts": {"1": [1]}}',
+        b'{"parts": {"1": [1.5, 2]}}',
+        b'{"parts": {"1": [true, 2]}}',
+        b'{"parts": {"1": [-1, 2]}}',
+        b'{"parts": {"99999": [1, 2]}}',
+        b'{"parts": {"-1": [1, 2]}}',
+        b'{"parts": {"1": [1048576, 1], "2": [1, 1]}}',
+        b" " * (MOST_BYTES + 1),
     ],
 )
 def test_invalid_records_are_refused(data: bytes) -> None:
-    with pytest.raises(AddressRecordError):
-        parts_in(data, 16)
+    with pytest.raises(RecordError):
+        AddressRecord.unpack("address.a", data)
+
+
+@pytest.mark.parametrize("addresses", ["1", [1], ["a\n"], ["x" * 2000]])
+def test_a_list_has_addresses_of_one_line_only(addresses: object) -> None:
+    with pytest.raises(RecordError):
+        AddressList.unpack("look.1.at", json.dumps({"addresses": addresses}).encode())

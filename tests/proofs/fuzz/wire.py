@@ -14,17 +14,12 @@ import numpy as np
 from minicrawl.cluster import records
 from minicrawl.cluster.assignment import (
     TELL_S,
-    WHOLE,
-    AddressPart,
-    AddressRecordError,
     cash_threshold,
     fetched_together,
     gathered_together,
     has_ended,
     levelling_transfers,
     pages_to_admit,
-    parts_as_bytes,
-    parts_in,
     shards_to_notify,
     with_own_part,
 )
@@ -36,19 +31,28 @@ from minicrawl.cluster.channels import (
     pack,
     unpack,
 )
-from minicrawl.cluster.child import _unpack_list
-from minicrawl.cluster.engine import EngineError, KeyEntry
+from minicrawl.cluster.engine import EngineError
+from minicrawl.cluster.exchange import _listed
 from minicrawl.cluster.node.leases import ClusterView, plan
 from minicrawl.cluster.node.node import CrawlState
 from minicrawl.cluster.overview import ClusterWatch
-from minicrawl.cluster.records import Record, RecordError, ShardFacts
+from minicrawl.cluster.records import (
+    WHOLE,
+    AddressList,
+    AddressPart,
+    AddressRecord,
+    KeyEntry,
+    Record,
+    RecordError,
+    ShardFacts,
+    SnapshotRecord,
+)
 from minicrawl.cluster.replica import (
     PIECE_BYTES,
     EntryKind,
     ReplicaEntry,
     WalCompressor,
     WalDecompressor,
-    _unpack_snapshot,
     pack_entry,
     unpack_entry,
 )
@@ -107,13 +111,15 @@ def _hostile(seeds: list[bytes], body: bytes, random: Random) -> bytes:
 
 # ---------------------------------------------------------------- between shards
 
-FACTS = ShardFacts(
-    *(1, 10, 2, 5, 1, 7, 9, 3, 4), sketch={60: 3, 61: 2}, sent={0: 3}, received={2: 5}
-)
+FACTS = ShardFacts(*(1, 10, 2, 5, 1, 7, 4), sketch={60: 3, 61: 2}, sent={0: 3}, received={2: 5})
 _TRANSFERS = [Transfer("http://a.example/", 5), Transfer("http://b/", 0, 3, 1)]
 BATCHES = [pack(TransferBatch(0, 1, 1, _TRANSFERS)), pack(TransferBatch(2, 3, 9, [], 7))]
 ENTIRE = [FACTS.pack(), ShardFacts(2, is_idle=True).pack()]
-SHARED = [parts_as_bytes({1: AddressPart(WHOLE, 3)}), parts_as_bytes({0: AddressPart(9, 1)})]
+SHARED = [
+    AddressRecord(parts={1: AddressPart(WHOLE, 3)}).pack(),
+    AddressRecord(parts={0: AddressPart(9, 1)}).pack(),
+]
+LISTED = [AddressList(addresses=("192.0.2.1",)).pack()]
 
 
 def read_batch(body: bytes, random: Random) -> None:
@@ -144,18 +150,17 @@ def read_facts(body: bytes, random: Random) -> None:
 
 def read_parts(body: bytes, random: Random) -> None:
     try:
-        parts = parts_in(_hostile(SHARED, body, random), SHARDS)
-    except AddressRecordError:
+        parts = AddressRecord.unpack("address.a", _hostile(SHARED, body, random)).parts
+    except RecordError:
         return
     after = with_own_part(parts, 1, 4, is_used=True)
     assert sum(one.part for one in after.values()) <= WHOLE
-    assert set(shards_to_notify(after, 1)) <= set(range(SHARDS))
+    assert set(shards_to_notify(after, 1)) <= set(after)
 
 
 def read_list(body: bytes, random: Random) -> None:
-    assert all(
-        isinstance(one, str) for one in _unpack_list(_hostile([b'["192.0.2.1"]'], body, random))
-    )
+    found = _listed(KeyEntry("look.1.at", _hostile(LISTED, body, random), 1))
+    assert all(isinstance(one, str) for one in found)
 
 
 # ---------------------------------------------------------------- keys
@@ -164,14 +169,13 @@ _TERMS = TermsRecord(
     id="a", format=1, schema=1, version="1", shards=SHARDS, settings={"pages": 9}, seeds="s"
 )
 _NODE = records.NodeRecord(
-    session="s", beat=1, version="1", machine="m", pid=1, room=4, workers=0, disk_free=9
+    session="s", beat=1, version="1", machine="m", room=4, workers=0, disk_free=9
 )
 RECORDS: dict[str, Record] = {
     "node.a": _NODE,
     "lease.1": records.LeaseRecord(node="a", session="s", generation=2),
     records.STATE_KEY: records.StateRecord(doing="running", run=1, reason=""),
     records.GRANTS_KEY: records.GrantsRecord(entry=1, granted={1: 20}, generations={1: 2}),
-    records.REBALANCE_KEY: records.DesiredValue(value=1),
     "workers.a": records.DesiredValue(value=2),
     records.TERMS_KEY: _TERMS,
 }
@@ -229,12 +233,11 @@ def read_entry(body: bytes, random: Random) -> None:
 
 
 def read_snapshots(body: bytes, random: Random) -> None:
-    value = _hostile([b'["shard-1-7-a", 7, 4096]'], body, random)
+    named = SnapshotRecord(object="shard-1-7-a", entry=7, size=4096).pack()
     try:
-        found = _unpack_snapshot(KeyEntry("snapshot.1", value, 1))
-    except EngineError:
+        found = SnapshotRecord.unpack("snapshot.1", _hostile([named], body, random))
+    except RecordError:
         return
-    assert found is not None
     assert min(found.entry, found.size) >= 0
 
 
