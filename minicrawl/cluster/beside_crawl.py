@@ -26,7 +26,9 @@ _SINGLE_MACHINE_OPTIONS = {
     "has_dashboard": ("--dashboard", "use minicrawl dashboard --cluster URL"),
     "graph_stats": ("--graph-stats", "use minicrawl status --graph --cluster URL"),
     "has_index": ("--index", "with --keep pages, use minicrawl index --cluster URL"),
-    "log_file": ("--log-file", "each node writes its own lines to stderr"),
+    "log_file": ("--log-file", "use minicrawl export requests.log --cluster URL"),
+    "verbose": ("--verbose", "use minicrawl export requests.log --cluster URL"),
+    "metrics": ("--metrics", "minicrawl dashboard --cluster URL serves them"),
     "max_failures": ("--max-failures", "use minicrawl status --cluster URL"),
 }
 """Options that a cluster refuses, and what to do instead."""

@@ -58,6 +58,8 @@ REFUSED = {
     "crawl http://a.example --cluster nats://east": "east is another machine, and no credentials",
     "top --cluster nats://east": "--insecure east",
     f"crawl a.example --cluster {NOBODY} --fresh": "--fresh is for a crawl on one machine",
+    f"crawl a.example --cluster {NOBODY} --verbose": "minicrawl export requests.log",
+    f"crawl a.example --cluster {NOBODY} --metrics 127.0.0.1:9": "minicrawl dashboard --cluster",
     f"node --cluster {NOBODY} --name a.b": "use up to 32 letters, digits, - and _",
     f"node --cluster {NOBODY} --folder /dev/null/x": "--folder /dev/null/x: Not a directory",
     f"cluster set east --cluster {NOBODY}": "--workers N, --drain or --no-drain",
