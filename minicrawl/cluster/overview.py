@@ -187,20 +187,24 @@ class ClusterWatch:
     async def until_over(self, run: int, show: Show) -> ClusterStatus:
         """Call `show` regularly until this run of the crawl ends; return the last status.
 
-        Shards fetch pages until they hear of the end, and tell them before they are given up.
+        Shards fetch pages until they hear of the end, and tell them before they are given up. The
+        status then counts them for their last holders.
         """
         self.begin()
-        ends_at = inf
+        held, ends_at = dict[int, str](), inf
         try:
             while True:
                 await asyncio.sleep(_SHOW_EVERY_S)
                 if self.crawl.terms is None or self.crawl.state.run < run:
                     continue
-                show(found := self.status())
-                if found.is_over:
-                    ends_at = min(ends_at, lease_clock() + _LAST_FACTS_S)
-                    if len(found.unheld) == found.shards or lease_clock() >= ends_at:
+                now, is_over = lease_clock(), self.crawl.state.is_over
+                show(found := self.status(now, held if is_over else None))
+                if is_over:
+                    ends_at = min(ends_at, now + _LAST_FACTS_S)
+                    if now >= ends_at or not self._view.holders(now):
                         return found
+                else:
+                    held = {shard: row.name for row in found.nodes for shard in row.shards}
         finally:
             await self.end()
 
@@ -219,13 +223,18 @@ class ClusterWatch:
 
     # ------------------------------------------------------------ status
 
-    def status(self, now: float | None = None) -> ClusterStatus:
-        """Return the status of the cluster. Raises UsageError if it has no crawl."""
+    def status(
+        self, now: float | None = None, held: Mapping[int, str] | None = None
+    ) -> ClusterStatus:
+        """Return the status of the cluster, with the current holders of shards unless given.
+
+        Raises UsageError if it has no crawl.
+        """
         crawl, now = self.crawl, lease_clock() if now is None else now
         if crawl.terms is None or not crawl.state.run:
             raise UsageError(NO_CRAWL)
         self._view.shards = crawl.terms.shards
-        holders, told = self._view.holders(now), crawl.told
+        holders, told = self._view.holders(now) if held is None else held, crawl.told
         facts, live = told.values(), self._view.live(now)
         sent = sum(number for one in facts for number in one.sent.values())
         posted = sum(number for one in facts for number in one.received.values())

@@ -93,10 +93,6 @@ class StartBarrier:
         """Return the age of the crawl; 0 before it begins."""
         return 0.0 if self._began_at is None else now - self._began_at
 
-    def exchange_interval_s(self, longest_s: float, now: float) -> float:
-        """Return the wait before this shard next tells facts or sends batches."""
-        return exchange_interval_s(self.age_s(now), self._place.of, longest_s)
-
 
 # ================================================================ ordering
 #
@@ -232,7 +228,8 @@ class ShardCrawl:
 
     def _interval_s(self, usual_s: float) -> float:
         """Return the current wait; `usual_s` is the wait in an old crawl."""
-        return self._beginning.exchange_interval_s(usual_s, time.monotonic())
+        age_s = self._beginning.age_s(time.monotonic())
+        return exchange_interval_s(age_s, self._shard.place.of, usual_s)
 
     def _pages_soon(self, host: int, within_s: float) -> int:
         """Return the number of the host's pages that can be requested in this time.

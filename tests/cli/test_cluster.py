@@ -160,6 +160,7 @@ def test_the_status_names_shards_without_a_node() -> None:
     assert facts["shards"] == "4; nobody holds 3"
     assert facts["fetched"] == "40 of 1,000 pages, 7/s"
     assert facts["cash threshold"] == "1.50 units"
+    assert dict(facts_of(replace(STATUS, doing="ended")))["shards"] == "4"
 
 
 def test_a_finished_crawl_shows_names_and_values_in_columns(

@@ -76,14 +76,18 @@ async def test_the_last_status_has_the_pages_that_shards_fetched_until_they_hear
     await engine.put(TERMS_KEY, TERMS.pack())
     await engine.put("node.a", record("a").pack())
     await engine.put("lease.0", lease("a").pack())
-    await engine.put(STATE_KEY, ended.pack())
+    await engine.put(STATE_KEY, replace(ended, doing=CrawlActivity.RUNNING).pack())
     over = asyncio.create_task(ClusterWatch(engine).until_over(RUN, shown.append))
     while not shown or 0 in shown[-1].unheld:
+        await asyncio.sleep(0.001)
+    await engine.put(STATE_KEY, ended.pack())
+    while not shown[-1].is_over:
         await asyncio.sleep(0.001)
     assert shown[-1].fetched == 70
     await engine.put(told(0).key, told(0).value or b"")
     await engine.put("lease.0", replace(lease("a"), session="").pack())
-    assert (await over).fetched == 100
+    found = await over
+    assert (found.fetched, found.nodes[0].shards, found.nodes[0].fetched) == (100, (0,), 100)
 
 
 def test_old_facts_and_facts_of_no_run_are_ignored() -> None:

@@ -189,7 +189,7 @@ def _parts(found: ClusterStatus) -> Iterator[str]:
     yield rate(found.pace)
     yield f"{found.waiting:,} waiting"
     yield counted(len(live), "node")
-    if found.unheld:
+    if found.unheld and not found.is_over:
         yield f"{counted(len(found.unheld), 'shard')} of {found.shards} held by nobody"
     if found.batches:
         yield f"{counted(found.batches, 'batch', 'batches')} under way"

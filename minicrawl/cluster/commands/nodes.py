@@ -185,7 +185,8 @@ def facts_of(found: ClusterStatus) -> Iterator[tuple[str, str]]:
     yield "waiting", f"{found.waiting:,} pages"
     yield "under way", f"{counted(found.batches, 'batch', 'batches')} of cash between shards"
     yield "cash threshold", f"{found.level:,.2f} units" if found.level else "none"
-    nobody = f"; nobody holds {as_ranges(found.unheld)}" if found.unheld else ""
+    is_lacking = found.unheld and not found.is_over
+    nobody = f"; nobody holds {as_ranges(found.unheld)}" if is_lacking else ""
     yield "shards", f"{found.shards:,}{nobody}"
 
 
