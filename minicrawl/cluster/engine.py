@@ -265,8 +265,6 @@ class ClusterAccess:
     """File with the key of `cert`, if it is in a file of its own."""
     tls: bool = False
     """True if the connection must be encrypted, whatever the URLs say."""
-    log_bytes: int | None = None
-    """Size limit of each log. By default the servers' own limits hold."""
     patience_s: float = 15.0
     """Time for which a request is repeated. Servers take up to 10 s to elect a leader."""
 

@@ -47,13 +47,11 @@ CHANGES = 12
 
 
 @asynccontextmanager
-async def served(
-    folder: Path, count: int, **settings: Any
-) -> AsyncIterator[tuple[LocalServers, NatsEngine]]:
+async def served(folder: Path, count: int) -> AsyncIterator[tuple[LocalServers, NatsEngine]]:
     """Run so many servers, with an engine that outwaits an election."""
     async with (
         local_servers(folder, count) as servers,
-        connected(ClusterAccess(url=servers.url, patience_s=60, **settings)) as engine,
+        connected(ClusterAccess(url=servers.url, patience_s=60)) as engine,
     ):
         assert isinstance(engine, NatsEngine)
         yield servers, engine
@@ -397,8 +395,12 @@ async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:
 async def test_a_full_log_refuses_entries_until_old_ones_are_removed(
     tmp_path: Path,
 ) -> None:
-    async with served(tmp_path, 1, log_bytes=100_000) as (_, engine):
-        for last in range(9):
+    async with served(tmp_path, 1) as (_, engine):
+        await engine.append(SHARD, 0, bytes(10_000))
+        name = await engine._streams.log(SHARD, LogKind.STORE)
+        config = (await engine._jetstream.api(f"STREAM.INFO.{name}"))["config"]
+        await engine._jetstream.api(f"STREAM.UPDATE.{name}", config | {"max_bytes": 100_000})
+        for last in range(1, 9):
             await engine.append(SHARD, last, bytes(10_000))
         last = 9
         with pytest.raises(EngineFull):

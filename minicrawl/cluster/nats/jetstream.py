@@ -48,7 +48,7 @@ _FULL = {
     10023: "the servers have no room: raise max_file_store, or add a disk",
     10028: "the servers have no memory left: raise max_memory_store",
     10047: "the servers have no room: raise max_file_store, or add a disk",
-    10077: "it is full: wait for the next snapshot, or start the cluster with a larger log",
+    10077: "the log is full: wait for the next snapshot, or raise the stream's max_bytes",
 }
 _REFUSED = {
     10039: "JetStream is off for this account: enable it",
@@ -372,10 +372,8 @@ class Streams:
     async def log(self, shard: int, kind: LogKind) -> str:
         """Return the stream of a log, and create it unless it exists."""
         name = f"{self.bucket}-{kind}-{shard}"
-        most = self._settings.log_bytes
         if name not in self._made:
-            subjects = [self.log_subject(shard, kind)]
-            await self._make(name, subjects, max_bytes=-1 if most is None else most)
+            await self._make(name, [self.log_subject(shard, kind)])
         return name
 
     async def _make(self, name: str, subjects: list[str], **config: Any) -> None:
