@@ -481,10 +481,13 @@ class SharedBudget:
         if self._doubted is not None and not await self._is_settled(self._doubted):
             return
         known, granted = self._known, self._known.granted
+        # Another node may have claimed a shard before we hear that our lease on it is lost.
+        claimed = known.generations
+        own = {shard: lease for shard, lease in leases.items() if lease >= claimed.get(shard, 0)}
         anew = new_grants(
             budget,
             granted,
-            {shard: needs[shard] for shard in leases if shard in needs},
+            {shard: needs[shard] for shard in own if shard in needs},
             sum(bool(need.waiting) for need in needs.values()),
             pace=sum(need.pace for need in needs.values()),
             is_wanted=is_wanted,
@@ -492,14 +495,9 @@ class SharedBudget:
         after = {**granted, **await _taken_back(anew, granted, give_back)}
         if sum(after.values()) > max(budget, sum(granted.values())):
             after = {**granted}
-        record = replace(known, granted=after, generations=self._claimed(leases))
+        record = replace(known, granted=after, generations={**claimed, **own})
         if known is self._known and record != known:  # else another node was quicker
             await self._change(replace(record, entry=known.entry + 1))
-
-    def _claimed(self, leases: Mapping[int, int]) -> dict[int, int]:
-        """Return all claims with ours added. A later lease that we do not know keeps its claim."""
-        before = self._known.generations
-        return {**before, **{one: max(lease, before.get(one, 0)) for one, lease in leases.items()}}
 
     async def _is_settled(self, doubted: GrantsRecord) -> bool:
         """Find out whether the doubted entry was accepted, or append it again.

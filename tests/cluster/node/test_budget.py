@@ -101,6 +101,22 @@ async def test_a_new_holder_of_a_shard_has_no_pages_before_its_claim_is_written(
     assert written(servers).generations == {0: 2}
 
 
+async def test_an_earlier_holder_changes_no_grant_of_a_shard_that_was_claimed() -> None:
+    # It has not heard yet that its lease is lost, and its crawl has fetched less.
+    servers = FakeServers()
+    earlier = BudgetOfNode(servers, {0: 1})
+    await earlier.share_out()
+    later = BudgetOfNode(servers, {0: 2})
+    later.hear()
+    await later.share_out()
+    later.fetch()
+    earlier.hear()
+    earlier.waiting[0] = 0
+    await earlier.share_out(is_wanted=True)
+    later.hear()
+    assert later.granted() == later.fetched
+
+
 async def test_a_crawl_that_does_not_answer_keeps_what_it_was_granted() -> None:
     node = BudgetOfNode(FakeServers(), {0: 1})
     await node.share_out()
