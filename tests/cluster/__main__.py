@@ -66,7 +66,7 @@ def prove(into: Path | None, **drawn: Any) -> None:
     lines = [_circumstances(plan, found), "", *_pauses(found), "", *_rest(found)]
     click.echo("\n".join([*lines, *(found.wrong or ["nothing is wrong"])]))
     if into:
-        write_into(into, "adverse clusters" if plan.adverse else "clusters", lines)
+        write_into(into, "clusters", lines)
     sys.exit(bool(found.wrong))
 
 
