@@ -306,8 +306,9 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
 
     Pages are ordered by `key`, in units of cash. With --strategy greedy, `key` is the initial unit
     of a page plus `given`, the cash from links and endowments. With siblings, `key` also depends
-    on how many new pages its siblings led to, the pages found together with it. Other strategies
-    have no `key`. `cash` includes a share of the virtual page's cash.
+    on how many new pages its siblings led to, the pages found together with it; until 4,096 pages
+    are read, PageRank of the links read so far stands in for the cash. Other strategies have no
+    `key`. `cash` includes a share of the virtual page's cash.
     """
     with snapshot(store, ordered=True) as seen:
         if as_json:

@@ -669,6 +669,7 @@ def _load_siblings(
         targets = map(frontier.books.stands_for, seeds)
         frontier.siblings.vouch([*dict.fromkeys((*seeds, *targets))])
         frontier.siblings.introduce(range(len(frontier)))
+        frontier.siblings.end_early_rank()
 
 
 def _load_values(

@@ -117,7 +117,7 @@ class PostedGifts:
 #            others. It never falls below .25, as more pages may be hidden
 
 AT_ONCE, MOST_AT_ONCE, PART_AT_ONCE = 32, 64, 8192
-FEWEST_TURNS = 1000
+FEWEST_TURNS = 200
 """Below this number of turns, `late` is too noisy to use. A wiki reveals most of its pages in its
 first turns: what siblings revealed is still informative there, though nothing is left to reveal.
 """

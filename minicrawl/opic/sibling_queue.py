@@ -141,8 +141,7 @@ class FreeMembers:
         if ranked and (found := self._last(ranked)):
             return found
         if len(self._ranked) >= _MOST_LISTS:
-            self._ranked.clear()
-            self.floors.clear()
+            self.forget_all()
         ranked = self._ranked[group] = _rank(self._siblings, group, self._held.get(group, ()))
         self.floors[group] = ranked[0][0] if len(ranked) >= _RANKED else 0.0
         return self._last(ranked)
@@ -174,6 +173,11 @@ class FreeMembers:
         """Drop the group's ranking because a member is worth less than before."""
         if self._ranked.pop(group, None) is not None:
             del self.floors[group]
+
+    def forget_all(self) -> None:
+        """Drop all rankings."""
+        self._ranked.clear()
+        self.floors.clear()
 
 
 def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
@@ -435,11 +439,8 @@ class GroupQueue:
 
     def load(self) -> None:
         """Enqueue all groups and lone pages."""
-        first = 0
-        while first < len(self._siblings.groups):
-            stop = self._siblings.groups.until(first, PAGES_AT_ONCE)
-            self._add(range(first, stop))
-            first = stop
+        for groups in self._siblings.groups.blocks(PAGES_AT_ONCE):
+            self._add(groups)
         self.known = self._siblings.known
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         waiting = np.flatnonzero(flags == _WAITING).astype(np.uint32)
@@ -466,7 +467,7 @@ class GroupQueue:
                 # An upper bound, because the best of many members is expensive to find. A bound
                 # that is too high is corrected when the group is taken; with one that is too low,
                 # the group would be passed over.
-                most = max(siblings.ledger.key[pages.start : pages.stop])
+                most = max(siblings.keys[pages.start : pages.stop])
                 found = most * MOST_LIFT, _NOT_KNOWN
             worth, page = found
             self._flags.append(_WAITING)
@@ -635,6 +636,22 @@ class GroupQueue:
 
     # ------------------------------------------------------------ keys
 
+    def key_anew(self) -> None:
+        """Update all keys after the worths of all pages have changed."""
+        self.members.forget_all()
+        best = np.frombuffer(self._best, dtype=np.uint32)
+        most = np.frombuffer(self._worth, dtype=np.float64)
+        for block in self._siblings.groups.blocks(PAGES_AT_ONCE):
+            _, worths = best_members(self._siblings, block)
+            groups = np.arange(block.start, block.stop)
+            # Members on lease count too, so these are upper bounds.
+            best[groups[best[groups] != NOBODY]] = _NOT_KNOWN
+            most[groups] = np.maximum(worths, 0.0)
+            self.key_many(groups)
+        host_of = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
+        for items in self.lone.among(self.known):
+            self._offer_lone(items - _LONE, host_of[items - _LONE])
+
     def key_all_of(self, host: int) -> Numbers:
         """Update the keys of a host's lone pages; return its groups, to be keyed by the caller."""
         self._eligible.note_keyed(host)
@@ -724,10 +741,13 @@ class ByGroup(GroupQueue):
         if given:
             self.give(_once(np.frombuffer(given, dtype=np.uint32)))
         if changes := self._changes:
+            if changes.of_worths:
+                self.key_anew()
             groups = [self.key_all_of(host) for host in changes.hosts]
             if changes.of_all:
                 groups.append(self._siblings.groups.judged())
-            self.key_many(_once(np.concatenate(groups)))
+            if groups:
+                self.key_many(_once(np.concatenate(groups)))
             self._changes = self._siblings.changes = OrderChanges()
 
     def release(self, page: PageId) -> None:

@@ -1,8 +1,9 @@
 """The sibling order: a page is ranked by what pages discovered together with it have revealed.
 
-Cash says how much is known to point at a page; it says nothing of what the page will reveal.
-Siblings do: pages first seen on the same page mostly share a template and a place in the site. So
-the waiting pages of a group rise together when members that were read revealed many new pages.
+Cash says how much is known to point at a page, and so does the estimate that stands in for it while
+few pages are read (see `early_rank`). Neither says what the page will reveal. Siblings do: pages
+first seen on the same page mostly share a template and a place in the site. So the waiting pages of
+a group rise together when members that were read revealed many new pages.
 
 Example: a page of host h introduced the group X, another one the group Y, both with half of their
 links new. One page of X was read and introduced 3 pages of h, one page of Y was read and introduced
@@ -41,7 +42,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import inf, log1p
 from operator import mul
@@ -50,6 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId, State
+from minicrawl.opic.early_rank import EarlyRank
 from minicrawl.opic.families import NOBODY, FamilyBudgets, Means, PostedGifts, Sites
 from minicrawl.opic.ledger import Ledger, Plan, Step, StepKind
 from minicrawl.opic.money import PARTS
@@ -212,10 +214,14 @@ class Groups:
         end = self.at[after] >> _HALF if after < len(self.at) else pages
         return first, min(end, first + MOST_MEMBERS)
 
-    def until(self, group: int, pages: int) -> int:
-        """Return the end of a range of groups, from `group` on, that spans about `pages` pages."""
-        end = (self.at[group] >> _HALF) + pages << _HALF
-        return max(group + 1, bisect_left(self.at, end, group))
+    def blocks(self, pages: int) -> Iterator[range]:
+        """Yield all groups as ranges that span about this number of pages each."""
+        first = 0
+        while first < len(self):
+            end = (self.at[first] >> _HALF) + pages << _HALF
+            stop = max(first + 1, bisect_left(self.at, end, first))
+            yield range(first, stop)
+            first = stop
 
 
 def _members(hosts: array[int]) -> Mapping[int, int]:
@@ -232,16 +238,18 @@ def _members(hosts: array[int]) -> Mapping[int, int]:
 class OrderChanges:
     """Changes of factors that the queue has not yet applied to its keys."""
 
-    __slots__ = ("hosts", "of_all")
+    __slots__ = ("hosts", "of_all", "of_worths")
 
     def __init__(self) -> None:
         self.hosts: set[int] = set()
         """Hosts whose multiplier has grown."""
         self.of_all = False
         """True if the means have moved."""
+        self.of_worths = False
+        """True if the worths of all pages have changed."""
 
     def __bool__(self) -> bool:
-        return self.of_all or bool(self.hosts)
+        return self.of_all or self.of_worths or bool(self.hosts)
 
 
 # ================================================================ what siblings revealed
@@ -279,6 +287,9 @@ class Siblings:
         self.budgets = FamilyBudgets(sites)
         self.host_of = host_of
         self.ledger = ledger
+        self.keys = ledger.key
+        """Cash of each page, or early in a crawl its estimate."""
+        self.early: EarlyRank | None = EarlyRank()
         self.changes: OrderChanges | None = None
         """Changes for the attached queue, or None without a queue."""
         self.seeds: set[int] = set()
@@ -314,6 +325,8 @@ class Siblings:
                     self.spend_again(plan)
             case StepKind.ENDOWED:
                 self.vouch(step.spending.links)
+                if self.early is not None:
+                    self.early.hurry(self.means.turns)
             case StepKind.BORN if step.amount:
                 self.introduce(new, min(step.born / step.amount, 1.0), step.page)
                 self.foretell(step.page, new)
@@ -327,6 +340,7 @@ class Siblings:
 
         Both are lone, because their siblings are not known here.
         """
+        self.end_early_rank()  # links between shards are unknown here
         if step.kind is StepKind.FOREIGN:
             self.groups.part(step.spending.links[0], known)
         for page in new:
@@ -337,6 +351,8 @@ class Siblings:
     ) -> None:
         """Register newborn pages, introduced by the links of page `by` or by none."""
         self.known = pages.stop
+        if self.early is not None:
+            self.early.grow(self.known)
         hosts = self.host_of[pages.start : pages.stop]
         found = self.groups.add(pages.start, hosts, novelty)
         self.budgets.introduce(found, NOBODY if by is None else self.host_of[by])
@@ -366,6 +382,8 @@ class Siblings:
             self.introduce(new, novelty, plan.page)
         if self.budgets.has_families:
             self.spend_again(plan)
+        if self.early is not None:
+            self._rank_early(self.early, plan)
         shown = log1p(own)
         if (group := self.groups.of_one(plan.page, host)) != NO_GROUP:
             self.groups.turns[group] += 1
@@ -377,6 +395,31 @@ class Siblings:
             ended = self.budgets.look()
             grown = [family for family, has_grown in ended.items() if has_grown]
             self._note_hosts(self.budgets.hosts(grown))
+
+    def _rank_early(self, early: EarlyRank, plan: Plan) -> None:
+        early.read(plan.page, [*plan.links, *(page for page, _ in plan.extras)])
+        turns = self.means.turns + 1
+        if early.is_over(turns):
+            self.end_early_rank()
+        elif early.is_due(turns):
+            early.compute(turns, self.ledger)
+            self._rank_by(early.estimates)
+
+    @property
+    def has_estimates(self) -> bool:
+        """True if estimates stand in for the cash of pages."""
+        return self.keys is not self.ledger.key
+
+    def end_early_rank(self) -> None:
+        """Rank pages by their cash from now on."""
+        if self.early is not None:
+            self.early = None
+            self._rank_by(self.ledger.key)
+
+    def _rank_by(self, keys: array[int]) -> None:
+        self.keys = keys
+        if self.changes is not None:
+            self.changes.of_worths = True
 
     def spend_again(self, plan: Plan) -> None:
         """Register the gifts of a page that spent its cash. Only families need them."""
@@ -423,6 +466,7 @@ class Siblings:
             **self.groups.state(),
             **self.means.state(),
             **self.budgets.state(),
+            **({} if self.early is None else self.early.state()),
         }
 
     def restore(self, state: Mapping[str, bytes], pages: int) -> None:
@@ -437,6 +481,11 @@ class Siblings:
         self.groups.restore({"lone": nobody, **state})
         self.means.restore(state)
         self.budgets.restore(state)
+        if self.early is None or "early.due" not in state:
+            self.end_early_rank()
+        else:
+            self.early.restore(state)
+            self.keys = self.early.estimates or self.ledger.key
 
 
 # ================================================================ values
@@ -480,7 +529,7 @@ _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 
 
 def worth_of(siblings: Siblings, page: PageId) -> float:
-    own = siblings.ledger.key[page] * _LIFT[page & _HASHED]
+    own = siblings.keys[page] * _LIFT[page & _HASHED]
     return own if siblings.levels is None else own * _FACTOR[siblings.levels[page]]
 
 
@@ -489,7 +538,7 @@ def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]
     if siblings.levels is not None:
         most, before = max((worth_of(siblings, page), -page) for page in pages)
         return most, -before
-    keys, most, found = siblings.ledger.key, -inf, pages[0]
+    keys, most, found = siblings.keys, -inf, pages[0]
     for page in pages:
         own = keys[page] * _LIFT[page & _HASHED]
         if own > most:
@@ -503,7 +552,7 @@ def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
         return best_of(siblings, pages)
     first = pages.start & _HASHED
     found = list(
-        map(mul, siblings.ledger.key[pages.start : pages.stop], _LIFT[first : first + len(pages)])
+        map(mul, siblings.keys[pages.start : pages.stop], _LIFT[first : first + len(pages)])
     )
     most = max(found)
     return most, pages.start + found.index(most)
@@ -511,7 +560,7 @@ def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
 
 def worths_of(siblings: Siblings, pages: Pages) -> Floats:
     """Vectorised `worth_of`."""
-    keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
+    keys = np.frombuffer(siblings.keys, dtype=np.int64)[pages]
     found: Floats = keys * _LIFTS[pages & _HASHED]
     if siblings.levels is not None:
         found *= LEVEL_FACTORS[np.frombuffer(siblings.levels, dtype=np.uint8)[pages]]
@@ -591,7 +640,7 @@ def page_key(siblings: Siblings, page: PageId) -> int:
 def lone_key(siblings: Siblings, page: PageId) -> int:
     """Return the sort key of a page that is known to be lone."""
     if siblings.levels is None and not siblings.budgets.rounds:  # all lone pages have factor 1
-        return int(min(siblings.ledger.key[page] * _LIFT[page & _HASHED] * (PARTS * _SCALE), _MOST))
+        return int(min(siblings.keys[page] * _LIFT[page & _HASHED] * (PARTS * _SCALE), _MOST))
     return key_of(lone_factor(siblings, siblings.host_of[page]), worth_of(siblings, page))
 
 

@@ -461,6 +461,8 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
         if ahead
         else f"it {first} of all unread pages"
     ]
+    if (siblings := snapshot.frontier.siblings) is not None and siblings.has_estimates:
+        reasons.append(_estimated(siblings.keys[page]))
     if (values := snapshot.frontier.values) is not None:
         reasons.append(_expected(*values.signals_of(page)))
     host = _host(snapshot, page)
@@ -479,6 +481,16 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
     elif rules.crawl_delay_s is not None:
         reasons.append(f"its host asks for a delay of {rules.crawl_delay_s:g} s")
     return reasons
+
+
+def _estimated(atoms: int) -> str:
+    from minicrawl.opic.early_rank import LAST_TURN
+    from minicrawl.opic.money import UNIT
+
+    return (
+        f"PageRank of the links read so far gives it {atoms / UNIT:.2f} units, which stand in for "
+        f"its cash until {LAST_TURN:,} pages are read"
+    )
 
 
 def _expected(value: float, signals: Sequence[Signal]) -> str:

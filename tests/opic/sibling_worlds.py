@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, log1p
 
-from minicrawl.opic import families
+from minicrawl.opic import early_rank, families
 from minicrawl.opic.ledger import Ledger, Plan, dead_end, forward, replay, visit, weighted_visit
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.queues import ImportanceOfHosts
@@ -40,9 +40,12 @@ class Truth:
         self.income: dict[int, float] = {}
         self._given: dict[int, float] = {}
         self._rounds: dict[int, tuple[int, float]] = {}
-        self._due: set[int] = set()
+        self._families_due: set[int] = set()
         self._gifts: list[tuple[int, int, float]] = []
         self.vouched: set[int] = set()
+        self._links: list[tuple[int, int]] = []
+        self._estimates: list[float] = []
+        self._due = early_rank.FIRST_TURN
 
     def introduce(self, pages: range, novelty: float = 0.5, by: int | None = None) -> None:
         for start in range(pages.start, pages.stop, MOST_MEMBERS):
@@ -57,6 +60,8 @@ class Truth:
             if family < 0 and self.vouched:
                 family = self._founders.setdefault(self._site_of[host], host)
             self._family[host] = family
+        if self._estimates:
+            self._estimates += [UNIT] * len(pages)
 
     def _of_family(self, host: int) -> int:
         """The family of a host; -1 if a page of its site is a seed."""
@@ -68,6 +73,7 @@ class Truth:
         if new:
             self.introduce(new, 0.5 if novelty is None else novelty, plan.page)
         self.give(plan)
+        self._rank(plan.page, [*plan.links, *(page for page, _ in plan.extras)])
         own, host = self.group_of[plan.page], self._hosts[plan.page]
         shown = log1p(sum(self._hosts[page] == host for page in (*new, *skip)))
         own.turns += 1
@@ -83,22 +89,63 @@ class Truth:
             self._mean, self._relevance = mean, relevance
         self._read(self._of_family(self._hosts[plan.page]))
 
+    def _rank(self, page: int, links: list[int]) -> None:
+        """Estimate the ranks of pages as long as few are read."""
+        self._links += [(page, link) for link in links]
+        if self._estimates and links:
+            gift = 0.85 * self._estimates[page] / len(links)
+            for link in links:
+                self._estimates[link] += gift
+        turns = self._turns + 1
+        if turns >= early_rank.LAST_TURN:
+            self._estimates, self._due = [], 1 << 60
+        elif turns >= self._due:
+            self._due = turns + turns // 4
+            self._estimates = self._pagerank()
+
+    def _pagerank(self) -> list[float]:
+        cash, waits = self._ledger.key, [flag == 0 for flag in self._ledger.flags]
+        pages = range(len(cash))
+        ranks = list(map(float, self._estimates or cash))
+        ranks = [rank / sum(ranks) for rank in ranks]
+        links_of: dict[int, list[int]] = {}
+        for giver, taker in self._links:
+            links_of.setdefault(giver, []).append(taker)
+        endowed = {page: atoms / UNIT for page, atoms in self._ledger.endowed.items()}
+        weight = sum(endowed.values()) / 10
+        to_seeds = max(weight / (weight + len(cash)), 0.05) if weight else 0
+        for _ in range(10):
+            last, ranks = ranks, [0.0] * len(cash)
+            for giver, links in links_of.items():
+                for taker in links:
+                    gift, back = 0.85 * last[giver] / len(links), 0.7 * waits[taker]
+                    ranks[taker] += gift * (1 - back)
+                    ranks[giver] += gift * back
+            jumps = 1 - sum(ranks)
+            for page in pages:
+                ranks[page] += jumps * (1 - to_seeds) / len(cash)
+            for page, units in endowed.items():
+                ranks[page] += jumps * to_seeds * units / (10 * weight)
+        waiting = sum(rank for rank, waiting in zip(ranks, waits, strict=True) if waiting)
+        of_cash = sum(atoms for atoms, waiting in zip(cash, waits, strict=True) if waiting)
+        return [rank * of_cash / waiting if waiting else rank for rank in ranks]
+
     def _read(self, family: int) -> None:
         free = self._free()
         reads = self._reads[family] = self._reads.get(family, 0) + 1
         last = self._rounds.get(family)
         if family >= 0 and (reads > free if last is None else reads >= last[0] * 33 / 32):
-            self._due.add(family)
+            self._families_due.add(family)
         patience = 1 if self._rounds else families.PATIENCE
-        every = families.AT_ONCE if self._due else families.LOOK_EVERY * patience
+        every = families.AT_ONCE if self._families_due else families.LOOK_EVERY * patience
         if not self._turns % every:
             self._count()
             for one, (_, budget) in self._rounds.items():
                 if self._budget(one) >= budget * 33 / 32:
                     self._rounds[one] = self._reads[one], self._budget(one)
-            for one in self._due:
+            for one in self._families_due:
                 self._rounds[one] = self._reads[one], self._budget(one)
-            self._due.clear()
+            self._families_due.clear()
 
     def give(self, plan: Plan) -> None:
         giver = self._hosts[plan.page]
@@ -141,7 +188,8 @@ class Truth:
         last = self._rounds.get(self._of_family(group.host))
         if last and last[0] > last[1]:
             factor = min(factor, 1.0) * (last[1] / last[0]) ** families.HOLD_BACK
-        return factor * self._ledger.key[page] * _lift(page)
+        worth = self._estimates[page] if self._estimates else self._ledger.key[page]
+        return factor * worth * _lift(page)
 
     def _free(self) -> int:
         grown = families.FREE_AT_FIRST + self._turns // families.TURNS_A_READ

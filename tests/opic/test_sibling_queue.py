@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from minicrawl.opic import families, sibling_queue
+from minicrawl.opic import early_rank, families, sibling_queue
 from minicrawl.opic.sibling_queue import ByGroup
 from minicrawl.opic.siblings import Siblings
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
@@ -21,7 +21,7 @@ EXACT = 1 - 1e-3
 
 @pytest.fixture(autouse=True)
 def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make budgets so small that they are soon spent, and recent turns count soon."""
+    """Make budgets so small that they are soon spent; recent turns count soon, links not long."""
     monkeypatch.setattr(families, "FREE_AT_FIRST", 2)
     monkeypatch.setattr(families, "FREE_READS", 4)
     monkeypatch.setattr(families, "TURNS_A_READ", 20)
@@ -29,6 +29,8 @@ def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "LOOK_EVERY", 4)
     monkeypatch.setattr(families, "PATIENCE", 2)
     monkeypatch.setattr(families, "FEWEST_TURNS", 10)
+    monkeypatch.setattr(early_rank, "FIRST_TURN", 5)
+    monkeypatch.setattr(early_rank, "LAST_TURN", 30)
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:

@@ -73,9 +73,11 @@ def test_a_group_has_a_thousand_members_at_most() -> None:
     assert [groups.span(group, 2002)[0] for group in range(3)] == [0, 1000, 2000]
 
 
-def test_until_counts_groups_by_their_pages() -> None:
-    groups = world(*[0] * 5000).siblings.groups
-    assert [groups.until(0, pages) for pages in (1, 1000, 2500, 9000)] == [1, 1, 3, 5]
+@pytest.mark.parametrize(("pages", "starts"), [(1, 5), (1000, 5), (2500, 2), (9000, 1)])
+def test_blocks_of_groups_span_a_number_of_pages(pages: int, starts: int) -> None:
+    blocks = list(world(*[0] * 5000).siblings.groups.blocks(pages))
+    assert [group for block in blocks for group in block] == [0, 1, 2, 3, 4]
+    assert len(blocks) == starts
 
 
 def test_seeds_are_known_without_a_queue() -> None:
