@@ -195,11 +195,6 @@ def _canonical_loop(site: AuditedSite) -> Mask:
     return site.of(after) & (target >= 0) & site.html
 
 
-def _canonical_chain(site: AuditedSite) -> Mask:
-    further = site.target("canonical") >= 0
-    return site.whose_target("canonical", further) & ~_canonical_loop(site)
-
-
 def _canonical_elsewhere(site: AuditedSite) -> Mask:
     target = site.target("canonical")
     hosts = site.seen.host_of
@@ -233,45 +228,13 @@ def _no_way_back(site: AuditedSite) -> Mask:
 # ---------------------------------------------------------------- redirects, structure, sitemaps
 
 
-def _temporary(site: AuditedSite) -> Mask:
-    is_one = site.is_in(State.MOVED) & np.isin(site.status, _TEMPORARY)
-    return site.own & is_one & (site.links.to > 0)
-
-
-def _to_dead(site: AuditedSite) -> Mask:
-    return site.own & site.is_in(State.MOVED) & site.dead[site.ends] & ~_endless(site)
-
-
 def _endless(site: AuditedSite) -> Mask:
     """Return the redirects in or into a loop; the crawl gives up one redirect of each loop."""
     return site.is_in(*REDIRECTS) & site.is_in(State.BAD_REDIRECT)[site.ends]
 
 
-def _orphan(site: AuditedSite) -> Mask:
-    seeds = site.of(site.seeds)
-    return site.was_read & (site.links.to == 0) & ~seeds & ~site.is_end
-
-
-def _no_links(site: AuditedSite) -> Mask:
-    return site.html & site.was_read & (site.links.away_from == 0) & ~site.flag("nofollow")
-
-
-def _unlisted(site: AuditedSite) -> Mask:
-    stands = site.indexable & (site.target("canonical") == NO_TARGET)
-    return stands & ~site.listed if site.listed.any() else site.none()
-
-
-def _answered_badly(site: AuditedSite) -> Mask:
-    is_bad = site.status >= _SERVER_ERROR
-    return site.own & site.is_in(State.SERVER_ERROR) & is_bad & (site.verdicts == LinkVerdict.DEAD)
-
-
 def _slow(site: AuditedSite) -> Mask:
     return site.own & site.was_read & (site.seconds > _SLOW_S)
-
-
-def _uncompressed(site: AuditedSite) -> Mask:
-    return site.html & ~site.flag("compressed") & (site.number("size") > _WORTH_CODING)
 
 
 def _near_duplicate(site: AuditedSite) -> Mask:
@@ -335,7 +298,12 @@ CHECKS: tuple[Check, ...] = (
         "canonical-chain",
         W,
         "canonical page names another canonical URL",
-        Detector(_canonical_chain),
+        Detector(
+            lambda site: (
+                site.whose_target("canonical", site.target("canonical") >= 0)
+                & ~_canonical_loop(site)
+            )
+        ),
     ),
     Check("canonical-loop", E, "canonical URLs form a loop", Detector(_canonical_loop)),
     Check("canonical-elsewhere", N, "canonical on another host", Detector(_canonical_elsewhere)),
@@ -394,7 +362,16 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("page-large", W, "markup over 500 kB", more("size", _LARGE)),
     Check("image-large", W, "an image over 500 kB", found(LARGE_IMAGE, attrgetter("image_bytes"))),
-    Check("uncompressed", N, "sent uncompressed", Detector(_uncompressed)),
+    Check(
+        "uncompressed",
+        N,
+        "sent uncompressed",
+        Detector(
+            lambda site: (
+                site.html & ~site.flag("compressed") & (site.number("size") > _WORTH_CODING)
+            )
+        ),
+    ),
     Check("uncached", N, "no caching headers", lacks("cached")),
     # links and answers
     Check("link-dead", E, "links to missing pages of the site", links_to("dead")),
@@ -407,7 +384,16 @@ CHECKS: tuple[Check, ...] = (
         "linked from one page only",
         linked(lambda site: site.indexable & (site.links.to == 1) & ~site.of(site.seeds)),
     ),
-    Check("links-none", N, "links to no other page", linked(_no_links)),
+    Check(
+        "links-none",
+        N,
+        "links to no other page",
+        linked(
+            lambda site: (
+                site.html & site.was_read & (site.links.away_from == 0) & ~site.flag("nofollow")
+            )
+        ),
+    ),
     Check(
         "links-many",
         N,
@@ -420,7 +406,18 @@ CHECKS: tuple[Check, ...] = (
     Check("script-missing", E, "a script does not exist", found("script")),
     Check("media-missing", E, "a media file or font does not exist", found("media")),
     Check("page-missing", W, "page answers 404 or 410", own(state(State.NOT_FOUND))),
-    Check("server-error", E, "page answers 5xx", own(_answered_badly)),
+    Check(
+        "server-error",
+        E,
+        "page answers 5xx",
+        own(
+            lambda site: (
+                site.is_in(State.SERVER_ERROR)
+                & (site.status >= _SERVER_ERROR)
+                & (site.verdicts == LinkVerdict.DEAD)
+            )
+        ),
+    ),
     Check("soft-404", E, "'not found' with status 200", found("soft-404")),
     # redirects and structure
     Check("redirect-loop", E, "redirect loop", own(_endless)),
@@ -430,9 +427,33 @@ CHECKS: tuple[Check, ...] = (
         "chain of redirects",
         own(lambda site: site.hops > 1, attrgetter("hops")),
     ),
-    Check("redirect-temporary", N, "302, 303 or 307 on a linked page, not 301", linked(_temporary)),
-    Check("redirect-to-dead", E, "redirect to a missing page", own(_to_dead)),
-    Check("orphan", W, "no page links to it", linked(_orphan)),
+    Check(
+        "redirect-temporary",
+        N,
+        "302, 303 or 307 on a linked page, not 301",
+        linked(
+            lambda site: (
+                site.own
+                & site.is_in(State.MOVED)
+                & np.isin(site.status, _TEMPORARY)
+                & (site.links.to > 0)
+            )
+        ),
+    ),
+    Check(
+        "redirect-to-dead",
+        E,
+        "redirect to a missing page",
+        own(lambda site: site.is_in(State.MOVED) & site.dead[site.ends] & ~_endless(site)),
+    ),
+    Check(
+        "orphan",
+        W,
+        "no page links to it",
+        linked(
+            lambda site: site.was_read & (site.links.to == 0) & ~site.of(site.seeds) & ~site.is_end
+        ),
+    ),
     Check(
         "deep",
         N,
@@ -445,7 +466,20 @@ CHECKS: tuple[Check, ...] = (
     Check("sitemap-noindex", W, "a sitemap lists a noindex page", listed(_noindex)),
     Check("sitemap-blocked", E, "a sitemap lists a page that robots.txt forbids", listed(_BLOCKED)),
     Check("sitemap-copy", W, "a sitemap lists a copy", listed(_COPY)),
-    Check("sitemap-without", N, "no sitemap lists the page", Detector(_unlisted, LISTED)),
+    Check(
+        "sitemap-without",
+        N,
+        "no sitemap lists the page",
+        Detector(
+            lambda site: (
+                site.listed.any()
+                & site.indexable
+                & (site.target("canonical") == NO_TARGET)
+                & ~site.listed
+            ),
+            LISTED,
+        ),
+    ),
     Check("sitemap-future", W, "lastmod is in the future", listed(lambda site: site.listed_ahead)),
     # URLs
     Check("url-upper-case", N, "capital letters in the path", url("upper")),
