@@ -546,7 +546,10 @@ def surt(url: str) -> str:
         elif one != b".":
             kept.append(one)
     path = b"/" + b"/".join([one for one in kept[:-1] if one] + kept[-1:])
-    query = _without_sessions(_minimal(_unescaped(parts.query)))
+    query = _minimal(_unescaped(parts.query))
+    for pattern in _SESSION_IDS:
+        if found := [*pattern.finditer(query)]:
+            query = query[: found[-1].start()] + query[found[-1].end() :]
     arguments = sorted(part.split("=", 1) for part in query.lower().split("&"))
     query = "?" + "&".join(map("=".join, arguments)) if query else ""
     path_ = _minimal(path).lower()
@@ -566,13 +569,6 @@ def _unescaped(text: str) -> bytes:
 def _minimal(content: bytes) -> str:
     """Percent-escape only the bytes that must be escaped."""
     return quote_from_bytes(content, safe=_PLAIN)
-
-
-def _without_sessions(query: str) -> str:
-    for pattern in _SESSION_IDS:
-        if found := [*pattern.finditer(query)]:
-            query = query[: found[-1].start()] + query[found[-1].end() :]
-    return query
 
 
 # ================================================================ wacz
