@@ -297,9 +297,9 @@ def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "
     return kind
 
 
-def text(metavar: str, wanted: str, form: str) -> ValueKind:
-    """Text that matches `form`, a regular expression."""
-    fits = re.compile(form).fullmatch
+def text(metavar: str, wanted: str, form: str | Callable[[str], object]) -> ValueKind:
+    """Text that matches `form`, a regular expression or a test."""
+    fits = re.compile(form).fullmatch if isinstance(form, str) else form
 
     def read(value: object) -> str:
         if isinstance(value, str) and value.isprintable() and fits(value):
@@ -586,13 +586,11 @@ def _read_file_of_a_host(value: object) -> str:
     raise InvalidValue(value, "must be FILE or HOST=FILE")
 
 
-def _read_name_server(value: object) -> str:
-    if value == SYSTEM or (isinstance(value, str) and _is_an_address(value)):
-        return str(value)
-    raise InvalidValue(value, "must be ADDRESS[:PORT], with IPv6 addresses in brackets, or system")
-
-
-NAME_SERVER = ValueKind("ADDRESS", _read_name_server)
+NAME_SERVER = text(
+    "ADDRESS",
+    "ADDRESS[:PORT], with IPv6 addresses in brackets, or system",
+    lambda value: value == SYSTEM or _is_an_address(value),
+)
 RULE = ValueKind("HOST=ADDRESS", _read_rule)
 PROXY = ValueKind("URL", _read_proxy, mask=hidden_login)
 FILE_OF_A_HOST = ValueKind("[HOST=]FILE", _read_file_of_a_host, accepts="str | PathLike[str]")
@@ -764,11 +762,5 @@ def _read_rate(value: object) -> str:
     raise InvalidValue(value, wanted)
 
 
-def _read_hours(value: object) -> str:
-    if isinstance(value, str) and value.isprintable() and _parsed_hours(value) is not None:
-        return value
-    raise InvalidValue(value, "must be hours of the day such as 22-6 or 22:30-6:15")
-
-
 RATE = ValueKind("RATE", _read_rate, accepts="float | str")
-HOURS = ValueKind("HOURS", _read_hours)
+HOURS = text("HOURS", "hours of the day such as 22-6 or 22:30-6:15", _parsed_hours)
