@@ -45,6 +45,7 @@ from minicrawl.cluster.channels import TransferBatch
 from minicrawl.cluster.records import KeyEntry
 from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError, UsageError, needs
+from minicrawl.fetch.tls import covers
 
 MOST_ENTRY_BYTES = 1 << 19
 """Limit of a log entry. NATS messages have at most 1 MiB unless the server says otherwise."""
@@ -346,13 +347,12 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
 def _exposed(urls: Sequence[str], insecure: Sequence[str]) -> list[str]:
     """Return the hosts that are neither this machine nor named as insecure."""
     hosts = [urlsplit(url).hostname or "" for url in urls]
-    return [one for one in hosts if not (_LOOPBACK.fullmatch(one) or _is_named(one, insecure))]
-
-
-def _is_named(host: str, insecure: Sequence[str]) -> bool:
-    """Return whether the host is one of these, or below a `*.NAME`."""
-    names = (name.strip("[]").lower() for name in insecure)
-    return any(host == name or (name[:2] == "*." and host.endswith(name[1:])) for name in names)
+    named = [name.strip("[]").lower() for name in insecure]
+    return [
+        host
+        for host in hosts
+        if not (_LOOPBACK.fullmatch(host) or any(covers(pattern, host) for pattern in named))
+    ]
 
 
 @asynccontextmanager

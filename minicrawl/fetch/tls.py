@@ -71,7 +71,7 @@ class TlsContexts:
         self._made: dict[tuple[bool, str | None], ssl.SSLContext] = {}
 
     def __call__(self, host: str) -> ssl.SSLContext:
-        is_checked = not any(_covers(pattern, host) for pattern in self._unchecked_hosts)
+        is_checked = not any(covers(pattern, host) for pattern in self._unchecked_hosts)
         wanted = is_checked, self._shown_to(host) if self._certificates else None
         context = self._made.get(wanted)
         if context is None:
@@ -80,7 +80,7 @@ class TlsContexts:
 
     def _shown_to(self, host: str) -> str | None:
         """Return the most specific pattern with a client certificate for this host, or None."""
-        covering = (one for one in self._certificates if one == EVERYWHERE or _covers(one, host))
+        covering = (one for one in self._certificates if one == EVERYWHERE or covers(one, host))
         return max(covering, key=_specificity, default=None)
 
     def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:
@@ -106,7 +106,8 @@ def _specificity(pattern: str) -> tuple[bool, int]:
     return is_whole, len(pattern)
 
 
-def _covers(pattern: str, host: str) -> bool:
+def covers(pattern: str, host: str) -> bool:
+    """Return whether a pattern, in lower case, is this host or a `*.NAME` above it."""
     return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
 
 
