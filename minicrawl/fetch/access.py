@@ -241,14 +241,12 @@ def _languages(tags: str | None) -> Headers:
         return ()
     if ";q=" not in tags:
         tags = ",".join(
-            tag if not place else f"{tag};q={_quality(place)}"
+            f"{tag};q=0.{max(_FIRST_QUALITY - place * _QUALITY_STEP, _LEAST_QUALITY)}"
+            if place
+            else tag
             for place, tag in enumerate(tags.split(","))
         )
     return ((b"Accept-Language", tags.encode()),)
-
-
-def _quality(place: int) -> str:
-    return f"0.{max(_FIRST_QUALITY - place * _QUALITY_STEP, _LEAST_QUALITY)}"
 
 
 # ================================================================ logins

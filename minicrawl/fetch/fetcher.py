@@ -232,22 +232,19 @@ class HttpxResponseStream:
         )
 
     @property
-    def body(self) -> AsyncIterator[bytes]:
-        return self._chunks()
-
-    def take_whole(self) -> bytes | None:
-        return None  # httpx does not say whether the body is complete
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
-
-    async def _chunks(self) -> AsyncIterator[bytes]:
+    async def body(self) -> AsyncIterator[bytes]:
         import httpx
 
         assert isinstance(self._response.stream, httpx.AsyncByteStream)
         with _naming_faults():
             async for chunk in self._response.stream:
                 yield chunk
+
+    def take_whole(self) -> bytes | None:
+        return None  # httpx does not say whether the body is complete
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
 
 
 @contextmanager
@@ -656,9 +653,11 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
         return _other_result(request, status, headers)
     if status in _EMPTY or request.want in _HEAD_ALONE:
         return Response(status=status, headers=headers, body=b"")
-    if status == HTTPStatus.PARTIAL_CONTENT and (first := _first_byte(headers)):
-        detail = f"a part from byte {first} on, though the whole was asked for"
-        return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
+    if status == HTTPStatus.PARTIAL_CONTENT:
+        part = _RANGE.match(headers.get("content-range", ""))
+        if part and (first := int(part[1])):
+            detail = f"a part from byte {first} on, though the whole was asked for"
+            return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
     verdict = _verdict(request, headers.get("content-type"))
     names = _codings(headers)
     is_too_deep = len(names) > max_codings
@@ -714,12 +713,6 @@ def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResul
         spooled=body.spooled,
         wire=Wire(b"", b"", body=body.coded) if any(body.coded) else None,
     )
-
-
-def _first_byte(headers: Mapping[str, str]) -> int:
-    """Return the offset at which a partial response begins."""
-    found = _RANGE.match(headers.get("content-range", ""))
-    return int(found[1]) if found else 0
 
 
 def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:

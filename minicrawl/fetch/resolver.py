@@ -482,17 +482,10 @@ def is_public(address: Address) -> bool:
     """Return True if a link on any page may lead the crawl to this address."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_4)
-    carried = _carried(address)
-    if carried is not None:
-        return is_public(carried)
-    return address in _GLOBAL_UNICAST_6 and not any(address in net for net in _NOT_PUBLIC_6)
-
-
-def _carried(address: IPv6Address) -> IPv4Address | None:
     for network, bits_after in _CARRIES_4:
         if address in network:
-            return IPv4Address(int(address) >> bits_after & 0xFFFF_FFFF)
-    return None
+            return is_public(IPv4Address(int(address) >> bits_after & 0xFFFF_FFFF))
+    return address in _GLOBAL_UNICAST_6 and not any(address in net for net in _NOT_PUBLIC_6)
 
 
 # ================================================================ resolver
