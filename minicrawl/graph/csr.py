@@ -643,16 +643,13 @@ class Adjacency:
     def _rows(self, block: AdjacencyBlock, like: AnyFloats) -> WeightedRows:
         targets = self.graph.targets[block.links]
         if self.weights is None:
-            weights = self._ones(len(targets), like)
+            count, ones = len(targets), self._cached_ones
+            if len(ones) < count or ones.dtype != like.dtype:
+                ones = self._cached_ones = np.ones(max(count, _LINKS_AT_ONCE), dtype=like.dtype)
+            weights = ones[:count]
         else:
             weights = self.weights[block.links].astype(like.dtype, copy=False)
         return WeightedRows(block.starts.astype(np.int32), targets, weights)
-
-    def _ones(self, count: int, like: AnyFloats) -> AnyFloats:
-        """Return a cached vector of ones, as the weights of a block without weights."""
-        if len(self._cached_ones) < count or self._cached_ones.dtype != like.dtype:
-            self._cached_ones = np.ones(max(count, _LINKS_AT_ONCE), dtype=like.dtype)
-        return self._cached_ones[:count]
 
     def _gathered(self, rows: WeightedRows, x: AnyFloats) -> AnyFloats:
         """Return, for each node of a block, the weighted sum of its targets' values."""
