@@ -176,20 +176,14 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
 def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """Check that no pages stand for each other in a cycle, where cash would move for ever."""
     targets: dict[int, int] = {}
-    for page, seq in _forwarding_pages(connection):
-        links = tables.spending(connection, seq).links
-        if links:
-            targets[page] = links[0]
-        else:
-            yield f"page {page} stands for another page, but no step says which"
-    yield from (f"page {page} stands for itself" for page in _pages_in_cycles(targets))
-
-
-def _forwarding_pages(connection: tables.Connection) -> Iterator[tuple[int, int]]:
-    """Yield the pages that stand for others, and the steps that say for which."""
     for pages, states, steps in tables.frontier(connection, "id", "state", "spent"):
         found = np.isin(states, STANDS_FOR_ANOTHER)
-        yield from zip(pages[found].tolist(), steps[found].tolist(), strict=True)
+        for page, seq in zip(pages[found].tolist(), steps[found].tolist(), strict=True):
+            if links := tables.spending(connection, seq).links:
+                targets[page] = links[0]
+            else:
+                yield f"page {page} stands for another page, but no step says which"
+    yield from (f"page {page} stands for itself" for page in _pages_in_cycles(targets))
 
 
 def _pages_in_cycles(targets: dict[int, int]) -> Iterator[int]:

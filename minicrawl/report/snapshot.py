@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from heapq import nlargest
-from itertools import islice, repeat, takewhile
+from itertools import islice, repeat
+from os.path import commonprefix
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -308,7 +309,7 @@ def _nearest(snapshot: Snapshot, wanted: Location) -> str:
     """Return a hint with the pages on the same host that share the longest prefix."""
     origin, path = wanted
     known = [
-        (_common_prefix(path, other), snapshot.origins[number] + other)
+        (len(commonprefix((path, other))), snapshot.origins[number] + other)  # noqa: RUF071  # by letters
         for number, name in enumerate(snapshot.hosts)
         if name == host_of(origin)
         for other in questions.paths_of(snapshot.connection, number)
@@ -316,11 +317,6 @@ def _nearest(snapshot: Snapshot, wanted: Location) -> str:
     if not known:
         return f"it has no page of {host_of(origin)}"
     return "similar pages: " + ", ".join(near for _, near in nlargest(_NEAREST_SHOWN, known))
-
-
-def _common_prefix(one: str, other: str) -> int:
-    """Return the length of the longest common prefix."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def refuse_without_links(snapshot: Snapshot) -> None:
