@@ -205,6 +205,9 @@ def judged(
     names = _written(sought, stored.names, stored.compared_names)
     heading = max(names, anchored.heading)
     asked, exact = _of_title(sought, title)
+    phrase = sought.phrase.is_in(stored.names, stored.compared_names) or sought.phrase.is_in(
+        stored.written, stored.compared["body"]
+    )
     score = Score(
         bm25=bm25,
         share=_share_of(sought, found),
@@ -212,7 +215,7 @@ def judged(
         exact=exact,
         heading=heading,
         written=max(heading, _written(sought, stored.written, stored.compared["body"])),
-        phrase=max(float(_has_phrase(sought, stored)), anchored.phrase),
+        phrase=max(float(phrase), anchored.phrase),
         importance=importance_part(relative) / max(len(words), 1),
         proximity=_proximity(len(words), found),
         natural=min(_natural(found[name]) ** power for name, power in _PENALTY.items()),
@@ -287,12 +290,6 @@ def _share(words: Sequence[str], known: Collection[str]) -> float:
 
 def _written(sought: Sought, written: bytes, compared: bytes) -> float:
     return sum(one.share for one in sought.pieces if one.is_in(written, compared))
-
-
-def _has_phrase(sought: Sought, stored: StoredEntry) -> bool:
-    if sought.phrase.is_in(stored.names, stored.compared_names):
-        return True
-    return sought.phrase.is_in(stored.written, stored.compared["body"])
 
 
 def _natural(found: Places) -> float:

@@ -12,7 +12,7 @@ import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, pairwise
 from operator import itemgetter
 from pathlib import Path
@@ -141,7 +141,7 @@ class Finder:
         self._alike = kept_near_duplicates(folder) or NO_NEAR_DUPLICATES
         self._modified = _modified_ns(folder)
         self._curation = curation(folder)
-        self._forms = lru_cache(_WORDS_REMEMBERED)(self._forms_of)
+        self._forms = lru_cache(_WORDS_REMEMBERED)(partial(vocabulary.forms, words=self._index))
 
     def __len__(self) -> int:
         """Return the number of pages in the index."""
@@ -159,7 +159,7 @@ class Finder:
     def answer(self, text: str, asked: SearchRequest) -> Answered:
         """Return the best pages for a query as it was typed, or as it was probably meant."""
         meant = respelt(text, self._known_or_nearest)
-        more_usual = respelt(meant, self._more_usual)
+        more_usual = respelt(meant, lambda word: vocabulary.more_usual(word, self._index) or word)
         query = parse(meant)
         return Answered(
             self.find(query, asked),
@@ -190,9 +190,6 @@ class Finder:
         if self._index.pages_with(word) or word in self._curation.synonyms:
             return word
         return vocabulary.nearest(word, self._index) or word
-
-    def _more_usual(self, word: str) -> str:
-        return vocabulary.more_usual(word, self._index) or word
 
     def find(self, query: Query, asked: SearchRequest) -> list[Result]:
         """Return the best pages."""
@@ -248,9 +245,6 @@ class Finder:
             (*self._forms(word, language), *map(" ".join, query.synonyms.get(word, ())))
             for word in query.sought
         ]
-
-    def _forms_of(self, word: str, language: str) -> tuple[str, ...]:
-        return vocabulary.forms(word, language, self._index)
 
     def _folded(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
         """Return the results, with the number of near-duplicates folded behind each.

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from minicrawl.errors import UsageError
 from minicrawl.search.query import Phrase, sought_words
@@ -163,7 +163,7 @@ _LOOKED_AT = 300
 def stems(words: Iterable[str], language: str) -> list[str]:
     """Return the stem of each word; nothing for a language without a stemmer."""
     name = STEMMERS.get(language)
-    return _stemmer(name).analyze(" ".join(words)) if name else []
+    return _analyzer("stemmer", name).analyze(" ".join(words)) if name else []
 
 
 def forms(word: str, language: str, words: Words) -> tuple[str, ...]:
@@ -199,23 +199,19 @@ def language_of(words: str) -> str:
 @lru_cache(1 << 16)
 def _stop_word_of(word: str) -> tuple[str, ...]:
     """Return the languages in which a word is a stop word."""
-    return tuple(one for one in _WITH_STOP_WORDS if not _stop_filter(STEMMERS[one]).analyze(word))
+    return tuple(
+        one for one in _WITH_STOP_WORDS if not _analyzer("stopword", STEMMERS[one]).analyze(word)
+    )
 
 
 @lru_cache
-def _stop_filter(name: str) -> tantivy.TextAnalyzer:
+def _analyzer(kind: Literal["stopword", "stemmer"], language: str) -> tantivy.TextAnalyzer:
+    """Return what leaves out the stop words of a language, or replaces words by their stems."""
     import tantivy
 
+    of_language = {"stopword": tantivy.Filter.stopword, "stemmer": tantivy.Filter.stemmer}[kind]
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    return words.filter(tantivy.Filter.stopword(name)).build()
-
-
-@lru_cache
-def _stemmer(name: str) -> tantivy.TextAnalyzer:
-    import tantivy
-
-    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    return words.filter(tantivy.Filter.stemmer(name)).build()
+    return words.filter(of_language(language)).build()
 
 
 # ================================================================ curation
