@@ -507,7 +507,8 @@ def _lead(before: list[Box], main: Box) -> list[Box]:
 def _prune(inside: list[Box]) -> None:
     """Drop links, scraps and headings without a section. The main box comes first."""
     for box in inside[1:]:
-        if box.tag in _MAY_BE_LINKS and _is_links(box):
+        most = _LINKS if box.letters < _LONG else _MANY_LINKS
+        if box.tag in _MAY_BE_LINKS and box.linked > most * box.letters:
             box.is_dropped = True
         if box.is_dropped:
             _drop_children(box)
@@ -544,10 +545,6 @@ def _drop_empty_sections(inside: list[Box]) -> None:
                 has_lost = has_lost or covered < _LOWEST
             else:
                 covered = _LOWEST
-
-
-def _is_links(box: Box) -> bool:
-    return box.linked > (_LINKS if box.letters < _LONG else _MANY_LINKS) * box.letters
 
 
 def _is_scrap(run: Box) -> bool:
