@@ -660,11 +660,12 @@ class Author:
             return Sheet(
                 site=site.name, title=site.title(place), prose=self._prose(site, rng), head=head
             )
+        edition = (f"This is edition {version + 1} of this page.",) if version else ()
         return Sheet(
             site=site.name,
             title=site.title(place),
             menu=_menu(site, place),
-            prose=_edition(version) + self._prose(site, rng, _ARTICLE if place else _LEAD),
+            prose=edition + self._prose(site, rng, _ARTICLE if place else _LEAD),
             lists=(
                 *_inside(site, place, version),
                 ("Elsewhere", self._elsewhere(site, rng)),
@@ -715,10 +716,6 @@ def _level(site: Site, place: int) -> str:
     if place == FRONT:
         return "front"
     return "section" if place <= site.sections else "article"
-
-
-def _edition(version: int) -> tuple[str, ...]:
-    return (f"This is edition {version + 1} of this page.",) if version else ()
 
 
 def _menu(site: Site, place: int) -> list[Anchor]:

@@ -338,18 +338,10 @@ def _from_the_attic(site: Site, number: int) -> DemoResponse:
     return page(_note(site, f"Box {number} from the attic", "Nobody has linked to this for years."))
 
 
-def _members_letter(site: Site, number: int) -> DemoResponse:
-    return page(_note(site, f"Letter {number} to the members", "Please do not pass this on."))
-
-
 def _report(site: Site, number: int) -> DemoResponse:
     return document(
         "application/pdf", f"%PDF-1.4\n% {site.name}, report {number}\n%%EOF\n".encode()
     )
-
-
-def _photograph(site: Site, number: int) -> DemoResponse:
-    return document("image/png", b"\x89PNG\r\n\x1a\n%b %d" % (site.host.encode(), number))
 
 
 def _note(site: Site, title: str, words: str, head: str = "") -> Sheet:
@@ -365,8 +357,12 @@ _SINGLE: Final[dict[str, Callable[[Site], DemoResponse]]] = {
 _SERIES: Final[dict[str, Callable[[Site, int], DemoResponse]]] = {
     "/attic/": _from_the_attic,
     "/download/": _report,
-    "/picture/": _photograph,
-    "/members/letter-": _members_letter,
+    "/picture/": lambda site, number: document(
+        "image/png", b"\x89PNG\r\n\x1a\n%b %d" % (site.host.encode(), number)
+    ),
+    "/members/letter-": lambda site, number: page(
+        _note(site, f"Letter {number} to the members", "Please do not pass this on.")
+    ),
 }
 
 
