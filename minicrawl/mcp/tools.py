@@ -450,9 +450,8 @@ class StoreTools:
         if self._search is None:
             self._search = _full_text(self._store)
         found = self._search(query, count) if self._search else None
-        return found or self._by_title(query, count)
-
-    def _by_title(self, query: str, count: int) -> Answer:
+        if found:
+            return found
         pages = self._held.named()
         rows = list(islice(pages.having(query.lower().split()), count))
         few = f" of the {len(pages):,} most important pages" * (len(pages) == _MOST_SEARCHED)
