@@ -176,7 +176,11 @@ class CookieJar:
         scheme, host, path = _parts(url)
         for line in islice(lines, MOST_LINES):
             cookie = parse_cookie(line, scheme, host, path, now)
-            if cookie is not None and (scheme == "https" or not self._has_secure(cookie)):
+            if cookie is None:
+                continue
+            kept = self._sites.get(bucket(cookie.domain), {}).get(_key(cookie))
+            # Only https may replace a secure cookie.
+            if kept is None or not kept.is_secure or scheme == "https":
                 self.add(cookie, now)
 
     def add(self, cookie: Cookie, now: float) -> None:
@@ -217,11 +221,6 @@ class CookieJar:
         self.changes += 1
         if not self._sites[name]:
             del self._sites[name], self._sizes[name]
-
-    def _has_secure(self, cookie: Cookie) -> bool:
-        """Return True if this would replace a secure cookie, which only https may do."""
-        kept = self._sites.get(bucket(cookie.domain), {}).get(_key(cookie))
-        return kept is not None and kept.is_secure
 
 
 def _key(cookie: Cookie) -> _Key:

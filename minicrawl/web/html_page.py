@@ -371,6 +371,7 @@ def page_of(
     links = found.links
     main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = sent.target or resolver.other_page(markup.refresh)
+    resolved = chain(links.items(), filter(None, (main, refresh)))
     return ParsedPage(
         title=markup.title,
         links=tuple(links),
@@ -378,7 +379,7 @@ def page_of(
         written=resolver.written(links) if options.with_written else (),
         canonical=main and main.url,
         refresh=refresh and refresh.url,
-        originals=_originals(links, main, refresh),
+        originals=tuple([(url, original) for url, original in resolved if original]),
         noindex=robots.noindex,
         encoding=facts.encoding,
         cut=_why_cut(markup, links, options),
@@ -415,14 +416,6 @@ def _header_refresh(value: str, own: str, options: ParseOptions) -> _HeaderRefre
         return _NO_REFRESH
     is_at_once = refresh.delay_s <= AT_ONCE_S
     return _HeaderRefresh(found) if is_at_once else _HeaderRefresh(link=found)
-
-
-def _originals(
-    links: Mapping[str, str | None], *others: ResolvedUrl | None
-) -> tuple[tuple[str, str], ...]:
-    """Return pairs of a URL and its original, for the URLs that have one."""
-    resolved = chain(links.items(), filter(None, others))
-    return tuple([(url, original) for url, original in resolved if original])
 
 
 def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> str:

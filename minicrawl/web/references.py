@@ -434,13 +434,12 @@ def _candidates(srcset: str) -> Iterator[str]:
 # backtracks, and unclosed markup extends to the end of the page.
 
 
-def _raw_text(name: str) -> str:
-    return rf"<{name}{STOP}(?:[^<]++|<(?!/{name}{STOP}))*+(?:</{name}[^>]*+>|\Z)"
-
-
 _HIDDEN = re.compile(
     r"<!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))|"
-    + "|".join(map(_raw_text, ("script", "style", "template", "title", "noscript", "svg"))),
+    + "|".join(
+        rf"<{name}{STOP}(?:[^<]++|<(?!/{name}{STOP}))*+(?:</{name}[^>]*+>|\Z)"
+        for name in ("script", "style", "template", "title", "noscript", "svg")
+    ),
     re.IGNORECASE | re.ASCII,
 )
 _BLOCKS = (
