@@ -622,16 +622,18 @@ class _Requisites:
             self.rows.append(asker.row_of(hops))
             await self._keep(hops)
 
-        wanted = set(urls) - self._failed
-        missing = [url for url in wanted if self._is_missing(url)]
+        # A failure of a day ago or longer is as good as nothing.
+        since = self._context.clock.today() - VALID_S
+        missing = [
+            url
+            for url in set(urls) - self._failed
+            if all(
+                row.kind == RecordKind.FAILURE and row.at <= since
+                for row in self._archive.versions(url)
+            )
+        ]
         await asker.ask(missing, keep, (Want.FILE,), in_scope=in_scope)
         await self._context.recorder.committer.written()
-
-    def _is_missing(self, url: str) -> bool:
-        """Return True if only failures of a day ago or longer are kept, or nothing."""
-        since = self._context.clock.today() - VALID_S
-        rows = self._archive.versions(url)
-        return all(row.kind == RecordKind.FAILURE and row.at <= since for row in rows)
 
     async def _keep(self, hops: Hops) -> None:
         recorder, today = self._context.recorder, self._context.clock.today()
