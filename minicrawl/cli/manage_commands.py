@@ -116,21 +116,18 @@ def _request(action: str, values: tuple[str, ...]) -> ControlRequest:
 
 def _reply_facts(found: Reply) -> list[tuple[str, str]]:
     settings: dict[str, Any] = found["settings"]
+    delay = settings["delay"]
     return [
         ("crawl", f"{found['state']}, process {found['pid']}"),
         ("requests", f"{found['in_flight']:,} in flight"),
         ("workers", f"{found['workers']:,}"),
         ("concurrency", f"{settings['concurrency']:,}"),
-        ("delay", _delay(settings["delay"])),
+        ("delay", delay if isinstance(delay, str) else f"{delay:g} s"),
         ("max-rate", settings["max-rate"] or "no limit"),
         ("hours", settings["hours"] or "all day"),
         ("pages", "no limit" if settings["pages"] is None else f"{settings['pages']:,}"),
         ("small-edge", f"{settings['small-edge']:g}"),
     ]
-
-
-def _delay(delay: float | str) -> str:
-    return delay if isinstance(delay, str) else f"{delay:g} s"
 
 
 # ================================================================ config
