@@ -206,7 +206,10 @@ async def start_or_join(
             return terms  # else another caller was quicker
     before, revision = await terms_of(engine)
     state, state_revision = await state_of(engine)
-    terms = _migrated(before) if state.is_over else before
+    terms = before
+    if state.is_over and before.format == FORMAT and before.schema < schema.VERSION:
+        # Each shard migrates its store when it begins.
+        terms = replace(before, schema=schema.VERSION, version=__version__)
     refuse_other_version(terms)
     if shards not in (None, terms.shards):
         raise UsageError(
@@ -303,13 +306,6 @@ async def _joined(
 def _shown(terms: TermsRecord, name: str) -> str:
     usual = plain(Settings(), BY_NAME[name])
     return as_text(terms.settings.get(name, usual))
-
-
-def _migrated(terms: TermsRecord) -> TermsRecord:
-    """Migrate terms of an older schema: each shard migrates its store when it begins."""
-    if terms.format != FORMAT or terms.schema >= schema.VERSION:
-        return terms
-    return replace(terms, schema=schema.VERSION, version=__version__)
 
 
 def refuse_other_version(terms: TermsRecord) -> None:

@@ -300,7 +300,10 @@ class ShardCrawl:
             self._hear(told, within_s)
             if began - levelled_at >= usual_s:
                 levelled_at = began
-                self._level_pots(facts, told)
+                # A transfer that is small for the pot would level little, and cost a step of the
+                # log in both shards.
+                least = max(UNIT, facts.pot // _LEAST_SHARE)
+                self.traffic.levelling_transfers = levelling_transfers(facts.shard, told, least)
             self._context.wake()
             await asyncio.sleep(max(within_s, min(usual_s, _PAUSE_FACTOR * cost_s)))
 
@@ -356,12 +359,6 @@ class ShardCrawl:
         self._beginning.hear(told, time.monotonic())
         if self.level is not None:
             self.level.hear(told.values(), within_s)
-
-    def _level_pots(self, own: ShardFacts, told: Mapping[int, ShardFacts]) -> None:
-        # A transfer that is small for the pot would level little, and cost a step of the log in
-        # both shards.
-        least = max(UNIT, own.pot // _LEAST_SHARE)
-        self.traffic.levelling_transfers = levelling_transfers(own.shard, told, least)
 
 
 class RequestRate:

@@ -86,7 +86,11 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
             if not watching.done():
                 watching.cancel()
         if waiting.done() and not watching.done():
-            raise Interrupted(_how_to_continue(run))
+            if run.is_demo:
+                raise Interrupted("demo cluster removed; nothing was kept")
+            raise Interrupted(
+                f"this node has left; others continue, if there are any; rejoin with: {run.resume}"
+            )
         if run.is_demo:
             await save_demo_store(engine)
         return watching.result()
@@ -98,12 +102,6 @@ def _next_commands(loaded: Loaded) -> str:
     where = f"--store {DEMO_STORE}" if url == DEMO else named
     commands = (f"  {PROGRAM} {name} {where}" for name in ("top --n 20", "status", "check"))
     return "\n".join(("", "next steps", *commands))
-
-
-def _how_to_continue(run: ClusterRun) -> str:
-    if run.is_demo:
-        return "demo cluster removed; nothing was kept"
-    return f"this node has left; others continue, if there are any; rejoin with: {run.resume}"
 
 
 def _restore_default_signals() -> None:

@@ -135,7 +135,9 @@ class EncryptedClient(Client):
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         assert self._current_server is not None
         scheme = self._current_server.uri.scheme
-        if initial_connection and not _is_encrypted(scheme, info):
+        # The connection is encrypted now, or will be before anything else is sent.
+        is_encrypted = scheme == "wss" or (scheme != "ws" and bool(info.get("tls_required")))
+        if initial_connection and not is_encrypted:
             raise NotEncrypted
         await super()._process_info(info, initial_connection)
 
@@ -145,11 +147,6 @@ class EncryptedClient(Client):
             # Else asyncio warns at the end of the connection: nats-py upgrades it by hand.
             protocol: Any = self._transport._io_writer.transport.get_protocol()
             protocol._over_ssl = True
-
-
-def _is_encrypted(scheme: str, info: dict[str, Any]) -> bool:
-    """Return whether the connection is encrypted, or will be before anything else is sent."""
-    return scheme == "wss" or (scheme != "ws" and bool(info.get("tls_required")))
 
 
 def client_for(settings: ClusterAccess) -> Client:
@@ -238,7 +235,8 @@ async def _open_connection(
             jetstream.denied = text.removeprefix("nats: ")
         del errors[:-_MOST_ERRORS]
         errors.append(error)
-        if _is_permanent(error):
+        is_unsafe = isinstance(error, (ssl.SSLCertVerificationError, NotEncrypted))
+        if _is_refusal(error) or is_unsafe or _wants_certificate(error):
             is_refused.set()
 
     async def repeat_requests() -> None:
@@ -285,11 +283,6 @@ async def _reach(client: Client, settings: ClusterAccess, options: dict[str, Any
         max_outstanding_pings=_PINGS,
         **options,
     )
-
-
-def _is_permanent(error: Exception) -> bool:
-    is_unsafe = isinstance(error, (ssl.SSLCertVerificationError, NotEncrypted))
-    return _is_refusal(error) or is_unsafe or _wants_certificate(error)
 
 
 def _is_refusal(error: Exception) -> bool:

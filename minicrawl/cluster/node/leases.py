@@ -37,7 +37,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minicrawl.cluster import records
 from minicrawl.cluster.assignment import (
@@ -236,7 +236,8 @@ def plan(view: ClusterView, me: tuple[str, str], held: Iterable[int], now: float
     give_up = {
         shard
         for shard in own - lost
-        if is_drained or _may_move(wanted.get(shard, name), name, live, now)
+        for taker in [wanted.get(shard, name)]
+        if is_drained or (taker != name and now - live[taker].since >= YOUNG_S)
     }
     take = {
         shard
@@ -244,10 +245,6 @@ def plan(view: ClusterView, me: tuple[str, str], held: Iterable[int], now: float
         if taker == name and shard not in own and holders.get(shard, name) == name
     }
     return LeasePlan(lost=sorted(lost), give_up=sorted(give_up), take=sorted(take))
-
-
-def _may_move(taker: str, name: str, live: Mapping[str, SeenNode], now: float) -> bool:
-    return taker != name and now - live[taker].since >= YOUNG_S
 
 
 # ================================================================ presence
@@ -342,7 +339,8 @@ class NodePresence:
         self._began[self.record.beat] = began
         self._began.pop(self.record.beat - _BEATS_KEPT, None)
         self._send(KEYS, self._write(), began)
-        self._send(BEATS, self._write_beat(), began)
+        beat = BeatRecord(session=self.record.session, beat=self.record.beat)
+        self._send(BEATS, self._beats.put(self._key, beat.pack()), began)
         waiting = set(self._under_way.values())
         while waiting and self._answers == before:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -350,14 +348,14 @@ class NodePresence:
                 task.result()
         return self._answers > before
 
-    def _send(self, place: str, write: Coroutine[None, None, None], began: float) -> None:
+    def _send(self, place: str, write: Coroutine[Any, Any, object], began: float) -> None:
         sent = self._under_way.get(place)
         if sent is None or sent.done():
             self._under_way[place] = asyncio.create_task(self._renew(write, began))
         else:
             write.close()
 
-    async def _renew(self, write: Coroutine[None, None, None], began: float) -> None:
+    async def _renew(self, write: Coroutine[Any, Any, object], began: float) -> None:
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await write
@@ -368,10 +366,6 @@ class NodePresence:
             return  # not confirmed; KeyTaken: an earlier beat arrived in between
         self._answers += 1
         self.renewed_at, self.refusal = max(self.renewed_at, began), ""
-
-    async def _write_beat(self) -> None:
-        beat = BeatRecord(session=self.record.session, beat=self.record.beat)
-        await self._beats.put(self._key, beat.pack())
 
     async def _write(self) -> None:
         content = self.record.pack()

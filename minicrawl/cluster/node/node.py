@@ -75,7 +75,6 @@ from minicrawl.cluster.records import (
     KeyEntry,
     NodeRecord,
     RecordError,
-    ShardFacts,
 )
 from minicrawl.cluster.terms import (
     TermsRecord,
@@ -183,12 +182,14 @@ class CrawlState(CrawlView):
         return self.budget is not None and self._grants.is_short(leases, self._needs())
 
     def _needs(self) -> dict[int, ShardNeed]:
-        return {shard: _need(facts) for shard, facts in self.told.items()}
-
-
-def _need(facts: ShardFacts) -> ShardNeed:
-    waiting = facts.waiting or int(facts.wants_pages)
-    return ShardNeed(facts.fetched + facts.under_way, 0 if facts.is_idle else waiting, facts.pace)
+        return {
+            shard: ShardNeed(
+                facts.fetched + facts.under_way,
+                0 if facts.is_idle else facts.waiting or int(facts.wants_pages),
+                facts.pace,
+            )
+            for shard, facts in self.told.items()
+        }
 
 
 # ================================================================ node
