@@ -263,7 +263,6 @@ class CashShares:
 
 MOST_REDIRECTS = 10
 """Most redirects in a row. Browsers follow 20, but a chain of five is a mistake already."""
-_COPIES = (State.ALIAS, State.TWIN)
 _FETCHED = TurnEnd(State.FETCHED)
 
 
@@ -308,22 +307,38 @@ class Settler:
         self._traps.copies.gifts.load(self._recorder.pages.spendings())
 
     def settle(self, turn: Turn, outcome: Outcome, today: float) -> TurnEnd | None:
-        """Settle a turn. Return the new state of the page, or None if it waits again."""
+        """Settle a turn, and let the traps learn from it.
+
+        Return the new state of the page, or None if it waits again.
+        """
+        page, copies = turn.page, self._traps.copies
         match outcome:
             case WasRead():
                 ending = self._read(turn, outcome, today)
             case Redirects():
                 ending = self._redirect(turn, outcome)
             case GivenUp(state=state, reason=reason):
-                ending = _dead_end(turn.page, state, reason)
+                ending = _dead_end(page, state, reason)
             case NotModified():
-                return TurnEnd(self._confirm(turn.page, today))
+                return TurnEnd(self._confirm(page, today))
             case Retry():
                 return None
             case _:
                 assert_never(outcome)
-        self._post(ending)
-        return ending.end
+        step, end, new, replaces, value = ending
+        links = step.spending.links
+        is_first = self._frontier.state[page] == State.UNREAD
+        self.poster.reopened.discard(page)
+        plans = self.poster.post(step, end.state, new, value)
+        if links and is_first and end.state != State.ALIAS:  # a copy recommends nobody
+            self._traps.paid(page, plans, links)
+        if step.kind is StepKind.FORWARD:
+            copies.note_copy(page, links[0])
+        else:
+            copies.forget_copy(page)
+        if replaces is not None:
+            self._hand_over(replaces, page)
+        return end
 
     def close(self, page: PageId, state: State) -> None:
         """Close a page as a dead end: its cash goes to the virtual page."""
@@ -333,23 +348,14 @@ class Settler:
 
     def fold(self, page: PageId, target: str) -> None:
         """Make the page a twin of another URL, by a rule about such URLs and without a request."""
-        self._post(_forward(page, State.TWIN, *self._meet_target(page, target, ())))
+        self._post_copy(_forward(page, State.TWIN, *self._meet_target(page, target, ())))
 
-    def _post(self, ending: Ending) -> None:
-        """Post the step, and let the traps learn from it."""
-        step, end, new, replaces, value = ending
-        page, spending, copies = step.page, step.spending, self._traps.copies
-        is_first = self._frontier.state[page] == State.UNREAD
+    def _post_copy(self, ending: Ending) -> None:
+        """Post the step of a copy that has no turn."""
+        step, page = ending.step, ending.step.page
         self.poster.reopened.discard(page)
-        plans = self.poster.post(step, end.state, new, value)
-        if spending.links and is_first and end.state not in _COPIES:  # a copy recommends nobody
-            self._traps.paid(page, plans, spending.links)
-        if step.kind is StepKind.FORWARD:
-            copies.note_copy(page, spending.links[0])
-        else:
-            copies.forget_copy(page)
-        if replaces is not None:
-            self._hand_over(replaces, page)
+        self.poster.post(step, ending.end.state, ending.new)
+        self._traps.copies.note_copy(page, step.spending.links[0])
 
     # ------------------------------------------------------------ pages that were read
 
@@ -432,7 +438,7 @@ class Settler:
             _note_mirror(self._recorder, first, page)
             ending = _forward(first, State.ALIAS, page, is_handed_over=True)
             last = self._frontier.spendings.of(first)
-            self._post(self._with_links(ending, last.links, self_link=last.self_link))
+            self._post_copy(self._with_links(ending, last.links, self_link=last.self_link))
 
     def _confirm(self, page: PageId, today: float) -> State:
         """Replay the cash of a page that has not changed, and return its state."""
