@@ -175,13 +175,15 @@ class _Loaded:
         flow = cash_flow(frontier, connection, goes_on)
         if flow is None:
             return None
+        names = [host_of(origin) for origin in questions.origins(connection)]
+        hosts = tables.whole(tables.urls(connection, "host"), "host")
         return cls(
             step=frontier.last_seq,
             flow=flow,
             mass=rank_mass(flow, frontier),
             shown=kept_importance(path, connection, frontier).shares,
             states=frontier.states(),
-            site_of=_site_of_pages(connection, len(frontier)),
+            site_of=sites_of(names, hosts[: len(frontier)])[1],
             before=_kept(path, connection),
         )
 
@@ -239,13 +241,6 @@ def _load(connection: tables.Connection) -> Frontier:
     )
     verify(frontier, connection)
     return frontier
-
-
-def _site_of_pages(connection: tables.Connection, pages: int) -> NDArray[np.int32]:
-    """Return the number of each page's site."""
-    names = [host_of(origin) for origin in questions.origins(connection)]
-    hosts = tables.whole(tables.urls(connection, "host"), "host")
-    return sites_of(names, hosts[:pages])[1]
 
 
 def _top(importance: Floats) -> set[int]:

@@ -406,7 +406,10 @@ class SitemapQueue:
         if limit := _limit(answer, listed):
             tell(Noted(text=f"{url}: {limit}"))
         named.add(listed.sitemaps)
-        for of_origin, pages in _by_origin(listed.pages).items():
+        by_origin: dict[str, list[str]] = {}
+        for page in listed.pages:
+            by_origin.setdefault(origin(page), []).append(page)
+        for of_origin, pages in by_origin.items():
             if self._is_own(by, url, of_origin) or self.names(of_origin, url):
                 depth = self._depth(by, named, of_origin)
                 cost_s = await introduce(tuple(pages), depth, listed)
@@ -443,13 +446,6 @@ class SitemapQueue:
         if shallowest is None:
             shallowest = self._frontier.urls.shallowest(by) or 0
         return shallowest + 1
-
-
-def _by_origin(pages: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for page in pages:
-        found.setdefault(origin(page), []).append(page)
-    return found
 
 
 def _limit(answer: Response, listed: Sitemap) -> str:

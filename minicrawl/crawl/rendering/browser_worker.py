@@ -305,12 +305,13 @@ class BrowserPage:
     async def read(self, page: PageToRender) -> RenderedDom:
         """Return the DOM once all requests and timers are done; raises `PageEnded`."""
         self._browser.on("disconnected", self._lose)
+        language = (self._config.languages or "").partition(",")[0].partition(";")[0]
         context = await self._browser.new_context(
             service_workers="block",
             accept_downloads=False,
             user_agent=self._config.user_agent,
             viewport=_VIEW,  # type: ignore[arg-type]  # a TypedDict of the same keys
-            **_locale(self._config.languages),
+            locale=language if language not in ("", "*") else None,
         )
         try:
             shown = await self._open(context, page)
@@ -466,16 +467,18 @@ class BrowserPage:
         await route.fulfill(status=200, headers=headers, body=response.body)
 
     def _is_wanted(self, request: Request) -> bool:
+        is_read = request.method == "GET" or (
+            request.method == "POST"
+            and request.resource_type in ("fetch", "xhr")
+            and self._config.replays
+            and len(_posted(request)) <= _MOST_POSTED
+        )
         return (
-            (request.method == "GET" or self._may_post(request))
+            is_read
             and request.resource_type in _WANTED
             and _is_of_web(request)
             and self._bytes < _TIMES_A_BODY * self._config.max_body_bytes
         )
-
-    def _may_post(self, request: Request) -> bool:
-        is_read = request.method == "POST" and request.resource_type in ("fetch", "xhr")
-        return is_read and self._config.replays and len(_posted(request)) <= _MOST_POSTED
 
     async def _ask_crawl(self, request: Request) -> Resource:
         self._asked = number = self._asked + 1
@@ -546,11 +549,6 @@ def _sent(headers: Mapping[str, str], *, is_post: bool) -> tuple[tuple[str, str]
         for name, value in headers.items()
         if (name in names or name.startswith("x-")) and value.isascii() and value.isprintable()
     )
-
-
-def _locale(languages: str | None) -> dict[str, Any]:
-    first = (languages or "").partition(",")[0].partition(";")[0]
-    return {"locale": first} if first and first != "*" else {}
 
 
 async def _dismiss(dialog: Any) -> None:

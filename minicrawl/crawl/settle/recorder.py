@@ -117,12 +117,6 @@ class Counters(dict[str, object]):
         found = self.get(name, 0)
         self[name] = (found if isinstance(found, int | float) else 0) + by
 
-    def count_request(self, wire_bytes: int, *, is_page: bool) -> None:
-        """Count a request and its bytes; `is_page` if it brought a page or found it unchanged."""
-        for name, by in ("requests", 1), ("wire_bytes", wire_bytes), ("fetched", is_page):
-            found = self.get(name, 0)
-            self[name] = (found if isinstance(found, int | float) else 0) + by
-
     def number(self, name: str) -> float:
         """Return the value of a counter, or 0 if it is not a finite number."""
         found = self.get(name, 0)
@@ -751,9 +745,14 @@ class Recorder:
         self._rows.batch.fetches.append(fetch)
 
     def record_request(self, fetch: FetchRow, *, is_page: bool) -> None:
-        """Record the request for a page and its response, and count them."""
+        """Record the request for a page and its response, and count them.
+
+        `is_page` says that it brought a page or found it unchanged.
+        """
         self._rows.batch.fetches.append(fetch)
-        self.counters.count_request(fetch.wire_bytes, is_page=is_page)
+        self.counters.add("requests")
+        self.counters.add("wire_bytes", fetch.wire_bytes)
+        self.counters.add("fetched", is_page)
 
     def keep(self, page: PageId | None, answer: KeptAnswer) -> None:
         """Keep the response of a page, or of a file. Responses must be kept in this crawl."""
