@@ -606,13 +606,15 @@ async def read_body(
     """Read and decode a body. `chunks` is a stream, or the complete body.
 
     Return `Refused` if the first bytes show that the body is unwanted; the rest is not read then.
-    Raises UnknownCoding.
     """
     most = min(cap, limits.file_bytes or cap)
     is_plain = verdict is BodyVerdict.WANTED and not codings
     if is_plain and isinstance(chunks, bytes) and len(chunks) <= most:
         return Body(chunks, len(chunks), None)  # nothing to decode, to judge or to cut
-    reader = _BodyReader(codings, cap, verdict, limits)
+    try:
+        reader = _BodyReader(codings, cap, verdict, limits)
+    except UnknownCoding as error:
+        return Failed(kind=FailureKind.ENCODING, detail=str(error))
     try:
         if not isinstance(chunks, bytes):
             await _read_in_time(reader, chunks, limits)

@@ -18,7 +18,15 @@ import re
 import resource
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+)
 from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -36,7 +44,6 @@ from minicrawl.fetch.body import (
     BodyVerdict,
     DecodeBudget,
     Judge,
-    UnknownCoding,
     codings,
     read_body,
 )
@@ -553,12 +560,15 @@ async def read_response(
 ) -> FetchResult:
     """Return the outcome of a request with this response, and close the response."""
     try:
+        if limits.keeps_coded and transfer_codings(stream.headers):
+            limits = limits._replace(keeps_coded=False)  # WARC cannot describe such a body
         wanted = _wanted(request, stream, max_codings)
         if isinstance(wanted, WantedBody):
-            body = await _body(wanted, request.max_bytes, stream, limits)
+            names, verdict = wanted
+            body = await read_body(_chunks(stream), names, request.max_bytes, verdict, limits)
             found = _result(stream, body)
             # A response is a file even if its body could not be read.
-            is_file = body.is_file if isinstance(body, Body) else wanted.verdict is BodyVerdict.FILE
+            is_file = body.is_file if isinstance(body, Body) else verdict is BodyVerdict.FILE
             if is_file and request.want is Want.PAGE:
                 answer = found if isinstance(found, Response) else None
                 refused = Refused(reason=Refusal.TYPE, cost_s=body.cost_s, answer=answer)
@@ -612,20 +622,6 @@ class WantedBody(NamedTuple):
     verdict: Judge | BodyVerdict
 
 
-async def _body(
-    wanted: WantedBody, max_bytes: int, stream: ResponseStream, limits: BodyLimits
-) -> Body | Failed | Refused:
-    names, verdict = wanted
-    whole = stream.take_whole()
-    try:
-        chunks = stream.body if whole is None else whole
-        if limits.keeps_coded and transfer_codings(stream.headers):
-            limits = limits._replace(keeps_coded=False)  # WARC cannot describe such a body
-        return await read_body(chunks, names, max_bytes, verdict, limits)
-    except UnknownCoding as error:
-        return Failed(kind=FailureKind.ENCODING, detail=str(error))
-
-
 async def _answer(
     request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> Response:
@@ -633,11 +629,17 @@ async def _answer(
     names = _codings(stream.headers)
     most = min(request.max_bytes, _MOST_OF_A_FAILURE)
     if len(names) <= max_codings and stream.status not in _EMPTY:
-        body = await _body(WantedBody(names, BodyVerdict.WANTED), most, stream, limits)
+        body = await read_body(_chunks(stream), names, most, BodyVerdict.WANTED, limits)
         found = _result(stream, body)
         if isinstance(found, Response):
             return found
     return Response(status=stream.status, headers=stream.headers, body=b"")
+
+
+def _chunks(stream: ResponseStream) -> AsyncIterable[bytes] | bytes:
+    """Return the complete body if it is at hand, else the stream of its chunks."""
+    whole = stream.take_whole()
+    return stream.body if whole is None else whole
 
 
 def _codings(headers: Mapping[str, str]) -> list[str]:

@@ -14,7 +14,6 @@ from minicrawl.fetch.body import (
     BodyLimits,
     BodyVerdict,
     DecodeBudget,
-    UnknownCoding,
     codings,
     read_body,
 )
@@ -139,8 +138,10 @@ def test_a_coding_that_yields_nothing_is_a_failure(coded: bytes) -> None:
 
 def test_an_unknown_coding_is_reported_before_anything_is_read() -> None:
     chunks = Chunks(b"abc")
-    with pytest.raises(UnknownCoding):
-        read(chunks, coding="lzma")
+    found = read(chunks, coding="lzma")
+    assert isinstance(found, Failed)
+    assert found.kind is FailureKind.ENCODING
+    assert "lzma" in found.detail
     assert chunks.read == 0
 
 
