@@ -782,14 +782,16 @@ def _convergence_figures(series: Sequence[Series]) -> Iterator[Figure]:
             title=f"Convergence of OPIC (on {pages})",
             x_label="reads / pages",
             y_label="mean relative error, %",
-            lines=[_convergence_line(curve, error) for curve in series],
+            lines=[
+                PlotLine(
+                    label=curve.label,
+                    x=range(1, len(curve.errors) + 1),
+                    y=list(map(error, curve.errors)),
+                )
+                for curve in series
+            ],
             log_y=True,
         )
-
-
-def _convergence_line(series: Series, error: Callable[[EstimateErrors], float]) -> PlotLine:
-    laps = range(1, len(series.errors) + 1)
-    return PlotLine(label=series.label, x=laps, y=[error(lap) for lap in series.errors])
 
 
 def _window_figures(
