@@ -205,8 +205,7 @@ class Interpolation:
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         width = max(1, int(self.width * circulation))
-        row = self._readings.row(page)
-        history, read_at = self._readings.at(row, page)
+        row, history, read_at = self._readings.find(page)
         away = now - read_at
         # A page that was never read has the history 0 and its birth as the time of its last
         # reading, so its first reading needs no case of its own.
@@ -308,23 +307,20 @@ class LastReadings:
             self._first.append(first)
             self._born.append(now)
 
-    def row(self, page: PageId) -> int | None:
-        """Return the row of the page, or None."""
-        # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
-        found = self._rows.matches(page * _SPREAD & _CODE)
-        return found[0] if found else None
-
     def of(self, page: PageId) -> tuple[int, int]:
         if self._latest is not None and self._latest[0] == page:
             row = self._latest[1]
             return self._history[row], self._read[row]
-        return self.at(self.row(page), page)
+        return self.find(page)[1:]
 
-    def at(self, row: int | None, page: PageId) -> tuple[int, int]:
-        """Return history and time of a page whose row is known."""
-        if row is None:
-            return 0, self._born[bisect_right(self._first, page) - 1]
-        return self._history[row], self._read[row]
+    def find(self, page: PageId) -> tuple[int | None, int, int]:
+        """Return the row of the page, or None; its history; the time of its reading or birth."""
+        # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
+        found = self._rows.matches(page * _SPREAD & _CODE)
+        if not found:
+            return None, 0, self._born[bisect_right(self._first, page) - 1]
+        row = found[0]
+        return row, self._history[row], self._read[row]
 
     def rows_between(self, first: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the read pages of a range, as offsets into the range, and their rows."""
@@ -345,9 +341,7 @@ class LastReadings:
         self._latest = page, row
 
     def histories(self, pages: Numbers) -> Floats:
-        rows = map(self.row, pages.tolist())
-        history = self._history
-        return np.array([0 if row is None else history[row] for row in rows]) / UNIT
+        return np.array([self.find(page)[1] for page in pages.tolist()]) / UNIT
 
     def between(self, first: int, end: int) -> tuple[Numbers, Numbers]:
         """Return histories and times of a range of pages."""
@@ -584,8 +578,7 @@ class Adaptive:
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         widths = self._widths(circulation)
-        row = self._readings.row(page)
-        history, read_at = self._readings.at(row, page)
+        row, history, read_at = self._readings.find(page)
         span = max(now - read_at, widths.narrow)
         if row is not None and history:
             flowed, own, recent = self._after(row, cash, now - read_at, history, widths)
@@ -663,8 +656,7 @@ class Adaptive:
         return 2.0
 
     def past(self, page: PageId) -> Past:
-        history, time = self._readings.of(page)
-        row = self._readings.row(page)
+        row, history, time = self._readings.find(page)
         if row is None or not history:
             return history, time, None
         return history, time, array("q", (self._own[row], self._narrow[row])).tobytes()
