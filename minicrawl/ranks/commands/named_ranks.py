@@ -67,11 +67,6 @@ Rank = Callable[[NamedGraph, Progress], Scores]
 """Computes a rank of a graph."""
 
 
-def _trust(named: NamedGraph, tell: Progress) -> Scores:
-    seeds = chosen_seeds(named.graph, named.weights, "inverse", TRUSTED)
-    return trust(named.graph, seeds, named.weights, tell=tell)
-
-
 def _sites(named: NamedGraph, tell: Progress) -> Scores:
     linked = site_graph(named)
     return of_pages(pagerank(linked.graph, linked.weights, tell=tell), sites_of(named.names))
@@ -82,7 +77,12 @@ BUILT_IN: dict[str, Rank] = {
     "eigenvector": lambda named, tell: eigenvector(named.graph, named.weights, tell=tell),
     "pagerank": lambda named, tell: pagerank(named.graph, named.weights, tell=tell),
     "inverse-pagerank": lambda named, tell: inverse_pagerank(named.graph, named.weights, tell=tell),
-    "trust": _trust,
+    "trust": lambda named, tell: trust(
+        named.graph,
+        chosen_seeds(named.graph, named.weights, "inverse", TRUSTED),
+        named.weights,
+        tell=tell,
+    ),
     "hits-authorities": lambda named, tell: hits(named.graph, named.weights, tell=tell).authorities,
     "hits-hubs": lambda named, tell: hits(named.graph, named.weights, tell=tell).hubs,
     "harmonic": lambda named, tell: hyperball(named.graph, rng=default_rng(_SEED), tell=tell),
