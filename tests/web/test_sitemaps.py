@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.web import sitemaps as sitemap
-from minicrawl.web.sitemaps import Sitemap, parse
+from minicrawl.web.sitemaps import MAX_BYTES, MAX_CHARS, MAX_URLS, Sitemap, parse
 
 AT = "https://example.com/maps/sitemap.xml"
 ROOT = "https://example.com"
@@ -217,29 +216,30 @@ def test_a_gzip_file_is_unpacked_as_far_as_it_goes() -> None:
 # ---------------------------------------------------------------- bombs
 
 
-def test_a_gzip_bomb_is_unpacked_up_to_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemap, "MAX_BYTES", 1_000)
-    inside = b"https://example.com/a\n".ljust(999) + b"\nhttps://example.com/b\n"
-    assert pages(gzip.compress(inside)) == pages(inside) == ["/a"]
-    assert "1,000 bytes" in parse(inside, AT).limit
-    assert parse(inside[:-10], AT).limit
-    assert not parse(inside[:900], AT).limit
+def test_a_sitemap_is_read_up_to_a_number_of_bytes_packed_or_not() -> None:
+    inside = b"https://example.com/a\n".ljust(MAX_BYTES - 1) + b"\nhttps://example.com/b\n"
+    for body in (inside, gzip.compress(inside, compresslevel=0)):
+        found = parse(body, AT)
+        assert found.pages == (f"{ROOT}/a",)
+        assert f"{MAX_BYTES:,} bytes" in found.limit
+    assert not parse(inside[: MAX_BYTES - 1], AT).limit
 
 
-def test_no_more_urls_are_taken_than_a_sitemap_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemap, "MAX_URLS", 3)
-    many = [f"https://example.com/{n}" for n in range(10_000)]
-    assert pages(urlset(*many)) == pages("\n".join(many)) == ["/0", "/1", "/2"]
-    assert "3 URLs" in parse(urlset(*many).encode(), AT).limit
-    assert not parse(urlset(*many[:2]).encode(), AT).limit
+def test_no_more_urls_are_taken_than_a_sitemap_may_have() -> None:
+    many = [f"https://example.com/{n}" for n in range(MAX_URLS + 1)]
+    for write in (urlset, lambda *urls: "\n".join(urls)):
+        found = parse(write(*many).encode(), AT)
+        assert found.pages == tuple(many[:-1])
+        assert f"{MAX_URLS:,} URLs" in found.limit
+        assert not parse(write(*many[:2]).encode(), AT).limit
 
 
-def test_the_number_of_tags_and_texts_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemap, "_MAX_EVENTS", 1_000)
-    body = f"<urlset><loc>/a</loc>{'<a/>' * 1_000}<loc>/b</loc></urlset>"
-    assert pages(body) == ["/a"]
-    assert "1,000 tags" in parse(body.encode(), AT).limit
-    assert pages(f"<urlset><loc>/a</loc>{'<b>x</b>' * 2_000}<loc>/b</loc></urlset>") == ["/a", "/b"]
+def test_the_number_of_tags_is_limited_and_that_of_leaves_is_not() -> None:
+    found = parse(f"<urlset><loc>/a</loc>{'<a/>' * 800_000}<loc>/b</loc></urlset>".encode(), AT)
+    assert found.pages == (f"{ROOT}/a",)
+    assert "800,000 tags" in found.limit
+    leaves = "<b>x</b>" * 810_000
+    assert pages(f"<urlset><loc>/a</loc>{leaves}<loc>/b</loc></urlset>") == ["/a", "/b"]
 
 
 def test_a_gzip_file_may_grow_at_most_a_hundredfold() -> None:
@@ -253,16 +253,17 @@ def test_a_gzip_file_may_grow_at_most_a_hundredfold() -> None:
     assert parse(small, AT) == Sitemap(pages=(f"{ROOT}/a",))
 
 
-def test_the_characters_of_all_urls_together_are_limited(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sitemap, "MAX_CHARS", 100)
-    body = urlset(*(f"/{n}ü?gclid=1" for n in range(9))).encode()
-    found = parse(body, AT)
-    assert found.pages == (f"{ROOT}/0%C3%BC",)
-    assert "100 characters" in found.limit
-    index = "".join(f"<sitemap><loc>/{n}{'a' * 30}</loc></sitemap>" for n in range(9))
-    assert len(parse(f"<sitemapindex>{index}".encode(), AT).sitemaps) == 1
+def test_the_characters_of_all_urls_together_are_limited() -> None:
+    """The characters as written count beside those of the canonical URLs."""
+    written = [f"{n:04}ü{'a' * 950}?gclid=1" for n in range(MAX_CHARS // 1000)]
+    found = parse(urlset(*(f"/{one}" for one in written)).encode(), AT)
+    assert f"{MAX_CHARS:,} characters" in found.limit
+    both = [len(f"{ROOT}/{one}%C3%BC{one}") for one in written]
+    assert len(written) // 3 < len(found.pages) < len(written)
+    assert sum(both[: len(found.pages) - 1]) <= MAX_CHARS
+    index = "".join(f"<sitemap><loc>/{one}</loc></sitemap>" for one in written)
+    maps = parse(f"<sitemapindex>{index}</sitemapindex>".encode(), AT).sitemaps
+    assert len(maps) == len(found.pages)
 
 
 def test_no_entity_is_expanded() -> None:
