@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -260,29 +260,20 @@ def _top(importance: Floats) -> set[int]:
 
 
 SHARE_AT_END, LEAST_AT_END_S = 0.1, 5.0
-LOOK_EVERY_S = 1.0
 SHARE_WHILE_CRAWLING = 0.25
 """Share of the time in which ranks may be computed beside a crawl."""
-FEWEST_STEPS = MOST_STEPS + 1
-"""Least length of the log: reports converge the ranks of a shorter one themselves."""
 CHANGED = 0.02
 """Least share of new steps in the log."""
 MOST_BUSY = 0.5
 """Largest share of the time since the last look that the crawl's process may have worked."""
 FEWEST_SPARE = 0.5
 """Least number of cores that were idle, or busy with work of low priority only."""
-MOST_PAGES = 1_000_000
-"""Maximum number of pages: with more, the other process would need too much memory."""
-MOST_S, MOST_OF_PROOF_S = 30.0, 600.0
-"""Time limit of the other process: while it reads, SQLite's write-ahead log only grows. A crawl
-that ends at a proven share, which the process computes, has the longer limit.
-"""
 AFTER_TROUBLE_S = 60.0
 """Pause after a computation that failed or took too long."""
 _NICE = 19
 _CODE = "from minicrawl.crawl.refinement import main; main()"
-_STAT = Path("/proc/stat")
-_SCHEDULED = Path("/proc/self/schedstat")
+_PROC = Path("/proc")
+_SCHEDULED = Path("self", "schedstat")
 """Statistics of the thread that runs the loop."""
 _NICE_COLUMN, _IDLE_COLUMN = 2, 4
 
@@ -300,11 +291,12 @@ class Load(NamedTuple):
     """Idle time of the cores that this process may use, including work of low priority."""
 
     @classmethod
-    def measured(cls, now: float) -> Load:
-        """Measure the load up to now."""
-        lines = _STAT.read_text().splitlines() if _STAT.exists() else ()
+    def measured(cls, now: float, proc: Path = _PROC) -> Load:
+        """Measure the load up to now, by the statistics in `proc`."""
+        stat, scheduled = proc / "stat", proc / _SCHEDULED
+        lines = stat.read_text().splitlines() if stat.exists() else ()
         columns = (_IDLE_COLUMN,) if os.nice(0) > 0 else (_NICE_COLUMN, _IDLE_COLUMN)
-        waited_s = waited(_SCHEDULED.read_text() if _SCHEDULED.exists() else "")
+        waited_s = waited(scheduled.read_text() if scheduled.exists() else "")
         spare = spare_s(lines, os.sched_getaffinity(0), columns) if lines else 0.0
         return cls(now, process_time() + waited_s, spare)
 
@@ -340,9 +332,56 @@ def has_changed(known: int, last: int) -> bool:
     return last - known > CHANGED * last
 
 
+async def refine_beside(store: Path, most_s: float, code: str = _CODE) -> bool:
+    """Compute the ranks in another process. Return False if it failed or took too long."""
+    # In a session of its own: Ctrl-C in the terminal is for the crawl, which then ends this
+    # process.
+    process = await asyncio.create_subprocess_exec(
+        *(*OWN_PYTHON, "-c", code, str(store)),
+        stdin=DEVNULL,
+        stdout=DEVNULL,
+        stderr=DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(most_s):
+            return await process.wait() == 0
+    except TimeoutError:
+        return False
+    finally:
+        if process.returncode is None:
+            kill(process)
+            await process.wait()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreshRanks:
+    """When the ranks of a running crawl are computed, and how."""
+
+    look_every_s: float = 1.0
+    fewest_steps: int = MOST_STEPS + 1
+    """Least length of the log: reports converge the ranks of a shorter one themselves."""
+    most_pages: int = 1_000_000
+    """Maximum number of pages: with more, the other process would need too much memory."""
+    most_s: float = 30.0
+    """Time limit of the other process: while it reads, SQLite's write-ahead log only grows."""
+    most_of_proof_s: float = 600.0
+    """Time limit if the crawl ends at a proven share, which the process computes."""
+    has_time: Callable[[Load, Load], bool] = has_time
+    compute: Callable[[Path, float], Awaitable[bool]] = refine_beside
+
+
+USUAL = FreshRanks()
+
+
 @asynccontextmanager
 async def kept_fresh(
-    storing: Storing, recorder: Recorder, clock: Clock, *, proves: bool = False
+    storing: Storing,
+    recorder: Recorder,
+    clock: Clock,
+    *,
+    proves: bool = False,
+    policy: FreshRanks = USUAL,
 ) -> AsyncIterator[None]:
     """Compute the ranks of a running crawl again and again, whenever there is time.
 
@@ -353,7 +392,8 @@ async def kept_fresh(
     if not proves and not storing.may_converge:
         yield
         return
-    task = asyncio.create_task(_keep_fresh(storing.store, recorder, clock, proves=proves))
+    work = _keep_fresh(storing.store, recorder, clock, policy, proves=proves)
+    task = asyncio.create_task(work)
     try:
         yield
     finally:
@@ -362,19 +402,21 @@ async def kept_fresh(
             await task
 
 
-async def _keep_fresh(store: Path, recorder: Recorder, clock: Clock, *, proves: bool) -> None:
+async def _keep_fresh(
+    store: Path, recorder: Recorder, clock: Clock, policy: FreshRanks, *, proves: bool
+) -> None:
     frontier, committer = recorder.frontier, recorder.committer
     known, due, load = 0, 0.0, Load.measured(clock.now())
-    most_s = MOST_OF_PROOF_S if proves else None
-    while proves or len(frontier) <= MOST_PAGES:
-        await asyncio.sleep(LOOK_EVERY_S)
+    most_s = policy.most_of_proof_s if proves else policy.most_s
+    while proves or len(frontier) <= policy.most_pages:
+        await asyncio.sleep(policy.look_every_s)
         before, load = load, Load.measured(clock.now())
         last = frontier.last_seq
-        has_room = committer.takes_more and (proves or has_time(before, load))
-        is_wanted = (proves or last >= FEWEST_STEPS) and has_changed(known, last)
+        has_room = committer.takes_more and (proves or policy.has_time(before, load))
+        is_wanted = (proves or last >= policy.fewest_steps) and has_changed(known, last)
         if load.at < due or not has_room or not is_wanted:
             continue
-        is_done = await _refine_beside(store, most_s)
+        is_done = await policy.compute(store, most_s)
         if is_done and proves:
             _note_proof(store, recorder)
         known, now = last, clock.now()
@@ -392,28 +434,6 @@ def _note_proof(store: Path, recorder: Recorder) -> None:
         row = _kept(store, connection)
         found = None if row is None else guaranteed(row, connection)
     recorder.counters[tables.GUARANTEED] = found or 0.0
-
-
-async def _refine_beside(store: Path, most_s: float | None = None) -> bool:
-    """Compute the ranks in another process. Return False if it failed or took too long."""
-    # In a session of its own: Ctrl-C in the terminal is for the crawl, which then ends this
-    # process.
-    process = await asyncio.create_subprocess_exec(
-        *(*OWN_PYTHON, "-c", _CODE, str(store)),
-        stdin=DEVNULL,
-        stdout=DEVNULL,
-        stderr=DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(most_s or MOST_S):
-            return await process.wait() == 0
-    except TimeoutError:
-        return False
-    finally:
-        if process.returncode is None:
-            kill(process)
-            await process.wait()
 
 
 def main() -> None:

@@ -3,9 +3,12 @@
 import asyncio
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from time import process_time
@@ -15,21 +18,23 @@ import pytest
 
 from minicrawl import Crawl, Ended, Event, Reason, Warned
 from minicrawl.app import SystemClock
-from minicrawl.crawl import refinement
 from minicrawl.crawl.events import Converged, Converging
 from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.refinement import (
+    FreshRanks,
     LastConvergence,
     Load,
     has_changed,
     has_time,
     kept_fresh,
     refine,
+    refine_beside,
     spare_s,
     waited,
 )
-from minicrawl.errors import DamagedStore, StoreError
+from minicrawl.errors import DamagedStore
 from minicrawl.frontier.importance import UNTIL
+from minicrawl.memory import OWN_PYTHON
 from minicrawl.report.audit import audit
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
@@ -66,19 +71,18 @@ def test_for_a_crawl_of_low_priority_only_idle_time_is_spare(
     tick = os.sysconf("SC_CLK_TCK")
     lines = [f"cpu{core} 9 {3 * tick} 9 {5 * tick}\n" for core in os.sched_getaffinity(0)]
     (tmp_path / "stat").write_text("".join(lines))
-    monkeypatch.setattr("minicrawl.crawl.refinement._STAT", tmp_path / "stat")
     for nice, spare in ((0, 8), (5, 5)):
         monkeypatch.setattr(os, "nice", lambda _more, nice=nice: nice)
-        assert Load.measured(7.0).spare_s == spare * len(lines)
+        assert Load.measured(7.0, tmp_path).spare_s == spare * len(lines)
 
 
-def test_waiting_for_a_core_counts_as_busy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_waiting_for_a_core_counts_as_busy(tmp_path: Path) -> None:
     assert waited("") == 0
     assert waited("5000000 2500000000 17\n") == 2.5
-    (tmp_path / "schedstat").write_text("1 3000000000 2\n")
-    monkeypatch.setattr("minicrawl.crawl.refinement._SCHEDULED", tmp_path / "schedstat")
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self" / "schedstat").write_text("1 3000000000 2\n")
     began = process_time()
-    assert 3 + began <= Load.measured(7.0).own_s <= 3 + process_time()
+    assert 3 + began <= Load.measured(7.0, tmp_path).own_s <= 3 + process_time()
 
 
 @pytest.mark.parametrize(
@@ -101,9 +105,8 @@ def test_without_statistics_of_the_cores_there_is_no_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Such a system may also lack the call that tells which cores a process may use."""
-    monkeypatch.setattr(refinement, "_STAT", tmp_path / "nothing")
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert not has_time(Load.measured(0.0), Load.measured(1.0))
+    assert not has_time(Load.measured(0.0, tmp_path), Load.measured(1.0, tmp_path))
 
 
 def test_more_than_two_in_a_hundred_new_steps_are_a_change() -> None:
@@ -119,27 +122,21 @@ async def seen_within_patience(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def fresh(path: Path, is_so: Callable[[], bool], **storing: Any) -> None:
+WITH_TIME = FreshRanks(look_every_s=0.0, fewest_steps=1, has_time=lambda *_: True)
+
+
+def fresh(
+    path: Path, is_so: Callable[[], bool], policy: FreshRanks = WITH_TIME, **storing: Any
+) -> None:
     """Keep the ranks of a store fresh until `is_so()`."""
     settings = settings_of(store=path, **storing)
 
     async def work() -> None:
         with keeping(path) as recorder:
-            async with kept_fresh(settings.storing, recorder, SystemClock()):
+            async with kept_fresh(settings.storing, recorder, SystemClock(), policy=policy):
                 await seen_within_patience(is_so)
 
     asyncio.run(work())
-
-
-def always(*_: object) -> bool:
-    return True
-
-
-@pytest.fixture
-def with_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refinement, "LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr(refinement, "FEWEST_STEPS", 1)
-    monkeypatch.setattr(refinement, "has_time", always)
 
 
 @pytest.fixture
@@ -152,7 +149,6 @@ def are_ranks_complete(path: Path) -> bool:
     return found is not None and found.is_complete
 
 
-@pytest.mark.usefixtures("with_time")
 def test_another_process_computes_ranks_while_the_crawl_has_the_store(path: Path) -> None:
     fresh(path, lambda: are_ranks_complete(path))
     found = status(path).convergence
@@ -173,11 +169,10 @@ time.sleep(600)
 
 @pytest.mark.parametrize("converge", [True, False])
 def test_guaranteed_importance_is_proven_even_without_time_to_spare(
-    path: Path, monkeypatch: pytest.MonkeyPatch, *, converge: bool
+    path: Path, *, converge: bool
 ) -> None:
     """Nor does a short log prevent the proof, and the next run need not wait for it."""
-    monkeypatch.setattr(refinement, "LOOK_EVERY_S", 0.0)
-    monkeypatch.setattr(refinement, "has_time", lambda *_: False)
+    policy = FreshRanks(look_every_s=0.0, has_time=lambda *_: False)
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters=tables.counters(store.connection) | {tables.ENDOWED: [2]}))
     storing = settings_of(store=path, converge=converge).storing
@@ -185,7 +180,7 @@ def test_guaranteed_importance_is_proven_even_without_time_to_spare(
     async def work(*, is_first: bool) -> float:
         with keeping(path) as recorder:
             limit = ImportanceLimit("1% guaranteed", recorder)
-            async with kept_fresh(storing, recorder, SystemClock(), proves=True):
+            async with kept_fresh(storing, recorder, SystemClock(), proves=True, policy=policy):
                 limit.look(0)
                 assert limit.is_reached is not is_first
                 await seen_within_patience(lambda: recorder.counters.number(tables.GUARANTEED) > 0)
@@ -197,60 +192,57 @@ def test_guaranteed_importance_is_proven_even_without_time_to_spare(
     assert found == status(path).importance_guaranteed == asyncio.run(work(is_first=False))
 
 
-@pytest.mark.usefixtures("with_time")
-def test_the_end_of_a_crawl_kills_the_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refinement, "_CODE", _SLEEPER)
+def test_the_end_of_a_crawl_kills_the_process(path: Path) -> None:
     told = path.with_name("crawl.db-pid")
-    fresh(path, lambda: told.exists() and bool(told.read_text()))
+    sleeps = replace(WITH_TIME, compute=partial(refine_beside, code=_SLEEPER))
+    fresh(path, lambda: told.exists() and bool(told.read_text()), sleeps)
     with pytest.raises(ProcessLookupError):
         os.kill(int(told.read_text()), 0)
 
 
-def test_a_process_is_killed_after_too_long(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refinement, "_CODE", "import time; time.sleep(600)")
-    monkeypatch.setattr(refinement, "MOST_S", 0.1)
-    assert not asyncio.run(refinement._refine_beside(path))
+def test_a_process_is_killed_after_too_long(path: Path) -> None:
+    assert not asyncio.run(refine_beside(path, 0.1, "import time; time.sleep(600)"))
 
 
-@pytest.mark.usefixtures("with_time")
-def test_no_failed_process_restarts_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[Path] = []
+class Failing:
+    """Computation that fails, and notes the stores that it was asked for, with its time limit."""
 
-    async def fails(store: Path, _most_s: float | None) -> bool:
-        begun.append(store)
+    def __init__(self) -> None:
+        self.begun: list[tuple[Path, float]] = []
+
+    async def __call__(self, store: Path, most_s: float) -> bool:
+        self.begun.append((store, most_s))
         return False
 
-    looks = iter(range(1000))
-    monkeypatch.setattr(refinement, "_refine_beside", fails)
-    fresh(path, lambda: next(looks) == 50)
-    assert begun == [path]
+
+def test_no_failed_process_restarts_at_once(path: Path) -> None:
+    fails, looks = Failing(), iter(range(1000))
+    fresh(path, lambda: next(looks) == 50, replace(WITH_TIME, compute=fails, most_s=7.0))
+    assert fails.begun == [(path, 7.0)]
 
 
-@pytest.mark.usefixtures("with_time")
 @pytest.mark.parametrize(
     ("limit", "storing"),
     [
-        pytest.param({"FEWEST_STEPS": 10_000}, {}, id="reports converge the ranks themselves"),
-        pytest.param({"MOST_PAGES": 79}, {}, id="the store is too large"),
+        pytest.param({"fewest_steps": 10_000}, {}, id="reports converge the ranks themselves"),
+        pytest.param({"most_pages": 79}, {}, id="the store is too large"),
         pytest.param({}, {"converge": False}, id="nobody wants it"),
         pytest.param({}, {"links": False}, id="there are no links"),
     ],
 )
 def test_no_process_is_started_for_ranks_of_no_use(
-    limit: dict[str, int], storing: dict[str, Any], path: Path, monkeypatch: pytest.MonkeyPatch
+    limit: dict[str, Any], storing: dict[str, Any], path: Path
 ) -> None:
-    looks = iter(range(1000))
-    for name, value in ({"_refine_beside": None} | limit).items():
-        monkeypatch.setattr(refinement, name, value)
-    fresh(path, lambda: next(looks) == 50, **storing)
+    fails, looks = Failing(), iter(range(1000))
+    policy = replace(WITH_TIME, compute=fails, **limit)
+    fresh(path, lambda: next(looks) == 50, policy, **storing)
+    assert fails.begun == []
 
 
-def test_the_process_has_the_lowest_priority(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    niced: list[int] = []
-    monkeypatch.setattr(os, "nice", niced.append)
-    monkeypatch.setattr("sys.argv", ["-c", str(path)])
-    refinement.main()
-    assert niced == [19]
+def test_the_process_has_the_lowest_priority(path: Path) -> None:
+    code = "import os; from minicrawl.crawl.refinement import main; main(); print(os.nice(0))"
+    found = subprocess.run((*OWN_PYTHON, "-c", code, path), capture_output=True, check=True)
+    assert found.stdout.split() == [b"19"]
     assert are_ranks_complete(path)
 
 
@@ -325,8 +317,7 @@ def test_ranks_broken_off_too_early_are_not_kept(path: Path) -> None:
     assert status(path).convergence is None
 
 
-def test_halt_waits_for_one_round(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refinement, "_post", lambda _loop, tell, event: tell(event))
+def test_halt_waits_for_one_round(path: Path) -> None:
     heard: list[Event] = []
     is_halted = threading.Event()
 
@@ -368,16 +359,11 @@ def test_cancelling_the_last_convergence_halts_it(path: Path) -> None:
     assert isinstance(heard[-1], Converged)
 
 
-def test_a_store_error_while_ranks_converge_is_a_warning(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise StoreError("the disk is full")
-
-    monkeypatch.setattr(refinement, "refine", fail)
+def test_a_store_error_while_ranks_converge_is_a_warning(path: Path) -> None:
+    path.unlink()
     (event,) = converged(path, StillClock(0.0))
     assert isinstance(event, Warned)
-    assert "the disk is full" in event.text
+    assert str(path) in event.text
 
 
 def crawled(path: Path, **settings: Any) -> list[Event]:
