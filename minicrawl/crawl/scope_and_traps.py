@@ -400,9 +400,15 @@ class Folded(NamedTuple):
 class UrlEquivalence:
     """Learns rules, and folds URLs by them."""
 
-    def __init__(self, limit: int | None, differ: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self,
+        limit: int | None,
+        differ: Callable[[str, str], bool],
+        most_rules: int = MOST_RULES,
+        most_proofs: int = MOST_PROOFS,
+    ) -> None:
         """Set up; `differ` tells whether the pages of two URLs were both read and differ."""
-        self._limit = limit
+        self._limit, self._most_rules, self._most_proofs = limit, most_rules, most_proofs
         self._differ = differ
         self._proofs: OrderedDict[EquivalenceRule, set[int] | None] = OrderedDict()  # None: refuted
         self._proofs_in_all = 0
@@ -512,7 +518,7 @@ class UrlEquivalence:
             self._enter(rule, rule.name)
         self._proofs[rule] = proofs
         self._proofs.move_to_end(rule)
-        while len(self._proofs) > MOST_RULES or self._proofs_in_all > MOST_PROOFS:
+        while len(self._proofs) > self._most_rules or self._proofs_in_all > self._most_proofs:
             self._forget(next(iter(self._proofs)))
 
     def _enter(self, rule: EquivalenceRule, name: str) -> None:

@@ -360,7 +360,7 @@ class ByteStream(asyncio.Protocol):
 # begin   setup of a new connection, such as the TLS handshake. While there are other addresses to
 #         try, it has a time limit.
 
-_HEAD_START_S = 0.25  # head start of an address, as RFC 8305 recommends
+_HEAD_START_S = 0.25  # as RFC 8305 recommends
 _BEGIN_S = 3.0  # per address, while there are others to try
 _MOST_PLACES = 4  # per request; the next request tries other addresses
 _MOST_DEAD = 1000
@@ -369,11 +369,14 @@ _MOST_DEAD = 1000
 class Connector:
     """Opener of connections.
 
-    `timeout_s` is the time limit of a request; `bind` are the local addresses to connect from.
+    `timeout_s` is the time limit of a request; `bind` are the local addresses to connect from. Each
+    address has a head start before the next one is tried.
     """
 
-    def __init__(self, timeout_s: float, bind: Iterable[str] = ()) -> None:
-        self._timeout_s = timeout_s
+    def __init__(
+        self, timeout_s: float, bind: Iterable[str] = (), head_start_s: float = _HEAD_START_S
+    ) -> None:
+        self._timeout_s, self._head_start_s = timeout_s, head_start_s
         self._own = {_family(address): address for address in bind}
         # Sequence number of the last failure, by address; oldest failure first.
         self._dead: OrderedDict[ConnectTarget, int] = OrderedDict()
@@ -434,7 +437,7 @@ class Connector:
                     racing[asyncio.create_task(self._open(place))] = place
                 ended, _ = await asyncio.wait(
                     racing,
-                    timeout=_HEAD_START_S if waiting else None,
+                    timeout=self._head_start_s if waiting else None,
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 for task in ended:

@@ -496,6 +496,7 @@ _KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 60.0, 3600.0
 """Bounds of a TTL. Browsers, too, keep answers for a minute."""
 _FAILURE_KEPT_S = 30.0
 _MOST_HOSTS = 20_000
+"""Hosts whose answers are kept."""
 _MOST_ADDRESSES = 32
 """Addresses kept per name; no client tries more."""
 _LOCALHOST = "localhost"
@@ -579,8 +580,10 @@ class Resolver:
         trusted_hosts: Collection[HostAndPort] = (),
         allow_private: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
+        most_hosts: int = _MOST_HOSTS,
     ) -> None:
         self._lookup = lookup
+        self._most_hosts = most_hosts
         self._rules = rules
         self._trusted = frozenset(trusted_hosts)
         self._allow_private = allow_private
@@ -670,7 +673,7 @@ class Resolver:
     def _keep(self, host: str, result: _Resolved, kept_s: float) -> None:
         self._kept_results[host] = (self._clock() + kept_s, result)
         self._kept_results.move_to_end(host)
-        if len(self._kept_results) > _MOST_HOSTS:
+        if len(self._kept_results) > self._most_hosts:
             self._kept_results.popitem(last=False)
 
 

@@ -50,12 +50,15 @@ def test_a_host_that_never_gains_is_no_longer_rendered_whatever_its_templates() 
     assert known._known[HOST, 0].rendered == HOST_TRIES
 
 
-def test_the_number_of_known_templates_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.crawl.rendering.renderer._MOST_KNOWN", 10)
+def test_the_number_of_known_templates_is_bounded() -> None:
     known = RenderPolicy()
-    for number in range(100):
+    renderings(known, SHELL, [False] * HOST_TRIES)
+    for number in range(9_000):
         known.learn(f"{number}.example", SHELL, has_gained=True)
-    assert len(known._known) == 10
+    assert not known.is_worth(HOST, SHELL)
+    for number in range(9_000, 11_000):
+        known.learn(f"{number}.example", SHELL, has_gained=True)
+    assert known.is_worth(HOST, SHELL)
 
 
 @pytest.mark.parametrize(

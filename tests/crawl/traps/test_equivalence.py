@@ -2,7 +2,6 @@
 
 import pytest
 
-from minicrawl.crawl import scope_and_traps as module
 from minicrawl.crawl.scope_and_traps import (
     LONGEST_NAME,
     LONGEST_PLACE,
@@ -19,9 +18,12 @@ LIMIT = 3
 class Web:
     """Rules for URLs, and pairs of pages that were read and differ."""
 
-    def __init__(self, limit: int | None = LIMIT) -> None:
+    def __init__(self, limit: int | None = LIMIT, **limits: int) -> None:
         self.different: set[tuple[str, str]] = set()
-        self.twins = UrlEquivalence(limit, lambda url, other: (url, other) in self.different)
+        self.twins = UrlEquivalence(limit, self.differ, **limits)
+
+    def differ(self, url: str, other: str) -> bool:
+        return (url, other) in self.different
 
     def original(self, url: str) -> str | None:
         folded = self.twins.original(url)
@@ -140,10 +142,8 @@ def test_without_a_limit_nothing_is_folded() -> None:
     assert web.original(f"{B}/x") is web.original(f"{A}/x?from=1") is None
 
 
-def test_of_too_many_rules_those_used_least_recently_are_forgotten(
-    web: Web, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MOST_RULES", 2)
+def test_of_too_many_rules_those_used_least_recently_are_forgotten() -> None:
+    web = Web(most_rules=2)
     web.read_mirror()
     web.read_needless()
     assert web.original(f"{A}/x?from=9") == f"{A}/x"
@@ -152,21 +152,16 @@ def test_of_too_many_rules_those_used_least_recently_are_forgotten(
     assert web.original(f"{A}/x?from=9") == f"{A}/x"
 
 
-@pytest.fixture
-def _few_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_PROOFS", LIMIT)
-
-
-@pytest.mark.usefixtures("_few_proofs")
-def test_rules_are_forgotten_if_there_are_too_many_proofs(web: Web) -> None:
+def test_rules_are_forgotten_if_there_are_too_many_proofs() -> None:
+    web = Web(most_proofs=LIMIT)
     web.read_needless()
     assert web.original(f"{A}/x?from=9") == f"{A}/x"
     web.twins.saw_copy(f"{A}/y?from=1", f"{A}/y")
     assert web.original(f"{A}/x?from=9") is None
 
 
-@pytest.mark.usefixtures("_few_proofs")
-def test_proofs_of_a_refuted_rule_do_not_count(web: Web) -> None:
+def test_proofs_of_a_refuted_rule_do_not_count() -> None:
+    web = Web(most_proofs=LIMIT)
     web.twins.saw_copy(f"{A}/y?from=1", f"{A}/y")
     web.read_another(f"{A}/y?from=0", f"{A}/y")
     web.read_needless()

@@ -1,11 +1,18 @@
 """Groups of pages that repeat themselves are given up, but never a host with news."""
 
 from collections.abc import Iterable
+from itertools import islice, product
+from string import ascii_lowercase
 
 import pytest
 
-from minicrawl.crawl import scope_and_traps as module
-from minicrawl.crawl.scope_and_traps import Novelty, NoveltyTracker
+from minicrawl.crawl.scope_and_traps import (
+    MOST_GROUPS,
+    MOST_HOSTS,
+    MOST_SUSPECTS,
+    Novelty,
+    NoveltyTracker,
+)
 from minicrawl.model import ParsedPage
 from minicrawl.web.html_page import title_bit
 
@@ -166,32 +173,29 @@ def test_without_a_limit_no_copy_counts_and_no_title_is_suspicious() -> None:
     assert not site.refuses("/s/1")
 
 
-def test_hosts_not_read_lately_are_forgotten(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_HOSTS", 2)
+def test_hosts_not_read_lately_are_forgotten(site: Site) -> None:
     site.copies("/s/{}", LIMIT)
-    for host in (7, 8):
+    for host in range(7, 7 + MOST_HOSTS):
+        assert site.refuses("/s/1")
         site.read("/", first=1, host=host)
     assert not site.barren.suspicious(HOST)
     assert not site.refuses("/s/1")
 
 
-def test_of_too_many_groups_the_first_ones_are_forgotten_but_not_the_suspects(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MOST_GROUPS", 3)
+def test_of_too_many_groups_the_first_ones_are_forgotten_but_not_the_suspects(site: Site) -> None:
     chain(site, range(1000, 1020))
     site.copies("/s/{}", LIMIT)
-    for folder in "abc":
-        assert site.refuses("/s/1") == (folder != "c")
+    folders = ("".join(letters) for letters in product(ascii_lowercase, repeat=2))
+    for folder in islice(folders, MOST_GROUPS - 1):  # beside the suspects
+        assert site.refuses("/s/1")
         site.read(f"/{folder}/x", first=1)
     assert not site.refuses("/s/1")
     assert site.refuses("/month/x", page=1020)
 
 
-def test_suspects_of_long_ago_are_forgotten(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suspects_of_long_ago_are_forgotten(site: Site) -> None:
     chain(site, range(1000, 1020))
-    monkeypatch.setattr(module, "MOST_SUSPECTS", 2)
-    site.barren.found([], [5, 6, 7], is_barren=True)
+    site.barren.found([], range(2000, 2000 + MOST_SUSPECTS), is_barren=True)
     assert site.refuses("/month/x", page=1020)
-    site.barren.found([], [8, 9, 10], is_barren=True)
+    site.barren.found([], range(-MOST_SUSPECTS, 0), is_barren=True)
     assert not site.refuses("/month/x", page=1020)

@@ -5,7 +5,6 @@ import socket
 
 import pytest
 
-from minicrawl.fetch import connection as dialing
 from minicrawl.fetch.connection import Connector
 from minicrawl.fetch.http import ConnectTarget, Fault
 from minicrawl.model import FailureKind
@@ -23,25 +22,19 @@ def places(*addresses: str, port: int = 80) -> list[ConnectTarget]:
 
 
 async def address_chosen(port: int, *addresses: str) -> str:
-    connector = Connector(PATIENT_S)
+    connector = Connector(PATIENT_S, head_start_s=PATIENT_S)
     place, opened = await connector.connect(places(*addresses, port=port), no_handshake)
     opened.close()
     return place.address
 
 
-async def test_an_address_that_refuses_is_followed_by_the_next_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(dialing, "_HEAD_START_S", PATIENT_S)
+async def test_an_address_that_refuses_is_followed_by_the_next_at_once() -> None:
     async with wire(answer(b"a")) as server:
         chosen = await address_chosen(server.port, "127.0.0.2", "127.0.0.3", "127.0.0.1")
     assert chosen == "127.0.0.1"
 
 
-async def test_no_other_address_is_tried_while_the_first_may_still_answer(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(dialing, "_HEAD_START_S", PATIENT_S)
+async def test_no_other_address_is_tried_while_the_first_may_still_answer() -> None:
     async with (
         wire(answer(b"a")) as server,
         wire(answer(b"b"), address="127.0.0.2", port=server.port) as other,
@@ -53,6 +46,7 @@ async def test_no_other_address_is_tried_while_the_first_may_still_answer(
 async def test_the_connection_that_loses_the_race_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    connector = Connector(PATIENT_S, head_start_s=0.001)
     opened: list[socket.socket] = []
     both = asyncio.Event()
 
@@ -64,39 +58,30 @@ async def test_the_connection_that_loses_the_race_is_closed(
         return opened[-1] if place.address == "127.0.0.2" else opened[0]
 
     monkeypatch.setattr(Connector, "_open", open_both)
-    monkeypatch.setattr(dialing, "_HEAD_START_S", 0.001)
-    _, won = await Connector(PATIENT_S).connect(places("127.0.0.1", "127.0.0.2"), no_handshake)
+    _, won = await connector.connect(places("127.0.0.1", "127.0.0.2"), no_handshake)
     left = [one for one in opened if one is not won]
     assert [one.fileno() for one in left] == [-1]
     assert won.fileno() != -1
     won.close()
 
 
-async def test_a_request_tries_four_dead_addresses_and_the_next_request_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_request_tries_four_dead_addresses_and_the_next_request_others() -> None:
     tried: list[str] = []
 
-    class Refusing(socket.socket):
-        def bind(self, _: object) -> None:
-            raise OSError("refused")
+    async def hang_up(opened: socket.socket) -> socket.socket:
+        tried.append(opened.getpeername()[0])
+        opened.close()
+        raise OSError("refused")
 
-    connector = Connector(PATIENT_S, ["127.0.0.1"])
-    remember = connector._remember_dead
-    monkeypatch.setattr(socket, "socket", Refusing)
-
-    def note(place: ConnectTarget) -> None:
-        tried.append(place.address)
-        remember(place)
-
-    monkeypatch.setattr(connector, "_remember_dead", note)
+    connector = Connector(PATIENT_S, head_start_s=PATIENT_S)
     addresses = [f"127.0.0.{number}" for number in range(2, 12)]
-    for expected in (addresses[:4], addresses[4:8], addresses[8:] + addresses[:2]):
-        tried.clear()
-        with pytest.raises(Fault, match="refused"):
-            await connector.connect(places(*addresses), no_handshake)
-        assert tried == expected
-    monkeypatch.undo()
+    with socket.create_server(("0.0.0.0", 0)) as server:  # ten addresses of loopback
+        found = places(*addresses, port=server.getsockname()[1])
+        for expected in (addresses[:4], addresses[4:8], addresses[8:] + addresses[:2]):
+            tried.clear()
+            with pytest.raises(Fault, match="refused"):
+                await connector.connect(found, hang_up)
+            assert tried == expected
 
 
 async def test_servers_see_the_bound_address() -> None:

@@ -223,12 +223,9 @@ def test_an_outcome_is_kept_for_any_port_as_long_as_its_kind_and_ttl_say(
         assert len(asked) == times
 
 
-def test_the_least_recently_used_host_is_forgotten_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("minicrawl.fetch.resolver._MOST_HOSTS", 2)
+def test_the_least_recently_used_host_is_forgotten_first() -> None:
     names = Names(a=[PUBLIC], b=[PUBLIC], c=[PUBLIC])
-    resolver = names.resolver()
+    resolver = Resolver(names, rules=ResolveRules(()), most_hosts=2)
     for host in "abac":
         locate(resolver, host)
     names.asked.clear()
