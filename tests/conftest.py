@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,25 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"SKIPPED {count}: {reason}")
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Return a function that lets commands read a text from stdin."""
+    return lambda text: monkeypatch.setattr(sys, "stdin", StringIO(text))
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that makes standard streams, given by name, a terminal."""
+
+    def of(*streams: str, columns: int = 80) -> None:
+        for name, value in {"TERM": "xterm", "COLUMNS": str(columns), "PAGER": "cat"}.items():
+            monkeypatch.setenv(name, value)
+        for name in streams:
+            monkeypatch.setattr(getattr(sys, name), "isatty", lambda: True)
+
+    return of
 
 
 @pytest.fixture(scope="session")

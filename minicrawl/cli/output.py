@@ -410,24 +410,26 @@ LINE_EVERY_S = 30.0
 
 
 @contextmanager
-def progress(label: str) -> Iterator[Callable[[float], None]]:
+def progress(
+    label: str, now: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[float], None]]:
     """Yield a function to report the share that is done, between 0 and 1."""
     if sys.stderr.isatty():
-        with _bar(label) as report:
+        with _bar(label, now) as report:
             yield report
     else:
-        yield _lines(label)
+        yield _lines(label, now)
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[Callable[[float], None]]:
+def _bar(label: str, now: Callable[[], float]) -> Iterator[Callable[[float], None]]:
     """Show a bar after QUIET_S. rich is imported late, because that takes time."""
-    began = time.monotonic()
+    began = now()
     with ExitStack() as stack:
         bars: list[Callable[[float], None]] = []
 
         def report(share: float) -> None:
-            if not bars and time.monotonic() - began > QUIET_S:
+            if not bars and now() - began > QUIET_S:
                 bars.append(_shown(label, began, stack))
             for show in bars:
                 show(share)
@@ -454,13 +456,13 @@ def _shown(label: str, began: float, stack: ExitStack) -> Callable[[float], None
     return lambda share: bar.update(task, completed=share)
 
 
-def _lines(label: str) -> Callable[[float], None]:
-    last = time.monotonic()
+def _lines(label: str, now: Callable[[], float]) -> Callable[[float], None]:
+    last = now()
 
     def report(share: float) -> None:
         nonlocal last
-        if time.monotonic() - last >= LINE_EVERY_S:
-            last = time.monotonic()
+        if now() - last >= LINE_EVERY_S:
+            last = now()
             click.echo(f"{label}: {share:.0%}", err=True)
 
     return report

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from socket import create_server
@@ -266,11 +266,10 @@ class TestACrawl:
         assert main(["crawl", "--resume", "--fresh"]) == 2
 
     def test_seeds_may_come_from_stdin(
-        self, server: DemoServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+        self, server: DemoServer, capsys: Captured, typed: Callable[[str], None]
     ) -> None:
-        with Path("seeds.txt").open(encoding="utf-8") as stdin:
-            monkeypatch.setattr("sys.stdin", stdin)
-            assert main(["crawl", "-", "--pages", "5", *of(server)]) == 0
+        typed(Path("seeds.txt").read_text())
+        assert main(["crawl", "-", "--pages", "5", *of(server)]) == 0
         assert " - " not in capsys.readouterr().err
         assert numbers(capsys)["pages_fetched"] == 5
 

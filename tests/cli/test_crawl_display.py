@@ -2,6 +2,7 @@
 
 import io
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
@@ -280,13 +281,15 @@ class TestDisplays:
         self,
         state: DisplayState,
         monkeypatch: pytest.MonkeyPatch,
+        on_terminal: Callable[..., None],
         is_terminal: bool,
         term: str,
         quiet: bool,
         kind: type,
     ) -> None:
+        if is_terminal:
+            on_terminal("stderr")
         monkeypatch.setenv("TERM", term)
-        monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
         found = display(state, terminal, quiet=quiet)
         assert isinstance(found, kind)
         assert found.every_s <= LINE_EVERY_S

@@ -3,7 +3,7 @@
 import re
 import shlex
 import shutil
-import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -74,6 +74,8 @@ WRITERS = (
     "import pages.warc.gz --store imported.db",
     "move elsewhere.db",
 )
+OnTerminal = Callable[..., None]
+
 ON_PURPOSE = {
     "index": r"index: .* by links\n",
     "report": r"site\.html: \d+ sections\n",
@@ -113,10 +115,9 @@ def test_every_command_is_listed_here() -> None:
     assert tried | ELSEWHERE == set(root.list_commands(click.Context(root)))
 
 
-def check_fit(capsys: Captured, monkeypatch: pytest.MonkeyPatch, line: str, told: str = "") -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("PAGER", "cat")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+def check_fit(capsys: Captured, on_terminal: OnTerminal, line: str, told: str = "") -> None:
+    """Run a command on a terminal of 80 columns."""
+    on_terminal("stdout")
     capsys.readouterr()
     assert main(shlex.split(line)) == 0
     out, err = capsys.readouterr()
@@ -128,20 +129,29 @@ def check_fit(capsys: Captured, monkeypatch: pytest.MonkeyPatch, line: str, told
 
 @pytest.mark.parametrize("line", [*REPORTS, *WRITERS])
 def test_lines_fit_the_terminal_and_stderr_has_only_expected_lines(
-    line: str, folder: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    line: str,
+    folder: Path,
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+    on_terminal: OnTerminal,
 ) -> None:
     if line in WRITERS:
         folder = shutil.copytree(folder, tmp_path / "copy")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    check_fit(capsys, monkeypatch, line, ON_PURPOSE.get(line.split(maxsplit=1)[0], ""))
+    check_fit(capsys, on_terminal, line, ON_PURPOSE.get(line.split(maxsplit=1)[0], ""))
 
 
 @pytest.mark.parametrize(
     "line", ["top", "top --all", "frontier", "pages", f"explain '{LONG}'", f"links {GARDEN}/ --raw"]
 )
 def test_long_urls_and_titles_fit_the_terminal(
-    line: str, long_store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    line: str,
+    long_store: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+    on_terminal: OnTerminal,
 ) -> None:
     monkeypatch.setenv("MINICRAWL_STORE", str(long_store))
-    check_fit(capsys, monkeypatch, line)
+    check_fit(capsys, on_terminal, line)

@@ -1,7 +1,6 @@
 """Tables, facts and JSON on a terminal and elsewhere."""
 
 import json
-import sys
 from collections.abc import Callable
 
 import click
@@ -14,14 +13,9 @@ Terminal = Callable[[int], None]
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def terminal(on_terminal: Callable[..., None]) -> Terminal:
     """Function that makes stdout a terminal of some width."""
-
-    def of(width: int) -> None:
-        monkeypatch.setenv("COLUMNS", str(width))
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-
-    return of
+    return lambda width: on_terminal("stdout", columns=width)
 
 
 def listed(capsys: Captured, *rows: tuple[str, ...], texts: int = 2) -> list[str]:

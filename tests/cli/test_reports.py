@@ -5,7 +5,7 @@ import io
 import json
 import re
 import sqlite3
-import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -95,12 +95,15 @@ class TestExport:
 
     @pytest.mark.parametrize(("answer", "exit_code"), [("y\n", 0), ("n\n", 130)])
     def test_on_a_terminal_it_asks_before_it_replaces_a_file(
-        self, monkeypatch: pytest.MonkeyPatch, answer: str, exit_code: int
+        self,
+        typed: Callable[[str], None],
+        on_terminal: Callable[..., None],
+        answer: str,
+        exit_code: int,
     ) -> None:
         Path("ranks.csv").write_text("mine")
-        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
-        for stream in (sys.stdin, sys.stderr):
-            monkeypatch.setattr(stream, "isatty", lambda: True)
+        typed(answer)
+        on_terminal("stdin", "stderr")
         assert main(["export", "ranks.csv"]) == exit_code
         assert (Path("ranks.csv").read_text() == "mine") == bool(exit_code)
 

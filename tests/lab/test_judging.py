@@ -2,11 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,6 +19,7 @@ from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
 
 Captured = pytest.CaptureFixture[str]
+Typed = Callable[[str], None]
 
 
 @pytest.fixture(scope="module")
@@ -47,25 +48,24 @@ def order(store: Path, capsys: Captured, *words: str) -> list[str]:
 
 
 def test_each_line_of_stdin_is_a_verdict_on_a_result(
-    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    store: Path, capsys: Captured, typed: Typed
 ) -> None:
     first, second = order(store, capsys, "water")[:2]
-    monkeypatch.setattr("sys.stdin", StringIO("good\nb\nq\n"))
+    typed("good\nb\nq\n")
     assert judged(store, "water") == 0
     assert "2 verdicts on 1 search saved" in capsys.readouterr().err
     assert kept(store)["water"].verdicts == {first: Verdict.GOOD, second: Verdict.BAD}
     assert kept(store)["water"].shown[:2] == (first, second)
-    monkeypatch.setattr("sys.stdin", StringIO("\nfair\n"))
+    typed("\nfair\n")
     assert judged(store, "water") == 0
     assert kept(store)["water"].verdicts == {first: Verdict.GOOD, second: Verdict.FAIR}
 
 
 def test_a_terminal_is_asked_again_after_a_wrong_verdict(
-    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    store: Path, capsys: Captured, typed: Typed, on_terminal: Typed
 ) -> None:
-    typed = StringIO("great\nGood\n")
-    monkeypatch.setattr(typed, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin", typed)
+    typed("great\nGood\n")
+    on_terminal("stdin")
     assert judged(store, "salt") == 0
     assert capsys.readouterr().err.count("good, fair or bad?") >= 2
     assert list(kept(store)["salt"].verdicts.values()) == [Verdict.GOOD]
@@ -74,21 +74,19 @@ def test_a_terminal_is_asked_again_after_a_wrong_verdict(
 def test_verdicts_before_an_interrupt_are_kept(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def typed() -> Iterator[str]:
+    def lines() -> Iterator[str]:
         yield "good\n"
         raise KeyboardInterrupt
 
-    stdin = StringIO()
-    monkeypatch.setattr(stdin, "readline", partial(next, typed()))
-    monkeypatch.setattr("sys.stdin", stdin)
+    monkeypatch.setattr("sys.stdin", Mock(readline=partial(next, lines())))
     assert judged(store, "water") == 130
     assert list(kept(store)["water"].verdicts.values()) == [Verdict.GOOD]
 
 
 def test_a_wrong_verdict_in_a_script_keeps_nothing(
-    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    store: Path, capsys: Captured, typed: Typed
 ) -> None:
-    monkeypatch.setattr("sys.stdin", StringIO("good\ngreat\n"))
+    typed("good\ngreat\n")
     assert judged(store, "water") == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert kept(store) == {}
@@ -155,11 +153,11 @@ def test_a_changed_order_is_compared_on_all_judged_searches(store: Path, capsys:
 
 
 def test_explain_shows_earlier_verdicts_and_places(
-    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    store: Path, capsys: Captured, typed: Typed
 ) -> None:
     assert judged(store, "sea", "--verdict", "1=good") == 0
     capsys.readouterr()
-    monkeypatch.setattr("sys.stdin", StringIO("\n" * 10))
+    typed("\n" * 10)
     assert judged(store, "sea", "--explain", "--score", "linear=0") == 0
     out = capsys.readouterr().out
     assert "judged good, was at place 1" in out

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -42,10 +43,16 @@ def test_a_store_with_any_window_passes(tmp_path: Path, window: str, measures: i
     assert audit(filled_store(tmp_path / "crawl.db", terms)).is_intact
 
 
-def test_progress_rises_from_0_to_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.report.audit._STEPS_PER_REPORT", 1)
+def test_progress_rises_from_0_to_1(tmp_path: Path) -> None:
+    pages = [f"{A}{number}" for number in range(3000)]
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds(pages[:1])
+        for page, link in pairwise(pages):
+            crawl.read(page, [link])
+        crawl.commit()
     reported: list[float] = []
-    audit(filled_store(tmp_path / "crawl.db"), reported.append)
+    audit(tmp_path / "crawl.db", reported.append)
+    assert len(set(reported)) > 3
     assert reported == sorted(reported)
     assert reported[0] == 0
     assert reported[-1] == pytest.approx(1)
