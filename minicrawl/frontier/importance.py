@@ -308,12 +308,20 @@ class GatheredImportance:
     of the cash that flowed, not of importance.
     """
 
-    def __init__(self, frontier: Frontier, share: float = 0.0, *, flowed: bool = False) -> None:
+    def __init__(
+        self,
+        frontier: Frontier,
+        share: float = 0.0,
+        *,
+        flowed: bool = False,
+        at_once: int = PAGES_AT_ONCE,
+    ) -> None:
+        """`at_once` is the number of pages of a slice."""
         self.share = share
         self.waiting = 1 - share
         self.read = self.unread = 0.0
         """Importance of pages that were read, and of those still to be read, up to a factor."""
-        self._frontier = frontier
+        self._frontier, self._at_once = frontier, at_once
         self._levels = None if flowed else RunningLevels(frontier.estimate)
         self._most = 0
         self._start = self._readable = 0
@@ -322,7 +330,7 @@ class GatheredImportance:
     def go_on(self) -> bool:
         """Sum one more slice. Return True if it completed a lap."""
         pages = len(self._frontier)
-        start, stop = self._start, min(self._start + PAGES_AT_ONCE, pages)
+        start, stop = self._start, min(self._start + self._at_once, pages)
         self._start = stop if stop < pages else 0
         if self._levels is not None:
             is_first = not self._levels.is_whole

@@ -52,7 +52,7 @@ from minicrawl.web.words import words_of
 # unknown     URLs that a lookup did not find, and that were not added since
 # candidate   a page whose URL has the same hash
 
-RECENT = 1 << 11
+GENERATION = 1 << 11
 """URLs per generation in the dictionaries."""
 ROOM = 1 << 26
 """Bytes of the ring: 1.5 million URLs with paths of 35 characters, or a million with 55."""
@@ -78,12 +78,18 @@ def code_of(url: str) -> int:
 class UrlIndex:
     """Seen-set: a map from URL to page."""
 
-    def __init__(self, urls_of: UrlsOf, host_of: Sequence[int], origins: Sequence[str]) -> None:
-        """`urls_of` queries the store."""
-        self._urls_of = urls_of
+    def __init__(
+        self,
+        urls_of: UrlsOf,
+        recent: RecentUrls,
+        generation: int,
+        code_of: Callable[[str], int] = code_of,
+    ) -> None:
+        """`urls_of` queries the store; `generation` is the size of each of two dictionaries."""
+        self._urls_of, self.recent, self._generation = urls_of, recent, generation
+        self._code_of = code_of
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
-        self.recent = RecentUrls(host_of, origins)
         self._unknown: set[str] = set()
 
     @cached_property
@@ -96,7 +102,7 @@ class UrlIndex:
 
     def add(self, urls: PagesByUrl) -> None:
         """Add pages with new URLs."""
-        put = self._slots.put
+        put, code_of = self._slots.put, self._code_of
         for url, page in urls.items():
             put(code_of(url), page)
         self._unknown.difference_update(urls)
@@ -104,7 +110,7 @@ class UrlIndex:
 
     def add_all(self, urls: Iterable[str]) -> None:
         """Add the pages that follow the last one, in the order of their ids."""
-        codes = np.fromiter(map(code_of, urls), dtype=np.uint64)
+        codes = np.fromiter(map(self._code_of, urls), dtype=np.uint64)
         first = len(self)
         self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
         self._unknown.clear()
@@ -158,29 +164,36 @@ class UrlIndex:
         found: dict[str, int] = {}
         candidates: dict[str, list[int]] = {}
         unknown, find = self._unknown, self.recent.find
-        for url, pages in zip(urls, self._slots.matches_of(map(code_of, urls)), strict=True):
+        for url, pages in zip(urls, self._slots.matches_of(map(self._code_of, urls)), strict=True):
             if not pages:
                 unknown.add(url)
             elif (page := find(pages, url)) is not None:
                 found[url] = page
             else:
                 candidates[url] = pages
-        if len(unknown) >= RECENT:
+        if len(unknown) >= self._generation:
             unknown.clear()
         return found, candidates
 
     def _use(self, urls: PagesByUrl) -> None:
         """Add URLs to the young generation; when it is full, it replaces the old one."""
         self._young |= urls
-        if len(self._young) >= RECENT:
+        if len(self._young) >= self._generation:
             self._young, self._old = {}, self._young
 
 
 class RecentUrls:
     """Map from page to URL for about the last million URLs."""
 
-    def __init__(self, host_of: Sequence[int], origins: Sequence[str]) -> None:
+    def __init__(
+        self,
+        host_of: Sequence[int],
+        origins: Sequence[str],
+        ring_bytes: int,
+        places: int = PLACES,
+    ) -> None:
         self._host_of, self._origins = host_of, origins
+        self._ring_bytes, self._most_places = ring_bytes, places
         self._places = array("I")
         self._ring = bytearray()
         self._next = 0
@@ -196,7 +209,7 @@ class RecentUrls:
 
     def url_of(self, page: PageId) -> str | None:
         """Return the URL of the page if it is still in the ring, or None."""
-        ring, slot = self._ring, page % PLACES
+        ring, slot = self._ring, page % self._most_places
         begin = self._places[slot] if slot < len(self._places) else 0
         if not ring.startswith(b"\xff", begin):
             return None
@@ -209,15 +222,16 @@ class RecentUrls:
         """Write these URLs and their pages over the oldest."""
         ring, places, begin = self._ring, self._places, self._next
         host_of, origins = self._host_of, self._origins
+        ring_bytes, most_places = self._ring_bytes, self._most_places
         for url, page in urls:
             if len(url) > LONGEST:
                 continue
             line = _line(url[len(origins[host_of[page]]) :], page)
             end = begin + len(line)
-            if end > ROOM:
+            if end > ring_bytes:
                 begin, end = 0, len(line)
             ring[begin:end] = line
-            slot = page % PLACES
+            slot = page % most_places
             if slot >= len(places):
                 self._make_room(slot)
             places[slot] = begin
@@ -226,12 +240,12 @@ class RecentUrls:
 
     def _place(self, page: PageId) -> int:
         """Return the offset of the page's line, if it has one."""
-        slot = page % PLACES
+        slot = page % self._most_places
         return self._places[slot] if slot < len(self._places) else 0
 
     def _make_room(self, slot: int) -> None:
         """Extend the places to at least this slot, doubling them: most crawls need few."""
-        room = min(max(slot + 1, 2 * len(self._places)), PLACES)
+        room = min(max(slot + 1, 2 * len(self._places)), self._most_places)
         self._places.frombytes(bytes(4 * (room - len(self._places))))
 
 
@@ -349,7 +363,8 @@ class UrlTable:
         self.origins: list[str] = []
         self.sites = SiteTable(self.origins)
         self._host_ids: dict[str, int] = {}
-        self._index = UrlIndex(urls_of, self.host_of, self.origins)
+        recent = RecentUrls(self.host_of, self.origins, ROOM)
+        self._index = UrlIndex(urls_of, recent, GENERATION)
         self.url_of = self._index.recent.url_of
         """Returns the URL of a page if it is recent, or None."""
 

@@ -10,6 +10,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -385,11 +386,12 @@ class Sampler:
         graph_of: str = CRAWLED,
         clock: Callable[[], float] = time.monotonic,
         is_over: Callable[[], bool] = lambda: False,
+        most_exact: int = MOST_EXACT,
     ) -> None:
         """`is_over` returns True if only the last sample is still wanted."""
-        self._store, self._graph_of, self._clock = store, graph_of, clock
-        self._is_over = is_over
-        self._live, self._birth = LiveGraph(graph_of), ""
+        self._store, self._clock, self._is_over = store, clock, is_over
+        self._new_graph = partial(LiveGraph, graph_of, most_exact)
+        self._live, self._birth = self._new_graph(), ""
         self._due = 0.0
         self._known: tuple[int, float, object] = _NOTHING_KEPT
 
@@ -405,7 +407,7 @@ class Sampler:
 
     def _keep(self, connection: tables.Connection) -> None:
         if self._birth != (birth := tables.birth(connection)):  # another store of that name
-            self._live, self._birth = LiveGraph(self._graph_of), birth
+            self._live, self._birth = self._new_graph(), birth
             self._known = _NOTHING_KEPT
         self._live.follow(connection)
         if self._live.is_unmeasured or (self._is_over() and self._live.are_distances_old):

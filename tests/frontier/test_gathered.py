@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minicrawl.crawl.progress import FEWEST_READINGS, DiscoveryRate
-from minicrawl.frontier import importance
 from minicrawl.frontier.importance import GatheredImportance, gathered
 from minicrawl.model import READ_STATES, READABLE, State
 from minicrawl.opic.estimate import of_all
@@ -28,22 +27,16 @@ def share_of_read(crawl: HandCrawl) -> float:
     return float(importance[np.isin(states, READ_STATES)].sum() / readable)
 
 
-def test_slices_of_pages_give_the_same_share(
-    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importance, "PAGES_AT_ONCE", 3)
-    laps = GatheredImportance(crawl.frontier)
+def test_slices_of_pages_give_the_same_share(crawl: HandCrawl) -> None:
+    laps = GatheredImportance(crawl.frontier, at_once=3)
     level_first = [False, False]
     assert [laps.go_on() for _ in range(6)] == [*level_first, False, True, False, True]
     assert laps.share == pytest.approx(share_of_read(crawl))
     assert gathered(crawl.frontier) == pytest.approx(laps.share)
 
 
-def test_within_a_lap_the_share_is_that_of_the_last_lap(
-    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importance, "PAGES_AT_ONCE", 3)
-    laps = GatheredImportance(crawl.frontier, 0.5)
+def test_within_a_lap_the_share_is_that_of_the_last_lap(crawl: HandCrawl) -> None:
+    laps = GatheredImportance(crawl.frontier, 0.5, at_once=3)
     for _ in range(3):
         laps.go_on()
     assert laps.share == 0.5

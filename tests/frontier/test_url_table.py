@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.frontier import url_table as url_index
-from minicrawl.frontier.url_table import RecentUrls, UrlIndex, UrlTable
+from minicrawl.frontier.url_table import (
+    GENERATION,
+    PLACES,
+    ROOM,
+    RecentUrls,
+    UrlIndex,
+    UrlTable,
+    code_of as url_code,
+)
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.urls import origin
 from tests.stores import DEEP
@@ -62,21 +69,28 @@ def kept() -> Kept:
     return Kept()
 
 
+def index_of(
+    kept: Kept, ring_bytes: int = ROOM, generation: int = GENERATION, **more: Any
+) -> UrlIndex:
+    recent = RecentUrls(range(1000), OriginsOf(kept), ring_bytes)
+    return UrlIndex(kept, recent, generation, **more)
+
+
 @pytest.fixture
 def known(kept: Kept) -> UrlIndex:
-    return UrlIndex(kept, range(1000), OriginsOf(kept))
+    return index_of(kept)
 
 
 @pytest.fixture
-def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the index remember hardly any URL."""
-    monkeypatch.setattr(url_index, "RECENT", 2)
-    monkeypatch.setattr(url_index, "ROOM", 16)
+def forgetful(kept: Kept) -> UrlIndex:
+    """Index that remembers hardly any URL."""
+    return index_of(kept, ring_bytes=16, generation=2)
 
 
 @pytest.fixture
-def one_hash_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(url_index, "code_of", lambda _url: 7)
+def of_one_hash(kept: Kept) -> UrlIndex:
+    """Index in which all URLs have the same hash."""
+    return index_of(kept, code_of=lambda _url: 7)
 
 
 def put(known: UrlIndex, kept: Kept, *urls: str) -> None:
@@ -93,8 +107,8 @@ def test_a_recent_url_is_found_without_the_store(known: UrlIndex, kept: Kept) ->
     assert kept.asked == 0
 
 
-@pytest.mark.usefixtures("forgetful")
-def test_an_old_url_is_looked_up_and_remembered_again(known: UrlIndex, kept: Kept) -> None:
+def test_an_old_url_is_looked_up_and_remembered_again(forgetful: UrlIndex, kept: Kept) -> None:
+    known = forgetful
     put(known, kept, A, B, C, *(f"{C}{number}" for number in range(4)))
     assert known.find([A, B]) == {A: 0, B: 1}
     assert kept.asked == 2
@@ -102,10 +116,8 @@ def test_an_old_url_is_looked_up_and_remembered_again(known: UrlIndex, kept: Kep
     assert kept.asked == 2
 
 
-def test_a_url_that_left_the_dictionaries_is_found_without_a_look_up(
-    known: UrlIndex, kept: Kept, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(url_index, "RECENT", 2)
+def test_a_url_that_left_the_dictionaries_is_found_without_a_look_up(kept: Kept) -> None:
+    known = index_of(kept, generation=2)
     kept[0] = C
     known.add_all([C])
     urls = [f"{A}{number}" for number in range(20)]
@@ -116,19 +128,18 @@ def test_a_url_that_left_the_dictionaries_is_found_without_a_look_up(
     assert kept.asked == 1
 
 
-@pytest.mark.usefixtures("forgetful")
-def test_a_url_that_keeps_coming_is_never_looked_up(known: UrlIndex, kept: Kept) -> None:
-    put(known, kept, A)
+def test_a_url_that_keeps_coming_is_never_looked_up(forgetful: UrlIndex, kept: Kept) -> None:
+    put(forgetful, kept, A)
     for number in range(20):
-        put(known, kept, f"{B}{number}")
-        assert known.find([A]) == {A: 0}
+        put(forgetful, kept, f"{B}{number}")
+        assert forgetful.find([A]) == {A: 0}
     assert kept.asked == 0
 
 
-@pytest.mark.usefixtures("one_hash_for_all")
 def test_loaded_urls_of_one_hash_are_told_apart_and_numbered_on(
-    known: UrlIndex, kept: Kept
+    of_one_hash: UrlIndex, kept: Kept
 ) -> None:
+    known = of_one_hash
     kept.update(enumerate((A, B, C)))
     known.add_all(iter((A, B)))
     known.add_all(iter((C,)))
@@ -147,19 +158,16 @@ def test_the_url_of_a_page_is_known_if_it_is_recent(known: UrlIndex, kept: Kept)
     assert known.recent.url_of(0) == A
 
 
-@pytest.mark.usefixtures("forgetful")
-@given(st.lists(st.text(max_size=3)), st.sampled_from([hash, lambda _url: 7, len]))
+@given(st.lists(st.text(max_size=3)), st.sampled_from([url_code, lambda _url: 7, len]))
 def test_the_index_agrees_with_a_dictionary(urls: list[str], code_of: Callable[[str], int]) -> None:
     kept, truth = Kept(), dict[str, int]()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(url_index, "code_of", code_of)
-        known = UrlIndex(kept, bytes(1000), [""])
-        for url in urls:
-            assert known.find([url]) == ({url: truth[url]} if url in truth else {})
-            if url not in truth:
-                truth[url] = len(truth)
-                put(known, kept, url)
-        assert known.find(urls) == truth
+    known = UrlIndex(kept, RecentUrls(bytes(1000), [""], ring_bytes=16), 2, code_of)
+    for url in urls:
+        assert known.find([url]) == ({url: truth[url]} if url in truth else {})
+        if url not in truth:
+            truth[url] = len(truth)
+            put(known, kept, url)
+    assert known.find(urls) == truth
 
 
 def looked_up(known: UrlIndex, kept: Kept, *urls: str) -> None:
@@ -168,8 +176,8 @@ def looked_up(known: UrlIndex, kept: Kept, *urls: str) -> None:
     known.remember({kept[page]: page for pages in candidates.values() for page in pages})
 
 
-@pytest.mark.usefixtures("forgetful")
-def test_a_url_looked_up_ahead_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
+def test_a_url_looked_up_ahead_is_found_without_the_store(forgetful: UrlIndex, kept: Kept) -> None:
+    known = forgetful
     urls = [f"{A}{number}" for number in range(9)]
     put(known, kept, *urls)
     assert known.find_recent(urls[1:2]) == ({}, {urls[1]: [1]})
@@ -178,10 +186,10 @@ def test_a_url_looked_up_ahead_is_found_without_the_store(known: UrlIndex, kept:
     assert kept.asked == 0
 
 
-@pytest.mark.usefixtures("one_hash_for_all")
 def test_a_url_looked_up_ahead_is_not_taken_for_another_of_its_hash(
-    known: UrlIndex, kept: Kept
+    of_one_hash: UrlIndex, kept: Kept
 ) -> None:
+    known = of_one_hash
     kept.update(enumerate((A, B)))
     known.add_all([A, B])
     found, candidates = known.find_recent([C])
@@ -197,9 +205,12 @@ class OneHost(list[int]):
         return 0
 
 
-def recent_of(*urls: str, origins: Sequence[str] = (HERE,)) -> RecentUrls:
+def recent_of(
+    *urls: str, origins: Sequence[str] = (HERE,), ring_bytes: int = ROOM, places: int = PLACES
+) -> RecentUrls:
     """Return recent URLs of pages 0, 1 and so on; host 0 has all, or each origin its page."""
-    recent = RecentUrls(OneHost() if len(origins) == 1 else range(len(origins)), origins)
+    host_of = OneHost() if len(origins) == 1 else range(len(origins))
+    recent = RecentUrls(host_of, origins, ring_bytes, places)
     recent.put((url, page) for page, url in enumerate(urls))
     return recent
 
@@ -210,12 +221,9 @@ def test_a_url_with_a_common_prefix_is_another_one(other: str) -> None:
     assert recent_of(A).find([0], other) is None
 
 
-@pytest.mark.parametrize("places", [1, url_index.PLACES])
-def test_a_page_number_with_a_common_prefix_is_another_one(
-    monkeypatch: pytest.MonkeyPatch, places: int
-) -> None:
-    monkeypatch.setattr(url_index, "PLACES", places)
-    recent = recent_of()
+@pytest.mark.parametrize("places", [1, PLACES])
+def test_a_page_number_with_a_common_prefix_is_another_one(places: int) -> None:
+    recent = recent_of(places=places)
     recent.put([(A, 12)])
     assert recent.find([1, 123], A) is None
     assert (recent.url_of(1), recent.url_of(123), recent.url_of(12)) == (None, None, A)
@@ -230,13 +238,10 @@ def test_each_origin_has_its_own_paths() -> None:
     assert [recent.url_of(page) for page in (0, 1)] == [f"{HERE}/", f"{THERE}/"]
 
 
-@pytest.mark.parametrize(("limit", "value", "left"), [("ROOM", 36, 3), ("PLACES", 4, 4)])
-def test_new_urls_replace_the_oldest(
-    monkeypatch: pytest.MonkeyPatch, limit: str, value: int, left: int
-) -> None:
-    monkeypatch.setattr(url_index, limit, value)
+@pytest.mark.parametrize(("ring_bytes", "places", "left"), [(36, PLACES, 3), (ROOM, 4, 4)])
+def test_new_urls_replace_the_oldest(ring_bytes: int, places: int, left: int) -> None:
     urls = [f"{A}of-{page}/" for page in range(8)]
-    recent = recent_of(*urls)
+    recent = recent_of(*urls, ring_bytes=ring_bytes, places=places)
     assert [recent.url_of(page) for page in range(8)] == [None] * (8 - left) + urls[-left:]
     found = [recent.find([page], url) for page, url in enumerate(urls)]
     assert found == [None] * (8 - left) + list(range(8))[-left:]
@@ -253,13 +258,10 @@ def test_few_pages_take_little_memory() -> None:
 
 @given(st.lists(st.text(max_size=8)))
 def test_no_url_is_taken_for_another(urls: list[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(url_index, "ROOM", 36)
-        patch.setattr(url_index, "PLACES", 4)
-        recent, truth = recent_of(origins=("",)), dict[str, int]()
-        for url in urls:
-            recent.put([(url, truth.setdefault(url, len(truth)))])
-            for known, page in truth.items():
-                assert recent.find(truth.values(), known) in {page, None}
-                assert recent.url_of(page) in {known, None}
-            assert recent.url_of(truth[url]) == url
+    recent, truth = recent_of(origins=("",), ring_bytes=36, places=4), dict[str, int]()
+    for url in urls:
+        recent.put([(url, truth.setdefault(url, len(truth)))])
+        for known, page in truth.items():
+            assert recent.find(truth.values(), known) in {page, None}
+            assert recent.url_of(page) in {known, None}
+        assert recent.url_of(truth[url]) == url

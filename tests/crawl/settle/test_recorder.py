@@ -233,7 +233,7 @@ def test_an_error_reaches_all_callers_but_no_later_ones(lookup: UrlLookup, slow:
 @pytest.fixture
 def _forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep hardly any URL in memory until it is met."""
-    monkeypatch.setattr(url_index, "RECENT", 1)
+    monkeypatch.setattr(url_index, "GENERATION", 1)
     monkeypatch.setattr(url_index, "ROOM", 1)
 
 

@@ -83,14 +83,17 @@ def test_small_graphs_are_updated_link_by_link_and_larger_ones_in_batches(crawl:
         read(crawl, number)
 
 
-def test_many_links_at_once_are_a_batch(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "_MOST_LINKS_AT_ONCE", 2)
-    for number in range(1, 4):
-        read(crawl, number)
+@pytest.mark.parametrize(("pages", "is_exact"), [(2, True), (320, False)])
+def test_many_links_at_once_are_a_batch(crawl: HandCrawl, pages: int, is_exact: bool) -> None:
+    urls = [f"http://b.example/{number}" for number in range(320)]
+    crawl.seeds(urls)
+    for url in urls[:pages]:
+        crawl.read(url, urls)
+    crawl.commit()
     live = LiveGraph()
     with reading(crawl.path) as connection:
         live.follow(connection)
-    assert not live.is_exact
+    assert live.is_exact is is_exact
 
 
 def test_a_page_that_is_read_again_rebuilds_the_graph(crawl: HandCrawl) -> None:
@@ -149,10 +152,9 @@ def test_measurements_pause_as_long_as_they_took_unless_distances_would_get_too_
 
 @pytest.mark.parametrize("most_exact", [0, 3000])
 def test_the_sampler_saves_a_sample_only_if_something_is_new(
-    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, most_exact: int
+    crawl: HandCrawl, most_exact: int
 ) -> None:
-    monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, most_exact))
-    work = Sampler(crawl.path, clock=ticking()).pauses()
+    work = Sampler(crawl.path, clock=ticking(), most_exact=most_exact).pauses()
     next(work)
     read(crawl, 1)
     next(work)
@@ -186,12 +188,13 @@ def test_a_new_store_at_the_same_path_starts_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("most_exact", [0, 3000])
 def test_the_last_sample_has_all_steps_even_if_none_was_due(
-    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, most_exact: int
+    crawl: HandCrawl, most_exact: int
 ) -> None:
     """The clock stands still, so that no sample is due before the end."""
-    monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, most_exact))
     is_over = [False]
-    sampler = Sampler(crawl.path, clock=lambda: 1.0, is_over=lambda: is_over[0])
+    sampler = Sampler(
+        crawl.path, clock=lambda: 1.0, is_over=lambda: is_over[0], most_exact=most_exact
+    )
     pauses = sampler.pauses()
     next(pauses)
     for page in range(1, 4):
@@ -210,9 +213,8 @@ def test_the_last_sample_has_all_steps_even_if_none_was_due(
 def test_the_end_of_a_crawl_cancels_a_measurement_of_distances(
     crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, 0))
     is_over = [False]
-    sampler = Sampler(crawl.path, clock=ticking(), is_over=lambda: is_over[0])
+    sampler = Sampler(crawl.path, clock=ticking(), is_over=lambda: is_over[0], most_exact=0)
     sampler.look()
     for page in range(1, 4):
         read(crawl, page)
