@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli import crawl_session as logs
 from minicrawl.cli.crawl_session import (
     FORMS,
     MOST_WAITING,
@@ -162,17 +161,14 @@ class TestFile:
             with pytest.raises(MinicrawlError, match="No space left"):
                 write("y")
 
-    def test_rotation_keeps_the_wanted_number_of_files_in_order(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(logs, "ROTATED_AT", 4)
-        file = tmp_path / "crawl.log"
+    def test_rotation_keeps_the_wanted_number_of_files_in_order(self, tmp_path: Path) -> None:
+        file, full = tmp_path / "crawl.log", "x" * 10_000_000
         with log_file(file, keep=2) as write:
-            for line in ("one", "two", "three", "f", "our"):
+            for line in ("1", full, f"2{full}", f"3{full}", "4", full):
                 write(line)
         assert file.read_bytes() == b""
-        assert (tmp_path / "crawl.log.1").read_bytes() == b"f\nour\n"
-        assert (tmp_path / "crawl.log.2").read_bytes() == b"three\n"
+        assert (tmp_path / "crawl.log.1").read_text() == f"4\n{full}\n"
+        assert (tmp_path / "crawl.log.2").read_text() == f"3{full}\n"
         assert len(list(tmp_path.iterdir())) == 3
 
     @pytest.mark.parametrize("is_created", [True, False])

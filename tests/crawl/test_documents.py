@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -199,7 +200,7 @@ def test_an_index_leads_to_no_more_sitemaps_than_are_allowed(
 def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
     site: Documents, server: DemoServer, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minicrawl.web.documents.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
     with pytest.raises(UsageError, match=r"install minicrawl\[pdf\]"):
         crawled(server, store, f"{A}/", types="pdf")
     assert site.asked == []

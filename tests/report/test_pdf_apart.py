@@ -1,11 +1,12 @@
 """A kept PDF is parsed in a separate process that can be killed."""
 
+import sys
+
 import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.report.page_texts import read_pdf
-from minicrawl.web import documents as reader
-from minicrawl.web.documents import PdfText
+from minicrawl.web.documents import PdfText, parse_pdf
 from tests.web.pdfs import BOMB, pdf, words
 
 GENEROUS_S = 250.0
@@ -13,7 +14,7 @@ GENEROUS_S = 250.0
 
 def test_the_process_returns_the_result_of_the_parser() -> None:
     file = pdf(words("One", "Two"), title="\u00fc", links=["/a"])
-    assert read_pdf(file) == reader.parse_pdf(file) == PdfText("\u00fc", ("/a",), ("One", "Two"))
+    assert read_pdf(file) == parse_pdf(file) == PdfText("\u00fc", ("/a",), ("One", "Two"))
 
 
 def test_a_file_that_crashes_the_process_has_no_text_but_a_reason() -> None:
@@ -24,9 +25,7 @@ def test_a_file_that_takes_too_long_has_no_text_but_a_reason() -> None:
     assert read_pdf(pdf(words("a")), deadline_s=0) == PdfText(limit="not parsed within 0 s")
 
 
-def test_a_missing_package_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reader, "find_spec", lambda _: None)
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
     with pytest.raises(UsageError, match=r"minicrawl\[pdf\]"):
         read_pdf(b"")

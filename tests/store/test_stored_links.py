@@ -210,15 +210,15 @@ def test_small_blocks_are_joined_if_there_are_many_and_at_the_end(store: StoreWr
     assert [text(store, page) for page in (0, 99, 100)] == ["p0", "p99", "p100"]
 
 
-def test_a_large_block_is_closed(store: StoreWriter, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_links, "BLOCK_BYTES", 100)
+def test_a_large_block_is_closed(store: StoreWriter) -> None:
+    long = stored_links.BLOCK_BYTES * 2 // 5
     for page in range(6):
-        written(store, (page, f"{page}" * 40))
+        written(store, (page, f"{page}" * long))
     assert rows(store) == [(1, 3), (1, 3)]
-    monkeypatch.setattr(stored_links, "MOST_PAGES", 2)
-    written(store, (8, "x"), (9, "y"))
-    assert rows(store)[-1] == (1, 2)
-    assert [text(store, page) for page in (5, 9)] == ["5" * 40, "y"]
+    many = range(8, 8 + stored_links.MOST_PAGES)
+    written(store, *((page, f"x{page}") for page in many))
+    assert rows(store)[-1] == (1, len(many))
+    assert [text(store, page) for page in (5, many[-1])] == ["5" * long, f"x{many[-1]}"]
 
 
 def test_the_next_run_joins_small_blocks_of_earlier_ones(tmp_path: Path) -> None:
@@ -231,20 +231,16 @@ def test_the_next_run_joins_small_blocks_of_earlier_ones(tmp_path: Path) -> None
         assert [text(store, page) for page in range(3)] == ["p0", "p1", "p2"]
 
 
-def test_a_failed_commit_can_be_repeated(
-    store: StoreWriter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stored_links, "BLOCK_BYTES", 10)
+def test_a_failed_commit_can_be_repeated(store: StoreWriter) -> None:
+    filling = "two" * stored_links.BLOCK_BYTES
     written(store, (1, "one"))
-    bad = Batch(
-        written=[WrittenRow(2, check_of([2]), b"two, which fills it")], counters={"x": object()}
-    )
+    bad = Batch(written=[WrittenRow(2, check_of([2]), filling.encode())], counters={"x": object()})
     with pytest.raises(TypeError):
         store.commit(bad)
     assert (text(store, 1), text(store, 2)) == ("one", None)
     bad.counters.clear()
     store.commit(bad)
-    assert (text(store, 1), text(store, 2)) == ("one", "two, which fills it")
+    assert (text(store, 1), text(store, 2)) == ("one", filling)
 
 
 def test_pages_with_the_same_menu_compress_well(store: StoreWriter) -> None:

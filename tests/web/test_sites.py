@@ -1,5 +1,7 @@
+import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec
 from pathlib import Path
 
 import pytest
@@ -82,11 +84,11 @@ def test_the_list_that_is_read_directly_is_that_of_tldextract(
 
 
 def test_without_the_file_of_tldextract_there_is_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sites, "find_spec", lambda _name: None)
+    monkeypatch.setitem(sys.modules, "tldextract", None)
     assert sites._written_list() is None
     elsewhere = ModuleSpec("tldextract", None, is_package=True)
     elsewhere.submodule_search_locations = ["/nowhere"]
-    monkeypatch.setattr(sites, "find_spec", lambda _name: elsewhere)
+    monkeypatch.setitem(sys.modules, "tldextract", module_from_spec(elsewhere))
     assert sites._written_list() is None
 
 

@@ -165,7 +165,7 @@ def test_without_a_browser_the_error_says_so(
 
 
 def test_missing_playwright_is_an_error(monkeypatch: pytest.MonkeyPatch, refused: Refused) -> None:
-    monkeypatch.setattr(f"{RENDERER}.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "playwright", None)
     assert NO_PLAYWRIGHT in refused("--render", "auto")
 
 

@@ -1,16 +1,16 @@
 """The cash that a page received, by giver and over time."""
 
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from minicrawl.ports import unreported
-from minicrawl.report import store_graph as gifts
 from minicrawl.report.page_links import linking_pages, standing_for
 from minicrawl.report.snapshot import page_of, snapshot
-from minicrawl.report.store_graph import gifts_to, history_of
+from minicrawl.report.store_graph import MOST_MOMENTS, gifts_to, history_of
 from minicrawl.web.urls import split
 from tests.stores import B, HandCrawl, filled_store
 
@@ -32,15 +32,17 @@ def test_the_history_adds_up_gifts_in_order_of_time(tmp_path: Path) -> None:
     assert history[-1].units == pytest.approx(found.units.sum())
 
 
-def test_a_thinned_history_keeps_its_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gifts, "MOST_MOMENTS", 3)
+def test_a_thinned_history_keeps_its_ends(tmp_path: Path) -> None:
+    givers = [f"http://a.example/{number}" for number in range(2 * MOST_MOMENTS)]
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds([B, *GIVERS], endowment=90)
-        for giver in GIVERS:
+        crawl.seeds([B, *givers], endowment=90)
+        for giver in givers:
             crawl.read(giver, [B])
     with snapshot(crawl.path) as seen:
         history = history_of(seen, gifts_to(seen, page_of(seen, B), unreported))
-    assert [moment.pages for moment in history] == [1, 5, 9]
+    pages = [moment.pages for moment in history]
+    assert (pages[0], len(pages), pages[-1]) == (1, MOST_MOMENTS, len(givers))
+    assert {later - earlier for earlier, later in pairwise(pages)} == {2, 3}
 
 
 def test_an_index_of_links_finds_the_gifts_of_a_scan(tmp_path: Path) -> None:

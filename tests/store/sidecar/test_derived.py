@@ -156,15 +156,12 @@ def test_a_rank_replaces_the_one_of_the_same_name(store: Path) -> None:
     assert scores(store, "other", 6) == [1] * 6
 
 
-def test_scores_in_blocks_come_in_order_and_pages_found_later_have_none(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("minicrawl.store.derived._SCORES_AT_ONCE", 4)
-    save(store, ROW, range(10))
-    assert scores(store, "pagerank", 7) == list(range(7))
-    found = scores(store, "pagerank", 12)
-    assert found[:10] == list(range(10))
-    assert np.isnan(found[10:]).all()
+def test_scores_in_blocks_come_in_order_and_pages_found_later_have_none(store: Path) -> None:
+    save(store, ROW, range(150_000))
+    assert scores(store, "pagerank", 70_000) == list(range(70_000))
+    found = scores(store, "pagerank", 150_002)
+    assert found[:150_000] == list(range(150_000))
+    assert np.isnan(found[150_000:]).all()
 
 
 INLINKS = [(0, 3), (0, 4), (2, 0), (4, 1), (4, 2), (4, 3)]
@@ -187,16 +184,15 @@ def step_of(store: Path) -> int | None:
         return backlinks_step(derived)
 
 
-@pytest.mark.parametrize("pages_a_block", [2, 4096])
-def test_backlinks_of_known_pages_are_found_in_blocks_of_any_size(
-    store: Path, monkeypatch: pytest.MonkeyPatch, pages_a_block: int
-) -> None:
-    monkeypatch.setattr("minicrawl.store.derived._PAGES_A_BLOCK", pages_a_block)
-    index(store, 7, INLINKS)
-    assert [givers(store, page) for page in range(6)] == [[3, 4], [], [0], [], [1, 2, 3], []]
-    assert givers(store, 4, 0) == [3, 4, 1, 2, 3]
-    assert givers(store, 0, 2, 4, 6) == [3, 4, 0, 1, 2, 3]
-    assert givers(store, 6, 4095, 4096, 1 << 20) == []
+@pytest.mark.parametrize("apart", [1, 2048, 10_000])
+def test_backlinks_of_known_pages_are_found_in_one_block_or_many(store: Path, apart: int) -> None:
+    """A block has 4096 pages."""
+    index(store, 7, [(page * apart, giver) for page, giver in INLINKS], nodes=6 * apart)
+    found = [givers(store, page * apart) for page in range(6)]
+    assert found == [[3, 4], [], [0], [], [1, 2, 3], []]
+    assert givers(store, 4 * apart, 0) == [3, 4, 1, 2, 3]
+    assert givers(store, *(page * apart for page in (0, 2, 4, 6))) == [3, 4, 0, 1, 2, 3]
+    assert givers(store, 6 * apart, 6 * apart + 4095, 1 << 20) == []
     index(store, 9, [(1, 0)], nodes=2)
     assert (step_of(store), givers(store, 1), givers(store, 4)) == (9, [0], [])
 
