@@ -597,12 +597,16 @@ class AdjacencyBlock(NamedTuple):
 class Adjacency:
     """The adjacency matrix of a graph; `weights` are in the order of its targets."""
 
-    def __init__(self, graph: Csr, weights: Weights | None = None) -> None:
+    def __init__(
+        self, graph: Csr, weights: Weights | None = None, links_at_once: int = _LINKS_AT_ONCE
+    ) -> None:
+        """`links_at_once` is the usual number of links of a block."""
         self.graph = graph
         self.weights = weights
+        self._at_once = links_at_once
         # Blocks have about equally many links, not nodes: with equally many nodes, a block with a
         # node of a million links would not fit into the cache.
-        firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, _LINKS_AT_ONCE))
+        firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, links_at_once))
         self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
         self._cached_ones: AnyFloats = np.empty(0)
         self._products = row_products()
@@ -645,7 +649,7 @@ class Adjacency:
         if self.weights is None:
             count, ones = len(targets), self._cached_ones
             if len(ones) < count or ones.dtype != like.dtype:
-                ones = self._cached_ones = np.ones(max(count, _LINKS_AT_ONCE), dtype=like.dtype)
+                ones = self._cached_ones = np.ones(max(count, self._at_once), dtype=like.dtype)
             weights = ones[:count]
         else:
             weights = self.weights[block.links].astype(like.dtype, copy=False)
@@ -668,7 +672,7 @@ class Adjacency:
         """Yield blocks that cover these nodes, each small enough for the cache."""
         starts = self.graph.starts
         ends = np.cumsum(starts[nodes + 1] - starts[nodes])
-        cuts = np.searchsorted(ends, np.arange(_LINKS_AT_ONCE, ends.max(initial=0), _LINKS_AT_ONCE))
+        cuts = np.searchsorted(ends, np.arange(self._at_once, ends.max(initial=0), self._at_once))
         for some in np.split(nodes, cuts):
             within = np.append(0, np.cumsum(starts[some + 1] - starts[some]))
             links = np.repeat(starts[some] - within[:-1], np.diff(within))

@@ -307,10 +307,12 @@ Sizes = NDArray[np.float64]
 class HyperLogLogCounters:
     """Ball of every node, as a HyperLogLog counter; `rng` draws the hashes."""
 
-    def __init__(self, graph: Csr, bits: int, rng: Generator) -> None:
+    def __init__(
+        self, graph: Csr, bits: int, rng: Generator, bytes_at_once: int = _BYTES_AT_ONCE
+    ) -> None:
         self._graph = graph
         self._grew = np.ones(graph.nodes, dtype=np.bool_)
-        self._at_once = max(_BYTES_AT_ONCE >> bits, 1)
+        self._at_once = max(bytes_at_once >> bits, 1)
         self.registers = np.zeros((graph.nodes, 1 << bits), dtype=np.uint8)
         # Random bits have their first 1 at position k with probability 2^-k.
         values = np.minimum(rng.geometric(0.5, size=graph.nodes), _HASH_BITS - bits)

@@ -8,7 +8,6 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from minicrawl.graph import csr as module
 from minicrawl.graph.csr import (
     MOST_NODES,
     Adjacency,
@@ -274,32 +273,26 @@ def test_products_agree_with_the_dense_matrix(pairs: Pairs, weights: list[int]) 
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 100])
-def test_the_size_of_blocks_does_not_change_products(
-    monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
+def test_the_size_of_blocks_does_not_change_products(at_once: int) -> None:
     graph = random_graph(200, 600)
     weights = np.random.default_rng(2).random(graph.edges, dtype=np.float32)
     x = np.random.default_rng(3).random(graph.nodes)
     whole = Adjacency(graph, weights)
-    monkeypatch.setattr(module, "_LINKS_AT_ONCE", at_once)
-    parted = Adjacency(graph, weights)
+    parted = Adjacency(graph, weights, at_once)
     assert parted.pulled(x) == pytest.approx(whole.pulled(x))
     assert parted.pushed(x) == pytest.approx(whole.pushed(x))
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 100])
-def test_blocks_of_some_nodes_push_their_values(
-    monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
+def test_blocks_of_some_nodes_push_their_values(at_once: int) -> None:
     graph = random_graph(200, 600)
     weights = np.random.default_rng(2).random(graph.edges, dtype=np.float32)
-    links, some = Adjacency(graph, weights), np.arange(0, 200, 3)
+    links, some = Adjacency(graph, weights, at_once), np.arange(0, 200, 3)
     x, sums = np.zeros((1, 200)), np.zeros((1, 200))
     x[0, some] = some + 1.0
-    monkeypatch.setattr(module, "_LINKS_AT_ONCE", at_once)
     for block in links.blocks_of(some):
         links.push(block, x[:, block.nodes], sums)
-    assert sums == pytest.approx(links.pushed_all(x))
+    assert sums == pytest.approx(Adjacency(graph, weights).pushed_all(x))
 
 
 WAYS = [row_products(), by_counting()]

@@ -14,6 +14,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import (
     UNREACHED,
     Extent,
+    HyperLogLogCounters,
     estimated,
     exact,
     exact_work,
@@ -103,9 +104,16 @@ def test_searches_from_more_pages_than_fit_at_once_are_complete() -> None:
     assert exact_work(chain) == 3 * (1199 + 1200)
 
 
-def test_searches_in_pieces_of_links_are_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searches_in_pieces_of_links_are_complete() -> None:
+    """Each page links to all that follow it, by more links than a piece has."""
+    pages = 800
+    links = np.stack(np.triu_indices(pages, 1))
+    pairs = pages * (pages - 1) // 2
+    assert exact(Csr.from_edges(pages, *links)) == Extent(1, 1.0, pairs, is_exact=True)
+
+
+def test_exact_distances_of_a_small_graph() -> None:
     # From 4: 1, 2, 2, 3; from 0: 1, 1, 2; from 1: 1, 2; from 2: 1.
-    monkeypatch.setattr(distances, "_LINKS_AT_ONCE", 2)
     assert exact(graph_of(5, LINKS)) == Extent(3, 16 / 10, 10, is_exact=True)
 
 
@@ -186,13 +194,18 @@ def agree(graph: Csr, seed: int) -> None:
     assert found.diameter <= right.diameter
 
 
-def test_the_size_of_pieces_does_not_change_the_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("at_once", [1, 7 * 64, 5000])
+def test_the_size_of_pieces_does_not_change_how_balls_grow(at_once: int) -> None:
     graph = random_graph(300, 500)
-    whole = estimated(graph, dice())
-    monkeypatch.setattr(distances, "_BYTES_AT_ONCE", 7 * 64)
-    pieces = estimated(graph, dice())
-    assert (pieces.diameter, pieces.pairs) == (whole.diameter, whole.pairs)
-    assert pieces.mean_distance == pytest.approx(whole.mean_distance)
+    whole = HyperLogLogCounters(graph, 6, dice())
+    pieces = HyperLogLogCounters(graph, 6, dice(), at_once)
+    grown = np.arange(300)
+    while grown.size:
+        assert pieces.sizes(grown) == pytest.approx(whole.sizes(grown))
+        assert pieces.sizes_without(grown) == pytest.approx(whole.sizes_without(grown))
+        grown = np.sort(whole.grow())
+        assert np.sort(pieces.grow()).tolist() == grown.tolist()
+    assert (pieces.registers == whole.registers).all()
 
 
 def test_progress_rises_with_each_round() -> None:

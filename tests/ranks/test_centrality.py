@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph import distances as module
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
 from minicrawl.ranks.centrality import (
@@ -185,16 +184,6 @@ def test_scores_sum_to_one_whatever_the_graph(name: str) -> None:
         assert np.isfinite(found.values).all()
         assert found.values.sum() == pytest.approx(1 if graph.nodes else 0)
         assert found.converged
-
-
-@pytest.mark.parametrize("at_once", [1, 100, 5000])
-def test_the_size_of_blocks_does_not_change_scores(
-    monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
-    graph = random_graph(200, 600)
-    whole = hyperball(graph, rng=rng())
-    monkeypatch.setattr(module, "_BYTES_AT_ONCE", at_once)
-    assert hyperball(graph, rng=rng()).values == pytest.approx(whole.values)
 
 
 def test_too_little_memory_is_refused() -> None:

@@ -59,13 +59,10 @@ def test_steps_are_committed_at_intervals_and_at_the_end(recorder: Recorder, pat
 
 
 @in_jumping_time
-async def test_a_full_batch_is_committed_at_once(
-    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recording, "STEPS_A_BATCH", 3)
+async def test_a_full_batch_is_committed_at_once(recorder: Recorder, path: Path) -> None:
     committing = asyncio.create_task(recorder.committer.keep())
     await asyncio.sleep(0)
-    for number in range(3):
+    for number in range(recording.STEPS_A_BATCH):
         bear(recorder, f"{A}/{number}")
     began = asyncio.get_running_loop().time()
     while not steps_in(path):
