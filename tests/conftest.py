@@ -86,6 +86,18 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return of
 
 
+@pytest.fixture
+def long_log(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that makes logs too long to converge anew for each report."""
+    return lambda most=0: monkeypatch.setattr("minicrawl.frontier.importance.MOST_STEPS", most)
+
+
+@pytest.fixture
+def without_rooms(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function that hides all entry points, as if no room were installed."""
+    return lambda: monkeypatch.setattr("minicrawl.ext.entry_points", lambda _group: {})
+
+
 @pytest.fixture(scope="session")
 def shared_graph() -> Callable[[str], Path]:
     """Return a function that finds a real graph by its file name, or skips the test."""

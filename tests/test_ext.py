@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -431,9 +431,9 @@ class TestRooms:
     """Rooms plug in as other packages do, so they can be taken away."""
 
     def test_a_missing_command_names_the_room_that_brings_it(
-        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+        self, without_rooms: Callable[[], None], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(ext, "entry_points", lambda _group: {})
+        without_rooms()
         for room, commands in ROOMS.items():
             for command in commands.split():
                 assert main([command]) == 2

@@ -143,9 +143,11 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         names: Sequence[str],
         sample: Callable[[str], Sequence[str]] = lambda _host: (),
         deadline_s: float = DEADLINE_S,
+        most_of_a_site_s: float = _MOST_OF_A_SITE_S,
     ) -> None:
         """`sample` returns the markup of some pages of a host, from which parsers learn."""
         self.names, self._sample = names, sample
+        self._most_of_a_site_s = most_of_a_site_s
         self._deadline_s = deadline_s
         self._hosts = set[str]()  # hosts whose samples the process has
         self._too_slow = set[str]()  # hosts whose samples took too long
@@ -168,7 +170,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         """Start to extract the texts of a page, which `finish` returns. Raise `NoText`."""
         host = urlsplit(url).hostname or ""
         name = site(host)
-        if self._spent_s[name] > _MOST_OF_A_SITE_S:
+        if self._spent_s[name] > self._most_of_a_site_s:
             raise NoText(f"its text was not made: other pages of {name} took too long")
         page = markup[:_MOST_READ]
         if samples := self._new_samples(host):

@@ -9,7 +9,6 @@ import networkx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.search.commands import bring_index_up_to_date
 from tests.cli.calls import Captured, as_json, printed, ranked, refusal, scores
 from tests.search.stored.stores import read_into
 from tests.stores import DEEP, A, B, filled_store
@@ -153,7 +152,7 @@ class TestWords:
         assert plain[self.Y] == pytest.approx(plain[self.Z])
         words = ("hits", "--words", "--query")
         assert "no page has" in refusal(capsys, "rank", *words, query)
-        bring_index_up_to_date(path)
+        assert main(["index", "--store", str(path)]) == 0
         found = scores(ranked(capsys, *words, query))
         assert found[self.Y] == pytest.approx(factor * found[self.Z])
 

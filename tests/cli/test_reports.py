@@ -23,6 +23,13 @@ from minicrawl.store.reader import reading
 from tests.cli.calls import Captured, as_json, printed
 from tests.stores import DEEP, GONE, A, B, HandCrawl
 
+
+@pytest.fixture
+def large_graph(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function that makes the graph of the store too large to be measured unasked."""
+    return lambda: monkeypatch.setattr("minicrawl.report.crawl_status.MOST_AT_ONCE", 5)
+
+
 LISTS = [["top"], ["top", "--sites"], ["frontier"]]
 
 
@@ -63,7 +70,7 @@ class TestTop:
         assert first.split()[2] == "%"
 
     def test_the_last_line_says_how_exact_the_importance_is(
-        self, capsys: Captured, store: Path, monkeypatch: pytest.MonkeyPatch
+        self, capsys: Captured, store: Path, long_log: Callable[[], None]
     ) -> None:
         last = printed(capsys, "top").splitlines()[-1]
         assert last == f"importance: {ESTIMATED}"
@@ -76,7 +83,7 @@ class TestTop:
         for command in (["top"], ["explain", A], ["status"]):
             shown = printed(capsys, *command)
             assert re.search(r"converged, error at most \S+e-\d+, 0 s old$", shown, re.MULTILINE)
-        monkeypatch.setattr("minicrawl.frontier.importance.MOST_STEPS", 0)  # as for a long log
+        long_log()
         assert "old, 1 step and 1 page ago" in printed(capsys, "status")
 
 
@@ -126,9 +133,9 @@ class TestStatus:
         assert known["graph"]["outline"]["nodes"] == 6
 
     def test_a_large_graph_is_measured_only_on_request(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
+        self, capsys: Captured, large_graph: Callable[[], None], store: Path
     ) -> None:
-        monkeypatch.setattr("minicrawl.report.crawl_status.MOST_AT_ONCE", 5)
+        large_graph()
         assert as_json(capsys, "status")["graph"] is None
         assert "graph of" not in printed(capsys, "status")
         found = as_json(capsys, "status", "--graph")
@@ -141,7 +148,7 @@ class TestStatus:
         assert "graph of crawled pages" in printed(capsys, "status")
 
     def test_an_older_sample_of_the_graph_is_shown_only_for_a_large_graph(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
+        self, capsys: Captured, large_graph: Callable[[], None], store: Path
     ) -> None:
         now = sampled_now(store)
         assert now is not None
@@ -150,7 +157,7 @@ class TestStatus:
             keep_sample(store, connection, stale)
         found = as_json(capsys, "status")
         assert found["graph"]["outline"]["nodes"] == found["graph"]["crawled"] == 2
-        monkeypatch.setattr("minicrawl.report.crawl_status.MOST_AT_ONCE", 5)
+        large_graph()
         found = as_json(capsys, "status")
         assert found["graph"]["crawled"] == 1, "of too many pages the last sample is shown"
         assert "1 crawled" in printed(capsys, "status")

@@ -10,7 +10,6 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.search.commands import bring_index_up_to_date
 from minicrawl.store.reader import archive_folder, search_folder
 from tests.cli.calls import Captured
 from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
@@ -148,7 +147,7 @@ def test_a_query_for_hits_uses_the_index(store: Path, tmp_path: Path, capsys: Ca
     command = ["rank", "hits", "--query", "fish", "--store", str(copy)]
     assert main(command) == 2
     assert "title or URL" in capsys.readouterr().err
-    bring_index_up_to_date(store)
+    assert main(["index", "--store", str(store)]) == 0
     shutil.copytree(search_folder(store), search_folder(copy))
     assert main(command) == 0
     assert "from 1 root" in capsys.readouterr().err

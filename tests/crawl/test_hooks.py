@@ -40,6 +40,12 @@ def settings(tmp_path: Path) -> Settings:
     return Settings.of(delay=0, address_delay=0, store=str(tmp_path / "crawl.db"))
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a hook that raised be called again at once."""
+    monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
+
+
 def states(settings: Settings) -> dict[str, str]:
     with Store.open(settings.storing.store) as store:
         return {page.url.removeprefix(HOST): page.state for page in store.pages()}
@@ -130,11 +136,11 @@ class TestOnPage:
         assert asked.count("/c") == 2
         assert states(settings) == {"/c": "unread"}
 
+    @pytest.mark.usefixtures("at_once")
     @pytest.mark.parametrize(("on_error", "calls"), [("retry", 2), ("skip", 1)])
     def test_a_page_is_retried_or_skipped_without_another_request(
-        self, settings: Settings, monkeypatch: pytest.MonkeyPatch, on_error: str, calls: int
+        self, settings: Settings, on_error: str, calls: int
     ) -> None:
-        monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
         called: list[str] = []
         warned: list[str] = []
 
@@ -151,10 +157,8 @@ class TestOnPage:
         assert [f"{HOST}/c" in line for line in warned] == [True] * (on_error == "skip")
         assert states(settings) == dict.fromkeys(PAGES, "fetched")
 
-    def test_after_the_last_retry_the_exception_ends_the_crawl(
-        self, settings: Settings, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
+    @pytest.mark.usefixtures("at_once")
+    def test_after_the_last_retry_the_exception_ends_the_crawl(self, settings: Settings) -> None:
         called: list[str] = []
 
         def fail(page: PageRead) -> None:
@@ -202,11 +206,11 @@ class TestOnPage:
         assert len(linked) == 4
         assert audit(path).is_intact
 
+    @pytest.mark.usefixtures("at_once")
     @pytest.mark.parametrize(("on_error", "fetched"), [("retry", ["/c", "/d"]), ("skip", ["/c"])])
     def test_urls_that_a_call_enqueued_before_it_raised_do_not_count(
-        self, settings: Settings, monkeypatch: pytest.MonkeyPatch, on_error: str, fetched: list[str]
+        self, settings: Settings, on_error: str, fetched: list[str]
     ) -> None:
-        monkeypatch.setattr(parts, "CALL_AGAIN_S", 0)
         calls: list[str] = []
 
         def fail_once(page: PageRead) -> None:

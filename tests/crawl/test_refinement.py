@@ -4,6 +4,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.refinement import HONEST, Refined, is_due, refine
 from minicrawl.errors import UsageError
-from minicrawl.frontier import importance
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import State
 from minicrawl.opic.estimate import shares
@@ -190,15 +190,14 @@ def test_a_report_does_not_use_ranks_newer_than_its_snapshot(tmp_path: Path) -> 
         assert seen.importance == pytest.approx(expected, abs=UNTIL)
 
 
-@pytest.fixture
-def in_a_long_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lower the limit, so that the log is too long to converge anew for each report."""
-    monkeypatch.setattr(importance, "MOST_STEPS", 20)
+LongLog = Callable[..., None]
 
 
-@pytest.mark.usefixtures("in_a_long_log")
-def test_in_a_long_log_later_visits_are_added_to_the_ranks(tmp_path: Path) -> None:
+def test_in_a_long_log_later_visits_are_added_to_the_ranks(
+    tmp_path: Path, long_log: LongLog
+) -> None:
     """By hand: the flow through page 79, less the small edge, goes to its two links."""
+    long_log(20)
     path = a_store(tmp_path / "crawl.db")
     refine(path, until=TIGHT)
     flows = flows_of(path)
@@ -211,8 +210,10 @@ def test_in_a_long_log_later_visits_are_added_to_the_ranks(tmp_path: Path) -> No
     assert status(path).importance_gathered is None  # this crawl counted none
 
 
-@pytest.mark.usefixtures("in_a_long_log")
-def test_in_a_long_log_a_later_redirect_hands_its_flow_to_its_target(tmp_path: Path) -> None:
+def test_in_a_long_log_a_later_redirect_hands_its_flow_to_its_target(
+    tmp_path: Path, long_log: LongLog
+) -> None:
+    long_log(20)
     path = a_store(tmp_path / "crawl.db")
     refine(path, until=TIGHT)
     flows = flows_of(path)
@@ -229,9 +230,9 @@ def test_in_a_long_log_a_later_redirect_hands_its_flow_to_its_target(tmp_path: P
 
 
 def test_in_a_long_log_a_page_that_is_read_again_hands_on_nothing_new(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, long_log: LongLog
 ) -> None:
-    monkeypatch.setattr(importance, "MOST_STEPS", 1)
+    long_log(1)
     path = tmp_path / "crawl.db"
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
@@ -244,14 +245,12 @@ def test_in_a_long_log_a_page_that_is_read_again_hands_on_nothing_new(
     assert shown(path) == pytest.approx(before)
 
 
-def test_after_many_steps_pages_are_estimated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_many_steps_pages_are_estimated(tmp_path: Path, long_log: LongLog) -> None:
     path = a_store(tmp_path / "crawl.db")
     refine(path)
     converged = shown(path)
     go_on(path)
-    monkeypatch.setattr(importance, "MOST_STEPS", 0)
+    long_log()
     estimated = frontier_of(path).importance()
     found = shown(path)
     assert found[80] == pytest.approx(estimated[80])

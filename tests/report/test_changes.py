@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import time
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -217,7 +218,7 @@ class Framed(DailyWeb):
 
 @pytest.mark.parametrize("has_text_room", [True, False])
 def test_a_changed_menu_counts_only_without_the_main_text(
-    has_text_room: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    has_text_room: bool, tmp_path: Path, without_rooms: Callable[[], None]
 ) -> None:
     path = tmp_path / "crawl.db"
     since = crawled_twice(path, Framed())
@@ -227,5 +228,5 @@ def test_a_changed_menu_counts_only_without_the_main_text(
         assert what_happened(path, since) == {EDITED: "changed", f"{SITE}/bare": "changed"}
         assert what_happened(path) == what_happened(path, since)
         return
-    monkeypatch.setattr(ext, "entry_points", lambda _group: {})
+    without_rooms()
     assert set(what_happened(path, since)) == {HOME, STEADY, EDITED, f"{SITE}/bare"}

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from minicrawl.crawl.refinement import refine
-from minicrawl.frontier import importance
 from minicrawl.opic.money import UNIT
 from minicrawl.report import store_graph as sites
 from minicrawl.report.snapshot import saved_ranks, snapshot
@@ -161,14 +160,14 @@ class TestSavedImportance:
         assert len({round(share, 6) for share in summed.values()}) > 2
 
     def test_new_links_count_at_once_or_with_a_long_log_when_ranks_are_refined(
-        self, crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
+        self, crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, long_log: Callable[[], None]
     ) -> None:
         refine(crawl.path)
         before = importance_of(crawl.path)
         crawl.read(B, [NEWER])
         crawl.commit()
         assert importance_of(crawl.path)["newer.net"] > 0
-        monkeypatch.setattr(importance, "MOST_STEPS", 0)
+        long_log()
         monkeypatch.delattr(sites, "flows")
         assert importance_of(crawl.path) == pytest.approx(before | {"newer.net": 0})
         refine(crawl.path)

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.refinement import refine
-from minicrawl.frontier import importance
 from minicrawl.model import State
 from minicrawl.report.crawl_status import Mirror, mirrors, status
 from minicrawl.report.page_links import duplicates
@@ -91,13 +91,13 @@ def test_with_a_short_log_status_has_the_converged_ranks_of_other_reports(tmp_pa
 
 
 def test_with_a_long_log_guaranteed_importance_is_known_while_the_seeds_stay_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, long_log: Callable[[], None]
 ) -> None:
     """A links to B and C, B to A; C is unread. Computed by hand as in `opic.estimate`, e = 1/4.
 
     When half of the jumps go to an unread page, half of the flow is left.
     """
-    monkeypatch.setattr(importance, "MOST_STEPS", 0)
+    long_log()
     with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.25))) as crawl:
         crawl.seeds([A], endowment=5)
         crawl.read(A, [B, C])

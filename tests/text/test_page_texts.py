@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("selectolax")
 
-from minicrawl import Store, ext
+from minicrawl import Store
 from minicrawl.cli import main
 from minicrawl.errors import NoText, UsageError
 from minicrawl.report import page_texts
@@ -62,7 +62,7 @@ FACTS = "page_id,crawl_order,content_type,bytes,robots,text_hash"
 
 
 def test_an_export_has_facts_of_the_page_in_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    tmp_path: Path, without_rooms: Callable[[], None], capsys: Captured
 ) -> None:
     body = f"<meta name=robots content='noarchive, noai'>{PAGE}".encode()
     headers = {"content-type": "Text/HTML; charset=utf-8", "x-robots-tag": "nofollow"}
@@ -83,7 +83,7 @@ def test_an_export_has_facts_of_the_page_in_columns(
     types = duckdb.sql(f"SELECT page_id, crawl_order, bytes FROM '{place}'").types
     assert set(map(str, types)) == {"BIGINT"}
     whole = shown(capsys, store, "page", URLS[0], "--text").removesuffix("\n")
-    monkeypatch.setattr(ext, "entry_points", lambda _group: {})
+    without_rooms()
     assert exported(FACTS) == [[*read[:-1], sha256(whole.encode()).hexdigest()], unread]
 
 
@@ -138,9 +138,9 @@ def test_pages_kept_as_text_have_no_main_text(tmp_path: Path, capsys: Captured) 
 
 
 def test_without_the_text_room_options_name_its_extra(
-    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    store: Path, without_rooms: Callable[[], None], capsys: Captured
 ) -> None:
-    monkeypatch.setattr(ext, "entry_points", lambda _group: {})
+    without_rooms()
     for arguments in (
         ("page", URLS[0], "--main"),
         ("page", URLS[0], "--markdown"),
@@ -208,21 +208,22 @@ def test_only_kept_html_pages_are_used_for_learning(store: Path) -> None:
         assert pages_of_site(seen, archive, "b.example") == []
 
 
-def test_a_slow_site_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_texts, "_MOST_OF_A_SITE_S", -1.0)
-    with PageTexts(["main"]) as texts, pytest.raises(NoText, match=r"other pages of a\.example"):
+def test_a_slow_site_is_given_up() -> None:
+    with (
+        PageTexts(["main"], most_of_a_site_s=-1.0) as texts,
+        pytest.raises(NoText, match=r"other pages of a\.example"),
+    ):
         texts.of(PAGE, URLS[0])
 
 
-def test_a_site_pays_for_processor_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_texts, "_MOST_OF_A_SITE_S", 0.0)
+def test_a_site_pays_for_processor_time_only() -> None:
     waits = threading.Event()
 
     def sample(_host: str) -> list[str]:
         waits.wait(2 * page_texts._USUAL_S)
         return []
 
-    with PageTexts(["main"], sample) as texts:
+    with PageTexts(["main"], sample, most_of_a_site_s=0.0) as texts:
         assert [texts.of(PAGE, url) for url in (URLS[0], URLS[0])] == [[MAIN]] * 2
 
 
