@@ -98,9 +98,11 @@ _WRITTEN_AT_ONCE = 1 << 22
 class RecordAppender:
     """Buffered writer that appends records to the segments and the index of an archive."""
 
-    def __init__(self, archive: ArchiveReader, repeated: Callable[[], Iterable[int]]) -> None:
+    def __init__(
+        self, archive: ArchiveReader, segment_bytes: int, repeated: Callable[[], Iterable[int]]
+    ) -> None:
         """`repeated` returns the numbers of the dictionaries that begin each new segment."""
-        self._archive, self._repeated = archive, repeated
+        self._archive, self._segment_bytes, self._repeated = archive, segment_bytes, repeated
         self._unwritten: list[bytes] = []
         self._known: set[int] = set()
         self.go_to(archive.end)
@@ -118,14 +120,14 @@ class RecordAppender:
 
     def put(self, record: bytes) -> None:
         """Append a sealed record; begin a new segment if the current one is full."""
-        if offset_of(self.end) >= SEGMENT_BYTES:
+        if offset_of(self.end) >= self._segment_bytes:
             self._begin_segment()
         self._archive.index.add(self.end, header_of(record))
         self.put_bytes(record)
 
     def put_file(self, record: bytes, at: float, payload: Iterable[bytes]) -> None:
         """Append a record whose payload comes in pieces; `record` is its header, written last."""
-        if offset_of(self.end) >= SEGMENT_BYTES:
+        if offset_of(self.end) >= self._segment_bytes:
             self._begin_segment()
         self.write()
         # The payload is written while its checksum is computed: it is too large to be read twice.
@@ -210,10 +212,18 @@ class _Answer(NamedTuple):
 class ArchiveWriter:
     """Archive open for writing. The caller holds the lock of the store."""
 
-    def __init__(self, folder: Path, end: int, *, only_changes: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        end: int,
+        *,
+        only_changes: bool = False,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
         """Open the archive and discard everything behind `end`.
 
-        With `only_changes`, an answer that repeats the URL's previous body is not recorded.
+        With `only_changes`, an answer that repeats the URL's previous body is not recorded. A
+        segment is full when it has `segment_bytes`.
         """
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -235,7 +245,7 @@ class ArchiveWriter:
             self._mark = self._ahead = _restored(self._archive)
         self._only_changes = only_changes
         self._records = RecordAppender(
-            self._archive, lambda: filter(None, [self._ahead.dictionary])
+            self._archive, segment_bytes, lambda: filter(None, [self._ahead.dictionary])
         )
 
     @property
@@ -536,7 +546,7 @@ class JoinedSource(NamedTuple):
 class JoinedArchive:
     """Archive made by joining others. It holds an exclusive lock until it is closed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         """Open the joined archive. Blocks while another process copies into it."""
         with disk_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -552,7 +562,9 @@ class JoinedArchive:
             os.close(self._lock)
             raise
         self._records = RecordAppender(
-            self._archive, lambda: sorted({one for one, _ in self._archive.index.dictionaries()})
+            self._archive,
+            segment_bytes,
+            lambda: sorted({one for one, _ in self._archive.index.dictionaries()}),
         )
         self._numbers: dict[int, int] = {}
         self._digests: dict[str, str] = {}

@@ -13,7 +13,7 @@ from minicrawl.archive.record import (
     pack_unchanged,
     spare_dictionary,
 )
-from minicrawl.archive.segments import FIRST
+from minicrawl.archive.segments import FIRST, SEGMENT_BYTES
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer, Response, Wire
@@ -59,18 +59,24 @@ def body(number: int) -> bytes:
     return f"<html><title>Page {number}</title><p>{words}<p>number {number}</html>".encode()
 
 
-def written(folder: Path, *batches: Iterable[KeptAnswer], begin: int = FIRST) -> int:
+def written(
+    folder: Path,
+    *batches: Iterable[KeptAnswer],
+    begin: int = FIRST,
+    segment_bytes: int = SEGMENT_BYTES,
+) -> int:
     """Append each batch to an archive in a commit of its own, and return the archive's end."""
-    with closing(ArchiveWriter(folder, begin)) as archive:
+    with closing(ArchiveWriter(folder, begin, segment_bytes=segment_bytes)) as archive:
         for batch in batches:
             archive.append(batch)
             archive.confirm()
         return archive.end
 
 
-def filled(folder: Path, numbers: Iterable[int]) -> int:
+def filled(folder: Path, numbers: Iterable[int], segment_bytes: int = SEGMENT_BYTES) -> int:
     """Create an archive of numbered pages in one commit, and return its end."""
-    return written(folder, (kept(url(n), body(n), NOON + n) for n in numbers))
+    pages = (kept(url(n), body(n), NOON + n) for n in numbers)
+    return written(folder, pages, segment_bytes=segment_bytes)
 
 
 def bodies(reader: ArchiveReader) -> dict[str, list[bytes]]:

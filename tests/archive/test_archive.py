@@ -38,15 +38,13 @@ from tests.archive.archives import (
 )
 from tests.memory import limited_growth
 
+SMALL = 2000
+"""Size of small segments, in bytes."""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "crawl.db-pages"
-
-
-@pytest.fixture
-def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "SEGMENT_BYTES", 2000)
 
 
 @pytest.fixture
@@ -87,10 +85,9 @@ def test_an_unconfirmed_batch_is_overwritten_by_the_next(folder: Path) -> None:
     assert is_whole(folder, range(3))
 
 
-@pytest.mark.usefixtures("small_segments")
 def test_records_after_the_last_commit_are_cut_off_at_the_next_start(folder: Path) -> None:
-    end = filled(folder, range(10))
-    killed = ArchiveWriter(folder, end)
+    end = filled(folder, range(10), SMALL)
+    killed = ArchiveWriter(folder, end, segment_bytes=SMALL)
     killed.append([kept(url(number), body(number)) for number in range(10, 40)])
     with closing(ArchiveWriter(folder, end)):
         assert Segments(folder).end == end
@@ -173,11 +170,11 @@ def test_a_dictionary_makes_records_smaller(folder: Path) -> None:
     assert is_whole(folder, range(150))
 
 
-@pytest.mark.usefixtures("early_dictionaries", "small_segments")
+@pytest.mark.usefixtures("early_dictionaries")
 def test_each_segment_has_a_copy_of_the_dictionary_and_one_is_enough(folder: Path) -> None:
-    end = filled(folder, range(100))
+    end = filled(folder, range(100), SMALL)
     more = [kept(url(n), body(n), folder=folder, number=1) for n in range(100, 200)]
-    written(folder, more, begin=end)
+    written(folder, more, begin=end, segment_bytes=SMALL)
     with closing(ArchiveReader(folder)) as reader:
         copies = [place for _, place in reader.index.dictionaries(1)]
     assert len(copies) > 2

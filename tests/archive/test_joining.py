@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.archive import record, writer
+from minicrawl.archive import record
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import PLAIN, RecordKind, pack
-from minicrawl.archive.segments import FIRST, Segments, segment_of
+from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, segment_of
 from minicrawl.archive.writer import ArchiveWriter, JoinedArchive
 from minicrawl.model import KeptAnswer
 from tests.archive.archives import NOON, answered, bodies, body, filled, kept, url, written
@@ -18,10 +18,10 @@ MANY = 450
 """Number of pages that suffices for training a dictionary."""
 
 
-def trained(folder: Path, numbers: Iterable[int]) -> int:
+def trained(folder: Path, numbers: Iterable[int], segment_bytes: int = SEGMENT_BYTES) -> int:
     """Create an archive in two commits, of which the second uses a dictionary."""
     both = list(numbers)
-    archive = ArchiveWriter(folder, FIRST)
+    archive = ArchiveWriter(folder, FIRST, segment_bytes=segment_bytes)
     for some in (both[:MANY], both[MANY:]):
         number = archive.dictionary
         archive.append(kept(url(one), body(one), folder=folder, number=number) for one in some)
@@ -37,8 +37,10 @@ def read(folder: Path, end: int) -> dict[str, list[bytes]]:
         return bodies(reader)
 
 
-def joined(folder: Path, sources: dict[str, tuple[Path, int]]) -> int:
-    with closing(JoinedArchive(folder)) as archive:
+def joined(
+    folder: Path, sources: dict[str, tuple[Path, int]], segment_bytes: int = SEGMENT_BYTES
+) -> int:
+    with closing(JoinedArchive(folder, segment_bytes)) as archive:
         for name, (source, end) in sources.items():
             archive.add(name, Segments(source), end)
         return archive.end
@@ -50,15 +52,13 @@ def kinds(folder: Path, end: int) -> list[RecordKind]:
 
 
 def test_archives_with_different_dictionaries_of_equal_numbers_are_joined(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(writer, "SEGMENT_BYTES", 130_000)
     ends = {
-        name: (tmp_path / name, trained(tmp_path / name, range(begin, begin + MANY + 50)))
+        name: (tmp_path / name, trained(tmp_path / name, range(begin, begin + MANY + 50), 130_000))
         for name, begin in (("a", 0), ("b", 1000))
     }
-    monkeypatch.setattr(writer, "SEGMENT_BYTES", 260_000)
-    end = joined(tmp_path / "all", ends)
+    end = joined(tmp_path / "all", ends, 260_000)
     assert segment_of(end) > 2
     wanted = {**read(*ends["a"]), **read(*ends["b"])}
     assert read(tmp_path / "all", end) == wanted

@@ -4,12 +4,13 @@ import errno
 import gzip
 import os
 from contextlib import closing, suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from minicrawl.archive import segments, writer
+from minicrawl.archive import segments
 from minicrawl.archive.reader import ArchiveReader, delete_index, verify
 from minicrawl.archive.record import AskedBy, digest_of, key_of, pack_any
 from minicrawl.archive.segments import FIRST, Segments, held, held_alone
@@ -31,11 +32,14 @@ from tests.archive.archives import (
 
 ALL = {url(number): [body(number), body(100), body(number + 200)] for number in range(8)}
 LAST = {name: found[-1:] for name, found in ALL.items()}
+SMALL = 2000
+"""Size of segments, in bytes, of which the archive needs several."""
+
+opened = partial(ArchiveWriter, segment_bytes=SMALL)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(writer, "SEGMENT_BYTES", 2000)
+def folder(tmp_path: Path) -> Path:
     return tmp_path / "crawl.db-pages"
 
 
@@ -45,6 +49,7 @@ def end(folder: Path) -> int:
     return written(
         folder,
         *([kept(name, texts[n], NOON + n) for name, texts in ALL.items()] for n in range(3)),
+        segment_bytes=SMALL,
     )
 
 
@@ -73,7 +78,7 @@ def seen(folder: Path, end: int) -> dict[str, list[bytes]]:
 def test_records_that_are_not_pruned_are_unchanged(
     folder: Path, end: int, rules: dict[str, object], left: dict[str, list[bytes]]
 ) -> None:
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         after = pruned(archive, **rules)
         archive.confirm()
         assert archive.remove_pruned()
@@ -86,7 +91,7 @@ def test_failures_do_not_count_as_versions_of_a_page(tmp_path: Path) -> None:
     """A site that is down for a night loses no page: failures are limited separately."""
     pages = [kept(url(1), body(1)), kept(url(1), body(2)), kept(url(2), b"gone")]
     end = written(tmp_path, pages, [failed(url(1), b"gone", NOON + n, 503) for n in range(3)])
-    with closing(ArchiveWriter(tmp_path, end)) as archive:
+    with closing(opened(tmp_path, end)) as archive:
         assert [row.kind for row in archive.reader.index.rows(archive.end)][3:] == [5, 5, 5]
         end = pruned(archive, versions=1)
         archive.confirm()
@@ -95,7 +100,7 @@ def test_failures_do_not_count_as_versions_of_a_page(tmp_path: Path) -> None:
 
 def test_pruning_frees_disk_space(folder: Path, end: int) -> None:
     before = sum(path.stat().st_size for path in folder.glob("segment-*"))
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         pruned(archive, versions=1)
         archive.confirm()
         archive.remove_pruned()
@@ -103,10 +108,10 @@ def test_pruning_frees_disk_space(folder: Path, end: int) -> None:
 
 
 def test_a_pruned_archive_can_grow_and_be_pruned_again(folder: Path, end: int) -> None:
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         end = pruned(archive, versions=1)
         archive.confirm()
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         end = archive.append([kept(url(1), body(201)), kept(url(50), body(50))])
         archive.confirm()
         assert pruned(archive, keys={key_of(url(1)), key_of(url(50))}) > end
@@ -116,10 +121,10 @@ def test_a_pruned_archive_can_grow_and_be_pruned_again(folder: Path, end: int) -
 
 
 def test_an_uncommitted_pruning_has_no_effect(folder: Path, end: int) -> None:
-    killed = ArchiveWriter(folder, end)
+    killed = opened(folder, end)
     after = pruned(killed, versions=1)
     assert seen(folder, end) == ALL
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         assert Segments(folder).end == end
         while archive.end <= after:  # beyond the end of the pruned archive
             archive.append([kept(f"http://b.example/{archive.end}", body(archive.end))])
@@ -135,7 +140,7 @@ def test_a_kill_during_a_second_pruning_keeps_the_first(
     folder: Path, end: int, syncs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(2):
-        with closing(ArchiveWriter(folder, end)) as archive:
+        with closing(opened(folder, end)) as archive:
             end = pruned(archive, versions=1)
             archive.confirm()
     begin = Segments(folder).begin(end)
@@ -147,7 +152,7 @@ def test_a_kill_during_a_second_pruning_keeps_the_first(
             raise KeyboardInterrupt
         real(path)
 
-    killed = ArchiveWriter(folder, end)
+    killed = opened(folder, end)
     monkeypatch.setattr(segments, "sync", sync)
     with suppress(KeyboardInterrupt):
         pruned(killed, versions=1)
@@ -157,7 +162,7 @@ def test_a_kill_during_a_second_pruning_keeps_the_first(
         assert reader.segments.lost(reader.begin, end) == []
         assert bodies(reader) == LAST
     killed.reader.close()
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         assert archive.reader.begin == begin
         assert Segments(folder).end == end
     assert seen(folder, end) == LAST
@@ -166,7 +171,7 @@ def test_a_kill_during_a_second_pruning_keeps_the_first(
 def test_a_pruning_can_be_abandoned_on_a_full_disk(
     folder: Path, end: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         end = pruned(archive, versions=2)
         archive.confirm()
         begin = Segments(folder).begin(end)
@@ -183,17 +188,17 @@ def test_a_pruning_can_be_abandoned_on_a_full_disk(
 
 
 def test_a_kill_before_old_files_are_removed_duplicates_nothing(folder: Path, end: int) -> None:
-    killed = ArchiveWriter(folder, end)
+    killed = opened(folder, end)
     after = pruned(killed, versions=1)
     assert seen(folder, after) == LAST
     killed.reader.close()
-    with closing(ArchiveWriter(folder, after)):
+    with closing(opened(folder, after)):
         assert Segments(folder).numbers()[0] > 1
     assert seen(folder, after) == LAST
 
 
 def test_a_reader_delays_the_removal_of_files(folder: Path, end: int) -> None:
-    with closing(ArchiveReader(folder, end)) as reader, closing(ArchiveWriter(folder, end)) as one:
+    with closing(ArchiveReader(folder, end)) as reader, closing(opened(folder, end)) as one:
         after = pruned(one, versions=1)
         one.confirm()
         assert not one.remove_pruned()
@@ -201,7 +206,7 @@ def test_a_reader_delays_the_removal_of_files(folder: Path, end: int) -> None:
         assert seen(folder, after) == LAST
         with pytest.raises(UsageError, match="is being read"):
             pruned(one, versions=1)
-    with closing(ArchiveWriter(folder, after)) as archive:
+    with closing(opened(folder, after)) as archive:
         assert archive.remove_pruned()
     assert seen(folder, after) == LAST
 
@@ -211,7 +216,7 @@ def test_a_damaged_record_is_dropped(folder: Path, end: int) -> None:
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         after = pruned(archive, versions=9)
         archive.confirm()
     found = seen(folder, after)
@@ -219,7 +224,7 @@ def test_a_damaged_record_is_dropped(folder: Path, end: int) -> None:
 
 
 def test_bodies_that_remaining_records_need_are_not_freed(folder: Path, end: int) -> None:
-    with closing(ArchiveWriter(folder, end)) as archive:
+    with closing(opened(folder, end)) as archive:
         archive.append([kept(url(number), body(100), NOON + 3) for number in range(8)])
         archive.confirm()
         archive.reader.go_on_to(before := archive.end)
@@ -243,7 +248,7 @@ def test_a_revisit_that_receives_the_body_keeps_its_own_heads(tmp_path: Path) ->
     end = written(tmp_path, [answer(1), answer(2)])
     with closing(ArchiveReader(tmp_path, end)) as reader:
         _, before = [reader.answer(row.place) for row in reader.index.rows(end)]
-    with closing(ArchiveWriter(tmp_path, end)) as archive:
+    with closing(opened(tmp_path, end)) as archive:
         end = pruned(archive, gone={key_of(url(1))})
         archive.confirm()
     with closing(ArchiveReader(tmp_path, end)) as reader:
@@ -258,7 +263,7 @@ def test_a_revisit_that_receives_the_body_keeps_its_own_heads(tmp_path: Path) ->
 def test_a_page_of_which_pruning_left_a_confirmation_is_in_exports(tmp_path: Path) -> None:
     heads = Wire(b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.1 304 Not Modified\r\n\r\n")
     end = written(tmp_path, [kept(url(1), body(1))], [confirmed(url(1), NOON + 60, heads)])
-    with closing(ArchiveWriter(tmp_path, end)) as archive:
+    with closing(opened(tmp_path, end)) as archive:
         end = pruned(archive, versions=1)
         archive.confirm()
     with closing(ArchiveReader(tmp_path, end)) as reader:
