@@ -14,7 +14,8 @@ from minicrawl.report.snapshot import snapshot
 from tests.audit.held_out import HOST, HeldOutSite, planted_site
 from tests.webs import crawl_web
 
-TESTED_ELSEWHERE = {"slow", "slow-first-byte", "links-many", "url-session"}
+OF_A_BUSY_MACHINE = {"slow", "slow-first-byte"}
+TESTED_ELSEWHERE = {*OF_A_BUSY_MACHINE, "links-many", "url-session"}
 
 
 def crawled(path: Path, site: HeldOutSite, **chosen: Any) -> Path:
@@ -35,14 +36,11 @@ def issues(path: Path) -> dict[str, set[str]]:
     }
 
 
-def test_exactly_the_planted_faults_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks, "_SLOW_S", 1e4)
-    monkeypatch.setattr(checks, "_LATE_S", 1e4)
+def test_exactly_the_planted_faults_are_found(tmp_path: Path) -> None:
     site = planted_site()
     with audited(crawled(tmp_path / "crawl.db", site)) as found:
-        reported = {(page.issue, page.url.removeprefix(HOST)) for page in found.pages()}
+        pages = [page for page in found.pages() if page.issue not in OF_A_BUSY_MACHINE]
+        reported = {(page.issue, page.url.removeprefix(HOST)) for page in pages}
         assert not found.skipped
     # The crawl takes the first of two equal pages that it reads for the original.
     one, other = site.copies

@@ -1,4 +1,5 @@
 import asyncio
+import gzip
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -335,17 +336,18 @@ def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
 
-def test_a_sitemap_beyond_a_limit_is_noted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.web.sitemaps.MAX_URLS", 2)
+def test_a_sitemap_beyond_a_limit_is_noted(path: Path) -> None:
+    bomb = gzip.compress(f"{A}/1\n".encode() + bytes(20_000_000))
     web: dict[str, Answer] = {
         f"{A}/": html(),
         ROBOTS: text("Sitemap: /map.xml"),
-        f"{A}/map.xml": text("\n".join(f"{A}/{number}" for number in range(9))),
+        f"{A}/map.xml": text("")._replace(body=bomb),
     }
     run = crawl(web, path, f"{A}/", sitemaps=True)
     (note,) = (event for event in run.events if isinstance(event, Noted))
     assert f"{A}/map.xml" in note.text
-    assert "2 URLs" in note.text
+    assert f"{100 * len(bomb):,} bytes" in note.text
+    assert f"{A}/1" in run.states
 
 
 def test_a_sitemap_on_another_host_keeps_the_delay_of_that_host(path: Path) -> None:
