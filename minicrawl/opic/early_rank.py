@@ -5,8 +5,8 @@ cash of one or two others. PageRank uses every link read in every iteration, and
 pages it costs next to nothing. So from the 50th turn to the 4,096th the sibling order ranks waiting
 pages by an estimate in place of their cash:
 
-computed    whenever turns have grown by a quarter: PageRank of the known pages, by ten iterations
-            from the last estimate
+computed    whenever turns have grown by a quarter: PageRank of the known pages, by five iterations
+            from the last estimates, or at first from equal ones
 returned    the part of a gift that a waiting page gives back: .7. What nobody has read could lead
             anywhere, so rank flows on among the pages read. Without this, wikis lose a percent
 jumps       15 % of the rank, and that of pages read without links. The seeds weigh as much as a
@@ -40,7 +40,9 @@ from minicrawl.opic.money import PARTS, UNIT, in_parts
 
 FIRST_TURN, LAST_TURN = 50, 4096
 """Turns between which there are estimates. A later end gains nothing and takes more memory."""
-_DAMPING, _RETURNED, _ITERATIONS = 0.85, 0.7, 10
+MOST_LINKS = 1 << 18
+"""Estimates also end with this number of links, to bound memory and time."""
+_DAMPING, _RETURNED, _ITERATIONS = 0.85, 0.7, 5
 _DAMPING_PARTS = in_parts(_DAMPING)
 _UNITS_A_PAGE, _LEAST_TO_SEEDS = 10, 0.05
 """Units of an endowment that weigh as much in jumps as a page; the least part for endowed seeds."""
@@ -79,7 +81,7 @@ class EarlyRank:
 
     def is_over(self, turns: int) -> bool:
         """Return True if cash is a better guide from now on."""
-        return turns >= LAST_TURN
+        return turns >= LAST_TURN or len(self._targets) >= MOST_LINKS
 
     def hurry(self, turns: int) -> None:
         """Compute anew after the next turn, because the seeds have changed."""
@@ -90,8 +92,9 @@ class EarlyRank:
         self._due = turns + turns // 4
         waits = np.frombuffer(ledger.flags, dtype=np.uint8) == UNREAD
         cash = np.frombuffer(ledger.key, dtype=np.int64)[waits].astype(np.float64)
-        self.grow(len(waits))
-        last = np.frombuffer(self.estimates or ledger.key, dtype=np.int64).astype(np.float64)
+        last = np.ones(len(waits))
+        if self.estimates:
+            last += np.frombuffer(self.estimates, dtype=np.int64)
         rank = self._ranks(last / last.sum(), waits, ledger.endowed)
         if (waiting := rank[waits].sum()) > 0:
             rank *= cash.sum() / waiting
@@ -101,18 +104,16 @@ class EarlyRank:
         self, rank: Floats, waits: NDArray[np.bool_], endowed: Mapping[PageId, int]
     ) -> Floats:
         """Return the ranks of all pages, whose sum is 1, after a few iterations from `rank`."""
-        pages = len(rank)
-        givers = np.frombuffer(self._givers, dtype=np.uint32)
+        pages, givers = len(rank), np.frombuffer(self._givers, dtype=np.uint32)
         targets = np.frombuffer(self._targets, dtype=np.uint32)
-        links = np.bincount(givers, minlength=pages)
-        part = np.where(links, _DAMPING / np.maximum(links, 1), 0.0)
+        part = _DAMPING / np.maximum(np.bincount(givers, minlength=pages), 1)
         returned = np.where(waits[targets], _RETURNED, 0.0)
+        passed, kept = part[givers] * (1 - returned), part * np.bincount(givers, returned, pages)
+        jumping = np.where(np.bincount(givers, minlength=pages), 1 - _DAMPING, 1.0)
         jumps = _jumps(pages, endowed)
         for _ in range(_ITERATIONS):
-            gifts = (rank * part)[givers]
-            back = gifts * returned
-            rank = (1 - gifts.sum()) * jumps + np.bincount(givers, back, pages)
-            rank += np.bincount(targets, gifts - back, pages)
+            there = np.bincount(targets, rank[givers] * passed, pages)
+            rank = there + rank * kept + (rank * jumping).sum() * jumps
         return rank
 
     # ------------------------------------------------------------ checkpoint

@@ -106,7 +106,7 @@ class Truth:
     def _pagerank(self) -> list[float]:
         cash, waits = self._ledger.key, [flag == 0 for flag in self._ledger.flags]
         pages = range(len(cash))
-        ranks = list(map(float, self._estimates or cash))
+        ranks = [1 + estimate for estimate in self._estimates or [0.0] * len(cash)]
         ranks = [rank / sum(ranks) for rank in ranks]
         links_of: dict[int, list[int]] = {}
         for giver, taker in self._links:
@@ -114,7 +114,7 @@ class Truth:
         endowed = {page: atoms / UNIT for page, atoms in self._ledger.endowed.items()}
         weight = sum(endowed.values()) / 10
         to_seeds = max(weight / (weight + len(cash)), 0.05) if weight else 0
-        for _ in range(10):
+        for _ in range(5):
             last, ranks = ranks, [0.0] * len(cash)
             for giver, links in links_of.items():
                 for taker in links:

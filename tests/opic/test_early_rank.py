@@ -41,13 +41,14 @@ def test_an_iteration_passes_rank_on_and_most_of_it_returns(
     ledger.endow([0], 1000)
     ledger.post(visit(ledger, 0, [1, 2]))
     early.read(0, [1, 2])
-    ledger.key[:] = array("q", [2 * UNIT, UNIT, UNIT])
     early.compute(1, ledger)
-    # Of .5, the seed gives .2125 to each page, of which .7 returns. 1 - .425 jumps.
-    seed = 0.2975 + 0.575 * 100 / 103 + 0.575 / 103
-    waiting = 0.06375 + 0.575 / 103
+    # Of 1 / 3, the seed gives 17 / 120 to each page, of which .7 returns. The rest of all jumps.
+    gift, jumps = 17 / 120, 1 - 17 / 60
+    seed = 1.4 * gift + jumps * (100 / 103 + 1 / 103)
+    waiting = 0.3 * gift + jumps / 103
     found = [estimate / UNIT for estimate in early.estimates]
-    assert found == pytest.approx([seed / waiting, 1, 1])
+    in_units = sum(ledger.key[page] for page in (1, 2)) / 2 / UNIT / waiting
+    assert found == pytest.approx([seed * in_units, waiting * in_units, waiting * in_units])
 
 
 def test_cash_ranks_pages_before_the_first_turn_and_after_the_last(
@@ -114,6 +115,13 @@ def test_a_crawl_in_shards_ranks_by_cash() -> None:
     world.queue.enqueue_new()
     world.queue.look()
     assert world.take() is not None
+
+
+def test_many_links_end_the_estimates(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = begun(FIRST_TURN)
+    monkeypatch.setattr(early_rank, "MOST_LINKS", 1)
+    read(world, 1)
+    assert not world.siblings.has_estimates
 
 
 def test_a_page_without_links_passes_nothing_on() -> None:
