@@ -14,8 +14,9 @@ A logistic function adds them up, and learns their weights w from every page rea
     p = sigma(logit m + w0 + sum w_q (logit x_q - logit m))
 
 Unread pages are ordered by key * p^(W t): their key in the sibling order, the weight W that the
-user gives to the value, and the trust t in p. The trust is 0 while pages with a high p are no
-better than others, and reaches 1 when they are better by 4 standard deviations of chance.
+user gives to the value, and the trust t in p. The trust is 0 while pages with a high p are better
+than others by at most 1 standard deviation of chance, as they are for many a value that is noise.
+It reaches 1 at 4 of them.
 
 Example: m is .1. Of a page's siblings 3 were read, worth 1, 1 and 0, so x = (.2 + 2) / 5 = .44 and
 logit .44 - logit .1 = 1.96. The other signals know nothing. With weights of .3, logit p = -2.20 +
@@ -60,8 +61,8 @@ _LEAST_MEAN, _MOST_MEAN = 0.001, 0.97
 _PRIOR_OF_MEAN = 2
 _FIRST_WEIGHT, _MOST_WEIGHT = 0.3, 1.5
 _RATE, _ACCUMULATED = 0.05, 0.01
-_FULL_TRUST = 4
-"""Standard deviations of chance from which on p is trusted fully."""
+_NO_TRUST, _FULL_TRUST = 1, 4
+"""Standard deviations of chance up to which p is not trusted, and from which on it is fully."""
 _SLOTS = 1 << 16
 _LINK_PARTS, _MOST_LINKS = 256, 255
 """Values of linking pages are summed in 256ths; beyond 255 pages, sum and number are halved."""
@@ -172,7 +173,8 @@ class ValueEstimate:
         """t: 0 if the estimates are no better than chance, 1 if they surely are."""
         if not self._chance:
             return 0.0
-        return min(max(self._gain / sqrt(self._chance) / _FULL_TRUST, 0.0), 1.0)
+        deviations = self._gain / sqrt(self._chance)
+        return min(max((deviations - _NO_TRUST) / (_FULL_TRUST - _NO_TRUST), 0.0), 1.0)
 
     def expected(self, pages: Pages) -> Floats:
         """Return p for each of these pages."""

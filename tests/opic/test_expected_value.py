@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Sequence
 from math import exp, log
+from random import Random
 
 import numpy as np
 import pytest
@@ -93,6 +94,15 @@ def test_trust_grows_with_right_predictions_only() -> None:
     better, worse = right.born((1, 0, 0))[0], right.born((2, 0, 0))[0]
     assert right.expected(better) > 0.8
     assert right.expected(worse) < 0.2
+
+
+def test_luck_within_a_standard_deviation_earns_no_trust() -> None:
+    for seed in range(12):
+        rng, world = Random(seed), World()
+        for _ in range(120):
+            (page,) = world.born((rng.randrange(3), rng.randrange(3), rng.randrange(3)))
+            world.read(page, float(rng.random() < 0.2))
+        assert world.estimate.trust == 0  # two of these guessed better than nothing
 
 
 def test_a_level_is_the_logarithm_of_a_power_of_the_expected_value() -> None:
