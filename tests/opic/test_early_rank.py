@@ -84,6 +84,15 @@ def test_new_seeds_bring_a_new_computation() -> None:
     assert world.siblings.keys[lonely] > 20 * UNIT
 
 
+def test_new_seeds_of_a_large_crawl_bring_no_estimates() -> None:
+    world = begun(FIRST_TURN)
+    world.siblings.end_early_rank()
+    step = Step(StepKind.ENDOWED, spending=Spending((1,)), amount=1000)
+    world.siblings.apply(step, State.UNREAD, [], waited=False)
+    assert 1 in world.siblings.seeds
+    assert not world.siblings.has_estimates
+
+
 def test_without_an_endowment_seeds_weigh_nothing() -> None:
     ledger, early = Ledger(), EarlyRank()
     ledger.mint(3)
