@@ -356,7 +356,7 @@ async def refine_beside(store: Path, most_s: float, code: str = _CODE) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshRanks:
-    """When the ranks of a running crawl are computed, and how."""
+    """Policy of the ranks of a running crawl: when they are computed, and how."""
 
     look_every_s: float = 1.0
     fewest_steps: int = MOST_STEPS + 1

@@ -36,13 +36,13 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import UNREAD, Ledger
-from minicrawl.opic.money import PARTS, UNIT, in_parts
+from minicrawl.opic.money import PARTS, SMALL_EDGE, UNIT, in_parts
 
 FIRST_TURN, LAST_TURN = 50, 4096
 """Turns between which there are estimates. A later end gains nothing and takes more memory."""
 MOST_LINKS = 1 << 18
 """Estimates also end with this number of links, to bound memory and time."""
-_DAMPING, _RETURNED, _ITERATIONS = 0.85, 0.7, 5
+_DAMPING, _RETURNED, _ITERATIONS = 1 - SMALL_EDGE, 0.7, 5
 _DAMPING_PARTS = in_parts(_DAMPING)
 _UNITS_A_PAGE, _LEAST_TO_SEEDS = 10, 0.05
 """Units of an endowment that weigh as much in jumps as a page; the least part for endowed seeds."""
@@ -106,10 +106,11 @@ class EarlyRank:
         """Return the ranks of all pages, whose sum is 1, after a few iterations from `rank`."""
         pages, givers = len(rank), np.frombuffer(self._givers, dtype=np.uint32)
         targets = np.frombuffer(self._targets, dtype=np.uint32)
-        part = _DAMPING / np.maximum(np.bincount(givers, minlength=pages), 1)
+        links = np.bincount(givers, minlength=pages)
+        part = _DAMPING / np.maximum(links, 1)
         returned = np.where(waits[targets], _RETURNED, 0.0)
         passed, kept = part[givers] * (1 - returned), part * np.bincount(givers, returned, pages)
-        jumping = np.where(np.bincount(givers, minlength=pages), 1 - _DAMPING, 1.0)
+        jumping = np.where(links, 1 - _DAMPING, 1.0)
         jumps = _jumps(pages, endowed)
         for _ in range(_ITERATIONS):
             there = np.bincount(targets, rank[givers] * passed, pages)

@@ -781,7 +781,7 @@ class ByGroup(GroupQueue):
         return self.hosts.precedence(host)
 
     def key(self, page: PageId) -> int:
-        """Return the sort key of a page: its cash times the sibling factor, in 1/16 atom."""
+        """Return the sort key of a page: its worth times the sibling factor, in 1/16 atom."""
         return page_key(self._siblings, page)
 
 

@@ -630,7 +630,7 @@ def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
 
 
 def page_key(siblings: Siblings, page: PageId) -> int:
-    """Return the sort key of a page: its cash times the sibling factor, in 1/16 atom."""
+    """Return the sort key of a page: its worth times the sibling factor, in 1/16 atom."""
     group = siblings.group_of(page)
     if group == NO_GROUP:
         return lone_key(siblings, page)
