@@ -250,6 +250,7 @@ class TestOnTheCommandLine:
 
 BROKEN = """
 import click
+from array import array
 from contextlib import contextmanager
 from minicrawl.ext import Scores
 
@@ -275,6 +276,13 @@ def no_context(url):
 def no_function(url):
     yield None
 
+class NoKeys:
+    def __init__(self, frontier):
+        self.keys = array("q")
+
+    def grow(self, pages):
+        pass
+
 def documented():
     \"\"\"Summarise another command.\"\"\"
 """
@@ -282,7 +290,7 @@ BROKEN_POINTS = {
     "commands": {"faulty": "command", "undocumented": "undocumented"},
     "parsers": {"odd": "parse"},
     "ranks": {"short": "rank", "raises": "no_rank", "pagerank": "no_rank"},
-    "orders": {"no-keys": "no_context"},
+    "orders": {"no-array": "no_context", "no-keys": "NoKeys"},
     "sinks": {"no-context": "no_context", "no-function": "no_function"},
 }
 
@@ -307,13 +315,14 @@ class TestFaultsOfAPackage:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            ("faulty", "broken.py, line 7) raised RuntimeError: out of order"),
-            ("rank raises --store STORE", "line 7) raised RuntimeError"),
+            ("faulty", "broken.py, line 8) raised RuntimeError: out of order"),
+            ("rank raises --store STORE", "line 8) raised RuntimeError"),
             ("rank short --store STORE", "the rank 'short' did not return `Scores` with 6 numbers"),
             (
-                "crawl http://a.example --strategy no-keys -q --store NEW",
-                "the order 'no-keys' has no",
+                "crawl http://a.example --strategy no-array -q --store NEW",
+                "the order 'no-array' has no",
             ),
+            ("crawl http://a.example --strategy no-keys -q --store NEW", "NoKeys has 0 keys for 1"),
             ("crawl http://a.example --sink no-context:", "the sink 'no-context' of the package"),
             ("crawl http://a.example --sink no-function:", "is no context with a function"),
         ],

@@ -161,7 +161,7 @@ class ByKey(ByHost):
 
     def load(self) -> None:
         """Enqueue all pages that wait when the crawl begins."""
-        self._order.grow(range(len(self._frontier)))
+        self._grow(range(len(self._frontier)))
         self.enqueue_blocks(self._frontier.in_state(State.UNREAD))
 
     def posted(
@@ -172,7 +172,7 @@ class ByKey(ByHost):
         The `paid` pages are unread and were endowed.
         """
         if new:
-            self._order.grow(range(new[0], new[-1] + 1))
+            self._grow(range(new[0], new[-1] + 1))
             self.enqueue(new)
         if paid:
             self.offer(paid)
@@ -191,8 +191,17 @@ class ByKey(ByHost):
 
     def met_foreign(self, pages: Sequence[int]) -> None:
         """Add keys for new pages of other shards, which are never leased here."""
-        self._order.grow(range(pages[0], pages[-1] + 1))
+        self._grow(range(pages[0], pages[-1] + 1))
         self.enqueue(pages)
+
+    def _grow(self, pages: range) -> None:
+        self._order.grow(pages)
+        if (keys := len(self._order.keys)) < pages.stop:
+            name = type(self._order).__name__
+            raise MinicrawlError(
+                f"the order {name} has {keys} keys for {pages.stop} pages: "
+                "its `grow` must add one a page"
+            )
 
     @property
     def leased(self) -> Collection[int]:
