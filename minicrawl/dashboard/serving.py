@@ -578,10 +578,10 @@ def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
             if error.errno == EADDRINUSE and port != ports[-1]:
                 continue
             if error.errno == EADDRINUSE:
-                raise UsageError(f"port {port} is in use: choose another --port") from None
+                raise UsageError(f"port {port} is in use: choose another one") from None
             why = os.strerror(error.errno) if error.errno else str(error)  # its own text is long
             raise UsageError(
-                f"cannot listen at {host}: {why.lower()}; choose another --host or --port"
+                f"cannot listen at {host}: {why.lower()}; choose another address or port"
             ) from None
         with listener:
             yield listener
