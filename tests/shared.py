@@ -5,9 +5,9 @@ from pathlib import Path
 
 BESIDE_THE_PROJECT = Path(__file__).parents[2] / "shared"
 VARIABLES = {
-    "graphs": "MINICRAWL_GRAPHS",
-    "vectors": "MINICRAWL_VECTORS",
-    "extraction": "MINICRAWL_EXTRACTION",
+    "graphs": "SHARED_GRAPHS",
+    "vectors": "SHARED_VECTORS",
+    "extraction": "SHARED_EXTRACTION",
 }
 
 

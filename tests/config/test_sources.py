@@ -48,7 +48,7 @@ def test_an_unknown_argument_is_refused_with_the_nearest() -> None:
 
 
 def test_variables_of_other_names_and_empty_ones_give_nothing() -> None:
-    assert from_environment({"DELAY": "1", "MINICRAWL_VECTORS": "x", "MINICRAWL_DELAY": " "}) == {}
+    assert from_environment({"DELAY": "1", "MINICRAWL_UNKNOWN": "x", "MINICRAWL_DELAY": " "}) == {}
 
 
 def test_an_unknown_variable_is_named_with_the_nearest() -> None:
