@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from minicrawl.archive.warc import WaczKey, write_wacz, write_warc
 from minicrawl.cli.options import (
     READ,
+    ListOption,
     Moment,
     graph_of_option,
     json_option,
@@ -145,16 +146,16 @@ def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str |
 )
 @click.option(
     "--ranks",
+    cls=ListOption,
     metavar="NAME,...",
-    default="",
     help="Add a column with the scores of each rank. rising: the cash that a "
     "page received since it was read, relative to what its past predicts.",
 )
 @click.option(
     "--with",
     "contents",
+    cls=ListOption,
     metavar="NAME,...",
-    default="",
     help=f"Add these columns from the kept pages: {', '.join(content_columns())}. For "
     ".jsonl and .parquet.",
 )
@@ -218,8 +219,8 @@ def export(
     by: str,
     fold: bool,
     name: str | None,
-    ranks: str,
-    contents: str,
+    ranks: str | None,
+    contents: str | None,
     purpose: str | None,
     since: float | None,
     row_group: int | None,
@@ -513,11 +514,11 @@ def _refuse_conflicts(suffix: str, given: Mapping[str, Any], *, is_graph: bool) 
             raise click.UsageError(why)
 
 
-def _listed(names: str) -> list[str]:
-    return list(dict.fromkeys(filter(None, map(str.strip, names.split(",")))))
+def _listed(names: str | None) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(str.strip, (names or "").split(",")))))
 
 
-def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
+def _contents(names: str | None, suffix: str, *, edges: bool) -> list[str]:
     always = () if edges else contents_of(suffix)
     columns = [name for name in _listed(names) if name not in COLUMNS]  # all rows have COLUMNS
     if columns and (edges or suffix not in _EXACT):

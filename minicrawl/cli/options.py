@@ -75,6 +75,46 @@ class SettingOption(click.Option):
         return super().handle_parse_result(ctx, opts, args)
 
 
+class ListOption(click.Option):
+    """An option with a list, separated by commas. Given again, it adds to the list."""
+
+    def __init__(self, declarations: list[str], *, default: str | None = None, **rest: Any) -> None:
+        defaults = None if default is None else [default]
+        super().__init__(declarations, multiple=True, default=defaults, **rest)
+
+    def type_cast_value(self, ctx: click.Context, value: Sequence[str]) -> Any:
+        """Return the value of all lists together, None without any."""
+        return self.type(",".join(value), self, ctx) if value else None
+
+
+class Sizes(click.ParamType[tuple[int, ...]]):
+    """A list of whole numbers above 0, separated by commas; sorted."""
+
+    name = "sizes"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        texts = [text.strip() for text in str(value).split(",")]
+        if not all(text.isascii() and text.isdigit() and text.strip("0") for text in texts):
+            self.fail(f"{value!r} is not a list of numbers such as 10,100", param, ctx)
+        return tuple(sorted(set(map(int, texts))))
+
+
+def sizes_option(default: str) -> Callable[[Command], Command]:
+    """Pass `ks`, the sizes of the tops to compare, to the command."""
+    return click.option(
+        "--k",
+        "ks",
+        cls=ListOption,
+        metavar="K,...",
+        type=Sizes(),
+        default=default,
+        show_default=True,
+        help="Show the overlap of the K best pages of each rank.",
+    )
+
+
 class CommandWithSettings(click.Command):
     """A command whose help lists its own options first, then the settings, section by section."""
 

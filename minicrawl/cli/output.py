@@ -33,33 +33,6 @@ Command = Callable[..., Any]
 NONE = "none"
 
 
-class Sizes(click.ParamType[tuple[int, ...]]):
-    """A list of whole numbers above 0, separated by commas; sorted."""
-
-    name = "sizes"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        texts = [text.strip() for text in str(value).split(",")]
-        if not all(text.isascii() and text.isdigit() and text.strip("0") for text in texts):
-            self.fail(f"{value!r} is not a list of numbers such as 10,100", param, ctx)
-        return tuple(sorted(set(map(int, texts))))
-
-
-def sizes_option(default: str) -> Callable[[Command], Command]:
-    """Pass `ks`, the sizes of the tops to compare, to the command."""
-    return click.option(
-        "--k",
-        "ks",
-        metavar="K,...",
-        type=Sizes(),
-        default=default,
-        show_default=True,
-        help="Show the overlap of the K best pages of each rank.",
-    )
-
-
 def percent(share: float) -> str:
     """Format a share as a percentage."""
     return f"{100 * share:.4f} %"

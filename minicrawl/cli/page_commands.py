@@ -20,6 +20,7 @@ import click
 from minicrawl.cli.options import (
     MAIN,
     MARKDOWN,
+    ListOption,
     Moment,
     count_option,
     json_option,
@@ -441,7 +442,7 @@ class _Columns(click.ParamType[tuple[str, ...]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        names = tuple(name.strip() for name in str(value).split(","))
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
         for name in names:
             if name not in LIST_COLUMNS:
                 self.fail(f"{name!r} is not one of {', '.join(LIST_COLUMNS)}", param, ctx)
@@ -468,6 +469,7 @@ class _Columns(click.ParamType[tuple[str, ...]]):
 )
 @click.option(
     "--columns",
+    cls=ListOption,
     metavar="NAME,...",
     type=_Columns(),
     default=_USUAL_COLUMNS,

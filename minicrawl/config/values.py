@@ -310,18 +310,18 @@ def text(metavar: str, wanted: str, form: str | Callable[[str], object]) -> Valu
 
 
 def some_of(*names: str, or_none: bool = False) -> ValueKind:
-    """One or more of a few names, as a list or comma-separated; `all` is all of them.
+    """One or more of a few names, as lists or comma-separated; `all` is all of them.
 
     With `or_none`, `none` is none of them. The result is in the order of `names`, without repeats.
     """
 
     def read(value: object) -> tuple[str, ...]:
-        given = value.split(",") if isinstance(value, str) else value
+        given = [value] if isinstance(value, str) else value
         if or_none and (_is_none(value) or value in ([], ())):
             return ()
         if not isinstance(given, list | tuple) or not given:
             raise InvalidValue(value, f"must be some of {', '.join(names)}")
-        found = [name.strip() if isinstance(name, str) else name for name in given]
+        found = [name.strip() for one in given for name in str(one).split(",")]
         for name in found:
             if name not in (*names, ALL):
                 raise InvalidValue(name, f"must be one of {', '.join(names)}, or {ALL}")
@@ -331,6 +331,7 @@ def some_of(*names: str, or_none: bool = False) -> ValueKind:
         "WHAT,..." if or_none else "TYPE,...",
         read,
         names=(*names, ALL),
+        many=True,
         show=lambda found: _as_list(found, ",") or NONE,
         accepts="str | Sequence[str]",
     )

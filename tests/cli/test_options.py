@@ -13,6 +13,7 @@ from minicrawl.config import Budget, Order, Politeness, Scope, Settings
 from minicrawl.config.parts import TABLE
 from tests import readme
 from tests.cli.calls import Captured, printed
+from tests.stores import filled_store
 
 Act = Callable[..., Settings]
 
@@ -127,3 +128,12 @@ class TestOptions:
         (parameter,) = (param for param in command.params if option in param.opts)
         found = parameter.shell_complete(click.Context(command), typed)
         assert [item.value for item in found] == completed
+
+
+def test_a_list_that_is_given_again_is_longer(tmp_path: Path, act: Act, capsys: Captured) -> None:
+    found = act("--types", "pdf", "--types", "text,html")
+    assert found.scope.types == ("html", "pdf", "text")
+    store = filled_store(tmp_path / "crawl.db")
+    names = ["--columns", "url", "--columns", "state,url"]
+    shown = printed(capsys, "pages", "--store", store, *names, "--csv")
+    assert shown.splitlines()[0] == "url,state"

@@ -20,8 +20,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cli.options import Number, json_option
-from minicrawl.cli.output import Sizes, progress, show_table
+from minicrawl.cli.options import ListOption, Number, Sizes, json_option
+from minicrawl.cli.output import progress, show_table
 from minicrawl.cluster import channels as audit
 from minicrawl.cluster.assignment import (
     NO_THRESHOLD,
@@ -592,6 +592,7 @@ READ = "5,10,20,30,50"
 @click.option(
     "--machines",
     "node_counts",
+    cls=ListOption,
     metavar="N,...",
     type=Sizes(),
     default="10,100,1000,10000",
@@ -601,6 +602,7 @@ READ = "5,10,20,30,50"
 @click.option(
     "--wait",
     "waits",
+    cls=ListOption,
     metavar="SECONDS,...",
     type=Sizes(),
     default="1,60",
@@ -650,6 +652,7 @@ READ = "5,10,20,30,50"
 @click.option(
     "--read",
     "shares",
+    cls=ListOption,
     metavar="PERCENT,...",
     type=Sizes(),
     default=READ,

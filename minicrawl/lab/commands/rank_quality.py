@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.options import Number, json_option, source_options
+from minicrawl.cli.options import Number, json_option, sizes_option, source_options
 from minicrawl.cli.output import (
     correlation,
     share,
@@ -27,7 +27,6 @@ from minicrawl.cli.output import (
     show_lines,
     show_list,
     show_table,
-    sizes_option,
 )
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Mask, NamedGraph, with_nodes

@@ -18,6 +18,7 @@ from numpy.random import default_rng
 from minicrawl import ext
 from minicrawl.cli.options import (
     json_option,
+    sizes_option,
     source_options,
     warn_of_unranked_pages,
 )
@@ -30,7 +31,6 @@ from minicrawl.cli.output import (
     show_json,
     show_lines,
     show_list,
-    sizes_option,
 )
 from minicrawl.errors import UsageError
 from minicrawl.ext import Registry

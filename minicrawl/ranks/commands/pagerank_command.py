@@ -16,7 +16,7 @@ import numpy as np
 from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from minicrawl.cli.options import Command, Number, source_options
+from minicrawl.cli.options import Command, ListOption, Number, source_options
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph, Vector
@@ -383,7 +383,10 @@ def _parts_of_best(found: BlockRanks) -> Iterator[list[tuple[str, float]]]:
     help="Compute a rank per topic in this file; each line is a topic, a tab and a node.",
 )
 @click.option(
-    "--mix", metavar="A=PART,...", help="Combine the ranks of --topics with these weights."
+    "--mix",
+    cls=ListOption,
+    metavar="A=PART,...",
+    help="Combine the ranks of --topics with these weights.",
 )
 @click.option(
     "--mix-by",
