@@ -236,7 +236,7 @@ def export(
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
     With --edges, write the links between them. A .graphml, .gexf or .dot file has pages and links,
-    and so has a folder `graph/`, with numbers for names, as Common Crawl and WebGraph publish
+    and so has a folder `graph/` or `NAME.graph/`, with numbers for names, as Common Crawl and WebGraph publish
     graphs. A .warc.gz or .wacz file has all kept responses, a .log file one line per request, as
     Heritrix writes it. `-` is stdout.
 

@@ -676,6 +676,8 @@ _DEEPEST = 12
 """Maximum level of lists and quotes; deeper ones are written at this level."""
 _MOST_CELLS = 200
 """Cells of a row; wider tables are written cell by cell."""
+_IN_TARGET = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "\t": "", "\n": "", "\r": ""})
+"""What would end the target of a link, and what browsers remove from one."""
 _SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
 _START = re.compile(r"(?m)^(#{1,6}(?= )|[-+>](?= )|\d+(?=[.)] ))")
 _LANGUAGE = re.compile(r"\b(?:brush:\s*|highlight-(?:source-)?|lang(?:uage)?-)([\w+#-]{1,20})")
@@ -786,7 +788,8 @@ class _Writer:
         if not link or link.startswith("#"):
             return None
         found = canonical(link, self._url or None)
-        return found and found.replace("(", "%28").replace(")", "%29")
+        _, mark, fragment = link.partition("#")
+        return found and f"{found}{mark}{fragment}".translate(_IN_TARGET)
 
     def _write_table(self, table: Box, place: _Place) -> bool:
         """Write a table of data; return False for one that is a layout."""

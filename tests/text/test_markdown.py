@@ -51,10 +51,15 @@ def test_elements_are_written_as_markdown(markup: str, expected: str) -> None:
 
 
 def test_links_are_resolved_like_in_a_crawl() -> None:
-    found = written("<p>The <a href='x.html#y'>link <b>b</b></a>.")
+    found = written("<p>The <a href='x.html'>link <b>b</b></a>.")
     assert found == (
         "The [link](http://a.example/docs/x.html) [**b**](http://a.example/docs/x.html)."
     )
+
+
+def test_a_link_into_a_page_keeps_its_fragment() -> None:
+    found = written("<p>A <a href='x?(1)#a (b)\n2'>c</a>")
+    assert found == "A [c](http://a.example/docs/x?%281%29#a%20%28b%292)"
 
 
 def test_data_tables_are_markdown_tables() -> None:
