@@ -236,9 +236,9 @@ def export(
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
     With --edges, write the links between them. A .graphml, .gexf or .dot file has pages and links,
-    and so has a folder `graph/` or `NAME.graph/`, with numbers for names, as Common Crawl and WebGraph publish
-    graphs. A .warc.gz or .wacz file has all kept responses, a .log file one line per request, as
-    Heritrix writes it. `-` is stdout.
+    and so has a folder `graph/` or `NAME.graph/`, with numbers for names, as Common Crawl and
+    WebGraph publish graphs. A .warc.gz or .wacz file has all kept responses, a .log file one line
+    per request, as Heritrix writes it. `-` is stdout.
 
     At the end, stderr shows the number of rows, and the error of the importance. Damaged records
     are listed and left out; the exit code is then 1.
