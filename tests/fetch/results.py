@@ -1,6 +1,36 @@
-"""Results of fetches, narrowed for tests."""
+"""A fetcher for tests, and its results, narrowed."""
 
-from minicrawl.model import Failed, FailureKind, Response
+from typing import Any
+
+from minicrawl.config import Network, Politeness
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.resolver import LookupAnswer
+from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
+
+LOCAL = Network(timeout_s=60, allow_private=True)
+"""Settings that reach servers on loopback."""
+
+
+async def no_names(host: str) -> LookupAnswer:
+    raise OSError(f"the tests know no {host}")
+
+
+def http_fetcher(
+    network: Network = LOCAL, politeness: Politeness | None = None, **given: Any
+) -> HttpFetcher:
+    """Return a fetcher that knows no names, unless a `lookup` is given."""
+    return HttpFetcher(network, politeness or Politeness(), **{"lookup": no_names} | given)
+
+
+async def ask(
+    request: Request | str,
+    network: Network = LOCAL,
+    politeness: Politeness | None = None,
+    **given: Any,
+) -> FetchResult:
+    """Return the result of one request, or of a page's URL."""
+    async with http_fetcher(network, politeness, **given) as fetcher:
+        return await fetcher.fetch(Request(url=request) if isinstance(request, str) else request)
 
 
 def page_of(result: object) -> Response:

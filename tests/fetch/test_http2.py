@@ -2,11 +2,11 @@
 
 import asyncio
 import re
-import ssl
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import h2.config
 import h2.connection
@@ -14,9 +14,9 @@ import h2.events
 import pytest
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.fetch.fetcher import DEFAULT_ACCESS, HttpFetcher
+from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response, Unchanged, Want
-from tests.fetch.results import kind_of, page_of
+from tests.fetch.results import http_fetcher, kind_of, page_of
 from tests.fetch.wire import certified, listening
 
 HOST = "a.example"
@@ -25,11 +25,14 @@ OK = [(":status", "200"), ("content-type", "text/html")]
 SERVER = h2.config.H2Configuration(client_side=False, validate_outbound_headers=False)
 
 
+Say: TypeAlias = Callable[["Http2Server", h2.connection.H2Connection, int], None]
+
+
 @dataclass
 class Http2Server:
     """Server whose `say` answers each request, given the connection and the stream's number."""
 
-    say: Callable[["Http2Server", h2.connection.H2Connection, int], None]
+    say: "Say"
     asked: list[dict[str, str]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     connections: int = 0
@@ -56,22 +59,16 @@ class Http2Server:
 
 
 @asynccontextmanager
-async def http2(served: Http2Server) -> AsyncIterator[ssl.SSLContext]:
+async def http2_fetcher(
+    served: Http2Server, contact: str | None = None, access: Access | None = None, **limits: Any
+) -> AsyncIterator[HttpFetcher]:
     server_tls, client_tls = certified(HOST)
     server_tls.set_alpn_protocols(["h2", "http/1.1"])
     async with listening(served.serve, server_tls) as served.port:
-        yield client_tls
-
-
-@asynccontextmanager
-async def http2_fetcher(
-    served: Http2Server, contact: str | None = None, access: Access = DEFAULT_ACCESS, **limits: Any
-) -> AsyncIterator[HttpFetcher]:
-    async with http2(served) as tls:
-        rules = (f"{HOST}=127.0.0.1:{served.port}",)
-        network = Network(http2="auto", resolve=rules, **limits)
+        network = Network(http2="auto", resolve=(f"{HOST}=127.0.0.1:{served.port}",), **limits)
         politeness = Politeness(delay_s=0, contact=contact)
-        async with HttpFetcher(network, politeness, tls=tls, access=access) as fetcher:
+        given = {"access": access} if access else {}
+        async with http_fetcher(network, politeness, tls=client_tls, **given) as fetcher:
             yield fetcher
 
 
@@ -87,7 +84,7 @@ def page(path: str = "/", **fields: object) -> Request:
     return Request(url=f"https://{HOST}{path}", **fields)  # type: ignore[arg-type]  # a test's fields are a request's
 
 
-def says(*headers: tuple[str, str], body: bytes = PAGE) -> Callable[..., None]:
+def says(*headers: tuple[str, str], body: bytes = PAGE) -> Say:
     def say(_: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
         connection.send_headers(stream, list(headers) or OK, end_stream=not body)
         if body:
@@ -99,10 +96,9 @@ def says(*headers: tuple[str, str], body: bytes = PAGE) -> Callable[..., None]:
 def test_pages_are_fetched_over_one_connection() -> None:
     served = Http2Server(says())
     found = fetch(served, *(page(f"/{number}%7E|") for number in range(3)))
-    assert [isinstance(one, Response) and one.body for one in found] == [PAGE] * 3
+    assert [page_of(one).body for one in found] == [PAGE] * 3
     assert served.connections == 1
-    assert served.asked[2][":path"] == "/2%7E|"
-    assert served.asked[2][":authority"] == HOST
+    assert (served.asked[2][":path"], served.asked[2][":authority"]) == ("/2%7E|", HOST)
     assert served.asked[2]["user-agent"].startswith("minicrawl/")
     assert "connection" not in served.asked[2]
 
@@ -121,16 +117,18 @@ def test_an_archive_gets_protocols_cipher_and_heads_of_http_1() -> None:
     assert b"\n:" not in wire.request + wire.response
 
 
-def test_the_first_byte_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr("minicrawl.fetch.http2.perf_counter", lambda: now[0])
-
-    def say_late(server: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
-        now[0] += 0.5
+def _late(late_s: float) -> Say:
+    def say(server: Http2Server, connection: h2.connection.H2Connection, stream: int) -> None:
+        time.sleep(late_s)
         says()(server, connection, stream)
 
-    (found,) = fetch(Http2Server(say_late), page())
-    assert found.first_byte_s == 0.5
+    return say
+
+
+def test_the_first_byte_is_timed() -> None:
+    (found,) = fetch(Http2Server(_late(0.01)), page())
+    assert found.first_byte_s is not None
+    assert 0.0099 < found.first_byte_s < found.elapsed_s
 
 
 async def test_concurrent_requests_share_one_connection() -> None:
@@ -169,8 +167,7 @@ def test_a_connection_with_an_unread_body_is_not_used_again() -> None:
 
 def test_a_transfer_coding_is_ignored() -> None:
     (found,) = fetch(Http2Server(says(*OK, ("transfer-encoding", "gzip"))), page())
-    assert isinstance(found, Response)
-    assert found.body == PAGE
+    assert page_of(found).body == PAGE
 
 
 @pytest.mark.parametrize(("kib", "is_read"), [(60, True), (64, False), (70, False)])
@@ -185,8 +182,8 @@ def test_the_beginning_of_a_head_over_the_limit_is_kept() -> None:
     large = says(*OK, *((f"x-{number}", "y" * 1000) for number in range(10)))
     (found,) = fetch(Http2Server(large), page(keeps_failures=True), max_head_bytes=5000)
     assert isinstance(found, Failed)
-    assert found.answer is not None
-    assert found.answer.wire is not None
+    assert found.answer
+    assert found.answer.wire
     assert found.answer.wire.response.startswith(b"HTTP/1.1 200 OK\r\n")
     assert len(found.answer.wire.response) > 5000
 
@@ -223,11 +220,8 @@ def _short(_: Http2Server, connection: h2.connection.H2Connection, stream: int) 
         (_short, FailureKind.PROTOCOL),
     ],
 )
-def test_each_fault_is_a_failure_of_its_kind(
-    say: Callable[[Http2Server, h2.connection.H2Connection, int], None], kind: FailureKind
-) -> None:
-    (found,) = fetch(Http2Server(say), page())
-    assert kind_of(found) is kind
+def test_each_fault_is_a_failure_of_its_kind(say: Say, kind: FailureKind) -> None:
+    assert kind_of(*fetch(Http2Server(say), page())) is kind
 
 
 @pytest.mark.parametrize(
@@ -275,8 +269,7 @@ def test_interim_responses_and_trailers_are_accepted() -> None:
         connection.send_headers(stream, [("x-sum", "1")], end_stream=True)
 
     (found,) = fetch(Http2Server(say), page())
-    assert isinstance(found, Response)
-    assert (found.status, found.body) == (200, PAGE)
+    assert (page_of(found).status, page_of(found).body) == (200, PAGE)
 
 
 def test_the_part_of_a_body_that_breaks_off_is_used() -> None:
@@ -286,14 +279,13 @@ def test_the_part_of_a_body_that_breaks_off_is_used() -> None:
         connection.reset_stream(stream, 2)
 
     (found,) = fetch(Http2Server(say), page())
-    assert isinstance(found, Response)
-    assert (found.body, found.cut) == (PAGE, FailureKind.RESET)
+    assert (page_of(found).body, page_of(found).cut) == (PAGE, FailureKind.RESET)
 
 
 def test_silence_ends_at_the_deadline_and_its_connection_is_not_used_again() -> None:
     served = Http2Server(lambda *_: None)
     found = fetch(served, page(), page(), timeout_s=0.3)
-    assert [one.kind for one in found if isinstance(one, Failed)] == [FailureKind.TIMEOUT] * 2
+    assert list(map(kind_of, found)) == [FailureKind.TIMEOUT] * 2
     assert served.connections == 2
 
 
@@ -304,8 +296,8 @@ def test_a_body_without_end_is_cut_at_its_cap() -> None:
             connection.send_data(stream, PAGE + b"x" * 16_000)
 
     (found,) = fetch(Http2Server(say), page(max_bytes=20_000))
-    assert isinstance(found, Response)
-    assert (len(found.body), found.cut) == (20_000, FailureKind.TOO_LARGE)
+    assert len(page_of(found).body) == 20_000
+    assert page_of(found).cut is FailureKind.TOO_LARGE
 
 
 def test_a_kept_connection_that_the_server_closed_is_replaced() -> None:

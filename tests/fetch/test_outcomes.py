@@ -1,14 +1,15 @@
+"""The outcome of a response, and of an error, through a transport of httpx."""
+
 import asyncio
 import gzip
+import ssl
 import zlib
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx
 import pytest
-import respx
 
-from minicrawl.config import Network, Politeness
-from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -21,40 +22,47 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
+from tests.fetch import results
 from tests.fetch.results import page_of
 
 URL = "http://1.2.3.4/page"
 HTML = {"content-type": "text/html"}
 
 
-class Unreadable(httpx.AsyncByteStream):
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        raise AssertionError("the body was read")
+class Body(httpx.AsyncByteStream):
+    """Body as it is on the wire, not decoded by httpx; without pieces it must not be read."""
 
-
-class Once(httpx.AsyncByteStream):
-    """Body as it is on the wire, which httpx has not decoded."""
-
-    def __init__(self, body: bytes) -> None:
-        self.body = body
+    def __init__(self, *pieces: bytes, error: Exception | None = None) -> None:
+        self.pieces, self.error, self.is_closed = pieces, error, False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        yield self.body
+        assert self.pieces, "the body was read"
+        for piece in self.pieces:
+            yield piece
+        if self.error:
+            raise self.error
+
+    async def aclose(self) -> None:
+        self.is_closed = True
 
 
-def ask(response: httpx.Response, request: Request | None = None) -> FetchResult:
-    server = respx.Router()
-    server.get(URL).return_value = response
-    transport = httpx.MockTransport(server.async_handler)
+class Transport(httpx.AsyncBaseTransport):
+    def __init__(self, response: httpx.Response | Exception) -> None:
+        self.response, self.asked, self.is_closed = response, list[httpx.Request](), False
 
-    async def fetch() -> FetchResult:
-        async with HttpFetcher(Network(), Politeness(), transport=transport) as fetcher:
-            return await fetcher.fetch(request or Request(url=URL))
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        if isinstance(self.response, Exception):
+            raise self.response
+        return self.response
 
-    return without_time(asyncio.run(fetch()))
+    async def aclose(self) -> None:
+        self.is_closed = True
 
 
-def without_time(fetched: FetchResult) -> FetchResult:
+def ask(response: httpx.Response | Exception, **fields: Any) -> FetchResult:
+    request = Request(url=URL, **fields)
+    fetched = asyncio.run(results.ask(request, transport=Transport(response)))
     assert fetched.elapsed_s > 0
     if isinstance(fetched, Response | Refused | Failed):
         fetched = fetched._replace(cost_s=0)
@@ -62,14 +70,61 @@ def without_time(fetched: FetchResult) -> FetchResult:
 
 
 def unread(status: int, headers: dict[str, str] | None = None) -> httpx.Response:
-    return httpx.Response(status, headers=headers or {}, stream=Unreadable())
+    return httpx.Response(status, headers=headers or {}, stream=Body())
+
+
+def test_a_transport_of_httpx_replaces_the_client_and_is_closed() -> None:
+    body = Body(b"abc", error=httpx.ReadError("gone"))
+    transport = Transport(httpx.Response(200, headers=HTML, stream=body))
+    request = Request(url="http://me@1.2.3.4/a%7Eb#c", etag='"é"')
+    fetched = page_of(asyncio.run(results.ask(request, transport=transport)))
+    assert (fetched.body, fetched.cut) == (b"abc", FailureKind.RESET)
+    (asked,) = transport.asked
+    assert (asked.method, str(asked.url)) == ("GET", "http://1.2.3.4/a%7Eb")
+    assert asked.headers["host"] == "1.2.3.4"
+    assert asked.headers.raw[-1] == (b"If-None-Match", '"é"'.encode())
+    assert body.is_closed
+    assert transport.is_closed
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (httpx.ConnectTimeout("bad"), FailureKind.TIMEOUT),
+        (httpx.ConnectError("bad"), FailureKind.CONNECT),
+        (httpx.ReadError("bad"), FailureKind.RESET),
+        (httpx.RemoteProtocolError("bad"), FailureKind.PROTOCOL),
+        (httpx.InvalidURL("bad"), FailureKind.PROTOCOL),
+        (ssl.SSLError(1, "bad"), FailureKind.TLS),
+        (ssl.SSLCertVerificationError(1, "bad"), FailureKind.TLS),
+        (ConnectionResetError("bad"), FailureKind.RESET),
+        (TimeoutError("bad"), FailureKind.TIMEOUT),
+    ],
+)
+def test_each_expected_error_is_a_failure_of_its_kind(error: Exception, kind: FailureKind) -> None:
+    failed = ask(error)
+    assert isinstance(failed, Failed)
+    assert failed.kind is kind
+
+
+@pytest.mark.parametrize("bug", [TypeError, ValueError, AssertionError])
+def test_bugs_are_not_expected(bug: type[Exception]) -> None:
+    with pytest.raises(bug):
+        ask(bug())
+
+
+def test_the_detail_of_a_failure_is_one_short_line() -> None:
+    failed = ask(httpx.ReadError("first line\n  second line " + "x" * 300))
+    assert isinstance(failed, Failed)
+    assert failed.detail.startswith("first line second line xxx")
+    assert len(failed.detail) == 200
 
 
 @pytest.mark.parametrize("status", [404, 410, 429, 500, 503, 403, 418, 300])
 def test_the_response_of_a_failure_is_read_only_if_failures_are_kept(status: int) -> None:
     headers = HTML | {"content-encoding": "gzip"}
-    response = httpx.Response(status, headers=headers, stream=Once(gzip.compress(b"no")))
-    failed = ask(response, Request(url=URL, keeps_failures=True))
+    response = httpx.Response(status, headers=headers, stream=Body(gzip.compress(b"no")))
+    failed = ask(response, keeps_failures=True)
     assert isinstance(failed, Failed)
     assert failed.answer is not None
     assert failed.answer[:3] == (status, headers, b"no")
@@ -88,8 +143,8 @@ def test_the_response_of_a_failure_is_read_only_if_failures_are_kept(status: int
 def test_the_kept_body_of_a_failure_may_be_cut_or_missing_but_not_its_head(
     headers: dict[str, str], body: bytes, kept: int
 ) -> None:
-    response = httpx.Response(404, headers=headers, stream=Once(body))
-    failed = ask(response, Request(url=URL, keeps_failures=True))
+    response = httpx.Response(404, headers=headers, stream=Body(body))
+    failed = ask(response, keeps_failures=True)
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.NOT_FOUND
     assert failed.answer is not None
@@ -99,8 +154,7 @@ def test_the_kept_body_of_a_failure_may_be_cut_or_missing_but_not_its_head(
 
 @pytest.mark.parametrize("status", [201, 203, 299])
 def test_any_success_with_html_is_a_page(status: int) -> None:
-    page = page_of(ask(httpx.Response(status, headers=HTML, content=b"x")))
-    assert page.status == status
+    assert page_of(ask(httpx.Response(status, headers=HTML, content=b"x"))).status == status
 
 
 @pytest.mark.parametrize("headers", [{}, {"content-range": "bytes 0-0/1"}, {"content-range": "x"}])
@@ -111,16 +165,16 @@ def test_a_206_without_a_range_request_is_not_a_whole_page(headers: dict[str, st
 
 
 def test_a_206_past_the_cap_is_not_a_whole_page_either() -> None:
-    request = Request(url=URL, max_bytes=2)
-    page = page_of(ask(httpx.Response(206, headers=HTML, content=b"abc"), request))
+    page = page_of(ask(httpx.Response(206, headers=HTML, content=b"abc"), max_bytes=2))
     assert (page.body, page.cut) == (b"ab", FailureKind.PROTOCOL)
 
 
 def test_a_206_that_breaks_off_says_why() -> None:
     coded = HTML | {"content-encoding": "gzip"}
-    page = ask(httpx.Response(206, headers=coded, stream=Once(gzip.compress(bytes(99))[:-9])))
-    assert isinstance(page, Response)
-    assert page.cut is FailureKind.ENCODING
+    broken = Body(gzip.compress(bytes(99))[:-9])
+    assert page_of(ask(httpx.Response(206, headers=coded, stream=broken))).cut is (
+        FailureKind.ENCODING
+    )
 
 
 @pytest.mark.parametrize("status", [204, 205])
@@ -144,12 +198,11 @@ def redirected(*targets: str) -> FetchResult:
     return ask(httpx.Response(302, headers=[("Location", target) for target in targets]))
 
 
-def test_equal_locations_are_one() -> None:
-    assert redirected("/a, b", "/a, b") == Moved(status=302, target="/a, b")
-
-
-def test_the_longest_target_is_2048_characters() -> None:
-    assert redirected("/" + "a" * 2047) == Moved(status=302, target="/" + "a" * 2047)
+@pytest.mark.parametrize("targets", [("/a, b", "/a, b"), ("/" + "a" * 2047,)])
+def test_equal_locations_are_one_and_the_longest_has_2048_characters(
+    targets: tuple[str, ...],
+) -> None:
+    assert redirected(*targets) == Moved(status=302, target=targets[0])
 
 
 @pytest.mark.parametrize(
@@ -183,19 +236,17 @@ GZIPPED, CHUNKS = gzip.compress(b"<html>"), {"transfer-encoding": "gzip, chunked
 
 
 def test_a_transfer_coding_is_undone_before_the_codings_of_the_content() -> None:
-    page = page_of(ask(httpx.Response(200, headers=HTML | CHUNKS, stream=Once(GZIPPED))))
+    page = page_of(ask(httpx.Response(200, headers=HTML | CHUNKS, stream=Body(GZIPPED))))
     assert page.body == b"<html>"
     deflated = gzip.compress(zlib.compress(b"<html>"))
     coded = HTML | CHUNKS | {"content-encoding": "deflate"}
-    page = page_of(ask(httpx.Response(200, headers=coded, stream=Once(deflated))))
+    page = page_of(ask(httpx.Response(200, headers=coded, stream=Body(deflated))))
     assert (page.body, page.cut) == (b"<html>", None)
 
 
-@pytest.mark.parametrize(
-    "request_", [Request(url=URL, etag='"a"'), Request(url=URL, last_modified="yesterday")]
-)
-def test_a_304_means_unchanged_only_after_validators(request_: Request) -> None:
-    assert ask(unread(304), request_) == Unchanged()
+@pytest.mark.parametrize("fields", [{"etag": '"a"'}, {"last_modified": "yesterday"}])
+def test_a_304_means_unchanged_only_after_validators(fields: dict[str, str]) -> None:
+    assert ask(unread(304), **fields) == Unchanged()
     assert ask(unread(304)) == Failed(kind=FailureKind.BAD_STATUS, status=304)
 
 
@@ -241,8 +292,7 @@ def test_without_a_content_type_the_first_bytes_decide() -> None:
 
 def test_a_wanted_text_may_have_any_type() -> None:
     text = httpx.Response(200, headers={"content-type": "image/png"}, content=b"User-agent: *")
-    page = page_of(ask(text, Request(url=URL, want=Want.TEXT)))
-    assert page.body == b"User-agent: *"
+    assert page_of(ask(text, want=Want.TEXT)).body == b"User-agent: *"
 
 
 @pytest.mark.parametrize(

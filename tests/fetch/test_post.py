@@ -4,11 +4,10 @@ import asyncio
 import re
 from dataclasses import dataclass, field
 
-from minicrawl.config import Network, Politeness
-from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.config import Politeness
 from minicrawl.model import Request, Response
 from minicrawl.web.urls import posted
-from tests.fetch.results import page_of
+from tests.fetch.results import http_fetcher, page_of
 from tests.fetch.test_http2 import HOST, Http2Server, fetch, says
 from tests.fetch.wire import Wire, serving
 
@@ -42,8 +41,10 @@ def post(url: str) -> Request:
 
 
 async def test_a_body_is_sent_with_its_length_on_a_connection_of_its_own() -> None:
-    network, politeness = Network(allow_private=True), Politeness(delay_s=0)
-    async with serving(server := Server(())), HttpFetcher(network, politeness) as fetcher:
+    async with (
+        serving(server := Server(())),
+        http_fetcher(politeness=Politeness(delay_s=0)) as fetcher,
+    ):
         url = server.url("/search")
         requests = (Request(url=url), post(url), Request(url=url), post(f"{url}?a=1"))
         found = [await fetcher.fetch(one) for one in requests]

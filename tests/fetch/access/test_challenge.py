@@ -65,10 +65,12 @@ def test_several_challenges_in_one_header_are_separated() -> None:
     ]
 
 
-def test_the_strongest_digest_is_answered() -> None:
+def test_the_strongest_digest_is_answered_and_a_stale_nonce_noticed() -> None:
     both = f"{RFC_7616.format('MD5')}, {RFC_7616.format('SHA-256')}"
     assert digest(both).algorithm == "SHA-256"
     assert digest(f"{both}, {RFC_7616.format('SHA-512-256')}").base == "sha-512-256"
+    assert digest("Digest nonce=a, stale=TRUE").is_stale
+    assert not digest("Digest nonce=a").is_stale
 
 
 @pytest.mark.parametrize(
@@ -84,11 +86,6 @@ def test_the_strongest_digest_is_answered() -> None:
 )
 def test_a_challenge_that_cannot_be_answered_is_no_digest(header: str) -> None:
     assert Digest.best_of(challenges(header)) is None
-
-
-def test_a_stale_nonce_is_noticed() -> None:
-    assert digest("Digest nonce=a, stale=TRUE").is_stale
-    assert not digest("Digest nonce=a").is_stale
 
 
 def test_basic_authentication_is_in_utf_8() -> None:

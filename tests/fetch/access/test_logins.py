@@ -4,11 +4,14 @@ import asyncio
 import re
 from collections.abc import Mapping
 
-from minicrawl.config import Network, Politeness
+import pytest
+
+from minicrawl.config import Politeness
 from minicrawl.fetch.access import Login, LoginTransport, OriginAccess
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.http import ConnectTarget, TransportRequest, target
 from minicrawl.model import Failed, FetchResult, Moved, Request, Response
+from tests.fetch.results import http_fetcher
 from tests.fetch.wire import Answer, Wire, answer, wire
 
 PAGE = answer(b"<html>in")
@@ -21,10 +24,15 @@ def refusal(challenge: str) -> Answer:
 
 
 def fetch(
-    *answers: Answer, own: OriginAccess, pages: int = 1
+    *answers: Answer, own: OriginAccess | None = None, pages: int = 1
 ) -> tuple[list[FetchResult], list[str]]:
+    """Return the results, and the requests that the server got."""
+
     async def fetch_all() -> tuple[list[FetchResult], list[str]]:
-        async with wire(*answers) as server, fetcher_for(server, own) as fetcher:
+        async with (
+            wire(*answers) as server,
+            fetcher_for(server, own or OriginAccess(login=LOGIN)) as fetcher,
+        ):
             found = [await fetcher.fetch(Request(url=server.url())) for _ in range(pages)]
             return found, [request.decode() for request in server.asked]
 
@@ -34,57 +42,53 @@ def fetch(
 def fetcher_for(server: Wire, own: OriginAccess) -> HttpFetcher:
     place = target(server.url())
     assert place
-    network, politeness = Network(timeout_s=60, allow_private=True), Politeness(delay_s=0)
-    return HttpFetcher(network, politeness, logins={place.origin: own})
+    return http_fetcher(politeness=Politeness(delay_s=0), logins={place.origin: own})
 
 
-def test_a_password_goes_over_plain_http_only_when_the_server_asks_for_it() -> None:
-    got, heard = fetch(refusal('Basic realm="r"'), PAGE, own=OriginAccess(login=LOGIN), pages=2)
-    assert all(isinstance(one, Response) for one in got)
-    assert ["Authorization: Basic" in request for request in heard] == [False, True, True]
-
-
-def test_a_401_without_a_challenge_is_answered_with_basic() -> None:
-    (got,), heard = fetch(refusal(""), PAGE, own=OriginAccess(login=LOGIN))
-    assert isinstance(got, Response)
-    assert "Authorization: Basic" in heard[1]
-
-
-def test_a_wrong_password_is_sent_once_per_page() -> None:
-    got, heard = fetch(refusal("Basic realm=r"), own=OriginAccess(login=LOGIN), pages=2)
-    assert [one.status for one in got if isinstance(one, Failed)] == [401, 401]
-    assert ["Authorization" in request for request in heard] == [False, True, True]
-    assert "s3cret" not in repr(got)
+@pytest.mark.parametrize(
+    ("answers", "sent"),
+    [
+        # a password goes over plain HTTP only when the server asks for it, or names no scheme
+        ([refusal('Basic realm="r"'), PAGE, PAGE], ["", "Basic", "Basic"]),
+        ([refusal(""), PAGE, PAGE], ["", "Basic", "Basic"]),
+        # a wrong password is sent once per page
+        ([refusal("Basic realm=r")], ["", "Basic", "Basic"]),
+        # an expired nonce is replaced
+        (
+            [refusal("Digest realm=r, nonce=n1"), PAGE, refusal("Digest realm=r, nonce=n2"), PAGE],
+            ["", "n1", "n1", "n2"],
+        ),
+        # an unknown scheme is not answered
+        ([refusal("Negotiate")], ["", ""]),
+    ],
+)
+def test_a_login_is_sent_when_the_server_asks_for_it(
+    answers: list[Answer], sent: list[str]
+) -> None:
+    found, heard = fetch(*answers, pages=2)
+    logins = [re.findall(r'Authorization: (?:Digest .*nonce="(\w+)"|(\w+))', it) for it in heard]
+    assert ["".join(*login) if login else "" for login in logins] == sent
+    is_answered = answers[-1] is PAGE
+    assert all(isinstance(one, Response) == is_answered for one in found)
+    assert is_answered or [one.status for one in found if isinstance(one, Failed)] == [401, 401]
+    assert "s3cret" not in repr(found)
 
 
 def test_a_digest_is_answered_and_its_nonce_used_again() -> None:
     challenge = 'Digest realm="r", nonce="n1", qop="auth", algorithm=SHA-256, Basic realm="r"'
-    got, heard = fetch(refusal(challenge), PAGE, own=OriginAccess(login=LOGIN), pages=3)
-    assert all(isinstance(one, Response) for one in got)
-    assert "Basic" not in "".join(heard)
-    assert "s3cret" not in "".join(heard)
+    found, heard = fetch(refusal(challenge), PAGE, pages=3)
+    assert all(isinstance(one, Response) for one in found)
+    assert not {"Basic", "s3cret"} & set(re.split(r"\W", "".join(heard)))
     counts = [re.findall(r"nc=(\w+)", one) for one in heard]
     assert counts == [[], ["00000001"], ["00000002"], ["00000003"]]
 
 
-def test_an_expired_nonce_is_replaced() -> None:
-    new, old = refusal("Digest realm=r, nonce=n2"), refusal("Digest realm=r, nonce=n1")
-    got, heard = fetch(old, PAGE, new, PAGE, own=OriginAccess(login=LOGIN), pages=2)
-    assert all(isinstance(one, Response) for one in got)
-    assert 'nonce="n2"' in heard[3]
-
-
 def test_a_digest_that_is_refused_is_not_tried_again() -> None:
-    answers = (refusal("Digest realm=r, nonce=n1"), refusal("Digest realm=r, nonce=n2"))
-    got, heard = fetch(*answers, own=OriginAccess(login=LOGIN))
-    assert isinstance(got[0], Failed)
+    (failed,), heard = fetch(
+        refusal("Digest realm=r, nonce=n1"), refusal("Digest realm=r, nonce=n2")
+    )
+    assert isinstance(failed, Failed)
     assert len(heard) == 2
-
-
-def test_an_unknown_scheme_is_not_answered() -> None:
-    got, heard = fetch(refusal("Negotiate"), own=OriginAccess(login=LOGIN))
-    assert isinstance(got[0], Failed)
-    assert len(heard) == 1
 
 
 async def test_an_anonymous_request_carries_no_secret() -> None:
@@ -95,16 +99,14 @@ async def test_an_anonymous_request_carries_no_secret() -> None:
     assert [b"s3cret" in request for request in server.asked] == [True, False]
 
 
-def test_a_token_and_headers_of_a_host_go_with_its_requests() -> None:
+@pytest.mark.parametrize("said", [PAGE, refusal("Basic realm=r")])
+def test_a_token_and_headers_of_a_host_go_with_its_requests(said: Answer) -> None:
     own = OriginAccess(headers=((b"X-A", b"b"), (b"accept", b"x/y")), login=Login(token="t0ken"))
-    (got,), heard = fetch(PAGE, own=own)
-    assert isinstance(got, Response)
-    assert "Authorization: Bearer t0ken" in heard[0]
-    assert "X-A: b" in heard[0]
-    assert len(re.findall(r"(?i)^accept:", heard[0], re.MULTILINE)) == 1
-    (got,), heard = fetch(refusal("Basic realm=r"), own=own)
-    assert isinstance(got, Failed)
-    assert len(heard) == 1
+    (found,), (heard,) = fetch(said, own=own)
+    assert isinstance(found, Response) == (said is PAGE)
+    assert "Authorization: Bearer t0ken" in heard
+    assert "X-A: b" in heard
+    assert len(re.findall(r"(?i)^accept:", heard, re.MULTILINE)) == 1
 
 
 async def test_the_target_of_a_redirect_to_another_origin_gets_no_secret() -> None:

@@ -24,19 +24,26 @@ from tests.fetch.results import kind_of
 
 
 class Chunks:
-    """Chunks of a body, the number of chunks that were read, and an error at the end if any."""
+    """Chunks of a body, and the number that was read; then an event to wait for, and an error."""
 
-    def __init__(self, *chunks: bytes, error: Exception | None = None) -> None:
-        self.chunks = chunks
-        self.error = error
+    def __init__(
+        self, *chunks: bytes, until: asyncio.Event | None = None, error: Exception | None = None
+    ) -> None:
+        self.chunks, self.until, self.error = chunks, until, error
         self.read = 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for chunk in self.chunks:
             self.read += 1
             yield chunk
+        if self.until:
+            await self.until.wait()
         if self.error:
             raise self.error
+
+
+def endless(*chunks: bytes) -> Chunks:
+    return Chunks(*chunks, until=asyncio.Event())
 
 
 def wanted(first_bytes: bytes) -> BodyVerdict:
@@ -47,6 +54,11 @@ def read(
     chunks: Chunks | bytes, cap: int = 100, coding: str = "", deadline: float | None = None
 ) -> Body | Failed | Refused:
     return read_with_cost(chunks, cap, coding, deadline)._replace(cost_s=0.0)
+
+
+def body_of(found: Body | Failed | Refused) -> Body:
+    assert isinstance(found, Body)
+    return found
 
 
 def read_with_cost(
@@ -67,6 +79,7 @@ def test_a_complete_body_is_read_like_one_that_arrives_in_chunks(body: bytes, co
 
 GONE = Fault(FailureKind.RESET, "gone")
 NOTHING = gzip.compress(b"")
+BOMB = gzip.compress(bytes(5_000_000))
 
 
 @pytest.mark.parametrize(
@@ -100,40 +113,40 @@ def test_the_cap_holds_before_and_after_decoding() -> None:
     coded = gzip.compress(b"a" * 1000)
     cut = FailureKind.TOO_LARGE
     assert read(Chunks(coded), cap=100, coding="gzip") == Body(b"a" * 100, len(coded), cut)
-    incompressible = gzip.compress(bytes(range(256)), compresslevel=0)
-    body = read(Chunks(incompressible[:100], incompressible[100:]), cap=100, coding="gzip")
-    assert isinstance(body, Body)
-    assert (body.wire_bytes, body.cut) == (100, FailureKind.TOO_LARGE)
-    assert bytes(range(256)).startswith(body.content)
-
-
-class Endless(Chunks):
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in super().__aiter__():
-            yield chunk
-        await asyncio.Event().wait()
+    content = bytes(range(256))
+    coded = gzip.compress(content, compresslevel=0)
+    body = body_of(read(Chunks(coded[:100], coded[100:]), cap=100, coding="gzip"))
+    assert (body.wire_bytes, body.cut) == (100, cut)
+    assert content.startswith(body.content)
+    twice = gzip.compress(gzip.compress(content * 8, 0), 0)
+    chunks = Chunks(twice[:1500], twice[1500:])
+    assert body_of(read(chunks, cap=2060, coding="gzip, gzip")).cut is cut
 
 
 def test_the_part_of_a_body_that_arrived_before_the_deadline_is_kept() -> None:
-    assert read(Endless(b"abc"), deadline=0) == Body(b"abc", 3, FailureKind.TIMEOUT)
-
-
-def test_a_body_of_which_nothing_arrived_before_the_deadline_is_a_failure() -> None:
-    assert kind_of(read(Endless(), deadline=0)) is FailureKind.TIMEOUT
+    assert read(endless(b"abc"), deadline=0) == Body(b"abc", 3, FailureKind.TIMEOUT)
+    assert kind_of(read(endless(), deadline=0)) is FailureKind.TIMEOUT
 
 
 def test_the_part_of_a_coding_that_breaks_off_is_decoded() -> None:
     content = bytes(range(200))
-    body = read(Chunks(gzip.compress(content)[:-9]), cap=1000, coding="gzip")
-    assert isinstance(body, Body)
+    body = body_of(read(Chunks(gzip.compress(content)[:-9]), cap=1000, coding="gzip"))
     assert body.cut is FailureKind.ENCODING
     assert content.startswith(body.content)
     assert body.content
 
 
-@pytest.mark.parametrize("coded", [b"no gzip", gzip.compress(b"abc", mtime=0)[:9]])
-def test_a_coding_that_yields_nothing_is_a_failure(coded: bytes) -> None:
-    assert kind_of(read(Chunks(coded), coding="gzip")) is FailureKind.ENCODING
+@pytest.mark.parametrize(
+    ("coded", "coding"),
+    [
+        (b"no gzip", "gzip"),
+        (b"no gzip" * 100, "gzip"),
+        (gzip.compress(b"abc", mtime=0)[:9], "gzip"),
+        (BOMB, "br, gzip"),
+    ],
+)
+def test_a_coding_that_yields_nothing_is_a_failure(coded: bytes, coding: str) -> None:
+    assert kind_of(read(Chunks(coded), 10_000_000, coding)) is FailureKind.ENCODING
 
 
 def test_an_unknown_coding_is_reported_before_anything_is_read() -> None:
@@ -151,20 +164,12 @@ def test_a_body_is_judged_by_its_first_bytes_and_read_no_further() -> None:
     assert chunks.read == 2
 
 
-BOMB = gzip.compress(bytes(5_000_000))
-
-
 def test_a_bomb_is_cut_and_named_with_its_size_and_the_limit() -> None:
-    body = read(Chunks(BOMB), cap=10_000_000, coding="gzip")
-    assert isinstance(body, Body)
+    body = body_of(read(Chunks(BOMB), cap=10_000_000, coding="gzip"))
     assert body.content == bytes(FLOOR_BYTES + FACTOR * len(BOMB))
     assert (body.wire_bytes, body.cut) == (len(BOMB), FailureKind.ENCODING)
-    for named in ("a bomb", f"{len(BOMB):,} bytes", f"{FLOOR_BYTES:,}", f"{FACTOR} times"):
+    for named in (f"{len(BOMB):,} bytes", f"{FLOOR_BYTES:,}", f"{FACTOR} times"):
         assert named in body.cut_detail
-
-
-def test_a_bomb_under_another_coding_is_a_failure() -> None:
-    assert kind_of(read(Chunks(BOMB), cap=10_000_000, coding="br, gzip")) is FailureKind.ENCODING
 
 
 def test_a_page_that_compresses_very_well_is_no_bomb() -> None:
@@ -191,64 +196,54 @@ def test_each_outcome_has_its_cost(
     assert outcome.cost_s > 0
 
 
-def test_an_inner_coding_that_grows_past_the_cap_is_too_large() -> None:
-    coded = gzip.compress(gzip.compress(bytes(range(256)) * 8, 0), 0)
-    body = read(Chunks(coded[:1500], coded[1500:]), cap=2060, coding="gzip, gzip")
-    assert isinstance(body, Body)
-    assert body.cut is FailureKind.TOO_LARGE
-
-
 async def test_the_largest_body_is_cut_for_others_at_once() -> None:
     limits = BodyLimits(DecodeBudget(max_bytes=100))
-    largest = asyncio.create_task(read_body(Endless(b"a" * 80), [], 90, BodyVerdict.WANTED, limits))
+    largest = asyncio.create_task(read_body(endless(b"a" * 80), [], 90, BodyVerdict.WANTED, limits))
     await asyncio.sleep(0)
-    other = await read_body(Chunks(b"b" * 60), [], 90, BodyVerdict.WANTED, limits)
-    cut = await largest
-    assert isinstance(cut, Body)
-    assert isinstance(other, Body)
+    other = body_of(await read_body(Chunks(b"b" * 60), [], 90, BodyVerdict.WANTED, limits))
+    cut = body_of(await largest)
     assert (len(cut.content), cut.cut) == (80, FailureKind.CROWDED)
     assert (len(other.content), other.cut) == (60, None)
 
 
-def test_kept_coded_bodies_count_as_memory() -> None:
+@pytest.mark.parametrize("keeps_coded", [False, True])
+async def test_kept_coded_bodies_count_as_memory(keeps_coded: bool) -> None:
     coded = gzip.compress(Random(1).randbytes(600))
-
-    class Measures(Chunks):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            async for chunk in super().__aiter__():
-                yield chunk
-            held.append(budget.held_bytes)
-
-    budget, held = DecodeBudget(max_bytes=10_000), list[int]()
-    for keeps_coded in (False, True):
-        limits = BodyLimits(budget, keeps_coded=keeps_coded)
-        chunks = Measures(coded[:300], coded[300:])
-        body = asyncio.run(read_body(chunks, ["gzip"], 1000, BodyVerdict.WANTED, limits))
-        assert isinstance(body, Body)
-        assert body.coded.content == (coded if keeps_coded else b"")
-    assert held == [600, 600 + len(coded)]
+    budget, end = DecodeBudget(max_bytes=10_000), asyncio.Event()
+    limits = BodyLimits(budget, keeps_coded=keeps_coded)
+    chunks = Chunks(coded[:300], coded[300:], until=end)
+    reading = asyncio.create_task(read_body(chunks, ["gzip"], 1000, BodyVerdict.WANTED, limits))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert budget.held_bytes == 600 + len(coded) * keeps_coded
+    end.set()
+    assert body_of(await reading).coded.content == (coded if keeps_coded else b"")
     assert budget.held_bytes == 0
 
 
 LIST_BYTES = 3_000_000
+CHUNKS = [b"x" * 60_000] * 50
 
 
-def read_list(budget: DecodeBudget, *chunks: bytes, coding: str = "", cap: int = 2_000_000) -> Body:
-    found = asyncio.run(
-        read_body(
-            Chunks(*chunks), codings(coding), cap, lambda _: BodyVerdict.LIST, BodyLimits(budget)
-        )
+def read_list(*chunks: bytes, coding: str = "", budget: DecodeBudget | None = None) -> Body:
+    """Read a list with a cap of 2 MB and some memory for all bodies."""
+    limits = BodyLimits(budget or DecodeBudget(max_bytes=1_500_000))
+    reading = read_body(
+        Chunks(*chunks), codings(coding), 2_000_000, lambda _: BodyVerdict.LIST, limits
     )
-    assert isinstance(found, Body)
-    return found
+    return body_of(asyncio.run(reading))
+
+
+def spooled_in(found: Body) -> bytes:
+    assert found.spooled is not None
+    with found.spooled:
+        return found.spooled.read()
 
 
 def test_a_long_list_is_kept_in_a_file_and_takes_no_memory() -> None:
-    budget, chunk = DecodeBudget(max_bytes=1_500_000), b"x" * 60_000
-    found = read_list(budget, *[chunk] * 50)
-    assert found.spooled is not None
-    with found.spooled:
-        assert found.spooled.read() == b"x" * LIST_BYTES
+    budget = DecodeBudget(max_bytes=1_500_000)
+    found = read_list(*CHUNKS, budget=budget)
+    assert spooled_in(found) == b"x" * LIST_BYTES
     assert (found.content, found.wire_bytes, found.cut) == (b"", LIST_BYTES, None)
     assert budget.held_bytes == 0
 
@@ -257,81 +252,59 @@ def test_a_long_list_may_be_packed() -> None:
     text = b"".join(b"http://a.example/%d\n" % number for number in range(150_000))
     packed = gzip.compress(text)
     chunks = [packed[at : at + 9000] for at in range(0, len(packed), 9000)]
-    found = read_list(DecodeBudget(max_bytes=1_500_000), *chunks, coding="gzip")
-    assert found.spooled is not None
-    with found.spooled:
-        assert found.spooled.read() == text
+    assert spooled_in(read_list(*chunks, coding="gzip")) == text
 
 
 def test_a_list_is_cut_at_the_limit_of_sitemaps() -> None:
-    chunk = bytes(1_000_000)
-    found = read_list(DecodeBudget(max_bytes=1_500_000), *[chunk] * 60)
-    assert found.spooled is not None
-    with found.spooled:
-        assert len(found.spooled.read()) == MAX_BYTES
+    found = read_list(*[bytes(1_000_000)] * 60)
+    assert len(spooled_in(found)) == MAX_BYTES
     assert found.cut is FailureKind.TOO_LARGE
     assert f"{MAX_BYTES:,} bytes" in found.cut_detail
 
 
 def test_a_short_list_is_a_body_like_others() -> None:
-    found = read_list(DecodeBudget(max_bytes=1_500_000), b"http://a.example/")
+    found = read_list(b"http://a.example/")
     assert (found.content, found.spooled) == (b"http://a.example/", None)
 
 
-def test_no_more_than_four_lists_at_once_may_be_longer_than_other_bodies() -> None:
-    async def work() -> list[Body]:
-        limits, may_end = BodyLimits(DecodeBudget(max_bytes=100_000_000)), asyncio.Event()
-
-        class Waits(Chunks):
-            async def __aiter__(self) -> AsyncIterator[bytes]:
-                async for chunk in super().__aiter__():
-                    yield chunk
-                await may_end.wait()
-
-        chunks = [bytes(60_000)] * 50
-        lists = [
-            asyncio.create_task(read_body(Waits(*chunks), [], 2_000_000, BodyVerdict.LIST, limits))
-            for _ in range(6)
-        ]
-        for _ in range(1000):  # until each list waits or is cut
-            await asyncio.sleep(0)
-        may_end.set()
-        return [one for one in await asyncio.gather(*lists) if isinstance(one, Body)]
-
-    found = asyncio.run(work())
+async def test_no_more_than_four_lists_at_once_may_be_longer_than_other_bodies() -> None:
+    limits, end = BodyLimits(DecodeBudget(max_bytes=100_000_000)), asyncio.Event()
+    lists = [
+        asyncio.create_task(
+            read_body(Chunks(*CHUNKS, until=end), [], 2_000_000, BodyVerdict.LIST, limits)
+        )
+        for _ in range(6)
+    ]
+    for _ in range(1000):  # until each list waits or is cut
+        await asyncio.sleep(0)
+    end.set()
+    found = [body_of(await one) for one in lists]
     assert [one.cut for one in found if one.spooled is None] == [FailureKind.TOO_LARGE] * 2
-    spooled = [one.spooled for one in found if one.spooled is not None]
-    assert len(spooled) == 4
-    for file in spooled:
-        with file:
-            assert len(file.read()) == LIST_BYTES
+    spooled = [len(spooled_in(one)) for one in found if one.spooled is not None]
+    assert spooled == [LIST_BYTES] * 4
 
 
 async def read_file(chunks: Chunks, budget: DecodeBudget, *, waits_s: float = 60) -> Body:
     deadline = asyncio.get_running_loop().time() + waits_s
     limits = BodyLimits(budget, deadline, file_bytes=LIST_BYTES, file_s=60)
-    found = await read_body(chunks, [], 100_000, BodyVerdict.FILE, limits)
-    assert isinstance(found, Body)
-    return found
+    return body_of(await read_body(chunks, [], 100_000, BodyVerdict.FILE, limits))
 
 
 async def test_short_files_do_not_wait_for_endless_ones() -> None:
-    budget, chunk = DecodeBudget(max_bytes=1_500_000), bytes(60_000)
-    endless = [asyncio.create_task(read_file(Endless(*[chunk] * 50), budget)) for _ in range(12)]
+    budget = DecodeBudget(max_bytes=1_500_000)
+    blocking = [asyncio.create_task(read_file(endless(*CHUNKS), budget)) for _ in range(12)]
     for _ in range(1000):  # until each one waits for a slot or for more bytes
         await asyncio.sleep(0)
     assert budget.files.locked()
     assert (await read_file(Chunks(b"image"), budget)).content == b"image"
-    waiting = asyncio.create_task(read_file(Chunks(*[chunk] * 4), budget))
+    waiting = asyncio.create_task(read_file(Chunks(*CHUNKS[:4]), budget))
     for _ in range(100):
         await asyncio.sleep(0)
     assert not waiting.done()
-    for one in endless:
+    for one in blocking:
         one.cancel()
     found = await waiting
-    assert found.spooled is not None
-    with found.spooled:
-        assert (len(found.spooled.read()), found.cut) == (240_000, None)
+    assert (len(spooled_in(found)), found.cut) == (240_000, None)
 
 
 async def test_a_file_has_more_time_than_a_page_from_its_first_bytes_on() -> None:
@@ -352,5 +325,4 @@ def test_a_full_disk_cuts_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("tempfile.TemporaryFile", Full)
-    found = read_list(DecodeBudget(max_bytes=1_500_000), *[b"x" * 60_000] * 50)
-    assert found.cut is FailureKind.TOO_LARGE
+    assert read_list(*CHUNKS).cut is FailureKind.TOO_LARGE

@@ -1,10 +1,7 @@
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from itertools import count
-
-import pytest
+from itertools import pairwise
 
 from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
 
@@ -13,37 +10,35 @@ CODED = gzip.compress(PAGE)
 BODIES = 4
 
 
-async def coded_page() -> AsyncIterator[bytes]:
-    yield CODED
+class SlowDecoding(DecodeBudget):
+    """Budget for which each slice takes 4 ms; a turn of the event loop has 5 ms."""
+
+    slices = 0
+
+    def spend(self, seconds: float) -> None:
+        self.slices += 1
+        super().spend(0.004)
 
 
-async def test_slow_bodies_leave_the_event_loop_a_turn_between_their_slices(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each slice takes 4 ms on the fake clock, and the budget of a turn is 5 ms."""
-    looks = count()
-    monkeypatch.setattr("minicrawl.fetch.body.perf_counter", lambda: next(looks) * 0.004)
-    limits = BodyLimits(DecodeBudget(10_000_000))
+async def test_slow_bodies_leave_the_event_loop_a_turn_between_their_slices() -> None:
+    budget = SlowDecoding(10_000_000)
     reading = [
         asyncio.create_task(
-            read_body(coded_page(), ["gzip"], 10_000_000, BodyVerdict.WANTED, limits)
+            read_body(CODED, ["gzip"], 10_000_000, BodyVerdict.WANTED, BodyLimits(budget))
         )
         for _ in range(BODIES)
     ]
-    slices: list[int] = []
-    seen = 0
+    slices = [0]
     while not all(task.done() for task in reading):
         await asyncio.sleep(0)
-        looked = next(looks)
-        slices.append((looked - seen) // 2)
-        seen = looked
+        slices.append(budget.slices)
     for task in reading:
         body = await task
         assert isinstance(body, Body)
         assert (body.content, body.cut) == (PAGE, None)
     # Two slices use up the budget of a turn; each body needs one more at its end.
-    assert max(slices) <= 2 + BODIES
-    assert sum(slices) > BODIES * len(PAGE) / 65_536
+    assert max(now - before for before, now in pairwise(slices)) <= 2 + BODIES
+    assert budget.slices > BODIES * len(PAGE) / 65_536
 
 
 @dataclass(eq=False)

@@ -13,12 +13,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from minicrawl.config import Network, Politeness
+from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.tls import HTTP1_AND_2, TlsContexts, check_tls
-from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
-from tests.fetch.results import kind_of
+from minicrawl.model import Failed, FailureKind, FetchResult, Response
+from tests.fetch.results import ask, kind_of
 from tests.fetch.wire import answer, wire
 from tests.proofs.hostile.certificates import Certificates
 
@@ -28,8 +27,7 @@ HOST = "a.example"
 async def fetch(tls: ssl.SSLContext, network: Network) -> FetchResult:
     async with wire(answer(b"<html>"), tls=tls) as server:
         network = replace(network, resolve=(f"{HOST}=127.0.0.1:{server.port}",))
-        async with HttpFetcher(network, Politeness()) as fetcher:
-            return await fetcher.fetch(Request(url=f"https://{HOST}/"))
+        return await ask(f"https://{HOST}/", network)
 
 
 @pytest.fixture

@@ -3,17 +3,17 @@
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from minicrawl.config import Network, Politeness
+from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.proxy import check_proxies
-from minicrawl.fetch.resolver import LookupAnswer
-from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response
+from minicrawl.model import Failed, FailureKind, Refused, Request
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
-from tests.fetch.results import kind_of
+from tests.fetch.results import LOCAL, ask, http_fetcher, kind_of, page_of
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Wire, answer, certified, wire
 
 PAGE = b"<html><a href=/x>x</a></html>"
@@ -21,21 +21,8 @@ SERVED = answer(PAGE)
 SCHEMES = ("http", "socks5", "socks5h")
 
 
-async def no_names(host: str) -> LookupAnswer:
-    raise OSError(f"the tests know no {host}")
-
-
-def network_of(
-    *proxies: str, no_proxy: tuple[str, ...] = (), resolve: tuple[str, ...] = ()
-) -> Network:
-    return Network(
-        timeout_s=60, proxy=proxies, no_proxy=no_proxy, allow_private=True, resolve=resolve
-    )
-
-
-async def ask(network: Network, url: str, tls: ssl.SSLContext | None = None) -> FetchResult:
-    async with HttpFetcher(network, Politeness(), lookup=no_names, tls=tls) as fetcher:
-        return await fetcher.fetch(Request(url=url))
+def network_of(*proxies: str, **settings: Any) -> Network:
+    return replace(LOCAL, proxy=proxies, **{"no_proxy": ()} | settings)
 
 
 @asynccontextmanager
@@ -52,22 +39,21 @@ async def servers(
 @pytest.mark.parametrize("scheme", ["http", "socks5h"])
 async def test_the_name_of_a_host_is_resolved_by_its_proxy(scheme: str) -> None:
     async with servers(scheme, proxy := ProxyServer()) as (server, at):
-        page = await ask(network_of(f"{scheme}://{at}"), server.url("/a", host="a.example"))
-    assert isinstance(page, Response)
-    assert page.body == PAGE
+        page = await ask(server.url("/a", host="a.example"), network_of(f"{scheme}://{at}"))
+    assert page_of(page).body == PAGE
     assert proxy.asked[0].removeprefix("GET http://").startswith("a.example:")
 
 
 async def test_socks5_is_given_the_address_that_was_checked() -> None:
     async with servers("socks5", proxy := ProxyServer()) as (server, at):
         network = network_of(f"socks5://{at}", resolve=("a.example=127.0.0.1",))
-        assert isinstance(await ask(network, server.url(host="a.example")), Response)
+        page_of(await ask(server.url(host="a.example"), network))
     assert proxy.asked[0].startswith("127.0.0.1:")
 
 
 async def test_a_name_that_only_the_proxy_could_resolve_fails_with_socks5() -> None:
     async with servers("socks5", proxy := ProxyServer()) as (server, at):
-        failed = await ask(network_of(f"socks5://{at}"), server.url(host="a.example"))
+        failed = await ask(server.url(host="a.example"), network_of(f"socks5://{at}"))
     assert kind_of(failed) is FailureKind.DNS
     assert proxy.asked == []
 
@@ -77,7 +63,7 @@ async def test_a_private_address_is_not_requested_through_a_proxy_either(scheme:
     async with servers(scheme, proxy := ProxyServer()) as (server, at):
         network = Network(timeout_s=60, proxy=(f"{scheme}://{at}",), no_proxy=())
         for host in ("127.0.0.1", "10.0.0.1", "localhost", "169.254.169.254"):
-            assert isinstance(await ask(network, server.url(host=host)), Refused | Failed), host
+            assert isinstance(await ask(server.url(host=host), network), Refused | Failed), host
     assert proxy.asked == []
 
 
@@ -88,11 +74,10 @@ async def test_https_runs_through_a_tunnel_and_its_certificate_is_checked(scheme
     async with servers(scheme, ProxyServer(), tls=server_tls) as (server, at):
         network = network_of(f"{scheme}://{at}", resolve=rules)
         page, other = [
-            await ask(network, server.url(host=host, scheme="https"), client_tls)
+            await ask(server.url(host=host, scheme="https"), network, tls=client_tls)
             for host in ("a.example", "b.example")
         ]
-    assert isinstance(page, Response)
-    assert page.body == PAGE
+    assert page_of(page).body == PAGE
     assert isinstance(other, Failed)
     assert other.kind is FailureKind.TLS
     assert "other hosts" in other.detail
@@ -103,8 +88,7 @@ async def test_a_login_is_sent_to_the_proxy_alone(scheme: str) -> None:
     async with servers(scheme, ProxyServer(wants_login=True)) as (server, at):
         network = network_of(f"{scheme}://me:s%3Acret@{at}")
         assert await check_proxies(network) == []
-        page = await ask(network, server.url())
-    assert isinstance(page, Response), page
+        page_of(await ask(server.url(), network))
     (request,) = server.asked
     # The HTTP proxy of these tests forwards its own header, which a real proxy removes.
     assert (b"Proxy-Authorization" in request) == (scheme == "http")
@@ -126,7 +110,7 @@ async def test_a_proxy_that_demands_another_login_is_refused_before_the_first_re
 @pytest.mark.parametrize("scheme", SCHEMES)
 async def test_a_failure_of_the_proxy_is_not_one_of_the_host(scheme: str) -> None:
     async with servers(scheme, ProxyServer(wants_login=True)) as (server, at):
-        failed = await ask(network_of(f"{scheme}://me:wr0ng@{at}"), server.url())
+        failed = await ask(server.url(), network_of(f"{scheme}://me:wr0ng@{at}"))
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.PROXY
     assert "wr0ng" not in failed.detail
@@ -148,7 +132,7 @@ async def test_replies_about_the_host_are_distinguished_from_those_about_the_pro
     scheme: str, reply: int, kind: FailureKind
 ) -> None:
     async with servers(scheme, ProxyServer(reply=reply)) as (server, at):
-        failed = await ask(network_of(f"{scheme}://{at}"), server.url(scheme="https"))
+        failed = await ask(server.url(scheme="https"), network_of(f"{scheme}://{at}"))
     assert kind_of(failed) is kind
 
 
@@ -169,24 +153,24 @@ async def test_a_proxy_that_is_down_is_reported_and_another_one_used(down: str) 
     async with servers("socks5h", ProxyServer()) as (server, at):
         network = network_of(down, f"socks5h://{at}")
         (warning,) = await check_proxies(network)
-        assert isinstance(await ask(network, server.url()), Response)
+        page_of(await ask(server.url(), network))
     assert warning.startswith(f"proxy {down}: ")
 
 
 async def test_hosts_of_no_proxy_are_connected_to_directly() -> None:
     async with servers("http", proxy := ProxyServer()) as (server, at):
         network = network_of(f"http://{at}", no_proxy=("127.0.0.0/8",))
-        assert isinstance(await ask(network, server.url()), Response)
+        page_of(await ask(server.url(), network))
     assert proxy.asked == []
 
 
 async def test_a_connection_through_a_proxy_is_kept_for_the_next_request() -> None:
     async with (
         servers("socks5h", proxy := ProxyServer()) as (server, at),
-        HttpFetcher(network_of(f"socks5h://{at}"), Politeness()) as fetcher,
+        http_fetcher(network_of(f"socks5h://{at}")) as fetcher,
     ):
         for _ in range(3):
-            assert isinstance(await fetcher.fetch(Request(url=server.url())), Response)
+            page_of(await fetcher.fetch(Request(url=server.url())))
     assert server.connections == len(proxy.asked) == 1
 
 
@@ -196,6 +180,5 @@ async def test_oddities_that_browsers_forgive_are_forgiven_behind_a_proxy(
     scheme: str, oddity: str
 ) -> None:
     async with servers(scheme, ProxyServer(), ODDITIES[oddity]) as (server, at):
-        page = await ask(network_of(f"{scheme}://{at}"), server.url())
-    assert isinstance(page, Response), page
-    assert page.body == ODD_PAGE
+        page = await ask(server.url(), network_of(f"{scheme}://{at}"))
+    assert page_of(page).body == ODD_PAGE
