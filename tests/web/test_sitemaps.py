@@ -22,47 +22,91 @@ def urlset(*locations: str) -> str:
     return f"<urlset>{''.join(f'<url><loc>{it}</loc></url>' for it in locations)}</urlset>"
 
 
-# ---------------------------------------------------------------- formats
+IMAGE = "<image:image><image:loc>/a.png</image:loc></image:image>"
+RSS = (
+    "<rss><channel><link>/home</link><item><title>A</title><link>/a</link></item>"
+    '<item xmlns:atom="http://www.w3.org/2005/Atom"><atom:link href="/b"/>'
+    '<atom:link rel="self" href="/no"/></item></channel></rss>'
+)
+ATOM = (
+    '<feed xmlns="http://www.w3.org/2005/Atom"><link href="/home"/><entry><link href="/a"/>'
+    '<link rel="alternate" href="/b"/><link rel="edit" href="/no"/></entry></feed>'
+)
 
 
-def test_a_sitemap_names_pages() -> None:
-    body = (
-        '<?xml version="1.0" encoding="UTF-8"?>\n'
-        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-        "<!-- all -->\n<url>\n<loc>\n https://example.com/a </loc><lastmod>2020</lastmod></url>"
-        "<url><priority>1</priority><loc>https://other.example/b</loc></url>\n</urlset>\n"
-    )
-    assert pages(body) == ["/a", "https://other.example/b"]
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (
+            '<?xml version="1.0" encoding="UTF-8"?>\n'
+            '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n<!-- all -->\n<url>\n'
+            "<loc>\n https://example.com/a </loc><lastmod>2020</lastmod></url>"
+            "<url><priority>1</priority><loc>https://other.example/b</loc></url>\n</urlset>\n",
+            ["/a", "https://other.example/b"],
+        ),
+        ("<urlset><loc>/a</loc></urlset>", ["/a"]),
+        *((feed, ["/a", "/b"]) for feed in (RSS, ATOM)),
+        # text is a list of absolute URLs
+        (
+            "https://example.com/a\r\n  HTTP://Example.com/b \r\rnot a url\n/relative\n"
+            "https://x y\n",
+            ["/a", "http://example.com/b"],
+        ),
+        # URLs are canonical, and each is named once
+        (urlset("a", "/maps/a", "https://EXAMPLE.com/maps/a#top", "mailto:a@b.c"), ["/maps/a"]),
+        # locations of images are no pages, and namespaces are ignored
+        *(
+            (f"<urlset{declared}><url>{IMAGE}<loc>/a</loc></url></urlset>", ["/a"])
+            for declared in (
+                "",
+                ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"',
+            )
+        ),
+        *(
+            (f"<s:urlset{declared}><s:url><s:loc>/a</s:loc></s:url></s:urlset>", ["/a"])
+            for declared in (
+                "",
+                ' xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"',
+                ' xmlns:s="?"',
+            )
+        ),
+        # a truncated sitemap is read up to its end, and a URL cut short is another URL
+        (urlset("/a", "/b").partition("b<")[0], ["/a"]),
+        (urlset("/a", "/b").replace("</url>", ""), ["/a", "/b"]),
+        # empty locations, and locations with tags
+        (urlset("", " ", "/a<b>c</b>d", "/e"), ["/e"]),
+        # ampersands outside of references are kept, and references of all forms decoded
+        (
+            urlset("/a?b=1&amp;c=2&#38;d=3&#x26;e=4&f=5&g;"),
+            ["/a?b=1&c=2&d=3&e=4&f=5&g;"],
+        ),
+        (
+            urlset("<![CDATA[/a?b=1&c=2&amp;d=3]]>", "/a?b&c"),
+            ["/a?b=1&c=2&amp;d=3", "/a?b&c"],
+        ),
+        (urlset("/a", "<![CDATA[/b"), ["/a"]),
+        (
+            urlset("/&#97;&#x62;&#X63;&#0000000000100;&#x1F600;&#;&#x;"),
+            ["/abcd%F0%9F%98%80&"],
+        ),
+        (urlset("/a<!-- no -->b<![CDATA[c&d]]>e"), ["/abc&de"]),
+        # a line that is not UTF-8 is no URL
+        (
+            b"https://example.com/a\nhttps://example.com/\xff\nhttps://example.com/b",
+            ["/a", "/b"],
+        ),
+    ],
+)
+def test_a_sitemap_names_pages(body: str | bytes, found: list[str]) -> None:
+    assert pages(body) == found
 
 
-def test_an_index_names_sitemaps() -> None:
-    body = b"<sitemapindex><sitemap><loc>/a.xml.gz</loc></sitemap></sitemapindex>"
+@pytest.mark.parametrize(
+    "location", ["<sitemap><loc>/a.xml.gz</loc></sitemap>", "<loc>/a.xml.gz</loc>"]
+)
+def test_an_index_names_sitemaps(location: str) -> None:
+    body = f"<sitemapindex>{location}</sitemapindex>".encode()
     assert parse(body, AT) == Sitemap(sitemaps=(f"{ROOT}/a.xml.gz",))
-
-
-def test_a_location_directly_below_the_root_counts() -> None:
-    assert pages("<urlset><loc>/a</loc></urlset>") == ["/a"]
-    assert parse(b"<sitemapindex><loc>/a</loc></sitemapindex>", AT).sitemaps == (f"{ROOT}/a",)
-
-
-def test_a_feed_names_the_pages_of_its_entries() -> None:
-    rss = (
-        "<rss><channel><link>/home</link><item><title>A</title><link>/a</link></item>"
-        '<item xmlns:atom="http://www.w3.org/2005/Atom"><atom:link href="/b"/>'
-        '<atom:link rel="self" href="/no"/></item></channel></rss>'
-    )
-    atom = (
-        '<feed xmlns="http://www.w3.org/2005/Atom"><link href="/home"/><entry><link href="/a"/>'
-        '<link rel="alternate" href="/b"/><link rel="edit" href="/no"/></entry></feed>'
-    )
-    assert pages(rss) == pages(atom) == ["/a", "/b"]
-
-
-def test_text_is_a_list_of_absolute_urls() -> None:
-    lines = (
-        "https://example.com/a\r\n  HTTP://Example.com/b \r\rnot a url\n/relative\nhttps://x y\n"
-    )
-    assert pages(lines) == ["/a", "http://example.com/b"]
 
 
 def test_other_documents_name_no_pages() -> None:
@@ -79,83 +123,43 @@ def test_tracking_parameters_are_removed_and_the_original_kept() -> None:
     assert kept == Sitemap(pages=(f"{ROOT}/a?id=1", f"{ROOT}/b?gclid=1"))
 
 
-def test_urls_are_canonical_and_each_is_named_once() -> None:
-    assert pages(urlset("a", "/maps/a", "https://EXAMPLE.com/maps/a#top", "mailto:a@b.c")) == [
-        "/maps/a"
-    ]
-
-
-def test_locations_of_images_are_no_pages() -> None:
-    image = "<image:image><image:loc>/a.png</image:loc></image:image>"
-    for declared in ("", ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'):
-        assert pages(f"<urlset{declared}><url>{image}<loc>/a</loc></url></urlset>") == ["/a"]
-
-
-def test_namespaces_are_ignored() -> None:
-    for declared in ("", ' xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"', ' xmlns:s="?"'):
-        body = f"<s:urlset{declared}><s:url><s:loc>/a</s:loc></s:url></s:urlset>"
-        assert pages(body) == ["/a"]
-
-
-# ---------------------------------------------------------------- encodings
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_a_byte_order_mark_tells_the_encoding(encoding: str) -> None:
-    body = f'<?xml version="1.0" encoding="{encoding[:6].strip("-")}"?>' + urlset("/ü")
+@pytest.mark.parametrize(
+    ("declared", "encoding"),
+    [
+        *(("utf-8", "utf-8"), ("utf-8", "utf-8-sig"), ("utf-16", "utf-16")),
+        *(("utf-16", "utf-16-le"), ("utf-16", "utf-16-be"), ("iso-8859-1", "latin-1")),
+        # a wrong declaration does no harm
+        *(("utf-16", "utf-8"), ("x-foo", "utf-8")),
+    ],
+)
+def test_a_byte_order_mark_or_the_declaration_tells_the_encoding(
+    declared: str, encoding: str
+) -> None:
+    body = f'<?xml version="1.0" encoding="{declared}"?>' + urlset("/ü")
     assert pages(body.encode(encoding)) == ["/%C3%BC"]
-    assert pages("https://example.com/ü\n".encode(encoding)) == ["/%C3%BC"]
 
 
-def test_the_declaration_tells_the_encoding() -> None:
+def test_blanks_may_stand_before_a_declaration_and_text_may_have_a_mark() -> None:
     body = '\n <?xml version="1.0" encoding="iso-8859-1"?>' + urlset("/ü")
     assert pages(body.encode("latin-1")) == ["/%C3%BC"]
-
-
-# ---------------------------------------------------------------- malformed sitemaps
-
-
-def test_a_truncated_sitemap_is_read_up_to_its_end() -> None:
-    body = urlset("/a", "/b")
-    assert pages(body[: body.index("/b") + 1]) == ["/a"], "a URL cut short is another URL"
-    assert pages(body.replace("</url>", "")) == ["/a", "/b"]
-
-
-def test_an_empty_location_or_one_with_tags_is_ignored() -> None:
-    assert pages(urlset("", " ", "/a<b>c</b>d", "/e")) == ["/e"]
-
-
-def test_ampersands_outside_of_references_are_kept() -> None:
-    assert pages(urlset("/a?b=1&amp;c=2&#38;d=3&#x26;e=4&f=5&g;")) == ["/a?b=1&c=2&d=3&e=4&f=5&g;"]
-    assert pages(urlset("<![CDATA[/a?b=1&c=2&amp;d=3]]>", "/a?b&c")) == [
-        "/a?b=1&c=2&amp;d=3",
-        "/a?b&c",
-    ]
-    assert pages(urlset("/a", "<![CDATA[/b")) == ["/a"]
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        assert pages("https://example.com/ü\n".encode(encoding)) == ["/%C3%BC"]
 
 
 BROKEN = [
     *("<1>", "< url>", "<>", "</>", "<url", "<url a", "<url a=>", "<a b='<'>", "<!foo>", "]]>"),
     *("<!--a--b-->", "<!-- ", "<?php foo", "<![CDATA[", "<!DOCTYPE a>", "<?xml version='1.0'?>"),
-    *(
-        "</urlset>",
-        "</a>",
-        "<a:b:c>",
-        "<url a='1' a='2'>",
-        "<url>" * 3000,
-        "</url></loc>",
-        "&",
-        "<",
-    ),
-    *("&#55357;&#56832;", "<t>&#xD800;</t>", "&#0;", "&#x1b;", "&#99999999;", "\x01", "\udcff"),
-    *(f"<url><loc>/{it}</loc></url>" for it in ("&#xD800;", "&#55357;", "&#0;", "&#x000;", "\x01")),
-    *(f"<url><loc>/{it}</loc></url>" for it in ("&#x1b;", "&#99999999;", "\udcff", "<b>", "<1>")),
+    *("</urlset>", "</a>", "<a:b:c>", "<url a='1' a='2'>", "<url>" * 3000, "</url></loc>", "&"),
+    *("<", "&#55357;&#56832;", "<t>&#xD800;</t>", "&#0;", "&#x1b;", "&#99999999;", "\x01"),
+    *("\udcff", "<url><loc>/x</url", "<url><loc>/x<loc>", "<loc", "<url><loc>/x"),
+    *(f"<!--{'x' * 99_999}-->", f"<url><loc><![CDATA[{'x' * 99_999}]]></loc></url>"),
     *(
         f"<url><loc>/{it}</loc></url>"
-        for it in ("<", "<!--", "<![CDATA[", "a" * 70_000, "&#65534;")
+        for it in (
+            *("&#xD800;", "&#55357;", "&#0;", "&#x000;", "\x01", "&#x1b;", "&#99999999;", "\udcff"),
+            *("<b>", "<1>", "<", "<!--", "<![CDATA[", "a" * 70_000, "&#65534;"),
+        )
     ),
-    *("<url><loc>/x</url", "<url><loc>/x<loc>", "<loc", "<url><loc>/x", f"<!--{'x' * 99_999}-->"),
-    f"<url><loc><![CDATA[{'x' * 99_999}]]></loc></url>",
 ]
 
 
@@ -173,34 +177,6 @@ def test_a_broken_entry_of_a_feed_loses_only_itself(broken: str) -> None:
     assert pages(f"<feed>{atom}</feed>") == pages(f"<rss>{rss}</rss>") == ["/a", "/b"]
 
 
-def test_a_line_that_is_not_utf_8_is_no_url() -> None:
-    assert pages(b"https://example.com/a\nhttps://example.com/\xff\nhttps://example.com/b") == [
-        "/a",
-        "/b",
-    ]
-
-
-def test_character_references_of_all_forms_are_decoded() -> None:
-    assert pages(urlset("/&#97;&#x62;&#X63;&#0000000000100;&#x1F600;&#;&#x;")) == [
-        "/abcd%F0%9F%98%80&"
-    ]
-
-
-def test_comments_in_a_location_are_no_part_of_it() -> None:
-    assert pages(urlset("/a<!-- no -->b<![CDATA[c&d]]>e")) == ["/abc&de"]
-
-
-def test_utf_16_without_a_mark_is_recognized_by_its_xml_declaration() -> None:
-    for encoding in ("utf-16-le", "utf-16-be"):
-        body = '<?xml version="1.0" encoding="utf-16"?>' + urlset("/ü")
-        assert pages(body.encode(encoding)) == ["/%C3%BC"]
-
-
-def test_a_wrong_declared_encoding_does_no_harm() -> None:
-    for encoding in ("utf-16", "x-foo", "utf-8"):
-        assert pages(f'<?xml version="1.0" encoding="{encoding}"?>' + urlset("/ü")) == ["/%C3%BC"]
-
-
 def test_a_gzip_file_is_unpacked_as_far_as_it_goes() -> None:
     body = "".join(f"https://example.com/{n * n * n:x}\n" for n in range(50_000)).encode()
     packed = gzip.compress(body)
@@ -211,9 +187,6 @@ def test_a_gzip_file_is_unpacked_as_far_as_it_goes() -> None:
     assert 0 < len(half) < 50_000
     assert half[:-1] == whole[: len(half) - 1]
     assert pages(packed[:-8] + bytes(8))[:1_000] == whole[:1_000], "a checksum that is wrong"
-
-
-# ---------------------------------------------------------------- bombs
 
 
 def test_a_sitemap_is_read_up_to_a_number_of_bytes_packed_or_not() -> None:
@@ -272,9 +245,6 @@ def test_no_entity_is_expanded() -> None:
     assert pages(document + urlset("/a?&l9;", "/b?&f;")) == ["/a?&l9;", "/b?&f;"]
 
 
-# ---------------------------------------------------------------- real files
-
-
 @pytest.mark.parametrize(
     ("name", "count", "first"),
     [
@@ -323,25 +293,27 @@ def entry(location: str, changed: str) -> str:
     return f"<url><loc>{location}</loc><lastmod>{changed}</lastmod></url>"
 
 
-def test_a_sitemap_has_dates_of_changes() -> None:
-    entries = [
-        entry("/a", "2026-11-02T12:00:00Z"),
-        "<url><loc>/b</loc></url>",
-        entry("/c?x=1&amp;y=2", "2026-11-02T12:00:00+12:00"),
-        "<x:url><x:lastmod> 2026-11-03T00:00:00 </x:lastmod><x:loc>/d</x:loc></x:url>",
-    ]
-    expected = {"/a": 1.5, "/c?x=1&y=2": 1.0, "/d": 2.0}
-    assert changes(f"<urlset>{''.join(entries)}</urlset>") == expected
-
-
-def test_a_date_without_a_time_means_the_end_of_the_day() -> None:
-    assert changes(f"<urlset>{entry('/a', '2026-11-02')}</urlset>") == {"/a": 2.0}
-
-
-def test_malformed_dates_are_ignored() -> None:
-    dates = ("", "soon", "9999-99-99", "2026-11-02" * 9)
-    entries = "".join(entry(f"/{number}", date) for number, date in enumerate(dates))
-    assert changes(f"<urlset>{entries}</urlset>") == {}
+@pytest.mark.parametrize(
+    ("content", "changed"),
+    [
+        (entry("/a", "2026-11-02T12:00:00Z"), {"/a": 1.5}),
+        ("<url><loc>/b</loc></url>", {}),
+        (entry("/c?x=1&amp;y=2", "2026-11-02T12:00:00+12:00"), {"/c?x=1&y=2": 1.0}),
+        (
+            "<x:url><x:lastmod> 2026-11-03T00:00:00 </x:lastmod><x:loc>/d</x:loc></x:url>",
+            {"/d": 2.0},
+        ),
+        # a date without a time means the end of the day
+        (entry("/a", "2026-11-02"), {"/a": 2.0}),
+        *((entry("/a", date), {}) for date in ("", "soon", "9999-99-99", "2026-11-02" * 9)),
+        # only pages that are listed have changes
+        (entry("javascript:x", "2026-11-02"), {}),
+    ],
+)
+def test_a_sitemap_has_dates_of_changes(content: str, changed: dict[str, float]) -> None:
+    assert changes(f"<urlset>{content}{entry('/last', '2026-11-03')}</urlset>") == changed | {
+        "/last": 3.0
+    }
 
 
 def test_an_atom_feed_has_dates_of_changes() -> None:
@@ -354,7 +326,6 @@ def test_an_atom_feed_has_dates_of_changes() -> None:
     assert changes(feed) == {"/a": 2.0, "/b": 3.0}
 
 
-def test_only_pages_that_are_listed_have_changes() -> None:
-    assert changes(f"<urlset>{entry('javascript:x', '2026-11-02')}</urlset>") == {}
+def test_a_sitemap_of_an_index_has_no_changes() -> None:
     index = "<sitemapindex><sitemap><loc>/a.xml</loc><lastmod>2026-11-02</lastmod></sitemap>"
     assert changes(f"{index}</sitemapindex>") == {}
