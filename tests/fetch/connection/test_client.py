@@ -117,11 +117,18 @@ async def test_an_idle_connection_is_closed_when_its_time_is_over() -> None:
         await server.until_left(1)
 
 
-async def test_more_connections_may_be_kept_than_requests_may_run_at_once() -> None:
+async def test_more_connections_may_be_kept_than_requests_and_the_longest_idle_is_closed() -> None:
     async with wire(answer(b"a")) as server, http_client(connections=1, kept=2) as client:
-        for host in ("a.example", "b.example", "a.example", "b.example"):
-            await get(client, request_to(server, url=server.url(host=host)))
-        assert server.connections == 2
+
+        async def connections_after(*hosts: str) -> int:
+            for host in hosts:
+                await get(client, request_to(server, url=server.url(host=f"{host}.example")))
+            return server.connections
+
+        assert await connections_after("a", "b", "a", "b") == 2
+        assert await connections_after("c", "b", "c") == 3
+        await server.until_left(1)
+        assert await connections_after("a") == 4
 
 
 async def test_closing_ends_idle_connections_and_requests_under_way() -> None:

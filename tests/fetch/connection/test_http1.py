@@ -9,6 +9,9 @@ from minicrawl.model import FailureKind
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 MAX_HEAD_BYTES = 64 * 1024
+INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
+LONG_INTERIM = b"HTTP/1.1 100 Continue\r\nX: " + b"x" * (MAX_HEAD_BYTES // 4) + b"\r\n\r\n"
+LARGEST = OK + b"X: ".ljust(MAX_HEAD_BYTES - len(OK) - 4, b"x") + b"\r\n\r\n"
 RESET, PROTOCOL, TOO_LARGE = FailureKind.RESET, FailureKind.PROTOCOL, FailureKind.TOO_LARGE
 
 
@@ -37,22 +40,12 @@ def fed(parser: ResponseParser, piece: bytes) -> Iterator[bytes]:
         yield parser.feed(b"")
 
 
-def read_fault(answer: bytes) -> FailureKind | None:
-    return read(answer).fault
-
-
-# ---------------------------------------------------------------- requests
-
-
 def test_a_request_names_its_host_and_asks_to_keep_the_connection() -> None:
     request = request_bytes("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
     assert request == (
         b"GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\nA: b\r\n"
         b"Connection: keep-alive\r\n\r\n"
     )
-
-
-# ---------------------------------------------------------------- the end of a body
 
 
 def test_a_body_is_as_long_as_its_length_says() -> None:
@@ -94,22 +87,38 @@ def test_chunks_are_joined(chunks: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "chunks",
+    ("answer", "fault"),
     [
-        b"zz\r\n",
-        b"\r\n3\r\n",
-        b"-3\r\n",
-        b"0x3\r\n",
-        b"11111111111111111\r\n",
-        b"3" + b" " * 6000,
-        b"3;" + b"x" * 4100 + b"\r\nabc\r\n0\r\n\r\n",
-        b"0\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
-        b"0\r\nX: " + b"y" * 40_000,
-        b"1\r\na\r\n" * 10_000,
+        *(
+            (CHUNKED + chunks, PROTOCOL)
+            for chunks in (
+                *(b"zz\r\n", b"\r\n3\r\n", b"-3\r\n", b"0x3\r\n", b"11111111111111111\r\n"),
+                *(b"3" + b" " * 6000, b"3;" + b"x" * 4100 + b"\r\nabc\r\n0\r\n\r\n"),
+                b"0\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
+                *(b"0\r\nX: " + b"y" * 40_000, b"1\r\na\r\n" * 10_000),
+            )
+        ),
+        # a response that breaks off
+        *(
+            (begun, RESET)
+            for begun in (
+                *(b"", b"\r\n", b"HTT", OK, OK + b"Content-Type: text/html\r\n"),
+                *(OK + b"Content-Length: 9\r\n\r\nabc", CHUNKED, CHUNKED + b"3\r\nabc"),
+                *(CHUNKED + b"3\r\nabc\r\n", CHUNKED + b"3\r\nabc\r\n0\r\n"),
+                b"HTTP/1.1 100 Continue\r\n\r\n",
+            )
+        ),
+        # interim responses are limited, and count as bytes of the head
+        (INTERIM * MOST_INTERIM_HEADS + OK + b"\r\n", None),
+        (INTERIM * (MOST_INTERIM_HEADS + 1) + OK + b"\r\n", TOO_LARGE),
+        (LONG_INTERIM * 3 + OK + b"\r\n", None),
+        (LONG_INTERIM * 4 + OK + b"\r\n", TOO_LARGE),
+        (LARGEST, None),
+        (LARGEST.replace(b"X", b"XY"), TOO_LARGE),
     ],
 )
-def test_a_malformed_chunk_is_a_fault(chunks: bytes) -> None:
-    assert read_fault(CHUNKED + chunks) is PROTOCOL
+def test_malformed_and_large_responses_are_faults(answer: bytes, fault: FailureKind | None) -> None:
+    assert read(answer).fault is fault
 
 
 @pytest.mark.parametrize("junk", [b"zz\r\n", b"abc", b"\r\nzz\r\n", b"\rx"])
@@ -128,41 +137,6 @@ def test_chunks_override_a_length_but_the_connection_is_not_kept() -> None:
     assert (got.body, got.whole, got.keeps_connection) == (b"abc", True, False)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"",
-        b"\r\n",
-        b"HTT",
-        OK,
-        OK + b"Content-Type: text/html\r\n",
-        OK + b"Content-Length: 9\r\n\r\nabc",
-        CHUNKED,
-        CHUNKED + b"3\r\nabc",
-        CHUNKED + b"3\r\nabc\r\n",
-        CHUNKED + b"3\r\nabc\r\n0\r\n",
-        b"HTTP/1.1 100 Continue\r\n\r\n",
-    ],
-)
-def test_a_response_that_breaks_off_is_a_fault(answer: bytes) -> None:
-    assert read_fault(answer) is RESET
-
-
-# ---------------------------------------------------------------- heads
-
-
-def test_interim_responses_without_end_are_too_large_a_head() -> None:
-    interim = b"HTTP/1.1 100 Continue\r\n\r\n"
-    assert read_fault(interim * MOST_INTERIM_HEADS + OK + b"\r\n") is None
-    assert read_fault(interim * (MOST_INTERIM_HEADS + 1) + OK + b"\r\n") is TOO_LARGE
-
-
-def test_interim_responses_count_as_bytes_of_the_head() -> None:
-    interim = b"HTTP/1.1 100 Continue\r\nX: " + b"x" * (MAX_HEAD_BYTES // 4) + b"\r\n\r\n"
-    assert read_fault(interim * 3 + OK + b"\r\n") is None
-    assert read_fault(interim * 4 + OK + b"\r\n") is TOO_LARGE
-
-
 def test_a_switch_of_protocols_is_a_response_that_ends_with_its_connection() -> None:
     got = read(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
     assert got.head == Head(101, {})
@@ -174,17 +148,6 @@ def test_a_switch_of_protocols_is_a_response_that_ends_with_its_connection() -> 
 )
 def test_a_response_that_is_no_http_fails_at_its_first_bytes(answer: bytes) -> None:
     assert read(answer) == Read(None, b"", PROTOCOL, whole=False, keeps_connection=False)
-
-
-def test_a_head_as_large_as_the_limit_is_read() -> None:
-    head = OK + b"X: \r\n\r\n"
-    padding = b"x" * (MAX_HEAD_BYTES - len(head))
-    largest = head.replace(b"X: ", b"X: " + padding)
-    assert read_fault(largest) is None
-    assert read_fault(largest.replace(b"X", b"XY")) is TOO_LARGE
-
-
-# ---------------------------------------------------------------- connections that are kept
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ import asyncio
 from minicrawl.fetch.connection import Connection, IdleConnections
 from minicrawl.fetch.http import ConnectTarget, Origin
 
-LONG_S = 1000.0
 A = Origin(False, "a.example", 80, "a.example"), ConnectTarget("10.0.0.1", 80)
 B = Origin(False, "b.example", 80, "b.example"), ConnectTarget("10.0.0.1", 80)
 
@@ -17,15 +16,6 @@ class Fake(Connection):
 
     def abort(self) -> None:
         self.aborted.set()
-
-
-async def test_over_the_limit_the_connection_that_was_idle_longest_is_closed() -> None:
-    idle, one, two, three = IdleConnections(2, LONG_S), Fake(), Fake(), Fake()
-    for line, connection in ((A, one), (B, two), (A, three)):
-        idle.put(line, connection)
-    assert [each.aborted.is_set() for each in (one, two, three)] == [True, False, False]
-    assert [idle.take(A), idle.take(A), idle.take(B)] == [three, None, two]
-    idle.close()
 
 
 async def test_a_connection_that_was_taken_is_not_closed_when_its_time_is_over() -> None:

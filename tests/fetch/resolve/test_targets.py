@@ -53,10 +53,3 @@ def test_a_path_that_is_invalid_in_a_request_is_serialized_by_the_url_standard(
     assert target(url) == Target(
         Origin(False, "a.example", 80, "a.example"), path, f"http://a.example{path}"
     )
-
-
-@pytest.mark.parametrize(
-    "url", ["ftp://a/", "file:///etc/passwd", "no url", "http://", "http://a b/", "http://a:x/", ""]
-)
-def test_urls_of_other_schemes_and_malformed_urls_have_no_target(url: str) -> None:
-    assert target(url) is None

@@ -62,19 +62,17 @@ def test_a_zstd_file_may_begin_with_its_dictionary(tmp_path: Path) -> None:
     assert urls(records) == all_urls(30)
 
 
-def test_brackets_folds_and_bare_line_ends_are_read(tmp_path: Path) -> None:
+def test_brackets_folds_and_bare_line_ends_are_read_and_urls_keep_their_bytes(
+    tmp_path: Path,
+) -> None:
     odd = record("response", http(b"x"), WARC_Target_URI=f"<{url(1)}>", X="a\r\n b")
     bare = record("response", b"y", warc_target_uri=url(2)).replace(b"\r\n", b"\n")
-    records, notes = read_file(tmp_path, odd + bare)
-    assert (urls(records), notes) == ([url(1), url(2)], [])
+    utf_8 = record("response", http(b"x"), WARC_Target_URI="http://a.example/ü")
+    latin = record("response", http(b"x"), WARC_Target_URI="http://a.example/ü?ä=1")
+    records, notes = read_file(tmp_path, odd + bare + utf_8 + latin.decode().encode("latin-1"))
+    assert urls(records) == [url(1), url(2), "http://a.example/ü", "http://a.example/%FC?%E4=1"]
+    assert notes == []
     assert records[0].fields["x"] == "a b"
-
-
-def test_a_url_that_is_not_utf_8_keeps_its_bytes(tmp_path: Path) -> None:
-    odd = record("response", http(b"x"), WARC_Target_URI="http://a.example/\u00fc?\u00e4=1")
-    utf_8 = record("response", http(b"x"), WARC_Target_URI="http://a.example/\u00fc")
-    records, notes = read_file(tmp_path, odd.decode().encode("latin-1") + utf_8)
-    assert (urls(records), notes) == (["http://a.example/%FC?%E4=1", "http://a.example/\u00fc"], [])
 
 
 LIES = {"too long": 5000, "a little too long": 1070, "too short": 300, "none": "", "words": "ten"}
