@@ -18,14 +18,14 @@ def cookie(line: str, url: str = "https://www.a.example/b/c") -> Cookie | None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("a=b", Cookie("a", "b", "www.a.example", "/b")),
-        (" a = b=c ; x", Cookie("a", "b=c", "www.a.example", "/b")),
-        ("a=", Cookie("a", "", "www.a.example", "/b")),
+        ("a=b", PLAIN._replace(path="/b")),
+        (" a = b=c ; x", PLAIN._replace(value="b=c", path="/b")),
+        ("a=", PLAIN._replace(value="", path="/b")),
         (
             "a=b; Domain=.A.example; Path=/; Secure; HttpOnly; Max-Age=10",
             Cookie("a", "b", "a.example", "/", NOW + 10, True, False, True),
         ),
-        ("a=b; path=x; domain=", Cookie("a", "b", "www.a.example", "/b")),
+        ("a=b; path=x; domain=", PLAIN._replace(path="/b")),
         ("a=b; Domain=www.a.example; Path=/", PLAIN._replace(is_host_only=False)),
         ("a=b; Expires=Thu, 15-Jan-1970 00:00:00 GMT; Path=/", PLAIN._replace(expires=1_209_600.0)),
         ("a=b; Expires=no date; Path=/", PLAIN),
@@ -70,32 +70,33 @@ def test_an_address_sets_cookies_for_itself() -> None:
     assert cookie("a=b", "http://[::1]/") == Cookie("a", "b", "[::1]")
 
 
+HOST_ONLY = Cookie("a", "b", "a.example")
+BELOW = HOST_ONLY._replace(is_host_only=False)
+SECURE = HOST_ONLY._replace(is_secure=True)
+
+
 @pytest.mark.parametrize(
-    ("path", "requested", "is_sent"),
+    ("one", "url", "is_sent"),
     [
-        ("/", "/b", True),
-        ("/b", "/b", True),
-        ("/b", "/b/c", True),
-        ("/b/", "/b/c", True),
-        ("/b", "/bc", False),
-        ("/b/", "/b", False),
+        (HOST_ONLY, "http://a.example/b", True),
+        (HOST_ONLY, "http://www.a.example/", False),
+        (HOST_ONLY._replace(path="/b"), "http://a.example/b", True),
+        (HOST_ONLY._replace(path="/b"), "http://a.example/b/c", True),
+        (HOST_ONLY._replace(path="/b/"), "http://a.example/b/c", True),
+        (HOST_ONLY._replace(path="/b"), "http://a.example/bc", False),
+        (HOST_ONLY._replace(path="/b/"), "http://a.example/b", False),
+        (HOST_ONLY._replace(expires=NOW), "http://a.example/", False),
+        (BELOW, "http://www.a.example/", True),
+        (BELOW, "http://ba.example/", False),
+        (SECURE, "https://a.example/", True),
+        (SECURE, "http://a.example/", False),
     ],
 )
-def test_a_cookie_is_sent_to_paths_below_its_own(path: str, requested: str, is_sent: bool) -> None:
-    one = Cookie("a", "b", "a.example", path)
-    assert one.is_for("http", "a.example", requested, NOW) == is_sent
-
-
-def test_a_cookie_is_sent_to_its_hosts_until_it_expires() -> None:
-    own, below = Cookie("a", "b", "a.example"), Cookie("a", "b", "a.example", is_host_only=False)
-    secure, over = own._replace(is_secure=True), own._replace(expires=NOW)
-    assert own.is_for("http", "a.example", "/", NOW)
-    assert not own.is_for("http", "www.a.example", "/", NOW)
-    assert below.is_for("http", "www.a.example", "/", NOW)
-    assert not below.is_for("http", "ba.example", "/", NOW)
-    assert secure.is_for("https", "a.example", "/", NOW)
-    assert not secure.is_for("http", "a.example", "/", NOW)
-    assert not over.is_for("http", "a.example", "/", NOW)
+def test_a_cookie_is_sent_to_its_hosts_and_below_its_path_until_it_expires(
+    one: Cookie, url: str, is_sent: bool
+) -> None:
+    scheme, _, host, path = url.replace(":", "").split("/", 3)
+    assert one.is_for(scheme, host, f"/{path}", NOW) == is_sent
 
 
 DATES = st.from_regex(r"a=b; Expires=[A-Z][a-z]+, [0-9]{1,9} [A-Z][a-z]{2} [0-9]{1,6} .*")

@@ -21,20 +21,9 @@ from minicrawl.web.urls import domains, has_public_suffix, site
         ("www.example.com.", "example.com"),
         ("www.example.intranet", "example.intranet"),
         ("www.example.intranet.", "example.intranet"),
-    ],
-)
-def test_the_site_of_a_host_is_its_registrable_domain(host: str, expected: str) -> None:
-    assert site(host) == expected
-
-
-@pytest.mark.parametrize("host", ["localhost", "com", "co.uk", ".", "a.9", "1.2.3", "[x]"])
-def test_a_host_without_a_registrable_domain_is_its_own_site(host: str) -> None:
-    assert site(host) == host
-
-
-@pytest.mark.parametrize(
-    ("host", "network"),
-    [
+        # a host without a registrable domain is its own site
+        *((host, host) for host in ("localhost", "com", "co.uk", ".", "a.9", "1.2.3", "[x]")),
+        # the site of an address is its network
         ("192.0.2.7", "192.0.2.0/24"),
         ("192.0.2.255", "192.0.2.0/24"),
         ("192.0.3.7", "192.0.3.0/24"),
@@ -45,8 +34,11 @@ def test_a_host_without_a_registrable_domain_is_its_own_site(host: str) -> None:
         ("[2002:c000:209::1]", "192.0.2.0/24"),
     ],
 )
-def test_the_site_of_an_address_is_its_network(host: str, network: str) -> None:
-    assert site(host) == site(network) == network
+def test_the_site_of_a_host_is_its_registrable_domain_or_its_network(
+    host: str, expected: str
+) -> None:
+    assert site(host) == expected
+    assert "/" not in expected or site(expected) == expected
 
 
 @pytest.mark.parametrize(
@@ -64,32 +56,30 @@ def test_domains_are_those_of_registries_and_of_private_suffixes(
     assert domains(host) == expected
 
 
+EXTRACT = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+
+
 def test_sites_are_those_of_tldextract() -> None:
     """Checked for every suffix of the list that is a plain name."""
-    extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
-    plain = [suffix for suffix in extract.tlds if suffix.isascii() and suffix[0] not in "*!"]
+    plain = [suffix for suffix in EXTRACT.tlds if suffix.isascii() and suffix[0] not in "*!"]
     assert len(plain) > 8000
     for suffix in plain:
         for host in (f"a.{suffix}", f"www.b.a.{suffix}"):
-            assert site(host) == (extract.extract_str(host).top_domain_under_public_suffix or host)
+            assert site(host) == (EXTRACT.extract_str(host).top_domain_under_public_suffix or host)
 
 
 def test_the_list_that_is_read_directly_is_that_of_tldextract(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
-    for written in (sites._written_list(), None):
-        monkeypatch.setattr(sites, "_written_list", lambda written=written: written)
-        assert sites._suffixes.__wrapped__() == frozenset(extract.tlds)
-
-
-def test_without_the_file_of_tldextract_there_is_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tldextract", None)
-    assert sites._written_list() is None
+    assert sites._written_list()
+    assert sites._suffixes.__wrapped__() == frozenset(EXTRACT.tlds)
     elsewhere = ModuleSpec("tldextract", None, is_package=True)
     elsewhere.submodule_search_locations = ["/nowhere"]
-    monkeypatch.setitem(sys.modules, "tldextract", module_from_spec(elsewhere))
-    assert sites._written_list() is None
+    for hidden in (None, module_from_spec(elsewhere)):
+        monkeypatch.setitem(sys.modules, "tldextract", hidden)
+        assert sites._written_list() is None
+    # without the file, the list is that of the extractor
+    assert sites._suffixes.__wrapped__() == frozenset(EXTRACT.tlds)
 
 
 @pytest.mark.parametrize(
