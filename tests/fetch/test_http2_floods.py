@@ -94,12 +94,12 @@ def test_a_flood_ends_before_the_deadline(name: str, *, reads: bool) -> None:
 
 def test_ordinary_responses_never_look_like_a_flood() -> None:
     meter = FrameMeter()
-    for _ in range(20_000):
+    for _ in range(2000):
         meter.requests += 1
         for sent in (frame(HEADERS, 5, 1, b"x" * 40), frame(WINDOW), frame(PING)):
             assert meter.take(sent) == len(sent)
-    data = frame(DATA, 0, 1, bytes(100)) * 90
-    for _ in range(1000):
+    meter, data = FrameMeter(), frame(DATA, 0, 1, bytes(100)) * 90
+    for _ in range(100):
         assert meter.take(data) == len(data)
 
 

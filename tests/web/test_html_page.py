@@ -10,7 +10,7 @@ URL = "https://e.org/dir/page"
 XHTML = "<script src='s'/><a href='x'/>"
 
 
-def page(markup: str | bytes, options: ParseOptions | None = None, **headers: str) -> ParsedPage:
+def page(markup: str | bytes, options: ParseOptions | None = None, /, **headers: str) -> ParsedPage:
     body = markup if isinstance(markup, bytes) else markup.encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return parse_page(body, URL, named, options or ParseOptions())

@@ -143,6 +143,11 @@ MARKDOWN = [
     *after("", "[a", "`", "`` ` ", "(", "\\", "#", "# ", "\n", "---\n", "```\n", "    a\n"),
     *after("", "- ", "=\n", "<", "&amp;", "> ", "1. ", "> - ", "*", "<ul><li>"),
 ]
+SCRIPTS = [
+    *after("", "<script ", "<script>", "<div id=a>", "<div ", "<body ", "<a-b"),
+    *after("", "<script>a</script>"),
+]
+REFRESHES = [("1;", "url="), ("1;url=", " "), ("", "1;")]
 TARGETS: list[Input] = [
     *after("/", "/", "/a1", "/11", "1a", "a-", "a.", "/a1b2c3d4e5f6", "1b4e28ba-2fa1-"),
     *after("/x?", "/", "1a", "&", "&a=1"),
@@ -160,23 +165,11 @@ WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
     "html": (scan, 30_000, MARKUP),
     "xhtml": (scan_xhtml, 30_000, MARKUP),
     "thin": (lambda text: html_page.is_thin(text, ""), 60_000, MARKUP),
-    "attributes": (
-        markup.attributes,
-        30_000,
-        [*HEADER, *after(" ", "a", "a=", "a='b'")],
-    ),
-    "href": (
-        markup.href,
-        60_000,
-        [*HEADER, *after("", "href", "a=href ", "href href")],
-    ),
+    "attributes": (markup.attributes, 30_000, [*HEADER, *after(" ", "a", "a=", "a='b'")]),
+    "href": (markup.href, 60_000, [*HEADER, *after("", "href", "a=href ", "href href")]),
     "references": (markup.unescaped, 60_000, MARKUP[20:31]),
     "values": (markup.decoded, 60_000, MARKUP[20:31]),
-    "refresh": (
-        markup.meta_refresh,
-        60_000,
-        [*HEADER, ("1;", "url="), ("1;url=", " "), ("", "1;")],
-    ),
+    "refresh": (markup.meta_refresh, 60_000, [*HEADER, *REFRESHES]),
     "type": (responses.parse_content_type, 60_000, HEADER),
     "is html": (lambda text: responses.is_html("", as_bytes(text)), 60_000, MARKUP),
     "wait": (lambda text: responses.retry_after_s(text, NOW), 60_000, HEADER),
@@ -191,20 +184,7 @@ WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
     "sitemap": (parse_sitemap, 30_000, MAPS),
     "packed sitemap": (parse_packed_sitemap, 30_000, MAPS[::3]),
     "page": (read_page, 30_000, MARKUP),
-    "scripts": (
-        lambda text: html_page.scripting(text, 0, is_thin=True),
-        120_000,
-        after(
-            "",
-            "<script ",
-            "<script>",
-            "<div id=a>",
-            "<div ",
-            "<body ",
-            "<a-b",
-            "<script>a</script>",
-        ),
-    ),
+    "scripts": (lambda text: html_page.scripting(text, 0, is_thin=True), 120_000, SCRIPTS),
     "plain text": (references.plain_text, 16_000, PLAIN),
     "headings": (references.headings, 16_000, after("", "<h1>", "<h1 ", "<h1></h")),
     "language": (references.language, 16_000, after("", "<html ", '<html lang="')),

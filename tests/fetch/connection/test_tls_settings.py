@@ -3,15 +3,10 @@
 import ssl
 import subprocess
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import trustme
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
@@ -167,34 +162,10 @@ def test_check_tls_refuses_certificates_that_cannot_be_used(tmp_path: Path) -> N
         check_tls(Network(client_cert=(str(locked),)))
 
 
-def _certificate_without_names(host: str) -> tuple[bytes, bytes]:
-    """Return a self-signed certificate that has its host only as common name, and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
-    now = datetime.now(UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    encoded = serialization.Encoding.PEM
-    secret = key.private_bytes(
-        encoded, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    return signed.public_bytes(encoded), secret
-
-
-async def test_a_certificate_without_alternative_names_is_for_no_host(tmp_path: Path) -> None:
-    certificate, key = tmp_path / "certificate", tmp_path / "key"
-    for path, content in zip((certificate, key), _certificate_without_names(HOST), strict=True):
-        path.write_bytes(content)
+async def test_a_certificate_without_alternative_names_is_for_no_host(
+    certificates: Certificates, ca: Path
+) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(certificate, key)
-    assert kind_of(await fetch(tls, Network(ca=certificate))) is FailureKind.TLS
-    assert isinstance(await fetch(tls, Network(ca=certificate, insecure=(HOST,))), Response)
+    certificates.authority.issue_cert(common_name=HOST).configure_cert(tls)
+    assert kind_of(await fetch(tls, Network(ca=ca))) is FailureKind.TLS
+    assert isinstance(await fetch(tls, Network(ca=ca, insecure=(HOST,))), Response)
