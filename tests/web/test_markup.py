@@ -269,8 +269,6 @@ def test_words_around_a_link_are_whole_and_within_50_characters(before: str, kep
     assert found.split() == ["it", *reversed(kept.split())]
 
 
-# ---------------------------------------------------------------- against a browser's parser
-
 MARKUP = """\
 <a <a/href= <a\fhref='q'> <a/class=k/href=r> </a> <AREA/HREF=w> <abbr/href=n> href = ' " > < / x y1
 &amp; &copy &copy= &#x41; é \0 <!-- --> --!> - ! <? <! </ <p/title= </p/title='<a/href=i>'>

@@ -277,8 +277,6 @@ def test_pages_of_real_files_are_found(
     assert sitemap.sitemaps == ()
 
 
-# ---------------------------------------------------------------- changes
-
 DAY_S = 86_400.0
 
 

@@ -223,8 +223,6 @@ def test_a_seed_may_leave_out_its_scheme(text: str, url: str | None) -> None:
     assert canonical_seed(text) == (found and found.url) == url
 
 
-# ---------------------------------------------------------------- properties
-
 # Pieces that are hard for parsers, small enough to be combined.
 PIECES = """
     a b.html c1 xn-- com 0x7f 1 : :80 :443 / // /. /.. . .. %2e %2E. %2f % %zz ? # & = ; @
