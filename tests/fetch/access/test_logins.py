@@ -2,17 +2,17 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
 from minicrawl.config import Politeness
-from minicrawl.fetch.access import Login, LoginTransport, OriginAccess
+from minicrawl.fetch.access import Login, OriginAccess
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.http import ConnectTarget, TransportRequest, target
+from minicrawl.fetch.http import target
 from minicrawl.model import Failed, FetchResult, Moved, Request, Response
-from tests.fetch.results import http_fetcher
-from tests.fetch.wire import Answer, Wire, answer, wire
+from tests.fetch.results import LOCAL, ask, http_fetcher, page_of
+from tests.fetch.wire import Answer, Wire, answer, certified, wire
 
 PAGE = answer(b"<html>in")
 LOGIN = Login("user", "s3cret")
@@ -122,28 +122,12 @@ async def test_the_target_of_a_redirect_to_another_origin_gets_no_secret() -> No
     assert b"X-A" not in other.asked[0]
 
 
-class RecordingTransport:
-    status = 200
-    headers: Mapping[str, str] = {}
-
-    def __init__(self) -> None:
-        self.asked: list[TransportRequest] = []
-
-    async def send(self, request: TransportRequest):  # type: ignore[no-untyped-def]  # itself
-        self.asked.append(request)
-        return self
-
-    def take_whole(self) -> bytes:
-        return b""
-
-    async def aclose(self) -> None:
-        pass
-
-
 async def test_over_tls_a_password_goes_with_the_first_request() -> None:
+    server_tls, client_tls = certified("a.example")
     place = target("https://a.example/")
     assert place
-    transport = RecordingTransport()
-    logins = LoginTransport(transport, {place.origin: OriginAccess(login=LOGIN)}, 0.0)
-    await logins.send(TransportRequest(place, (ConnectTarget("192.0.2.1", 443),), []))
-    assert [name for name, _ in transport.asked[0].headers] == [b"Authorization"]
+    async with wire(PAGE, tls=server_tls) as server:
+        network = replace(LOCAL, resolve=(f"a.example=127.0.0.1:{server.port}",))
+        logins = {place.origin: OriginAccess(login=LOGIN)}
+        page_of(await ask(place.url, network, tls=client_tls, logins=logins))
+    assert b"Authorization: Basic" in server.asked[0]

@@ -196,14 +196,35 @@ def test_each_outcome_has_its_cost(
     assert outcome.cost_s > 0
 
 
-async def test_the_largest_body_is_cut_for_others_at_once() -> None:
-    limits = BodyLimits(DecodeBudget(max_bytes=100))
-    largest = asyncio.create_task(read_body(endless(b"a" * 80), [], 90, BodyVerdict.WANTED, limits))
-    await asyncio.sleep(0)
-    other = body_of(await read_body(Chunks(b"b" * 60), [], 90, BodyVerdict.WANTED, limits))
-    cut = body_of(await largest)
-    assert (len(cut.content), cut.cut) == (80, FailureKind.CROWDED)
-    assert (len(other.content), other.cut) == (60, None)
+@pytest.mark.parametrize(
+    ("sizes", "cap", "cut"),
+    [
+        ([80, 20], 90, []),  # as much as the limit
+        ([80, 10, 11], 90, [80]),
+        ([30, 80, 60], 90, [80]),
+        ([150], 150, []),  # one body alone may be as large as its cap
+        ([100, 50], 150, []),
+        ([150, 1], 150, [150]),
+    ],
+)
+async def test_beyond_100_bytes_in_all_the_largest_body_is_cut_at_once(
+    sizes: list[int], cap: int, cut: list[int]
+) -> None:
+    limits = BodyLimits(budget := DecodeBudget(max_bytes=100))
+    reading = [
+        asyncio.create_task(read_body(endless(b"a" * size), [], cap, BodyVerdict.WANTED, limits))
+        for size in sizes
+    ]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    found = [body_of(await task) for task in reading if task.done()]
+    assert [len(one.content) for one in found] == cut
+    assert all(one.cut is FailureKind.CROWDED for one in found)
+    assert budget.held_bytes == sum(sizes) - sum(cut)
+    for task in reading:
+        task.cancel()
+    await asyncio.gather(*reading, return_exceptions=True)
+    assert budget.held_bytes == 0
 
 
 @pytest.mark.parametrize("keeps_coded", [False, True])

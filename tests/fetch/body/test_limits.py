@@ -1,6 +1,5 @@
 import asyncio
 import gzip
-from dataclasses import dataclass
 from itertools import pairwise
 
 from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
@@ -41,21 +40,6 @@ async def test_slow_bodies_leave_the_event_loop_a_turn_between_their_slices() ->
     assert budget.slices > BODIES * len(PAGE) / 65_536
 
 
-@dataclass(eq=False)
-class Part:
-    held: int = 0
-    cap: int = 1000
-    is_cut: bool = False
-
-    def cut_here(self) -> None:
-        self.is_cut = True
-
-
-def grow(decode_budget: DecodeBudget, body: Part, size: int) -> None:
-    body.held += size
-    decode_budget.hold(body, size)
-
-
 async def test_one_waiting_body_goes_on_per_turn_if_it_uses_up_the_time() -> None:
     decode_budget, taken = DecodeBudget(10_000_000), list[int]()
 
@@ -71,26 +55,3 @@ async def test_one_waiting_body_goes_on_per_turn_if_it_uses_up_the_time() -> Non
         await asyncio.sleep(0)
         assert len(taken) <= before + 1
         before = len(taken)
-
-
-async def test_beyond_the_limit_of_memory_the_largest_body_is_cut() -> None:
-    decode_budget, small, large, other = DecodeBudget(1500), Part(), Part(), Part()
-    for body, size in ((large, 900), (small, 100), (other, 500)):
-        grow(decode_budget, body, size)
-    assert not large.is_cut
-    grow(decode_budget, small, 1)
-    assert [body.is_cut for body in (small, large, other)] == [False, True, False]
-    grow(decode_budget, small, 800)
-    assert not small.is_cut
-    decode_budget.release(other)
-    decode_budget.release(large)
-    grow(decode_budget, Part(), 500)
-    assert not small.is_cut
-
-
-async def test_one_body_alone_may_be_as_large_as_its_cap() -> None:
-    decode_budget, sitemap, page = DecodeBudget(1500), Part(cap=5000), Part()
-    grow(decode_budget, sitemap, 5000)
-    assert not sitemap.is_cut
-    grow(decode_budget, page, 1)
-    assert sitemap.is_cut
