@@ -337,23 +337,21 @@ def test_a_connection_is_used_again_if_its_response_has_ended_beyond_doubt(
     assert server.connections == connections
 
 
-def test_a_kept_connection_that_breaks_off_a_response_is_a_failure_without_a_retry() -> None:
-    broken = Answer((b"H",), Then.CLOSE)
-    failed, server = fetch_twice(answer(PAGE), broken, answer(PAGE))
-    assert kind_of(failed) is FailureKind.RESET
-    assert len(server.asked) == 2
-
-
-def test_a_new_connection_that_closes_without_a_response_is_not_retried() -> None:
-    failed, server = fetch(FAULTS["closed at once"], answer(PAGE))
-    assert isinstance(failed, Failed)
-    assert len(server.asked) == 1
-
-
-def test_a_kept_connection_that_died_is_replaced() -> None:
-    fetched, server = fetch_twice(answer(PAGE), FAULTS["closed at once"], answer(PAGE))
-    page_of(fetched)
-    assert (server.connections, len(server.asked)) == (2, 3)
+@pytest.mark.parametrize(
+    ("answers", "kind", "requests"),
+    [
+        ([answer(PAGE), Answer((b"H",), Then.CLOSE), answer(PAGE)], FailureKind.RESET, 2),
+        ([answer(PAGE), FAULTS["closed at once"], answer(PAGE)], None, 3),
+        # a first connection that closes without a response
+        ([FAULTS["closed at once"], FAULTS["closed at once"], answer(PAGE)], FailureKind.RESET, 2),
+    ],
+)
+def test_only_a_kept_connection_that_died_without_a_response_is_replaced(
+    answers: list[Answer], kind: FailureKind | None, requests: int
+) -> None:
+    found, server = fetch_twice(*answers)
+    assert (found.kind if isinstance(found, Failed) else None) is kind
+    assert len(server.asked) == requests
 
 
 def test_a_dead_connection_is_replaced_after_a_pause_as_long_as_it_may_be_kept() -> None:

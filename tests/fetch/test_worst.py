@@ -8,6 +8,7 @@ import gzip
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import partial
 
 import brotli  # type: ignore[import-untyped]  # it comes without types
 import pytest
@@ -50,28 +51,21 @@ def decode(coding: str, body: bytes, size: int = 1 << 16) -> Read:
     return work
 
 
-def answer(pieces: Iterable[bytes]) -> Read:
+def feed(make: Callable[[], ResponseParser | ByChunks], pieces: Iterable[bytes]) -> Read:
     held = list(pieces)
 
     def work() -> None:
-        reader = ResponseParser(NO_LIMIT)
+        reader = make()
         for piece in held:
             reader.feed(piece)
+            while reader.has_more:
+                reader.feed(b"")
 
     return work
 
 
-def chunks(pieces: Iterable[bytes]) -> Read:
-    held = list(pieces)
-
-    def work() -> None:
-        framing = ByChunks()
-        for piece in held:
-            framing.feed(piece)
-            while framing.has_more:
-                framing.feed(b"")
-
-    return work
+answer = partial(feed, partial(ResponseParser, NO_LIMIT))
+chunks = partial(feed, ByChunks)
 
 
 def body(pieces: Iterable[bytes], *codings: str) -> Read:
