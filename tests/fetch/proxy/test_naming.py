@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Network
-from minicrawl.config.values import ENVIRONMENT
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import network_with_proxies
 from minicrawl.fetch.http import target
@@ -97,7 +96,7 @@ def test_hosts_without_a_proxy_are_listed_with_the_variable_that_names_them() ->
     environ = {"NO_PROXY": "a.example, 10.0.0.0/8"}
     assert hosts_without_proxy(Network(), {}) == ""
     assert "a.example, 10.0.0.0/8 (NO_PROXY)" in hosts_without_proxy(Network(), environ)
-    both = Network(no_proxy=("b.example", ENVIRONMENT))
+    both = Network(no_proxy=("b.example", "environment"))
     listed = hosts_without_proxy(both, environ)
     assert "b.example, a.example, 10.0.0.0/8 (NO_PROXY)" in listed
     assert hosts_without_proxy(both, {}).endswith("b.example")
