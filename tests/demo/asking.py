@@ -1,15 +1,16 @@
 """Requests to the demo web without a network."""
 
 import re
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from minicrawl.demo.small_web import DemoResponse, Quirk, Sheet
-from minicrawl.demo.web import DemoWeb
+from minicrawl.demo.small_web import COMMONS, DIRECTORY, DemoResponse
+from minicrawl.demo.web import PORTAL, DemoWeb
 
 WEB: Final = DemoWeb(500)
+HUBS: Final = (DIRECTORY, PORTAL, COMMONS)
 NOTHING: Final[Mapping[str, str]] = {}
 _LINK: Final = re.compile(r'<a href="([^"]*)"( rel="nofollow")?>')
 
@@ -34,33 +35,27 @@ def nofollow_links(answer: DemoResponse) -> list[str]:
 
 
 def link_graph(web: DemoWeb) -> dict[str, list[str]]:
-    """Return the pages that a polite crawl can read at their own URLs, with their links.
+    """Return the pages that a polite crawl of the seeds reads at their own URLs, with their links.
 
     Links are those of a first visit, each once, without nofollow. Annexes, special hosts, copies
     and redirects are left out.
     """
-    sheets = dict(chain(_site_sheets(web), _hub_sheets(web)))
-    return {url: list(_targets(url, sheet, sheets)) for url, sheet in sheets.items()}
+    found: dict[str, list[str]] = {}
+    waiting = list(web.seeds)
+    while waiting:
+        if (url := waiting.pop()) not in found:
+            answer = ask(url, visits=int("crackle" in url), web=web)  # that host fails at first
+            robots = ask(urljoin(url, "/robots.txt"), web=web)
+            if _is_page(url, answer) and robots.status != HTTPStatus.SERVICE_UNAVAILABLE:
+                waiting += found.setdefault(url, links(url, answer))
+    return {
+        url: [link for link in dict.fromkeys(targets) if link in found and link != url]
+        for url, targets in found.items()
+    }
 
 
-def _site_sheets(web: DemoWeb) -> Iterator[tuple[str, Sheet]]:
-    for site in web._sites:
-        if site.quirk is not Quirk.SHUT:
-            for place in range(site.size):
-                yield f"http://{site.host}{site.path(place)}", web._author.sheet(site, place)
-
-
-def _hub_sheets(web: DemoWeb) -> Iterator[tuple[str, Sheet]]:
-    for host, hub in web._hubs.items():
-        for path in hub.paths:
-            yield f"http://{host}{path}", hub.sheet(path, 0)
-
-
-def _targets(url: str, sheet: Sheet, known: Mapping[str, Sheet]) -> Iterator[str]:
-    origin = "/".join(url.split("/")[:3])
-    links = (
-        origin + anchor.href if anchor.href.startswith("/") else anchor.href
-        for anchor in sheet.anchors()
-        if not anchor.nofollow
-    )
-    return (link for link in dict.fromkeys(links) if link in known and link != url)
+def _is_page(url: str, answer: DemoResponse) -> bool:
+    if url.startswith(HUBS):
+        return answer.status == HTTPStatus.OK
+    is_copy = "?" in url or url.endswith("/index.html") or url.startswith("http://mirror.")
+    return "Last-Modified" in answer.headers and not is_copy

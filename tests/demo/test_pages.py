@@ -61,13 +61,6 @@ def test_each_article_is_linked_from_its_section_or_one_other_article() -> None:
         assert sorted(shown + below) == list(articles)
 
 
-def test_a_page_depends_on_the_seed_and_not_on_pages_made_earlier() -> None:
-    again, site = Author(ATLAS, Random(2)), ATLAS.sites[3]
-    backwards = [again.sheet(site, place) for place in reversed(range(site.size))]
-    assert [AUTHOR.sheet(site, place) for place in range(site.size)] == backwards[::-1]
-    assert Author(ATLAS, Random(3)).sheet(site, 9) != AUTHOR.sheet(site, 9)
-
-
 def test_no_page_needs_escaping_in_html() -> None:
     assert {site.topic for site in ATLAS.sites} == set(TOPICS)
     for site in ATLAS.sites:
