@@ -12,14 +12,14 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.cluster import exchange as address_records, traffic as addresses
+from minicrawl import Event, Warned
 from minicrawl.cluster.exchange import ADDRESS_PREFIX, AddressRecords
-from minicrawl.cluster.traffic import ShardAddresses
+from minicrawl.cluster.traffic import IDLE_S, ShardAddresses
 from minicrawl.config import Politeness
-from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.hosts.pacing import CRAWL, FIRST, AddressPacing, CrawlPace, address_delay
 from minicrawl.opic.ledger import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
+from tests.crawl.fakes import Loop
 
 pytestmark = pytest.mark.anyio
 
@@ -27,11 +27,10 @@ SHARDS, MOST, PACE_S = 4, 8, 0.1
 ADDRESS = "192.0.2.1"
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(address_records, "_AGAIN_S", 0.001)
-    monkeypatch.setattr(addresses, "_CHECK_S", 0.001)
-    monkeypatch.setattr(addresses, "IDLE_S", 0.05)
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, object]]:
+    """Run the tests in loops whose time jumps."""
+    return "asyncio", {"loop_factory": Loop}
 
 
 class Holder:
@@ -80,7 +79,7 @@ class Holder:
 
 async def until(holds: Callable[[], bool]) -> None:
     while not holds():
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.1)
 
 
 @pytest.fixture
@@ -129,7 +128,7 @@ async def test_a_new_shard_has_no_share_until_the_other_has_ended_half_of_its_re
         assert other.share == 0
         assert not other.pacing.has_room(ADDRESS, 1, 1000)
         one.pacing.end(ADDRESS)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(1)
     await until(lambda: other.share == 0.5)
 
 
@@ -142,7 +141,7 @@ async def test_the_share_of_a_killed_holder_stays_taken_until_the_next_one_gives
     await one.end()
     other.want()
     for _ in range(50):
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(1)
         assert other.share == 0
     await one.next()  # this holder has no page for the address
     await until(lambda: other.share == 1)
@@ -169,7 +168,7 @@ async def test_a_shard_without_requests_leaves_its_share_to_the_others(hold: Hol
     await until(lambda: (one.share, other.share) == (0.5, 0.5))
     one.ask()
     one.pacing.end(ADDRESS)
-    one.now += 1
+    one.now += IDLE_S + 1
     await until(lambda: (one.share, other.share) == (0, 1))
     one.want()
     await until(lambda: (one.share, other.share) == (0.5, 0.5))
@@ -214,7 +213,7 @@ async def test_shares_never_exceed_the_whole_with_faults_and_kills_and_end_even(
             case 3:
                 servers.faults += [chance.choice((Fault.BEFORE, Fault.AFTER, None))]
             case 4:
-                await asyncio.sleep(chance.choice((0, 0.001, 0.01)))
+                await asyncio.sleep(chance.choice((0, 0.1, 1)))
         assert sum(holder.share for holder in holders) <= 1
     for holder in holders:
         holder.want()

@@ -1,12 +1,13 @@
 """A node over the fake engine: crawls only record orders, and the test sets the clock."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from minicrawl import Reason
 from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import EngineError, KeyTaken
 from minicrawl.cluster.node import node as running
@@ -23,10 +24,10 @@ from minicrawl.cluster.records import (
     StateRecord,
 )
 from minicrawl.cluster.terms import TermsRecord
-from minicrawl.crawl.events import Reason
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 from tests.cluster.node.test_leases import record
+from tests.crawl.fakes import in_time
 
 pytestmark = pytest.mark.anyio
 
@@ -64,9 +65,29 @@ class NotedCrawl(ShardProcess):
         self.was_killed, self.end = True, ShardEnd(reason="killed")
 
 
+class LaggingEngine(FakeEngine):
+    """Engine whose server is behind while `shown` is set: it shows this, and refuses changes."""
+
+    shown: KeyEntry | None = None
+
+    async def get(self, key: str) -> KeyEntry | None:
+        return self.shown or await super().get(key)
+
+    async def update(self, key: str, value: bytes, revision: int) -> int:
+        if self.shown:
+            raise KeyTaken("the key was changed")
+        return await super().update(key, value, revision)
+
+
+class DenyingEngine(FakeEngine):
+    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
+        raise EngineError(f"watching {prefix} is denied")
+        yield
+
+
 class TriedNode:
-    def __init__(self, servers: FakeServers, name: str, clock: list[float], **terms: Any) -> None:
-        self.engine = FakeEngine(servers)
+    def __init__(self, engine: FakeEngine, name: str, clock: list[float]) -> None:
+        self.engine, servers = engine, engine.servers
         self.said: list[str] = []
         self.crawls: dict[int, NotedCrawl] = {}
         session = f"session of {name} {len(servers.values)}"
@@ -118,8 +139,8 @@ class Cluster:
         assert self.servers.beats is not None
         return self.servers.beats
 
-    def node(self, name: str) -> TriedNode:
-        return TriedNode(self.servers, name, self.clock)
+    def node(self, name: str, engine: FakeEngine | None = None) -> TriedNode:
+        return TriedNode(engine or FakeEngine(self.servers), name, self.clock)
 
     def nobody_answers(self, fault: Fault = Fault.BEFORE) -> None:
         for servers in (self.servers, self.beats):
@@ -200,18 +221,10 @@ def test_terms_with_an_invalid_limit_are_refused() -> None:
         CrawlState(FakeEngine(), replace(TERMS, settings={"bytes": {}}))
 
 
-async def test_a_node_ends_with_the_error_of_one_of_its_tasks(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def denied(_prefix: str = "") -> AsyncIterator[KeyEntry | None]:
-        raise EngineError("watching is denied")
-        yield
-
-    a = cluster.node("a")
-    monkeypatch.setattr(a.engine, "watch", denied)
-    monkeypatch.setattr(running, "BEAT_S", 0)
-    with pytest.raises(EngineError, match="watching is denied"):
-        await a.node.run()
+def test_a_node_ends_with_the_error_of_one_of_its_tasks(cluster: Cluster) -> None:
+    a = cluster.node("a", DenyingEngine(cluster.servers))
+    with pytest.raises(EngineError, match="is denied"):
+        in_time(a.node.run())
     assert not a.held.numbers
 
 
@@ -420,35 +433,19 @@ async def test_a_killed_node_begins_again_under_its_name(cluster: Cluster) -> No
     assert sorted(again.held.running) == [0, 1, 2, 3]
 
 
-async def _named_again(cluster: Cluster) -> tuple[TriedNode, KeyEntry]:
-    """Return a node with the name of a killed one, and the record of the killed one."""
-    dead = cluster.node("a")
-    await dead.presence.begin()
-    record = await dead.engine.get("node.a")
-    assert record is not None
-    node = cluster.node("a")
-    await node.presence.begin(cluster.tick)
-    return node, record
-
-
 async def test_a_node_goes_on_while_a_server_shows_the_record_of_an_earlier_process(
     cluster: Cluster,
 ) -> None:
-    a, record = await _named_again(cluster)
+    dead, engine = cluster.node("a"), LaggingEngine(cluster.servers)
+    await dead.presence.begin()
+    record = await dead.engine.get("node.a")
+    a = cluster.node("a", engine)
+    await a.presence.begin(cluster.tick)
     await cluster.pass_time(2, a)
     a.said.clear()
-
-    async def behind(_key: str) -> KeyEntry:
-        return record
-
-    async def refused(*_change: object) -> int:
-        raise KeyTaken("the key was changed")
-
-    with pytest.MonkeyPatch.context() as leader:
-        leader.setattr(a.engine, "get", behind)
-        leader.setattr(a.engine, "update", refused)
+    for shown in (record, None):
+        engine.shown = shown
         await cluster.pass_time(3, a)
-    await cluster.pass_time(2, a)
     assert sorted(a.held.running) == [0, 1, 2, 3]
     assert a.said == []
 
