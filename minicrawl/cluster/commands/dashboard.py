@@ -170,9 +170,13 @@ class GatheredStore:
     Each store stays until the next one is complete: other commands must not remove it.
     """
 
-    def __init__(self, begin: Callable[[ExitStack], Future[KeptStore]]) -> None:
+    def __init__(
+        self,
+        begin: Callable[[ExitStack], Future[KeptStore]],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`begin` starts a gathering, whose store stays until the stack is closed."""
-        self._begin = begin
+        self._begin, self._now = begin, now
         self._under_way: Future[KeptStore] | None = None
         self._reading, self._reading_next = ExitStack(), ExitStack()
         self._began = self._due = 0.0
@@ -183,7 +187,7 @@ class GatheredStore:
 
     def look(self) -> Path | None:
         """Return a new store if one is complete, and begin the next one when it is due."""
-        now, found = time.monotonic(), None
+        now, found = self._now(), None
         if self._under_way is not None and self._under_way.done():
             found = self._taken(self._under_way)
             self._under_way = None
