@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from minicrawl import State
 from minicrawl.cluster.channels import (
     Arrival,
     BatchError,
@@ -15,7 +16,6 @@ from minicrawl.cluster.channels import (
     judge,
 )
 from minicrawl.frontier.page_table import load_frontier
-from minicrawl.model import State
 from minicrawl.opic.ledger import Channels, Ledger, Spending, Step, StepKind, shard_of
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.web.urls import host, site
@@ -122,6 +122,7 @@ class HandCluster:
         terms: StoreTerms | None = None,
         posting: Posting | None = None,
     ) -> None:
+        self.folder = folder
         self.paths = [folder / f"shard-{number:02}" / "crawl.db" for number in range(shards)]
         terms, self._posting = replace(terms or StoreTerms(), shards=shards), posting
         self.shards = [
@@ -153,6 +154,12 @@ class HandCluster:
 
     def knows(self, url: str) -> bool:
         return self.of(url).frontier.urls.find(url) is not None
+
+    def waiting_for(self, url: str) -> int:
+        """Return the atoms that shards hold for a page of another one."""
+        holders = [one for one in self.shards if one is not self.of(url)]
+        pages = ((one, one.frontier.urls.find(url)) for one in holders)
+        return sum(one.ledger.key[page] for one, page in pages if page is not None)
 
     def send_all(self, of_pot: int = 0) -> None:
         """Let every shard send what waits for the others, and up to `of_pot` atoms of its pot."""

@@ -1,8 +1,7 @@
 """The stores of all shards are gathered into one store, on which every command works."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing
-from itertools import count
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from minicrawl import State
 from minicrawl.cluster.gathering import Gathered, gather_stores
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
-from minicrawl.model import State
 from minicrawl.opic.estimate import Refinement
 from minicrawl.opic.money import UNIT
 from minicrawl.report.audit import audit
@@ -21,12 +20,15 @@ from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, StoreTerms, WrittenRow, check_of
 from minicrawl.store.stored_links import WrittenLinks
-from tests.cluster.hand_shards import HandCluster
+from tests.cluster.hand_shards import HandCluster, owner_of
 from tests.stores import HandCrawl
 
 SHARDS = 3
 SITES = tuple(f"http://s{number}.example/" for number in range(6))
 URLS = tuple(site + page for site in SITES for page in ("", "x"))
+_OWNED = {owner_of(url, SHARDS): url for url in (f"http://t{n}.example/" for n in range(20))}
+HERE, THERE, ELSEWHERE = (_OWNED[shard] for shard in range(SHARDS))
+"""A URL of each shard."""
 
 
 @pytest.fixture
@@ -35,15 +37,26 @@ def hand(tmp_path: Path) -> Iterator[HandCluster]:
         yield HandCluster(tmp_path, SHARDS, stack)
 
 
-def gathered(hand: HandCluster, into: Path) -> Gathered:
+@contextmanager
+def gathered(hand: HandCluster) -> Iterator[tuple[Gathered, Snapshot]]:
+    """Gather the stores, and give what was found and the new store, which must be intact."""
     hand.commit()
+    into = hand.folder / "all.db"
     found = gather_stores(hand.paths, into)
     assert list(audit(into).wrong) == []
-    return found
+    with snapshot(into) as seen:
+        yield found, seen
 
 
 def pages_of(seen: Snapshot) -> dict[str, int]:
     return {seen.url(page): page for page in range(len(seen))}
+
+
+def rows_of(seen: Snapshot) -> dict[str, tuple[int, int]]:
+    return {
+        url: (int(seen.states[page]), int(seen.inlinks[page]))
+        for url, page in pages_of(seen).items()
+    }
 
 
 def links_of(seen: Snapshot) -> set[tuple[str, str]]:
@@ -119,180 +132,122 @@ def test_shards_gathered_at_any_moment_equal_one_machine_that_read_the_same_page
         alone = stack.enter_context(closing(HandCrawl(folder / "alone.db")))
         crawl_both(hand, alone, web, course)
         alone.commit()
-        found = gathered(hand, folder / "all.db")
-        with snapshot(folder / "all.db") as all_, snapshot(folder / "alone.db") as one:
+        with gathered(hand) as (found, all_), snapshot(folder / "alone.db") as one:
             together, other = all_.frontier.ledger, one.frontier.ledger
-            assert together.minted == other.minted
+            assert together.minted == other.minted == found.minted * UNIT
             assert together.missing() == other.missing() == 0
-            assert found.minted == other.minted / UNIT
-            rows = [
-                {
-                    url: (seen.states[page], seen.inlinks[page])
-                    for url, page in pages_of(seen).items()
-                }
-                for seen in (all_, one)
-            ]
-            assert rows[0] == rows[1]
+            assert rows_of(all_) == rows_of(one)
             assert links_of(all_) == links_of(one)
-            ranks, expected = converged(all_), converged(one)
-            assert all(abs(ranks[url] - expected[url]) < 1e-6 for url in expected)
+            assert converged(all_) == pytest.approx(converged(one), abs=1e-6)
 
 
 # ---------------------------------------------------------------- cash and pages under way
 
 
-def three_shards(hand: HandCluster) -> list[str]:
-    found: dict[int, str] = {}
-    for number in count():
-        url = f"http://t{number}.example/"
-        found.setdefault(hand.of(url).terms.shard, url)
-        if len(found) == SHARDS:
-            return [found[shard] for shard in range(SHARDS)]
-    raise AssertionError
-
-
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_cash_in_an_outbox_or_under_way_is_credited_to_its_receiver(
-    hand: HandCluster, tmp_path: Path, *, is_sent: bool
+    hand: HandCluster, *, is_sent: bool
 ) -> None:
-    here, there, _ = three_shards(hand)
-    hand.seeds([here, there])
-    hand.of(here).read(here, [there])
-    cash = hand.of(here).frontier.ledger.key[hand.of(here).page(there)]
+    hand.seeds([HERE, THERE])
+    hand.of(HERE).read(HERE, [THERE])
+    cash = hand.waiting_for(THERE)
     if is_sent:
         hand.send_all(of_pot=77)
-    found = gathered(hand, tmp_path / "all.db")
     to_pots = sum(batch.to_pot for batch in hand.on_the_way)
-    places = (found.in_outboxes, found.under_way)
-    assert places == ((0, (cash + to_pots) / UNIT) if is_sent else (cash / UNIT, 0))
-    with snapshot(tmp_path / "all.db") as seen:
-        assert seen.frontier.ledger.key[pages_of(seen)[there]] == UNIT + cash > UNIT
+    with gathered(hand) as (found, seen):
+        places = (found.in_outboxes, found.under_way)
+        assert places == ((0, (cash + to_pots) / UNIT) if is_sent else (cash / UNIT, 0))
+        assert seen.frontier.ledger.key[pages_of(seen)[THERE]] == UNIT + cash > UNIT
 
 
-def test_a_page_unknown_to_its_owner_is_added_with_its_unit_and_its_cash(
-    hand: HandCluster, tmp_path: Path
-) -> None:
-    here, there, elsewhere = three_shards(hand)
-    hand.seeds([here, there])
-    hand.of(here).read(here, [elsewhere])
-    hand.of(there).read(there, [here, elsewhere])
-    found = gathered(hand, tmp_path / "all.db")
-    assert (found.pages, found.unheard) == (3, 1)
-    with snapshot(tmp_path / "all.db") as seen:
-        page = pages_of(seen)[elsewhere]
-        assert seen.states[page] == State.UNREAD
-        assert seen.inlinks[page] == 2
+def test_a_page_unknown_to_its_owner_is_added_with_its_unit_and_its_cash(hand: HandCluster) -> None:
+    hand.seeds([HERE, THERE])
+    hand.of(HERE).read(HERE, [ELSEWHERE])
+    hand.of(THERE).read(THERE, [HERE, ELSEWHERE])
+    waiting = hand.waiting_for(ELSEWHERE)
+    with gathered(hand) as (found, seen):
+        assert (found.pages, found.unheard) == (3, 1)
+        assert rows_of(seen)[ELSEWHERE] == (State.UNREAD, 2)
         assert seen.frontier.ledger.minted == 3 * UNIT
-        waiting = sum(
-            hand.of(url).frontier.ledger.key[hand.of(url).page(elsewhere)] for url in (here, there)
-        )
-        assert seen.frontier.ledger.key[page] == UNIT + waiting
+        assert seen.frontier.ledger.key[pages_of(seen)[ELSEWHERE]] == UNIT + waiting
 
 
-def test_cash_for_a_page_that_stands_for_another_goes_to_the_other(
-    hand: HandCluster, tmp_path: Path
-) -> None:
-    here, there, elsewhere = three_shards(hand)
-    hand.seeds([here, there, elsewhere])
-    hand.of(there).moved(there, elsewhere)
-    hand.of(here).read(here, [there])
-    waiting = [
-        shard.frontier.ledger.key[page]
-        for shard in hand.shards
-        for page in range(len(shard.frontier))
-        if shard.owner(page) != shard.terms.shard
-    ]
-    gathered(hand, tmp_path / "all.db")
-    with snapshot(tmp_path / "all.db") as seen:
-        assert seen.frontier.ledger.cash(pages_of(seen)[there]) == 0
-        assert seen.frontier.ledger.key[pages_of(seen)[elsewhere]] == UNIT + sum(waiting)
+def test_cash_for_a_page_that_stands_for_another_goes_to_the_other(hand: HandCluster) -> None:
+    hand.seeds([HERE, THERE, ELSEWHERE])
+    hand.of(THERE).moved(THERE, ELSEWHERE)
+    hand.of(HERE).read(HERE, [THERE])
+    waiting = hand.waiting_for(THERE) + hand.waiting_for(ELSEWHERE)
+    with gathered(hand) as (_, seen):
+        assert seen.frontier.ledger.cash(pages_of(seen)[THERE]) == 0
+        assert seen.frontier.ledger.key[pages_of(seen)[ELSEWHERE]] == UNIT + waiting
 
 
-def test_one_page_of_a_redirect_circle_over_shards_becomes_a_dead_end(
-    hand: HandCluster, tmp_path: Path
-) -> None:
-    here, there, _ = three_shards(hand)
-    hand.seeds([here, there])
-    hand.of(here).moved(here, there)
-    hand.of(there).moved(there, here)
-    found = gathered(hand, tmp_path / "all.db")
-    assert found.circles == 1
-    with snapshot(tmp_path / "all.db") as seen:
-        pages = pages_of(seen)
-        states = {State(int(seen.states[pages[url]])) for url in (here, there)}
-        assert states == {State.MOVED, State.BAD_REDIRECT}
-        assert seen.frontier.ledger.missing() == 0
+def test_one_page_of_a_redirect_circle_over_shards_becomes_a_dead_end(hand: HandCluster) -> None:
+    hand.seeds([HERE, THERE])
+    hand.of(HERE).moved(HERE, THERE)
+    hand.of(THERE).moved(THERE, HERE)
+    with gathered(hand) as (found, seen):
+        assert found.circles == 1
+        assert {state for state, _ in rows_of(seen).values()} == {State.MOVED, State.BAD_REDIRECT}
 
 
-def test_a_reopened_page_keeps_its_links(hand: HandCluster, tmp_path: Path) -> None:
-    here, there, _ = three_shards(hand)
-    hand.seeds([here, there])
-    hand.of(here).read(here, [there])
-    hand.of(here).reopen([hand.of(here).page(here)])
-    gathered(hand, tmp_path / "all.db")
-    with snapshot(tmp_path / "all.db") as seen:
-        assert seen.states[pages_of(seen)[here]] == State.UNREAD
-        assert links_of(seen) == {(here, there)}
+def test_a_reopened_page_keeps_its_links(hand: HandCluster) -> None:
+    hand.seeds([HERE, THERE])
+    hand.of(HERE).read(HERE, [THERE])
+    hand.of(HERE).reopen([hand.of(HERE).page(HERE)])
+    with gathered(hand) as (_, seen):
+        assert seen.states[pages_of(seen)[HERE]] == State.UNREAD
+        assert links_of(seen) == {(HERE, THERE)}
 
 
 # ---------------------------------------------------------------- other contents of a store
 
 
 def test_requests_documents_originals_and_hosts_of_all_shards_are_gathered(
-    hand: HandCluster, tmp_path: Path
+    hand: HandCluster,
 ) -> None:
-    here, there, elsewhere = three_shards(hand)
-    hand.seeds([here, there])
-    hand.of(here).read(here, [there, elsewhere], title="Here")
-    hand.of(there).read(there, [here], title="There")
-    owner = hand.of(here)
-    host = owner.frontier.urls.host_of[owner.page(here)]
-    owner.batch.hosts.append(HostRow(host, here[:-1], "allow all", 5.0, None, "slow"))
-    owner.batch.originals.append((owner.page(here), f"{here}?sid=1"))
-    gathered(hand, tmp_path / "all.db")
-    with snapshot(tmp_path / "all.db") as seen:
+    hand.seeds([HERE, THERE])
+    owner = hand.of(HERE)
+    owner.read(HERE, [THERE, ELSEWHERE], title="Here")
+    hand.of(THERE).read(THERE, [HERE], title="There")
+    host = owner.frontier.urls.host_of[owner.page(HERE)]
+    owner.batch.hosts.append(HostRow(host, HERE[:-1], "allow all", 5.0, None, "slow"))
+    owner.batch.originals.append((owner.page(HERE), f"{HERE}?sid=1"))
+    with gathered(hand) as (_, seen):
         connection, pages = seen.connection, pages_of(seen)
         titles = {row.page: row.title for row in tables.all_documents(connection)}
-        assert titles == {pages[here]: "Here", pages[there]: "There"}
+        assert titles == {pages[HERE]: "Here", pages[THERE]: "There"}
         assert tables.fetches_known(connection) == 2
-        assert tables.original(connection, pages[here]) == f"{here}?sid=1"
+        assert tables.original(connection, pages[HERE]) == f"{HERE}?sid=1"
         rows = {row.origin: row for row in tables.hosts(connection)}
-        assert rows[here[:-1]].robots == "allow all"
+        assert rows[HERE[:-1]].robots == "allow all"
         assert len(rows) == 3
 
 
-def test_values_of_a_scorer_stay_with_their_pages(hand: HandCluster, tmp_path: Path) -> None:
-    here, there, elsewhere = three_shards(hand)
-    hand.seeds([here, there, elsewhere])
-    for url, value in ((here, 700), (there, None), (elsewhere, 0)):
+def test_values_of_a_scorer_stay_with_their_pages(hand: HandCluster) -> None:
+    hand.seeds([HERE, THERE, ELSEWHERE])
+    for url, value in ((HERE, 700), (THERE, None), (ELSEWHERE, 0)):
         owner = hand.of(url)
-        owner.read(url, [here, there] if url == here else ())
+        owner.read(url, [HERE, THERE] if url == HERE else ())
         owner.batch.steps[-1] = owner.batch.steps[-1]._replace(value=value)
-    gathered(hand, tmp_path / "all.db")
-    with snapshot(tmp_path / "all.db") as seen:
+    with gathered(hand) as (_, seen):
         pages = pages_of(seen)
         values = tables.values_of(seen.connection, range(len(seen)))
-        assert values == {pages[here]: 700, pages[elsewhere]: 0}
+        assert values == {pages[HERE]: 700, pages[ELSEWHERE]: 0}
 
 
-def test_entries_of_links_stay_with_their_links(hand: HandCluster, tmp_path: Path) -> None:
-    one, two, three = three_shards(hand)
-    hand.seeds([two])
-    owner = hand.of(two)
-    page = owner.read(two, [three, two + "a", one])
+def test_entries_of_links_stay_with_their_links(hand: HandCluster) -> None:
+    hand.seeds([THERE])
+    owner = hand.of(THERE)
+    page = owner.read(THERE, [ELSEWHERE, THERE + "a", HERE])
     links = owner.frontier.spendings.of(page).links
-    said = {link: f"\x1f{owner.url(link)}".encode() for link in links}
-    entries = b"\x1e".join(said[link] for link in links)
+    entries = b"\x1e".join(f"\x1f{owner.url(link)}".encode() for link in links)
     owner.batch.written.append(WrittenRow(page, check_of(links), entries))
-    gathered(hand, tmp_path / "all.db")
-    with snapshot(tmp_path / "all.db") as seen:
-        number = pages_of(seen)[two]
-        moved = seen.frontier.spendings.of(number).links
-        found = WrittenLinks(seen.connection).of(number, moved)
-        assert found is not None
-        assert [entry.decode()[1:] for entry in found.split(b"\x1e")] == [
-            seen.url(link) for link in moved
-        ]
+    with gathered(hand) as (_, seen):
+        number = pages_of(seen)[THERE]
+        links = seen.frontier.spendings.of(number).links
+        found = WrittenLinks(seen.connection).of(number, links)
+        assert found == b"\x1e".join(f"\x1f{seen.url(link)}".encode() for link in links)
 
 
 @pytest.mark.parametrize(
@@ -307,24 +262,19 @@ def test_importance_is_valid_and_no_measure_is_lost_with_each_window(
 ) -> None:
     with ExitStack() as stack:
         hand = HandCluster(tmp_path, 2, stack, terms)
-        urls = list(SITES)
-        hand.seeds(urls, 2)
-        for _ in range(3):
-            for url in urls:
-                hand.of(url).read(url, urls)
+        hand.seeds(SITES, 2)
+        for url in SITES * 3:
+            hand.of(url).read(url, SITES)
         hand.settle()
-        gathered(hand, tmp_path / "all.db")
-        with snapshot(tmp_path / "all.db") as seen:
+        with gathered(hand) as (_, seen):
             shares = seen.frontier.importance()
             assert np.isfinite(shares).all()
-            assert abs(float(shares.sum()) - 1) < 1e-9
+            assert float(shares.sum()) == pytest.approx(1)
             for url, page in pages_of(seen).items():
                 owner = hand.of(url)
-                found, kept = (
-                    seen.frontier.window.past(page),
-                    owner.frontier.window.past(owner.page(url)),
-                )
-                assert (found[2] and len(found[2])) == (kept[2] and len(kept[2]))
+                measures = seen.frontier.window.past(page)[2]
+                kept = owner.frontier.window.past(owner.page(url))[2]
+                assert (measures and len(measures)) == (kept and len(kept))
 
 
 # ---------------------------------------------------------------- stores that do not match
@@ -333,36 +283,30 @@ def test_importance_is_valid_and_no_measure_is_lost_with_each_window(
 def test_stores_of_different_moments_are_gathered_without_a_loss(
     hand: HandCluster, tmp_path: Path
 ) -> None:
-    here, there, _ = three_shards(hand)
-    hand.seeds([here, there])
+    hand.seeds([HERE, THERE])
     hand.commit()
     older = tmp_path / "older.db"
-    hand.of(here).store.connection.execute("VACUUM INTO ?", (str(older),))
-    hand.of(here).read(here, [there])
+    hand.of(HERE).store.connection.execute("VACUUM INTO ?", (str(older),))
+    hand.of(HERE).read(HERE, [THERE])
     hand.settle()
-    hand.commit()
-    number = hand.of(here).terms.shard
-    paths = [older if place == number else path for place, path in enumerate(hand.paths)]
-    found = gather_stores(paths, tmp_path / "all.db")
-    (ahead,) = found.ahead
-    assert (ahead.sender, ahead.receiver, ahead.batches) == (number, hand.of(there).terms.shard, 1)
-    with snapshot(tmp_path / "all.db") as seen:
-        ledger = seen.frontier.ledger
-        assert ledger.missing() == 0
-        assert ledger.virtual_page.pot < 0
-    assert list(audit(tmp_path / "all.db").wrong) == []
+    sender, receiver = (hand.of(url).terms.shard for url in (HERE, THERE))
+    hand.paths[sender] = older
+    with gathered(hand) as (found, seen):
+        (ahead,) = found.ahead
+        assert (ahead.sender, ahead.receiver, ahead.batches) == (sender, receiver, 1)
+        assert seen.frontier.ledger.missing() == 0
+        assert seen.frontier.ledger.virtual_page.pot < 0
 
 
 def test_posted_atoms_that_were_never_sent_are_an_error(hand: HandCluster, tmp_path: Path) -> None:
-    here, there, _ = three_shards(hand)
-    hand.seeds([here, there])
-    hand.of(here).read(here, [there])
+    hand.seeds([HERE, THERE])
+    hand.of(HERE).read(HERE, [THERE])
     hand.send_all()
     (batch,) = hand.on_the_way
     more = batch._replace(transfers=[one._replace(atoms=one.atoms + 1) for one in batch.transfers])
-    hand.of(there).receive(more)
+    hand.of(THERE).receive(more)
     hand.commit()
-    with pytest.raises(StoreError, match=r"atoms were posted of \d+ in the same batches"):
+    with pytest.raises(StoreError, match=rf"{more.atoms}\b.* {batch.atoms}\b"):
         gather_stores(hand.paths, tmp_path / "all.db")
     assert not (tmp_path / "all.db").exists()
 
