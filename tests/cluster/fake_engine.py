@@ -96,6 +96,9 @@ class FakeServers:
         self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
         self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
         self.early = set[int]()
+        self.are_forgetful = False
+        """Whether a batch may be lost after its publication was confirmed."""
+        self.lost = set[tuple[int, int, int]]()
         self.inboxes: defaultdict[int, int] = defaultdict(int)
         self.values = dict[str, KeyEntry]()
         self.files = dict[str, bytes]()
@@ -140,6 +143,7 @@ class FakeDelivery:
             self._servers.waiting[self._shard].remove(self._sent)
 
     async def later(self) -> None:
+        await asyncio.sleep(0.001)
         with self._servers.lock:
             self._servers.early.add(self._sent.order)
         self._servers.waiters.wake()
@@ -250,10 +254,14 @@ class FakeEngine:
     async def publish(self, batch: TransferBatch) -> None:
         async with self._call():
             channel, servers = (batch.sender, batch.receiver), self.servers
+            name = (*channel, batch.number)
             is_old = batch.number <= servers.numbers[channel]
-            if is_old and not servers.chance():
+            if is_old and name not in servers.lost and not servers.chance():
                 return
             servers.numbers[channel] = max(servers.numbers[channel], batch.number)
+            if servers.are_forgetful and not is_old and servers.chance():
+                servers.lost.add(name)
+                return
             sent = Sent(servers.next_revision(), batch.sender, pack(batch))
             servers.waiting[batch.receiver].append(sent)
 

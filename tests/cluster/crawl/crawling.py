@@ -3,41 +3,61 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
-from random import Random
 from typing import Any
 
-from minicrawl.app import Crawl
+from minicrawl import Crawl, Reason, Settings, State
+from minicrawl.cluster.assignment import fetched_together, has_ended
 from minicrawl.cluster.channels import Posting, Statement, statement_of
-from minicrawl.cluster.exchange import AddressRecords
+from minicrawl.cluster.exchange import AddressRecords, BatchExchange
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.traffic import ClusterShard
-from minicrawl.config import Settings
-from minicrawl.crawl.events import Reason
 from minicrawl.demo.web import DemoServer
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import State
 from minicrawl.opic.ledger import Channels, ShardPlace, StepKind
 from minicrawl.report.snapshot import unproven
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.cluster.crawl.exchange import FakeExchange, FakeExchanges
-from tests.cluster.fake_engine import FakeEngine
+from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.limits import settings_of
 
 QUICK = Posting(transfers=50, wait_s=0.02, again_s=0.2)
 TELL_S = 0.05
+RUN = 1
+
+
+class ShardExchange(BatchExchange):
+    """Exchange of one holder of a shard, without a node: it finds out itself when all is over."""
+
+    def __init__(self, crawl: "ShardedCrawl", place: ShardPlace) -> None:
+        super().__init__(FakeEngine(crawl.servers), place, RUN)
+        self._crawl = crawl
+        self.until, self.is_halted = inf, False
+
+    async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
+        if not are_last:  # each shard must find out by itself that all are idle
+            self._crawl.told[facts.shard] = facts
+            await super().tell(facts)
+
+    def is_over(self) -> bool:
+        told, budget = self._crawl.told, self._crawl.budget
+        is_spent = budget is not None and fetched_together(told) >= budget
+        return is_spent or has_ended(told, self._crawl.shards)
 
 
 class ShardedCrawl:
-    """Crawls of all shards, with their stores in a folder."""
+    """Crawls of all shards over unruly servers, with their stores in a folder."""
 
     def __init__(
         self, folder: Path, server: DemoServer, seeds: Sequence[str], shards: int, **settings: Any
     ) -> None:
         self.folder, self.shards, self.seeds = folder, shards, seeds
-        self.exchanges = FakeExchanges(shards, chance=Random(7))
-        self.engine = FakeEngine()
-        self.held: dict[int, FakeExchange] = {}
+        self.servers = FakeServers(seed=7)
+        self.budget: int | None = None
+        self.told: dict[int, ShardFacts] = {}
+        self.held: dict[int, ShardExchange] = {}
+        self._listening: list[asyncio.Task[None]] = []
         self._settings: dict[str, Any] = {
             "workers": 0,
             "delay": 0,
@@ -64,12 +84,13 @@ class ShardedCrawl:
 
     def crawl(self, shard: int) -> Crawl:
         """Return the crawl of a new holder of the shard, which begins or resumes it."""
-        exchange = self.held[shard] = self.exchanges.of(shard)
         place = ShardPlace(shard, self.shards)
+        exchange = self.held[shard] = ShardExchange(self, place)
+        self._listening.append(asyncio.create_task(exchange.listen()))
         setup = ClusterShard(
             place,
             exchange,
-            AddressRecords(self.engine, place, 1),
+            AddressRecords(FakeEngine(self.servers), place, 1),
             posting=QUICK,
             tell_s=TELL_S,
             tells_importance="until" in self._settings,

@@ -65,7 +65,7 @@ def test_no_request_is_sent_before_all_shards_are_there(tmp_path: Path) -> None:
     async def late(server: DemoServer) -> None:
         crawl = ShardedCrawl(tmp_path, server, web.seeds, 3)
         tasks = [asyncio.create_task(crawl.crawl(shard).run_async()) for shard in (0, 1)]
-        while len(crawl.exchanges.told) < 2:
+        while len(crawl.told) < 2:
             await asyncio.sleep(0.01)
         assert not server.requests
         await asyncio.gather(*tasks, crawl.crawl(2).run_async())

@@ -5,11 +5,11 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import pytest
 
+from minicrawl import State
 from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, sketch
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.together import AdmissionThreshold
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import State
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.siblings import Siblings, urgency

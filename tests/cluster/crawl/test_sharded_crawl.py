@@ -4,22 +4,21 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
-from minicrawl.app import Crawl
+from minicrawl import Crawl, Event, Reason, State, Warned
 from minicrawl.cluster.assignment import gathered_together
 from minicrawl.cluster.channels import faults, under_way
 from minicrawl.cluster.exchange import AddressRecords
 from minicrawl.cluster.traffic import ClusterShard, agree_in_shards
 from minicrawl.config import load
-from minicrawl.crawl.events import Event, Reason, Warned
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.model import State
 from minicrawl.opic.ledger import ShardPlace, StepKind
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
@@ -35,6 +34,7 @@ from tests.cluster.crawl.crawling import (
     states_of,
 )
 from tests.cluster.crawl.web import CircleWeb, LittleWeb
+from tests.cluster.fake_engine import FakeEngine, Sent
 
 SHARDS = 3
 
@@ -91,28 +91,10 @@ def test_redirects_and_canonical_forms_lead_to_other_shards(
 
 
 def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> None:
-    crawl.exchanges.forgets = 0.2
+    crawl.servers.are_forgetful = True
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
-    assert crawl.exchanges.forgotten
+    assert crawl.servers.lost
     check(crawl)
-
-
-def test_no_atom_is_missing_at_any_moment_of_a_crawl(crawl: ShardedCrawl) -> None:
-    async def watched() -> int:
-        crawls = [crawl.crawl(shard) for shard in range(SHARDS)]
-        running = asyncio.gather(*(one.run_async() for one in crawls))
-        looks = 0
-        while not running.done():
-            cores = [one._crawler.context.exchange._shard.core for one in crawls if one._crawler]  # type: ignore[attr-defined]
-            if len(cores) == SHARDS:
-                statements = [core.statement() for core in cores]
-                assert list(faults(statements, crawl.exchanges.sent_until)) == []
-                looks += 1
-            await asyncio.sleep(0.005)
-        await running
-        return looks
-
-    assert asyncio.run(watched()) > 5
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "siblings"])
@@ -149,9 +131,9 @@ def test_shards_add_up_the_importance_of_their_pages(
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, until=0.5)
 
     async def gathered_with(budget: int | None) -> float:
-        crawl.exchanges.budget = budget
+        crawl.budget = budget
         await crawl.run()
-        return gathered_together(crawl.exchanges.told, SHARDS)
+        return gathered_together(crawl.told, SHARDS)
 
     async def twice() -> list[float]:
         return [await gathered_with(budget) for budget in (40, None)]
@@ -202,7 +184,7 @@ def test_a_shard_that_has_spent_its_budget_waits_for_the_others(
     tmp_path: Path, web: LittleWeb, server: DemoServer
 ) -> None:
     crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, pages=10)
-    told = crawl.exchanges.told
+    told = crawl.told
 
     async def spent() -> list[Reason]:
         running = asyncio.create_task(crawl.run())
@@ -211,7 +193,7 @@ def test_a_shard_that_has_spent_its_budget_waits_for_the_others(
             await asyncio.sleep(0.001)
         assert [facts.fetched for facts in told.values()] == [10] * SHARDS
         assert not any(facts.is_idle for facts in told.values())
-        crawl.exchanges.budget = 10 * SHARDS
+        crawl.budget = 10 * SHARDS
         return await running
 
     assert asyncio.run(spent()) == [Reason.BUDGET] * SHARDS
@@ -223,13 +205,13 @@ def test_a_holder_that_has_lost_its_shard_sends_no_request(
     async def lost() -> None:
         crawls = [crawl.crawl(shard) for shard in range(SHARDS)]
         for exchange in crawl.held.values():
-            exchange.is_ours = False
+            exchange.until = 0.0
         running = asyncio.gather(*(one.run_async() for one in crawls))
-        while len(crawl.exchanges.told) < SHARDS:
+        while len(crawl.told) < SHARDS:
             await asyncio.sleep(0.001)
         assert not server.requests
         for exchange in crawl.held.values():
-            exchange.is_ours = True
+            exchange.until = inf
         await running
 
     asyncio.run(lost())
@@ -238,7 +220,9 @@ def test_a_holder_that_has_lost_its_shard_sends_no_request(
 
 def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None:
     # Its sender sends the cash again.
-    crawl.exchanges.waiting[1] += [b"no batch", b'[2,1,1,[["http://%s/",1,0,0]],0]' % b"a.example"]
+    servers = crawl.servers
+    for packed in (b"no batch", b'[2,1,1,[["http://a.example/",1,0,0]],0]'):
+        servers.waiting[1].append(Sent(servers.next_revision(), 2, packed))
     warnings: list[Event] = []
 
     async def disturbed() -> None:
@@ -247,7 +231,7 @@ def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None
         await asyncio.gather(*(one.run_async() for one in crawls))
 
     asyncio.run(disturbed())
-    assert crawl.exchanges.waiting[1] == []
+    assert servers.waiting[1] == []
     assert any("invalid batch" in str(event) for event in warnings)
 
 
@@ -264,8 +248,7 @@ def test_shards_use_the_order_by_siblings_only_if_the_user_chooses_it(tmp_path: 
 def test_a_store_keeps_its_shard_and_the_number_of_shards(crawl: ShardedCrawl) -> None:
     asyncio.run(crawl.run())
     place = ShardPlace(1, SHARDS + 1)
-    records = AddressRecords(crawl.engine, place, 1)
-    setup = ClusterShard(place, crawl.exchanges.of(1), records)
+    setup = ClusterShard(place, crawl.held[1], AddressRecords(FakeEngine(), place, 1))
     other = Crawl((), crawl.settings(crawl.store(1)), shard=setup)
     with pytest.raises(UsageError, match="shards 3, not shards 4"):
         other.run()
