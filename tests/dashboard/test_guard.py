@@ -5,13 +5,11 @@ import re
 import pytest
 from starlette.datastructures import Headers
 
-from minicrawl.dashboard.serving import PINGS, TOKEN_HEADER, DashboardAccess, listening
+from minicrawl.dashboard.serving import PINGS, TOKEN_HEADER, listening
 from minicrawl.errors import UsageError
+from tests.dashboard.asking import ACCESS
 
-ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")), token="t" * 32)
 HOST = "127.0.0.1:8420"
-
-
 NAMED = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
 
 

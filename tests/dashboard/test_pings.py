@@ -1,6 +1,5 @@
 """Pings of IndexNow: who may send them, which are refused, and what the store keeps of them."""
 
-import asyncio
 import json
 import time
 from pathlib import Path
@@ -8,18 +7,19 @@ from typing import Any
 
 import httpx
 import pytest
+from anyio.from_thread import start_blocking_portal
 
-from minicrawl.control import MOST_PAGES, ControlRequest, Verb
-from minicrawl.dashboard import views
-from minicrawl.dashboard.serving import LONGEST_BODY, TOKEN_HEADER, Dashboard, DashboardAccess
+from minicrawl.control import MOST_PAGES, ControlRequest, Reply, Verb
+from minicrawl.crawl.steering import listening
+from minicrawl.dashboard.serving import LONGEST_BODY, PINGS, TOKEN_HEADER
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import StoreError
 from minicrawl.store.derived import kept_pings
 from minicrawl.store.reader import reading
+from tests.dashboard.asking import ACCESS, asked
 from tests.dashboard.servers import dashboard_of
 from tests.stores import GONE, A, B, C, filled_store
 
-ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1",)), token="t" * 32)
 KEY = ACCESS.ping_key
 
 
@@ -30,14 +30,7 @@ def store(tmp_path: Path) -> Path:
 
 def sent(store: Path, method: str, **request: Any) -> httpx.Response:
     """Send a ping and return the response."""
-
-    async def send() -> httpx.Response:
-        transport = httpx.ASGITransport(Dashboard(Views(store), ACCESS).app())
-        base = "http://127.0.0.1:8420"
-        async with httpx.AsyncClient(transport=transport, base_url=base) as client:
-            return await client.request(method, "/indexnow", **request)
-
-    return asyncio.run(send())
+    return asked(Views(store), method, PINGS, **request)
 
 
 def posted(store: Path, *urls: object, **fields: object) -> httpx.Response:
@@ -61,8 +54,10 @@ def test_a_ping_of_one_url_is_kept_with_its_time(store: Path) -> None:
 
 def test_known_urls_are_kept_once_with_the_latest_time_and_others_are_counted(store: Path) -> None:
     unknown = ("http://new.example/", f"{A}never-met", f"{A}\ud800", f"{A}x\0")
-    asked = (A, A[:-1], f"{A}#part", B, GONE, *unknown)
-    assert posted(store, *asked).json() == {"noted": 3, "unknown": 4}
+    assert posted(store, A, A[:-1], f"{A}#part", B, GONE, *unknown).json() == {
+        "noted": 3,
+        "unknown": 4,
+    }
     first = pinged(store)
     assert len(first) == 3
     assert posted(store, A).json() == {"noted": 1, "unknown": 0}
@@ -112,20 +107,24 @@ def test_hosts_are_compared_without_case_and_port(store: Path) -> None:
         assert posted(store, A, host=host).status_code == 200, host
 
 
-@pytest.mark.parametrize(("answers", "code"), [(True, 200), (False, 503)])
+@pytest.mark.parametrize("code", [200, 503])
 def test_a_running_crawl_is_told_of_the_known_pages_which_are_kept_in_any_case(
-    store: Path, monkeypatch: pytest.MonkeyPatch, answers: bool, code: int
+    store: Path, code: int
 ) -> None:
-    asked: list[ControlRequest] = []
+    told: list[ControlRequest] = []
 
-    def ask(_store: Path, request: ControlRequest, _patience: float) -> None:
-        asked.append(request)
-        if not answers:
+    async def answer(request: ControlRequest) -> Reply:
+        told.append(request)
+        if code == 503:
             raise StoreError("the crawl does not answer")
+        return {}
 
-    monkeypatch.setattr(views, "ask", ask)
-    assert posted(store, A, C, "http://new.example/").status_code == code
-    (request,) = asked
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(listening(store, answer, print)),
+    ):
+        assert posted(store, A, C, "http://new.example/").status_code == code
+    (request,) = told
     assert request.verb is Verb.CHANGED
     assert len(request.pages) == 2
     assert set(request.pages) == pinged(store).keys()
@@ -137,7 +136,7 @@ def test_the_key_is_kept_beside_the_store_and_stays_the_same(store: Path) -> Non
         with dashboard_of(store) as running:
             key = json.loads(note.read_text(encoding="utf-8"))["indexnow_key"]
             keys.add(key)
-            asked = {"url": A, "key": key}
-            answer = httpx.get(f"{running.base}indexnow", params=asked, trust_env=False, timeout=60)
+            ping = {"url": A, "key": key}
+            answer = httpx.get(f"{running.base}indexnow", params=ping, trust_env=False, timeout=60)
             assert answer.json() == {"noted": 1, "unknown": 0}
     assert len(keys) == 1

@@ -8,13 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from minicrawl.dashboard.serving import MOST_ANSWERS, TOKEN_HEADER, Dashboard, DashboardAccess
+from minicrawl.dashboard.serving import MOST_ANSWERS, TOKEN_HEADER, Dashboard
 from minicrawl.dashboard.views import Json, Views
+from tests.dashboard.asking import ACCESS, client_of
 from tests.processes import PATIENCE_S
 from tests.stores import filled_store
-
-ADDRESS = "http://127.0.0.1:1/"
-ACCESS = DashboardAccess(port=1, names=frozenset(), token="t" * 32)
 
 
 class SlowViews(Views):
@@ -52,11 +50,8 @@ def test_slow_responses_delay_no_other_until_the_limit_and_then_others_are_refus
     views: SlowViews,
 ) -> None:
     async def ask() -> None:
-        transport = httpx.ASGITransport(Dashboard(views, ACCESS).app())
-        named = {TOKEN_HEADER: ACCESS.token}
-        async with httpx.AsyncClient(
-            transport=transport, base_url=ADDRESS, headers=named, timeout=PATIENCE_S
-        ) as client:
+        async with client_of(views) as client:
+            client.headers[TOKEN_HEADER] = ACCESS.token
             slow = [_asked(client) for _ in range(MOST_ANSWERS - 1)]
             await _all_begun(views, MOST_ANSWERS - 1)
             found = await client.get("api/errors?kind=not-found")
