@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import Settings
 from minicrawl.cluster.engine import access_of
-from minicrawl.config import Cluster, Settings
+from minicrawl.config import Cluster
 from minicrawl.config.parts import Network
 from minicrawl.errors import UsageError
 

@@ -115,17 +115,21 @@ async def test_a_stopped_crawl_of_an_older_version_goes_on(engine: FakeEngine) -
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("flag", "settings"),
     [
-        *({"until": "90% guaranteed"}, {"check": ["external"]}),
-        *({"keep": "pages", "keep_versions": 3}, {"keep": "pages", "requisites": True}),
-        *({"links": False}, {"dedupe_with": __file__}, {"deterministic": True}),
+        ("--until", {"until": "90% guaranteed"}),
+        ("--check", {"check": ["external"]}),
+        ("--keep-versions", {"keep": "pages", "keep_versions": 3}),
+        ("--requisites", {"keep": "pages", "requisites": True}),
+        ("--no-links", {"links": False}),
+        ("--dedupe-with", {"dedupe_with": __file__}),
+        ("--deterministic", {"deterministic": True}),
     ],
 )
 async def test_settings_for_a_crawl_on_one_machine_are_refused(
-    engine: FakeEngine, settings: dict[str, Any]
+    engine: FakeEngine, flag: str, settings: dict[str, Any]
 ) -> None:
-    with pytest.raises(UsageError, match="for a crawl on one machine"):
+    with pytest.raises(UsageError, match=f"{flag} .*one machine"):
         await start_or_join(engine, given(**settings), SEEDS)
     assert engine.servers.values == {}
 

@@ -22,25 +22,6 @@ PARTS = st.dictionaries(
 )
 
 
-def test_a_new_shard_has_no_part_until_the_others_have_lowered_theirs() -> None:
-    alone = with_own_part({}, 3, 1, is_used=True)
-    came = with_own_part(alone, 5, 1, is_used=True)
-    assert came[5].part == 0
-    assert shards_to_notify(came, 5) == [3]
-    lowered = with_own_part(came, 3, 1, is_used=True)
-    assert lowered[3].part == WHOLE // 2
-    assert shards_to_notify(lowered, 3) == [5]
-    even = with_own_part(lowered, 5, 1, is_used=True)
-    assert even[5].part == WHOLE // 2
-    assert shards_to_notify(even, 5) == []
-
-
-def test_the_next_holder_of_a_shard_keeps_its_part_under_a_new_generation() -> None:
-    assert with_own_part({3: AddressPart(WHOLE, 1)}, 3, 2, is_used=True) == {
-        3: AddressPart(WHOLE, 2)
-    }
-
-
 @given(PARTS, st.integers(0, 15), st.booleans())
 def test_a_change_by_one_shard_never_exceeds_the_whole_and_changes_no_other_part(
     parts: dict[int, AddressPart], shard: int, is_used: bool
