@@ -9,10 +9,10 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+from minicrawl import Loaded, Settings
 from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import start_or_join
-from minicrawl.config import Loaded, Settings
 from minicrawl.demo.small_web import DemoResponse, refused
 from minicrawl.demo.web import DemoServer, ServedWeb
 

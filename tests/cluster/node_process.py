@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from minicrawl import Loaded
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.overview import ClusterStatus, overview
-from minicrawl.config import Loaded
 from minicrawl.config.settings import as_toml
 
 PATIENCE_S = 180.0
@@ -29,11 +29,8 @@ class NodeProcess:
         more: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self.name, self.folder, self._environ = (
-            name,
-            folder / name,
-            {**os.environ, **(environ or {})},
-        )
+        self.name, self.folder = name, folder / name
+        self._environ = {**os.environ, **(environ or {})}
         self._said = folder / f"{name}.txt"
         self._command = ["node", "--cluster", url, "--name", name, "--folder", str(self.folder)]
         self._command += more
@@ -101,6 +98,19 @@ async def until(
             return found
         await asyncio.sleep(LOOKS_EVERY_S)
     raise AssertionError(f"{what}: {found}")
+
+
+async def until_taken_over(engine: ClusterEngine, name: str) -> None:
+    """Wait until other nodes hold all shards that this node held."""
+    await until(
+        engine,
+        lambda now: not now.unheld and not shards_of(now, name),
+        f"nobody takes over the shards of {name}",
+    )
+
+
+async def until_ended(engine: ClusterEngine) -> ClusterStatus:
+    return await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
 
 
 def shards_of(found: ClusterStatus, name: str) -> tuple[int, ...]:

@@ -1,25 +1,27 @@
-"""A real cluster: a server, nodes that are processes, and sites on loopback that log requests.
-
-During one crawl a node is killed, another is paused for longer than its leases last, and the last
-is cut off from the server for as long, and then drained. At the end every page was fetched, no atom
-is missing, and no host got a request sooner than its delay allows.
-"""
+"""A real cluster loses nothing when nodes are killed, paused, cut off and drained."""
 
 import signal
 from pathlib import Path
 
 import pytest
 
+from minicrawl import Loaded, State, Store
 from minicrawl.cluster import overview as steering
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering import gather_cluster
-from minicrawl.config import Loaded
-from minicrawl.model import State
+from minicrawl.cluster.node.node import NOTHING_LEFT
+from minicrawl.cluster.overview import ClusterStatus
 from minicrawl.report.audit import audit
-from minicrawl.results import Store
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings
-from tests.cluster.node_process import NodeProcess, nodes, shards_of, until
+from tests.cluster.node_process import (
+    NodeProcess,
+    nodes,
+    shards_of,
+    until,
+    until_ended,
+    until_taken_over,
+)
 from tests.cluster.relay import Relay, relays
 
 pytestmark = [needs_server, pytest.mark.proof, pytest.mark.anyio]
@@ -41,8 +43,7 @@ async def test_nothing_is_lost_when_nodes_are_killed_paused_cut_off_and_drained(
             async with nodes(urls, tmp_path, loaded) as started:
                 await upset(engine, started, relay)
                 web.end()
-                end = await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
-                assert end.reason == "nothing left to fetch"
+                assert (await until_ended(engine)).reason == NOTHING_LEFT
                 await gather_cluster(engine, tmp_path / "all.db")
     assert list(audit(tmp_path / "all.db").wrong) == []
     with Store.open(tmp_path / "all.db") as store:
@@ -60,7 +61,7 @@ async def test_pages_beyond_the_depth_are_refused_when_nothing_is_left(tmp_path:
         begun(tmp_path, LoggedWeb(), shallow, shards=2) as (servers, engine, loaded),
         nodes({"a": servers.url}, tmp_path, loaded),
     ):
-        await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
+        await until_ended(engine)
         await gather_cluster(engine, tmp_path / "all.db")
     assert list(audit(tmp_path / "all.db").wrong) == []
     with Store.open(tmp_path / "all.db") as store:
@@ -76,35 +77,25 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], relay: R
         "nodes do not begin",
     )
     started["a"].process.kill()
-    await until(
-        engine,
-        lambda now: not now.unheld and not shards_of(now, "a"),
-        "nobody takes over the shards of a killed node",
-    )
+    await until_taken_over(engine, "a")
     started["b"].process.send_signal(signal.SIGSTOP)
-    await until(
-        engine,
-        lambda now: not now.unheld and not shards_of(now, "b"),
-        "nobody takes over the shards of a paused node",
-    )
+    await until_taken_over(engine, "b")
     started["b"].process.send_signal(signal.SIGCONT)
-    back = await until(
-        engine, lambda now: len(shards_of(now, "b")) == SHARDS // 2, "a paused node does not go on"
-    )
-    assert not back.unheld
-    assert "lost the lease on shard" in started["b"].said
+    assert not (await until_back(engine, started["b"])).unheld
     relay.cut()
-    await until(
-        engine,
-        lambda now: not now.unheld and not shards_of(now, "c"),
-        "nobody takes over the shards of a node that is cut off",
-    )
+    await until_taken_over(engine, "c")
     relay.heal()
-    await until(
-        engine,
-        lambda now: len(shards_of(now, "c")) == SHARDS // 2,
-        "a node that was cut off does not go on",
-    )
-    assert "lost the lease on shard" in started["c"].said
+    await until_back(engine, started["c"])
     await steering.drain(engine, "c")
     await until(engine, lambda now: not shards_of(now, "c"), "a drained node keeps its shards")
+
+
+async def until_back(engine: ClusterEngine, node: NodeProcess) -> ClusterStatus:
+    """Wait until a node that has lost its shards, and said so, holds half of all shards."""
+    found = await until(
+        engine,
+        lambda now: len(shards_of(now, node.name)) == SHARDS // 2,
+        f"node {node.name} does not go on",
+    )
+    assert "lost the lease on shard" in node.said
+    return found

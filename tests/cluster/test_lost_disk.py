@@ -1,7 +1,4 @@
-"""A real cluster that keeps pages and loses a node with its disk keeps every page that was read.
-
-The pages are gathered during the crawl and after its end, into one archive that grows.
-"""
+"""A real cluster that loses a node with its disk keeps every page that was read."""
 
 import shutil
 from functools import partial
@@ -9,18 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import Loaded, State, Store
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering import gather_cluster, kept_store
-from minicrawl.config import Loaded
-from minicrawl.model import State
-from minicrawl.report.archived_pages import kept_pages, version
 from minicrawl.report.audit import audit
-from minicrawl.report.crawl_status import status
-from minicrawl.report.snapshot import snapshot
-from minicrawl.results import Store
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings
-from tests.cluster.node_process import nodes, shards_of, until
+from tests.cluster.node_process import nodes, shards_of, until, until_ended, until_taken_over
 
 pytestmark = [needs_server, pytest.mark.proof, pytest.mark.anyio]
 
@@ -32,11 +24,8 @@ KEEPING = partial(settings, keep="pages", delay=0.05)
 def pages_of(store: Path) -> dict[str, str]:
     with Store.open(store) as found:
         read = [row.url for row in found.pages() if row.state == State.FETCHED.label]
-    assert status(store).pages_fetched == len(read)
-    with snapshot(store) as seen, kept_pages(seen) as archive:
-        assert version(seen, read[0]).markup
-        rows = {url: archive.versions(url)[-1] for url in read}
-        return {url: archive.answer(row.place).body.decode() for url, row in rows.items()}
+        assert found.status().pages_fetched == len(read)
+        return {url: found.body(url).decode() for url in read}
 
 
 def are_right(found: dict[str, str]) -> bool:
@@ -64,11 +53,9 @@ async def lose_a_node(
         found = pages_of(early.store)
         assert len(found) >= SOME
         assert are_right(found)
-        await until(
-            engine, lambda now: not now.unheld and not shards_of(now, "a"), "nobody takes over"
-        )
+        await until_taken_over(engine, "a")
         web.end()
-        await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
+        await until_ended(engine)
 
 
 async def test_every_page_is_kept_when_a_node_is_lost_with_its_disk(tmp_path: Path) -> None:

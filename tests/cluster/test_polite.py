@@ -1,9 +1,4 @@
-"""A cluster is as polite as one machine, also while shards move and nodes die.
-
-There are eight sites at one address. Two of them ask for a pause, and the node that crawls them is
-drained; then a third one asks for a pause, and its node is killed. The requests that the sites have
-logged are judged.
-"""
+"""A cluster is as polite as one machine, also while shards move and nodes die."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -18,7 +13,15 @@ from minicrawl.demo.small_web import DemoResponse, refused
 from minicrawl.opic.ledger import shard_of
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings
-from tests.cluster.node_process import PATIENCE_S, NodeProcess, nodes, shards_of, until
+from tests.cluster.node_process import (
+    PATIENCE_S,
+    NodeProcess,
+    nodes,
+    shards_of,
+    until,
+    until_ended,
+    until_taken_over,
+)
 
 pytestmark = [needs_server, pytest.mark.proof, pytest.mark.anyio]
 
@@ -69,7 +72,7 @@ async def test_a_cluster_keeps_delays_pauses_and_robots_txt_as_one_machine_does(
         ):
             await upset(engine, started, web)
             web.end()
-            await until(engine, lambda now: now.doing == "ended", "the crawl goes on")
+            await until_ended(engine)
     web.check_delays()
     for host in web.asked:
         check_host(web, host)
@@ -108,21 +111,13 @@ async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], web: Pol
     assert {shard_of(host, SHARDS) for host in MOVED} == {moved}
     await pause(web, MOVED)
     await steering.drain(engine, name := await holder_of(engine, moved))
-    await until(
-        engine,
-        lambda now: not now.unheld and not shards_of(now, name),
-        "a drained node keeps its shards",
-    )
+    await until_taken_over(engine, name)
     await pause(web, LOST)
     last = (await engine.log_span(killed)).last
     while (await engine.log_span(killed)).last < last + COMMITS:
         await asyncio.sleep(0.05)
     started[lost := await holder_of(engine, killed)].kill()
-    await until(
-        engine,
-        lambda now: not now.unheld and not shards_of(now, lost),
-        "nobody takes over the shards of a killed node",
-    )
+    await until_taken_over(engine, lost)
     async with asyncio.timeout(PATIENCE_S):
         while any(max(web.times(host)) == web.paused[host] for host in PAUSES):
             await asyncio.sleep(0.1)

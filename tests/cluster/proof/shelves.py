@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from minicrawl.config import Loaded
+from minicrawl import Loaded
 from tests.cluster.logged_web import settings
 from tests.real.daemons import free_port, program, running
 from tests.real.nginx import MIME_TYPES, SITES
