@@ -1,7 +1,7 @@
 """A crawl in shards finds the pages that one machine finds, and cash is exact at any fault."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from math import inf
@@ -50,9 +50,18 @@ def server(web: LittleWeb) -> Iterator[DemoServer]:
         yield server
 
 
+Begin = Callable[..., ShardedCrawl]
+
+
 @pytest.fixture
-def crawl(tmp_path: Path, web: LittleWeb, server: DemoServer) -> ShardedCrawl:
-    return ShardedCrawl(tmp_path, server, web.seeds, SHARDS)
+def begin(tmp_path: Path, web: LittleWeb, server: DemoServer) -> Begin:
+    """Return a function that makes a crawl of the web with these settings."""
+    return partial(ShardedCrawl, tmp_path, server, web.seeds, SHARDS)
+
+
+@pytest.fixture
+def crawl(begin: Begin) -> ShardedCrawl:
+    return begin()
 
 
 def check(crawl: ShardedCrawl) -> None:
@@ -99,10 +108,10 @@ def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> N
 
 @pytest.mark.parametrize("strategy", ["greedy", "siblings"])
 def test_kills_lose_and_double_nothing(
-    strategy: str, tmp_path: Path, web: LittleWeb, server: DemoServer
+    strategy: str, begin: Begin, web: LittleWeb, server: DemoServer
 ) -> None:
     # A killed shard loses everything that it has not committed, and a new holder goes on.
-    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, strategy=strategy)
+    crawl = begin(strategy=strategy)
     chance, kills = Random(3), 0
 
     async def killed() -> None:
@@ -125,10 +134,8 @@ def test_kills_lose_and_double_nothing(
     check_as_alone(crawl, web, server)
 
 
-def test_shards_add_up_the_importance_of_their_pages(
-    tmp_path: Path, web: LittleWeb, server: DemoServer
-) -> None:
-    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, until=0.5)
+def test_shards_add_up_the_importance_of_their_pages(begin: Begin) -> None:
+    crawl = begin(until=0.5)
 
     async def gathered_with(budget: int | None) -> float:
         crawl.budget = budget
@@ -144,11 +151,8 @@ def test_shards_add_up_the_importance_of_their_pages(
     assert 0 <= some < all_ <= 1
 
 
-def test_values_of_a_scorer_order_the_pages_of_shards(
-    tmp_path: Path, web: LittleWeb, server: DemoServer
-) -> None:
-    settings = {"strategy": "siblings", "score": ["url:[02468]$"]}
-    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, **settings)
+def test_values_of_a_scorer_order_the_pages_of_shards(begin: Begin) -> None:
+    crawl = begin(strategy="siblings", score=["url:[02468]$"])
     asyncio.run(crawl.run())
     check(crawl)
     for store in crawl.stores:
@@ -172,18 +176,16 @@ def test_a_circle_of_redirects_over_all_shards_comes_to_an_end(tmp_path: Path) -
 
 
 def test_the_depth_of_a_page_is_that_of_the_shortest_path_through_any_shards(
-    tmp_path: Path, web: LittleWeb, server: DemoServer
+    begin: Begin, web: LittleWeb, server: DemoServer
 ) -> None:
-    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, max_depth=2)
+    crawl = begin(max_depth=2)
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
     assert State.DEPTH in states_of(crawl.stores).values()
     check_as_alone(crawl, web, server, max_depth=2)
 
 
-def test_a_shard_that_has_spent_its_budget_waits_for_the_others(
-    tmp_path: Path, web: LittleWeb, server: DemoServer
-) -> None:
-    crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS, pages=10)
+def test_a_shard_that_has_spent_its_budget_waits_for_the_others(begin: Begin) -> None:
+    crawl = begin(pages=10)
     told = crawl.told
 
     async def spent() -> list[Reason]:
