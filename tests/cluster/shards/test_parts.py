@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from minicrawl import State
 from minicrawl.cluster.assignment import NO_THRESHOLD, cash_threshold, levelling_transfers, sketch
 from minicrawl.cluster.channels import (
     MOST_BYTES,
@@ -29,7 +30,6 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.model import State
 from minicrawl.opic.ledger import (
     ChannelEnd,
     Channels,
@@ -328,26 +328,23 @@ def test_no_pot_gives_more_than_it_holds_and_no_share_is_exceeded(
 # ---------------------------------------------------------------- cash threshold
 
 
-def test_the_threshold_admits_at_least_the_pages_asked_for() -> None:
-    ones, fours = np.full(10, UNIT), np.full(5, 4 * UNIT)
-    sketches = [sketch(np.concatenate((ones, fours)), 100), sketch(fours, 100)]
-    assert cash_threshold(sketches, 1) == cash_threshold(sketches, 10) == 4 * UNIT
-    assert cash_threshold(sketches, 11) == UNIT
-    assert cash_threshold(sketches, 21) == cash_threshold([], 1) == NO_THRESHOLD
-
-
-@given(st.lists(st.integers(0, 1 << 50), min_size=1), st.integers(1, 20))
-def test_the_threshold_admits_enough_pages_and_hardly_more(keys: list[int], pages: int) -> None:
-    level = cash_threshold([sketch(np.array(keys), len(keys))], pages)
-    above = [key for key in keys if key >= level]
-    assert len(above) >= min(pages, len(keys))
-    if len(keys) >= pages and level:
-        clearly_above = [key for key in keys if key >= level * 2 ** (1 / 8) * 1.000001]
-        assert len(clearly_above) < pages
+@given(
+    st.lists(st.lists(st.integers(0, 1 << 50)), max_size=3),
+    st.integers(1, 20),
+)
+def test_the_threshold_admits_enough_pages_of_all_shards_and_hardly_more(
+    shards: list[list[int]], pages: int
+) -> None:
+    level = cash_threshold([sketch(np.array(keys, np.int64), len(keys)) for keys in shards], pages)
+    keys = [key for own in shards for key in own]
+    assert sum(key >= level for key in keys) >= min(pages, len(keys))
+    if len(keys) < pages:
+        assert level == NO_THRESHOLD
+    elif level:
+        assert sum(key >= level * 2 ** (1 / 8) * 1.000001 for key in keys) < pages
 
 
 def test_a_sketch_counts_the_richest_pages_only() -> None:
     keys = np.array([UNIT << place for place in range(10)])
     assert sum(sketch(keys, 3).values()) == 3
     assert cash_threshold([sketch(keys, 3)], 3) == UNIT << 7
-    assert sketch(keys[:0], 3) == Counter()
