@@ -12,7 +12,6 @@ from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.kept_pages import take_over_pages
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
 from minicrawl.config import Storing
-from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
 from minicrawl.errors import NoRoom
 from minicrawl.store.reader import archive_folder
@@ -55,7 +54,7 @@ class ShardNode:
             self._files.callback(close)
         if keeps:
             try:
-                archive = open_archive(self.store, Storing(keep="pages"), nobody_listens)
+                archive = open_archive(self.store, Storing(keep="pages"), lambda _event: None)
             except BaseException:
                 self.end()
                 raise

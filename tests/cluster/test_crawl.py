@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl import Event, Reason, Settled, Warned
 from minicrawl.cluster.engine import Fenced
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, restore, take_over
-from minicrawl.crawl.events import Event, Reason, Settled, Warned
 from minicrawl.crawl.settle.recorder import TRY_AGAIN_S
 from minicrawl.report.audit import audit
 from minicrawl.store.writer import StoreWriter

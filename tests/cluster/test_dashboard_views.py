@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
+from minicrawl import MinicrawlError
 from minicrawl.cluster.commands.dashboard import (
     ClusterRequest,
     ClusterViews,
@@ -19,7 +20,7 @@ from minicrawl.cluster.gathering import KeptStore, in_use, unread
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.records import NODE_PREFIX, STATE_KEY, TERMS_KEY, CrawlActivity, StateRecord
 from minicrawl.cluster.terms import TermsRecord
-from minicrawl.errors import MinicrawlError, StoreError, UsageError
+from minicrawl.errors import StoreError, UsageError
 from tests.cluster.fake_engine import FakeEngine
 from tests.cluster.node.test_leases import record
 from tests.cluster.test_restoring import terms

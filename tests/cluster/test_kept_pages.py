@@ -1,8 +1,4 @@
-"""The law of kept pages: every page that a store counts is in the engine, whatever happens.
-
-A shard keeps pages while the engine fails at any call. Its node is killed at any moment and loses
-its disk, and nodes that do not know that they have lost the shard go on as well.
-"""
+"""Every page that a store counts is in the engine, whatever happens to engine and nodes."""
 
 import asyncio
 from contextlib import closing

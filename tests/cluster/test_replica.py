@@ -1,8 +1,4 @@
-"""The law of the replica: every commit that the engine confirmed is restored, whatever happens.
-
-A node commits and checkpoints at random while the engine fails at any call. It is killed at any
-moment and another goes on, and nodes that do not know that they have lost the shard go on as well.
-"""
+"""Every commit that the engine confirmed is restored, whatever happens to engine and nodes."""
 
 import asyncio
 import sqlite3

@@ -1,7 +1,4 @@
-"""Shards share the pace of an address: together they never exceed that of one machine.
-
-The engine is slow and fails before or after any call, and holders of shards are killed.
-"""
+"""Shards together never exceed the pace of an address, whatever engine and holders do."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,9 +1,4 @@
-"""The contract of shards: whatever engine and nodes do, no atom is lost, doubled or made.
-
-A few shards crawl a small web. Nodes are killed before and after commits, and others load their
-shards. Batches arrive late, twice, in any order, or never. The cash of all shards is audited after
-every step.
-"""
+"""Whatever engine and nodes do, no atom is lost, doubled or made: audited after every step."""
 
 import tempfile
 from collections import Counter, defaultdict
@@ -14,6 +9,7 @@ from pathlib import Path
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from minicrawl import State
 from minicrawl.cluster.channels import (
     MOST_HOPS,
     Arrival,
@@ -24,7 +20,6 @@ from minicrawl.cluster.channels import (
     judge,
     under_way,
 )
-from minicrawl.model import State
 from minicrawl.opic.ledger import FOREIGN, UNREAD
 from minicrawl.opic.money import UNIT
 from minicrawl.store import tables
