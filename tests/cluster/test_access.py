@@ -6,13 +6,11 @@ import pytest
 
 from minicrawl import Settings
 from minicrawl.cluster.engine import access_of
-from minicrawl.config import Cluster
-from minicrawl.config.parts import Network
 from minicrawl.errors import UsageError
 
 
 def settings(url: str | None, *insecure: str) -> Settings:
-    return Settings(cluster=Cluster(url=url), network=Network(insecure=insecure))
+    return Settings.of(cluster=url, insecure=insecure)
 
 
 @pytest.mark.parametrize(
