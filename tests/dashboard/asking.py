@@ -1,12 +1,13 @@
-"""Requests to a dashboard in this process, without a network."""
+"""Requests to dashboards: to one in this process without a network, or to a process."""
 
 import asyncio
 from typing import Any
 
 import httpx
 
-from minicrawl.dashboard.serving import Dashboard, DashboardAccess
+from minicrawl.dashboard.serving import TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
+from tests.dashboard.servers import RunningDashboard
 from tests.processes import PATIENCE_S
 
 ACCESS = DashboardAccess(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")), token="t" * 32)
@@ -24,3 +25,15 @@ def asked(views: Views, method: str, path: str, **request: Any) -> httpx.Respons
             return await client.request(method, path, **request)
 
     return asyncio.run(ask())
+
+
+def get(served: RunningDashboard, path: str, **headers: str) -> httpx.Response:
+    """Get a path below the address, with the token unless `headers` have another one."""
+    named = {TOKEN_HEADER: served.token} | headers
+    return httpx.get(served.base + path, headers=named, trust_env=False, timeout=PATIENCE_S)
+
+
+def post(served: RunningDashboard, path: str, body: object, **headers: str) -> httpx.Response:
+    named = {TOKEN_HEADER: served.token} | headers
+    url = served.base + path
+    return httpx.post(url, json=body, headers=named, trust_env=False, timeout=PATIENCE_S)

@@ -286,27 +286,24 @@ LOADED = {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_every_view_fits_its_width_and_can_be_read(
-    watch: Callable[..., Watched], tmp_path: Path, scheme: str, width: int
+    watch_store: Callable[..., Watched], tmp_path: Path, scheme: str, width: int
 ) -> None:
+    screen = {"color_scheme": scheme, "viewport": {"width": width, "height": 740}}
     store = filled_store(tmp_path / "crawl.db")
-    with dashboard_of(store) as served:
-        size = {"width": width, "height": 740}
-        seen = watch(served, color_scheme=scheme, viewport=size, reduced_motion="reduce")
-        seen.wait_for_state("not running")
-        for name, loaded in LOADED.items():
-            seen.tab(name)
-            content = seen.page.locator(loaded).locator("visible=true").first
-            content.wait_for()
-            wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-            assert seen.page.evaluate(wide) <= 0, name
-            assert seen.page.evaluate(CONTRAST) == [], name
+    seen = watch_store(store, **screen, reduced_motion="reduce")
+    seen.wait_for_state("not running")
+    for name, loaded in LOADED.items():
+        seen.tab(name)
+        seen.page.locator(loaded).locator("visible=true").first.wait_for()
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert seen.page.evaluate(wide) <= 0, name
+        assert seen.page.evaluate(CONTRAST) == [], name
 
 
 def test_all_controls_have_names_and_tabs_obey_the_keyboard(
     watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
-    store = filled_store(tmp_path / "crawl.db")
-    seen = watch_store(store)
+    seen = watch_store(filled_store(tmp_path / "crawl.db"))
     page = seen.page
     seen.wait_for_state("not running")
     page.locator("#tab-status").focus()

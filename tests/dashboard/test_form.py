@@ -1,15 +1,12 @@
-"""The set-up form in a real browser shows the settings that its command line gives the crawl.
-
-States of the form are chosen pairwise: any two values of two factors occur together in one state.
-"""
+"""The set-up form in a browser shows the settings that its command line gives the crawl."""
 
 import itertools
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 import uvicorn
@@ -20,7 +17,6 @@ from minicrawl.cli.options import CrawlRequest
 from minicrawl.config import load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.start.opening import with_stored_settings
-from minicrawl.dashboard import launching
 from minicrawl.dashboard.launching import FIELDS, Launcher
 from minicrawl.dashboard.serving import Dashboard, DashboardAccess, listening, plain_config
 from minicrawl.dashboard.views import Views
@@ -88,45 +84,24 @@ def _news(chosen: Mapping[str, object], name: str, value: object, missing: set[A
     return sum(frozenset((one, (name, value))) in missing for one in chosen.items())
 
 
-class Run(NamedTuple):
-    """Arguments and standard input of a crawl that the dashboard started."""
+class NotingViews(Views):
+    """Views that note the options and seeds of crawls, instead of starting them."""
 
-    arguments: list[str]
-    seeds: str
+    def __init__(self, store: Path, config: Path | None) -> None:
+        self.config = () if config is None else ("--config", str(config))
+        super().__init__(store, Launcher(store, lambda: load({}, {}, config)))
+        self.started: list[tuple[list[str], list[str]]] = []
 
-
-class NoProcess:
-    """Process of a crawl that has ended at once."""
-
-    returncode = 0
-
-    def poll(self) -> int:
-        return 0
-
-
-@pytest.fixture
-def runs(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    """List of the crawls that the dashboard starts; none of them runs."""
-    found: list[Run] = []
-
-    def start(command: list[str], *, stdin: Any, **_rest: object) -> NoProcess:
-        own = command[command.index("minicrawl") + 1 :]
-        found.append(Run(own, stdin.read().decode()))
-        return NoProcess()
-
-    monkeypatch.setattr(launching, "Popen", start)
-    return found
+    async def start(self, form: Mapping[str, Any]) -> None:
+        self.started.append(self.launcher.form.arguments(form))
 
 
 @contextmanager
-def served(store: Path, config: Path | None) -> Iterator[str]:
+def served(views: Views) -> Iterator[str]:
     """Run a dashboard in a thread of this process inside the block; give its address."""
-    options = () if config is None else ("--config", str(config))
-    views = Views(store, Launcher(store, lambda: load({}, {}, config), options))
     with listening("127.0.0.1", 0) as listener:
         port = int(listener.getsockname()[1])
-        access = DashboardAccess(port=port, names=frozenset(), token=TOKEN)
-        dashboard = Dashboard(views, access)
+        dashboard = Dashboard(views, DashboardAccess(port=port, names=frozenset(), token=TOKEN))
         server = uvicorn.Server(plain_config(dashboard.app()))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
@@ -138,7 +113,7 @@ def served(store: Path, config: Path | None) -> Iterator[str]:
             thread.join()
 
 
-def settings_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> Settings:
+def settings_of(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Return the settings of the crawl that this command line would run."""
     found: list[Settings] = []
 
@@ -152,7 +127,7 @@ def settings_of(run: Run, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
     with monkeypatch.context() as patched:
         patched.setattr("minicrawl.cli.crawl_command._crawl_here", crawl)
-        assert main(run.arguments) == 0, run.arguments
+        assert main(["crawl", *arguments]) == 0, arguments
     return found[0]
 
 
@@ -210,30 +185,31 @@ def expected(name: str, shown: object) -> object:
 
 @pytest.mark.proof
 def test_a_crawl_runs_with_the_values_that_the_form_shows(
-    browser: Any, runs: list[Run], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    browser: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
     toml = tmp_path / "some.toml"
     toml.write_text(TOML, encoding="utf-8")
-    stores: dict[str, tuple[Path, Path | None]] = {
-        "none": (tmp_path / "none.db", None),
-        "plain": (filled_store(tmp_path / "plain.db"), None),
-        "strict": (strict_store(tmp_path / "strict.db"), None),
-        "file": (filled_store(tmp_path / "file.db"), toml),
+    of_stores = {
+        "none": NotingViews(tmp_path / "none.db", None),
+        "plain": NotingViews(filled_store(tmp_path / "plain.db"), None),
+        "strict": NotingViews(strict_store(tmp_path / "strict.db"), None),
+        "file": NotingViews(filled_store(tmp_path / "file.db"), toml),
     }
-    states = sorted(pairwise(FACTORS, seed=44), key=lambda state: str(state["store"]))
-    for kind, of_store in itertools.groupby(states, key=lambda state: str(state["store"])):
+    states = pairwise(FACTORS, seed=44)
+    for kind, views in of_stores.items():
         with ExitStack() as stack:
-            address = stack.enter_context(served(*stores[kind]))
+            address = stack.enter_context(served(views))
             page = stack.enter_context(browser.new_context()).new_page()
             page.set_default_timeout(PATIENCE_MS)
             page.goto(address)
-            for state in of_store:
-                check_state(page, state, runs, lambda run: settings_of(run, monkeypatch))
+            for state in states:
+                if state["store"] == kind:
+                    check_state(page, state, views, monkeypatch)
 
 
 def check_state(
-    page: Any, state: dict[str, object], runs: list[Run], settings: Callable[[Run], Settings]
+    page: Any, state: dict[str, object], views: NotingViews, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page.get_by_role("tab", name="Set up").click()
     form = Form(page)
@@ -246,13 +222,14 @@ def check_state(
     if state["demo"] is not True:
         page.locator("#f-seeds").fill("a.example")
     shown = {name: form.shows(name) for name in FIELDS}
-    before = len(runs)
     page.get_by_role("button", name="Start", exact=True).click()
     status = page.get_by_role("tab", name="Status")
     playwright.expect(status).to_have_attribute("aria-selected", "true")
-    (run,) = runs[before:]
-    found = settings(run)
+    options, seeds = views.started.pop()
+    assert not views.started
+    given = [*seeds, "--store", str(views.store), *views.config, *options]
+    found = settings_of(given, monkeypatch)
     for name, text in shown.items():
-        assert found.value(BY_NAME[name]) == expected(name, text), (name, text, run.arguments)
-    assert ("--fresh" in run.arguments) == (state["fresh"] is True)
-    assert run.seeds == ("" if state["demo"] is True else "https://a.example/\n")
+        assert found.value(BY_NAME[name]) == expected(name, text), (name, text, options)
+    assert ("--fresh" in options) == (state["fresh"] is True)
+    assert seeds == ([] if state["demo"] is True else ["https://a.example/"])

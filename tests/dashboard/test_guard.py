@@ -47,12 +47,6 @@ def test_every_path_but_the_page_itself_needs_the_token(method: str) -> None:
             assert "token" in str(refusal(method, path=path, host=HOST, origin=own, **wrongly))
 
 
-def test_the_page_itself_is_got_without_the_token() -> None:
-    for path in ("/", "/page/main.js"):
-        assert refusal("GET", path=path, host=HOST) is None
-        assert "token" in str(refusal("POST", path=path, host=HOST))
-
-
 def test_a_bearer_token_as_prometheus_sends_it_opens_the_metrics_only() -> None:
     for given, is_ours in (("Bearer " + ACCESS.token, True), ("Bearer x", False), ("", False)):
         refused = refusal("GET", path="/metrics", host=HOST, authorization=given)

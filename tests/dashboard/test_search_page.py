@@ -1,13 +1,8 @@
-"""The search page of `search --serve` and the search view of the dashboard.
+"""The search page of `search --serve` and the search view of the dashboard, in a browser."""
 
-Both are used in a real browser, and the page also by requests that no browser sends.
-"""
-
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,6 +13,7 @@ from minicrawl.cli import main
 from minicrawl.dashboard.serving import TOKEN_HEADER
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
+from tests.dashboard.asking import get, post
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_store
 from tests.dashboard.servers import RunningDashboard, announced, needs_chromium
 from tests.search.stored.stores import read_into
@@ -53,56 +49,47 @@ def served(store: Path) -> Iterator[RunningDashboard]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def address(served: RunningDashboard) -> str:
-    return served.address
-
-
-def asked(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, Any]:
-    place, _, token = address.partition("/#")
-    with closing(HTTPConnection(place.removeprefix("http://"), timeout=60)) as connection:
-        connection.request(method, path, headers={TOKEN_HEADER: token} | headers)
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read()
-
-
-def found(address: str, query: str) -> Any:
-    return json.loads(asked(address, f"/api/search?q={quote(query)}")[2])
+def found(served: RunningDashboard, query: str) -> Any:
+    return get(served, f"api/search?q={quote(query)}").json()
 
 
 # ---------------------------------------------------------------- requests
 
 
-def test_foreign_host_names_origins_methods_files_and_tokens_are_refused(address: str) -> None:
-    assert asked(address, "/")[0] == 200
-    assert asked(address, "/", Host="evil.example")[0] == 403
-    assert asked(address, "/api/about", Origin="http://evil.example")[0] == 403
-    assert asked(address, "/api/search?q=a", "POST")[0] == 405
-    assert asked(address, "/page/..%2fserving.py")[0] == 404
+def test_foreign_host_names_origins_methods_files_and_tokens_are_refused(
+    served: RunningDashboard,
+) -> None:
+    assert get(served, "").status_code == 200
+    assert get(served, "", host="evil.example").status_code == 403
+    assert get(served, "api/about", origin="http://evil.example").status_code == 403
+    assert post(served, "api/search?q=a", {}).status_code == 405
+    assert get(served, "page/..%2fserving.py").status_code == 404
+    for path in ("api/about", "api/search?q=harbour"):
+        for wrong in ("", "a" * 32):
+            assert get(served, path, **{TOKEN_HEADER: wrong}).status_code == 403
 
-    for path in ("/api/about", "/api/search?q=harbour"):
-        assert {asked(address, path, **{TOKEN_HEADER: wrong})[0] for wrong in ("", "a" * 32)} == {
-            403
-        }
 
-
-def test_any_query_and_offset_have_results_or_an_error_of_one_line(address: str) -> None:
+def test_any_query_and_offset_have_results_or_an_error_of_one_line(
+    served: RunningDashboard,
+) -> None:
     for query in ("", "?!", "\0", "-x", "after:never", "\u200f", "a" * 20_000):
-        answer = found(address, query)
+        answer = found(served, query)
         assert ("error" in answer) != ("results" in answer), query
         assert "\n" not in answer.get("error", "")
-    status, _, body = asked(address, "/api/search?q=harbour&offset=-3")
-    assert status == 200
-    assert json.loads(body)["results"][0]["rank"] == 1
-    status, _, body = asked(address, f"/api/search?q=harbour&offset={'9' * 5_000}")
-    assert (status, json.loads(body)["results"]) == (200, [])
+    before = get(served, "api/search?q=harbour&offset=-3")
+    assert before.json()["results"][0]["rank"] == 1
+    beyond = get(served, f"api/search?q=harbour&offset={'9' * 5_000}")
+    assert beyond.json()["results"] == []
+    assert before.status_code == beyond.status_code == 200
 
 
-def test_pages_indexed_while_the_server_runs_are_found(address: str, store: Path) -> None:
-    assert found(address, "submarine")["results"] == []
+def test_pages_indexed_while_the_server_runs_are_found(
+    served: RunningDashboard, store: Path
+) -> None:
+    assert found(served, "submarine")["results"] == []
     read_into(store, {"http://a.example/new": b"<title>A submarine</title>"})
     bring_up_to_date(store)
-    assert [one["title"] for one in found(address, "submarine")["results"]] == ["A submarine"]
+    assert [one["title"] for one in found(served, "submarine")["results"]] == ["A submarine"]
 
 
 @pytest.mark.parametrize(("given", "named"), [(["--serve", "words"], "WORDS"), ([], "--serve")])
@@ -136,10 +123,12 @@ def test_results_come_while_the_user_types_and_their_text_is_no_markup(page: "Pa
 
 
 @needs_chromium
-def test_words_typed_before_the_server_answers_are_kept(page: "Page", address: str) -> None:
+def test_words_typed_before_the_server_answers_are_kept(
+    page: "Page", served: RunningDashboard
+) -> None:
     waiting: list[Any] = []
     page.route("**/api/about*", lambda route: waiting.append(route))  # noqa: PLW0108 wants a name
-    page.goto(address)
+    page.goto(served.address)
     while not waiting:
         page.wait_for_timeout(10)
     page.fill("#q", "crabs")

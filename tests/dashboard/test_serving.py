@@ -19,6 +19,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.dashboard.serving import MOST_STREAMS, TOKEN_HEADER, Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
+from tests.dashboard.asking import get, post
 from tests.dashboard.servers import (
     RunningDashboard,
     announced,
@@ -41,16 +42,6 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def served(store: Path) -> Iterator[RunningDashboard]:
     with dashboard_of(store) as running:
         yield running
-
-
-def get(served: RunningDashboard, path: str, **headers: str) -> httpx.Response:
-    named = {TOKEN_HEADER: served.token} | headers
-    return httpx.get(served.base + path, headers=named, trust_env=False, timeout=60)
-
-
-def post(served: RunningDashboard, path: str, body: object, **headers: str) -> httpx.Response:
-    named = {TOKEN_HEADER: served.token} | headers
-    return httpx.post(served.base + path, json=body, headers=named, trust_env=False, timeout=60)
 
 
 def events(served: RunningDashboard, topics: str, count: int, log: str = "") -> dict[str, Any]:
