@@ -5,8 +5,7 @@ import re
 import pytest
 from starlette.datastructures import Headers
 
-from minicrawl.dashboard.serving import PINGS, TOKEN_HEADER, listening
-from minicrawl.errors import UsageError
+from minicrawl.dashboard.serving import PINGS, TOKEN_HEADER
 from tests.dashboard.asking import ACCESS
 
 HOST = "127.0.0.1:8420"
@@ -73,11 +72,3 @@ def test_pings_have_a_key_of_their_own_that_is_not_the_token() -> None:
 def test_a_form_of_another_site_is_refused_even_without_an_origin() -> None:
     assert refusal("POST", host=HOST, sec_fetch_site="same-origin", **NAMED) is None
     assert "other pages" in str(refusal("POST", host=HOST, sec_fetch_site="cross-site", **NAMED))
-
-
-def test_a_port_in_use_is_named_and_no_option_as_several_take_one() -> None:
-    with listening("127.0.0.1", 0) as held:
-        port = held.getsockname()[1]
-        with pytest.raises(UsageError, match=f"port {port} is in use") as refused:
-            listening("127.0.0.1", port).__enter__()
-    assert "--" not in str(refused.value)

@@ -213,18 +213,19 @@ def failing(*arguments: str) -> str:
     return line
 
 
-def test_a_start_that_fails_names_the_value_and_its_option(
+def test_a_start_that_fails_names_the_value_and_never_the_option_of_a_port(
     served: RunningDashboard, store: Path, tmp_path: Path
 ) -> None:
     port, other = served.base.rstrip("/").rpartition(":")[2], tmp_path / "other.db"
     for wanted, named in (
-        (command(other, "--port", port), (f"port {port}", "--port")),
-        (command(other, "--host", "192.0.2.1", "--port", "0"), ("192.0.2.1", "--host")),
+        (command(other, "--port", port), (f"port {port}",)),
+        (command(other, "--host", "192.0.2.1", "--port", "0"), ("192.0.2.1",)),
         (command(tmp_path, "--port", "0"), (f"{tmp_path} is a folder", "--store")),
         (command(store, "--port", "0"), (served.base,)),  # where its dashboard runs
     ):
         said = failing(*wanted)
         assert all(name in said for name in named), said
+        assert "--port" not in said
         assert served.token not in said
 
 
