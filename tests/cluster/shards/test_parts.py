@@ -299,7 +299,7 @@ def holding(atoms: int, waiting: int) -> ShardFacts:
 
 def test_a_pot_gives_its_surplus_to_pots_below_their_share() -> None:
     pots = {0: holding(90, 10), 1: holding(0, 10), 2: holding(30, 20)}
-    assert levelling_transfers(0, pots) == {1: 30, 2: 30}
+    assert levelling_transfers(0, pots, least=30) == {1: 30, 2: 30}
     assert levelling_transfers(1, pots) == levelling_transfers(2, pots) == {}
     assert levelling_transfers(0, pots, least=31) == {}
     for level in (1, 0):  # with and without unread pages
