@@ -14,15 +14,20 @@ from minicrawl.store.writer import StoreWriter
 from tests.cli.calls import Captured, as_json, refusal
 
 
-def test_each_value_is_shown_with_where_it_came_from(
+def test_the_strongest_source_counts_and_is_shown(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("minicrawl.toml").write_text("[scope]\nmax-depth = 3\n", encoding="utf-8")
+    file = "[budget]\npages = 3\n[politeness]\ndelay = 3\nagent = 'three'\n"
+    Path("minicrawl.toml").write_text(file, encoding="utf-8")
+    monkeypatch.setenv("MINICRAWL_PAGES", "2")
     monkeypatch.setenv("MINICRAWL_DELAY", "2")
-    found = as_json(capsys, "config", "--pages", "5")
-    assert found["budget.pages"] == {"value": 5, "from": "--pages"}
+    found = as_json(capsys, "config", "--pages", "1")
+    assert found["budget.pages"] == {"value": 1, "from": "--pages"}
     assert found["politeness.delay"] == {"value": 2, "from": "MINICRAWL_DELAY"}
-    assert found["scope.max-depth"] == {"value": 3, "from": "minicrawl.toml:scope.max-depth"}
+    assert found["politeness.agent"] == {
+        "value": "three",
+        "from": "minicrawl.toml:politeness.agent",
+    }
     assert found["limits.max-tries"] == {"value": 5, "from": "default"}
 
 

@@ -69,12 +69,14 @@ def test_no_output_has_a_secret_and_no_store_keeps_one(tmp_path: Path) -> None:
     file = tmp_path / "minicrawl.toml"
     file.write_text('[access]\nauth = ["a.example=u:s3cret", "b.example=@/file"]\n')
     environ = {"MINICRAWL_BEARER": "a.example=s3cret", "MINICRAWL_LANGUAGES": "de"}
-    loaded = load({"header": ["a.example=Cookie: s3cret"]}, environ, file)
+    flags = {"header": ["a.example=Cookie: s3cret"], "proxy": ["http://me:s3cret@x:1"]}
+    loaded = load(flags, environ, file)
     assert loaded.settings.access.auth == ("a.example=u:s3cret", "b.example=@/file")
     shown = as_toml(loaded) + str(as_document(loaded)) + repr(loaded.settings)
     assert "s3cret" not in shown
     assert 'auth = ["a.example=***", "b.example=@/file"]' in shown
     assert 'header = ["a.example=Cookie: ***"]' in shown
+    assert "http://***@x:1" in shown
     assert as_kept(loaded) == {"languages": "de"}
 
 

@@ -84,48 +84,36 @@ def test_warc_files_may_have_a_name_and_a_size(value: str, place: WarcPlace) -> 
 @pytest.mark.parametrize(
     ("kind", "value", "wanted"),
     [
-        (PAGES, "-5", "must be a whole number above 0"),
+        *((PAGES, value, "must be a whole number above 0") for value in ("-5", True)),
         (PAGES, "1001", "must be at most 1,000"),
-        (PAGES, True, "must be a whole number above 0"),
         (kinds.whole(0), "-1", "must be a whole number of at least 0"),
-        (kinds.SHARE, "1.1", "must be a number from 0 to 1"),
-        (kinds.SHARE, math.nan, "must be a number from 0 to 1"),
-        (kinds.SMALL_EDGE, "0", "must be a number from 0.01 to 0.99"),
-        (kinds.SMALL_EDGE, "1", "must be a number from 0.01 to 0.99"),
-        (kinds.PART, "0", "must be a share above 0 and at most 1"),
-        (kinds.PART, "90", "must be a share above 0 and at most 1"),
-        (kinds.PART, "101%", "must be a share above 0 and at most 1"),
-        (kinds.PART, "-5%", "must be a share above 0 and at most 1"),
-        (kinds.PART, "much", "must be a share above 0 and at most 1"),
-        (kinds.PART, "guaranteed", "must be a share above 0 and at most 1"),
-        (kinds.PART, "120% guaranteed", "must be a share above 0 and at most 1"),
-        (kinds.PART, True, "must be a share above 0 and at most 1"),
+        *((kinds.SHARE, value, "must be a number from 0 to 1") for value in ("1.1", math.nan)),
+        *((kinds.SMALL_EDGE, value, "must be a number from 0.01 to 0.99") for value in "01"),
+        *(
+            (kinds.PART, value, "must be a share above 0 and at most 1")
+            for value in ("0", "90", "101%", "-5%", "much", "guaranteed", "120% guaranteed", True)
+        ),
         (kinds.WEIGHT, "inf", "must be a number of at least 0"),
-        (kinds.WAIT, "-1", "must be a time of at least 0, such as 90, 30s, 5m, 2h or 1h30m"),
-        (kinds.TIME, "0s", "must be a time above 0, such as 90, 30s, 5m, 2h or 1h30m"),
+        (kinds.WAIT, "-1", "must be a time of at least 0"),
+        (kinds.TIME, "0s", "must be a time above 0"),
         (kinds.TIME, "99999d", "must be at most 1,000,000,000 seconds"),
-        (kinds.SIZE, "0", "must be a size above 0, such as 5000, 500kB, 10MB or 2GiB"),
+        (kinds.SIZE, "0", "must be a size above 0"),
         (kinds.SIZE, "99999999TB", "must be at most 9,223,372,036,854,775,807 bytes"),
-        (kinds.SWITCH, "maybe", "must be true or false"),
-        (kinds.SWITCH, 1, "must be true or false"),
-        (kinds.choice("host", "any"), "some", "must be one of host, any"),
-        (kinds.choice("host", renamed={"site": "host"}), "site", "was removed, use host instead"),
-        (kinds.choice("host", "any"), ["any"], "must be one of host, any"),
-        (kinds.FILE, "", "must be a path of printable characters"),
-        (kinds.FILE, "a\0b", "must be a path of printable characters"),
-        (kinds.PATTERN, "", "must be a regular expression of printable characters"),
-        (kinds.PATTERN, "a\n", "must be a regular expression of printable characters"),
-        (kinds.PATTERN, "a{99999999999}", "is not a regular expression: the repetition number is"),
+        *((kinds.SWITCH, value, "must be true or false") for value in ("maybe", 1)),
+        *((kinds.choice("host", "any"), v, "must be one of host, any") for v in ("some", ["any"])),
+        (kinds.choice("host", renamed={"site": "host"}), "site", "was removed, use host"),
+        *((kinds.FILE, value, "must be a path of printable") for value in ("", "a\0b")),
+        *((kinds.PATTERN, value, "must be a regular expression of p") for value in ("", "a\n")),
+        (kinds.PATTERN, "a{99999999999}", "is not a regular expression: "),
         (kinds.AGENT, "bot/1.0", "must be a name of letters, - and _ only"),
-        (kinds.CONTACT, "me", "must be a URL or a mail address"),
-        (kinds.CONTACT, "a@b)\r\nX: y", "must be a URL or a mail address"),
+        *((kinds.CONTACT, v, "must be a URL or a mail") for v in ("me", "a@b)\r\nX: y")),
         (SEVERAL, 3, "must be a string or a list of strings"),
-        (kinds.WARC_PLACE, "a b=/there", "must be DIR, NAME=DIR or NAME:SIZE=DIR, with a name of"),
-        (kinds.WARC_PLACE, "=/there", "must be DIR, NAME=DIR or NAME:SIZE=DIR, with a name of"),
-        (kinds.WARC_PLACE, "news=", "must be DIR, NAME=DIR or NAME:SIZE=DIR, with a name of"),
-        (kinds.WARC_PLACE, "news:big=/there", "must be a size above 0, such as 5000"),
-        (kinds.SCORER, "words:", "must be the name of a scorer, or name:arguments"),
-        (kinds.SCORER, ":sea", "must be the name of a scorer, or name:arguments"),
+        *(
+            (kinds.WARC_PLACE, value, "must be DIR, NAME=DIR or NAME:SIZE=DIR")
+            for value in ("a b=/there", "=/there", "news=")
+        ),
+        (kinds.WARC_PLACE, "news:big=/there", "must be a size above 0"),
+        *((kinds.SCORER, v, "must be the name of a scorer, or n") for v in ("words:", ":sea")),
     ],
 )
 def test_an_invalid_value_names_a_valid_form(kind: ValueKind, value: object, wanted: str) -> None:
@@ -134,13 +122,11 @@ def test_an_invalid_value_names_a_valid_form(kind: ValueKind, value: object, wan
     assert refused.value.wanted.startswith(wanted)
 
 
-def test_a_pattern_that_does_not_compile_is_refused_with_the_place_of_the_mistake() -> None:
+def test_the_pattern_that_does_not_compile_is_named_with_the_place_of_the_mistake() -> None:
     with pytest.raises(InvalidValue) as refused:
         SEVERAL.read(["a", "b("])
     assert refused.value.value == "b("
-    assert refused.value.wanted == (
-        "is not a regular expression: missing ), unterminated subpattern at position 1"
-    )
+    assert "position 1" in refused.value.wanted
 
 
 @pytest.mark.parametrize(
@@ -155,14 +141,16 @@ def test_a_rule_without_host_or_address_is_refused(rule: str) -> None:
         kinds.RULE.read(rule)
 
 
-@pytest.mark.parametrize("value", ["none", ["none"], ("none",), [], ()])
-def test_none_alone_is_an_empty_list(value: object) -> None:
-    assert SEVERAL.read(value) == ()
-
-
-def test_none_among_others_is_a_pattern() -> None:
-    assert SEVERAL.read(["none", "a"]) == ("none", "a")
-    assert SEVERAL.read("(none)") == ("(none)",)
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        *((value, ()) for value in ("none", ["none"], ("none",), [], ())),
+        (["none", "a"], ("none", "a")),
+        ("(none)", ("(none)",)),
+    ],
+)
+def test_only_none_alone_is_an_empty_list(value: object, read: tuple[str, ...]) -> None:
+    assert SEVERAL.read(value) == read
 
 
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.binary()))
