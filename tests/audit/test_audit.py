@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from minicrawl.audit import checks
 from minicrawl.audit.checks import CHECKED, CHECKS, audited
-from minicrawl.report.page_links import broken_links
-from minicrawl.report.snapshot import snapshot
-from tests.audit.held_out import HOST, HeldOutSite, planted_site
+from tests.audit.held_out import HOST, PARTNER, HeldOutSite, planted_site
+from tests.cli.calls import Captured, as_json
 from tests.webs import crawl_web
 
 OF_A_BUSY_MACHINE = {"slow", "slow-first-byte"}
@@ -49,17 +47,23 @@ def test_exactly_the_planted_faults_are_found(tmp_path: Path) -> None:
     assert sorted(names) == sorted({issue for issue, _ in site.truth} | TESTED_ELSEWHERE)
 
 
-def test_many_links_and_slow_responses_and_heads_are_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checks, "_MANY_LINKS", 9)
-    monkeypatch.setattr(checks, "_SLOW_S", -1.0)
-    monkeypatch.setattr(checks, "_LATE_S", 0.0)
-    found = issues(crawled(tmp_path / "crawl.db", HeldOutSite()))
-    assert found["links-many"] == {
-        f"/{name}/" for name in ("biere", "brauerei", "gasthaus", "termine", "wissen")
-    }
-    assert "/biere/" in found["slow"] & found["slow-first-byte"]
+def test_many_links_and_slow_responses_and_heads_are_found(tmp_path: Path) -> None:
+    site = HeldOutSite()
+    for count in (500, 501):
+        page = site.add(f"/{count}", links=[f"{PARTNER}/{number}" for number in range(count - 1)])
+        site.pages["/"].links.append(page.path)
+    path = crawled(tmp_path / "crawl.db", site, check="none")
+    times = {"/500": (1.5, 0.5), "/501": (0.9, 0.9), "/": (0.9, 0.5)}
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executemany(
+            "UPDATE fetches SET elapsed_s = ?, first_byte_s = ? WHERE page IN "
+            "(SELECT id FROM urls WHERE path = ?)",
+            [(*both, page) for page, both in times.items()],
+        )
+    found = issues(path)
+    assert found["links-many"] == {"/501"}
+    assert found["slow"] & times.keys() == {"/500"}
+    assert found["slow-first-byte"] & times.keys() == {"/501"}
 
 
 def test_only_the_path_counts_for_double_slashes_and_any_session_id_is_found(
@@ -84,7 +88,7 @@ def test_a_session_id_is_found_in_links_to_a_page_whose_url_has_none(
 
 
 def test_the_size_of_the_largest_image_is_shown_and_the_image_is_not_broken(
-    tmp_path: Path,
+    tmp_path: Path, capsys: Captured
 ) -> None:
     site, body, lies = HeldOutSite(), "", {"content-length": "9" * 5000}
     for name, size in (("a", 100), ("b", 500_001), ("c", 500_002), ("lies", 1)):
@@ -96,8 +100,7 @@ def test_the_size_of_the_largest_image_is_shown_and_the_image_is_not_broken(
     with audited(path, ["image-large"]) as found:
         (row,) = found.pages()
     assert (row.url, row.value) == (HOST + page.path, 500_002)
-    with snapshot(path) as seen:
-        assert broken_links(seen) == []
+    assert as_json(capsys, "broken", "--store", path) == []
 
 
 def test_a_page_without_words_is_thin(tmp_path: Path) -> None:
