@@ -188,8 +188,8 @@ _AT_ONCE = 10_000
 class Renewal:
     """Decides when to recompute a result: after a commit, but for at most a tenth of the time."""
 
-    def __init__(self, store: Path) -> None:
-        self._store = store
+    def __init__(self, store: Path, now: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._now = store, now
         self._marks: list[tuple[int, ...]] = []
         self._due = 0.0
 
@@ -201,14 +201,14 @@ class Renewal:
         """
         marks = self._commit_marks()
         is_other = [mark[0] for mark in marks[:1]] != [mark[0] for mark in self._marks[:1]]
-        return marks != self._marks and (is_other or time.monotonic() >= self._due)
+        return marks != self._marks and (is_other or self._now() >= self._due)
 
     @contextmanager
     def making(self) -> Iterator[None]:
         """Note the time and the duration of a computation."""
-        marks, began = self._commit_marks(), time.monotonic()
+        marks, began = self._commit_marks(), self._now()
         yield
-        self._marks, made = marks, time.monotonic()
+        self._marks, made = marks, self._now()
         self._due = made + (made - began) / _SHARE_OF_LOADING
 
     def _commit_marks(self) -> list[tuple[int, ...]]:
@@ -684,10 +684,15 @@ _CRAWLS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_wor
 _GRACE_S = 1
 
 
-def server_for(store: Path, grant: CrawlGrant | None = None) -> MCPServer[Any]:
-    """Return a server with the tools of a store, and with the tool that crawls if granted."""
+def server_for(
+    store: Path, grant: CrawlGrant | None = None, *, idle_s: float = IDLE_S
+) -> MCPServer[Any]:
+    """Return a server with the tools of a store, and with the tool that crawls if granted.
+
+    It closes the store after `idle_s` without a question.
+    """
     tools = StoreTools(store)
-    thread = _ToolThread(tools)
+    thread = _ToolThread(tools, idle_s)
 
     @asynccontextmanager
     async def life(_server: MCPServer[Any]) -> AsyncIterator[None]:
@@ -714,10 +719,10 @@ def server_for(store: Path, grant: CrawlGrant | None = None) -> MCPServer[Any]:
 
 
 class _ToolThread:
-    """Thread that runs all tools, and closes the store after `IDLE_S`."""
+    """Thread that runs all tools, and closes the store after `idle_s`."""
 
-    def __init__(self, tools: StoreTools) -> None:
-        self._tools = tools
+    def __init__(self, tools: StoreTools, idle_s: float) -> None:
+        self._tools, self._idle_s = tools, idle_s
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="tools")
         self._leaving: asyncio.TimerHandle | None = None
 
@@ -732,7 +737,9 @@ class _ToolThread:
             try:
                 return await loop.run_in_executor(self._thread, functools.partial(tool, **given))
             finally:
-                self._leaving = loop.call_later(IDLE_S, self._thread.submit, self._tools.close)
+                self._leaving = loop.call_later(
+                    self._idle_s, self._thread.submit, self._tools.close
+                )
 
         return _told(run)
 
