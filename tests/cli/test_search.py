@@ -1,6 +1,7 @@
-"""`minicrawl search`, `minicrawl index`, and the index as a source of roots for `rank hits`."""
+"""`minicrawl search`, `minicrawl index`, ranks of topics, and the index as a source of roots."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -153,3 +154,74 @@ def test_a_query_for_hits_uses_the_index(store: Path, tmp_path: Path, capsys: Ca
     assert "from 1 root" in capsys.readouterr().err
     assert main([*command[:3], "xylophone", *command[4:]]) == 2
     assert "no page in the index" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- ranks of topics, mixed
+
+SITE = "http://topics.example"
+SONGS, ROSES = f"{SITE}/songs", f"{SITE}/roses"
+MINOR, THORN = f"{SITE}/minor", f"{SITE}/thorn"
+ON_TOPICS = {
+    SONGS: b"<title>Songs</title><p>Melody and chorus, sung by a choir. <a href=minor>book</a>",
+    ROSES: b"<title>Roses</title><p>Soil and water for petals. <a href=thorn>book</a>",
+    MINOR: b"<title>A book</title><p>All about one thing.",
+    THORN: b"<title>A book</title><p>All about another thing.",
+}
+TOPICS = f"music\t{SONGS}\ngardens\t{ROSES}\n"
+
+
+@pytest.fixture(scope="module")
+def topics(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Store with ranks of topics under two names, one of which lacks a topic."""
+    path = tmp_path_factory.mktemp("topics") / "crawl.db"
+    read_into(path, ON_TOPICS)
+    path.with_name("topics.txt").write_text(TOPICS)
+    store = ["--store", str(path)]
+    assert main(["index", *store]) == 0
+    for name in ("pagerank", "mine", "gone"):
+        topics = str(path.with_name("topics.txt"))
+        assert main(["rank", "pagerank", "--topics", topics, "--as", name, *store]) == 0
+    assert main(["rank", "--remove", "gone-music", *store]) == 0
+    return path
+
+
+def found(store: Path, capsys: Captured, *words: str) -> list[str]:
+    assert asked(store, "--json", *words) == 0
+    return [one["url"] for one in json.loads(capsys.readouterr().out)]
+
+
+def test_the_query_chooses_the_topic_that_has_its_words(topics: Path, capsys: Captured) -> None:
+    linear = ("--by", "topics", "--score", "linear=0")
+    of_music = found(topics, capsys, "book melody chorus", *linear)
+    assert of_music.index(MINOR) < of_music.index(THORN)
+    of_gardens = found(topics, capsys, "book petals soil", *linear)
+    assert of_gardens.index(THORN) < of_gardens.index(MINOR)
+
+
+def test_with_the_rank_alone_pages_with_all_words_are_found(topics: Path, capsys: Captured) -> None:
+    assert set(found(topics, capsys, "book", "--by", "topics:mine")) >= {MINOR, THORN}
+
+
+def test_parts_sum_to_one_and_are_equal_if_no_topic_has_a_word(
+    topics: Path, capsys: Captured
+) -> None:
+    def parts(query: str) -> dict[str, float]:
+        assert asked(topics, query, "--by", "topics") == 0
+        told = re.search("^topics: (.*)$", capsys.readouterr().err, re.MULTILINE)
+        assert told
+        shares = (one.split() for one in told[1].split(", "))
+        return {topic: float(share.rstrip("%")) for topic, share in shares}
+
+    assert parts("xylophone") == {"gardens": 50, "music": 50}
+    found = parts("petals soil")
+    assert found["gardens"] > found["music"]
+    assert sum(found.values()) == pytest.approx(100)
+
+
+def test_missing_ranks_of_topics_are_named(topics: Path, store: Path, capsys: Captured) -> None:
+    assert asked(topics, "book", "--by", "topics:yours") == 2
+    assert "mine, pagerank" in capsys.readouterr().err
+    assert asked(store, "book", "--by", "topics") == 2
+    capsys.readouterr()
+    assert asked(topics, "book", "--by", "topics:gone") == 2
+    assert "no rank gone-music any more" in capsys.readouterr().err
