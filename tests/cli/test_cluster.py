@@ -1,11 +1,11 @@
-"""Commands of a cluster: what they refuse, show, and leave in the servers."""
+"""Commands of a cluster: what they refuse, show, gather, and leave in the servers."""
 
 import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +14,18 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cluster.commands import crawling
 from minicrawl.cluster.commands.crawling import as_line
-from minicrawl.cluster.commands.nodes import as_ranges, cells_of, facts_of
+from minicrawl.cluster.commands.nodes import cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
 from minicrawl.cluster.records import RecordError, ShardFacts
 from minicrawl.cluster.together import RequestRate
 from minicrawl.config import load
-from tests.cli.calls import Captured, refusal
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.cluster.engines import needs_server
 from tests.cluster.fake_engine import FakeEngine, FakeServers
+from tests.cluster.hand_shards import HandCluster
+from tests.cluster.test_restoring import URLS, begin, crawled, keep, terms
 
-NOBODY = "nats://127.0.0.1:1"
+NOBODY, CLUSTER = "nats://127.0.0.1:1", "nats://127.0.0.1:4222/news"
 ROW = NodeRow(
     name="east",
     state="live",
@@ -106,46 +108,47 @@ def test_the_next_commands_name_all_servers_and_no_password() -> None:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str | None]:
-    """Function that returns what servers keep under a name, in a cluster with the node `east`."""
-    engine = FakeEngine(FakeServers())
-    asyncio.run(engine.put("node.east", b"{}"))
+def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
+    """Servers that every command of a cluster reaches."""
+    servers = FakeServers()
 
     @asynccontextmanager
     async def opened(_access: object, *, makes: bool) -> AsyncIterator[FakeEngine]:
         assert not makes
-        yield engine
-
-    def kept(name: str) -> str | None:
-        found = asyncio.run(engine.get(name))
-        return found.value.decode() if found and found.value else None
+        yield FakeEngine(servers)
 
     monkeypatch.setattr("minicrawl.cluster.commands.nodes.opened", opened)
+    return servers
+
+
+@pytest.fixture
+def with_east(servers: FakeServers, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
+    """Engine of a cluster with the node `east`, which commands take if they name none."""
+    engine = FakeEngine(servers)
+    asyncio.run(engine.put("node.east", b"{}"))
     monkeypatch.setenv("MINICRAWL_CLUSTER", NOBODY)
-    return kept
+    return engine
 
 
-def test_a_node_is_drained_and_takes_shards_again(told: Callable[[str], str | None]) -> None:
+def told(engine: FakeEngine, name: str) -> bytes | None:
+    found = asyncio.run(engine.get(name))
+    return found.value if found else None
+
+
+def test_a_node_is_drained_and_takes_shards_again(with_east: FakeEngine) -> None:
     assert main(["cluster", "set", "east", "--drain"]) == 0
-    assert told("drain.east")
+    assert told(with_east, "drain.east")
     assert main(["cluster", "set", "east", "--no-drain", "--workers", "3"]) == 0
-    assert told("drain.east") is None
-    assert "3" in (told("workers.east") or "")
+    assert not told(with_east, "drain.east")
+    assert b"3" in (told(with_east, "workers.east") or b"")
 
 
-def test_an_unknown_node_is_refused(told: Callable[[str], str | None], capsys: Captured) -> None:
+def test_an_unknown_node_is_refused(with_east: FakeEngine, capsys: Captured) -> None:
     assert "there are: east" in refusal(capsys, "cluster", "set", "west", "--drain")
-    assert told("drain.west") is None
+    assert told(with_east, "drain.west") is None
 
 
 # ---------------------------------------------------------------- output
-
-
-@pytest.mark.parametrize(
-    ("numbers", "text"), [((), ""), ((3,), "3"), ((0, 1, 2, 7), "0-2, 7"), ((4, 2, 3), "2-4")]
-)
-def test_consecutive_numbers_are_shown_as_a_range(numbers: tuple[int, ...], text: str) -> None:
-    assert as_ranges(numbers) == text
 
 
 def test_a_progress_line_describes_the_whole_cluster() -> None:
@@ -155,9 +158,13 @@ def test_a_progress_line_describes_the_whole_cluster() -> None:
     )
 
 
-def test_the_status_names_shards_without_a_node() -> None:
-    facts = dict(facts_of(STATUS))
-    assert facts["shards"] == "4; nobody holds 3"
+@pytest.mark.parametrize(
+    ("unheld", "shown"),
+    [((), ""), ((3,), "; nobody holds 3"), ((0, 1, 2, 7), "; nobody holds 0-2, 7")],
+)
+def test_the_status_names_shards_without_a_node(unheld: tuple[int, ...], shown: str) -> None:
+    facts = dict(facts_of(replace(STATUS, shards=8, unheld=unheld)))
+    assert facts["shards"] == f"8{shown}"
     assert facts["fetched"] == "40 of 1,000 pages, 7/s"
     assert facts["cash threshold"] == "1.50 units"
     assert dict(facts_of(replace(STATUS, doing="ended")))["shards"] == "4"
@@ -214,3 +221,64 @@ def test_a_shard_reports_a_pace_below_one_page_a_second() -> None:
     for wrong in (-1, float("nan"), float("inf")):
         with pytest.raises(RecordError):
             ShardFacts.unpack("told", replace(told, pace=wrong).pack())
+
+
+# ---------------------------------------------------------------- gathering
+
+
+@pytest.fixture
+def hand(tmp_path: Path) -> Iterator[HandCluster]:
+    with ExitStack() as stack:
+        yield crawled(tmp_path / "shards", stack)
+
+
+@pytest.fixture
+def served(
+    servers: FakeServers, hand: HandCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let the servers have all shards."""
+
+    async def have(engine: FakeEngine) -> None:
+        await begin(engine, terms())
+        await keep(engine, hand)
+
+    asyncio.run(have(FakeEngine(servers)))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_stores_in_files_are_gathered(hand: HandCluster, tmp_path: Path, capsys: Captured) -> None:
+    hand.commit()
+    store, other = tmp_path / "all.db", tmp_path / "other.db"
+    out = printed(capsys, "cluster", "gather", store, *hand.paths)
+    assert "none missing" in out
+    assert "waited in outboxes" in out
+    assert printed(capsys, "check", "--store", store).startswith("ok: file")
+    found = as_json(capsys, "cluster", "gather", other, *hand.paths)
+    assert found["store"] == str(other)
+    assert (found["pages"], found["shards"], found["ahead"]) == (6, 3, [])
+
+
+@pytest.mark.usefixtures("served")
+def test_a_cluster_is_gathered_into_a_file(tmp_path: Path, capsys: Captured) -> None:
+    command = ("cluster", "gather", tmp_path / "all.db", "--cluster", CLUSTER)
+    assert as_json(capsys, *command)["pages"] == 6
+
+
+@pytest.mark.usefixtures("served")
+def test_reports_answer_for_the_whole_cluster(capsys: Captured) -> None:
+    assert main(["pages", "--cluster", CLUSTER, "--json"]) == 0
+    first = capsys.readouterr()
+    assert {row["url"] for row in json.loads(first.out)} == set(URLS[:6])
+    assert "gathered 6 pages of 3 shards into " in first.err
+    assert main(["check", "--cluster", CLUSTER]) == 0
+    assert "gathered" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("served")
+def test_a_cluster_in_the_environment_is_read_unless_a_store_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
+) -> None:
+    monkeypatch.setenv("MINICRAWL_CLUSTER", CLUSTER)
+    assert main(["status"]) == 0
+    assert "pages known" in capsys.readouterr().out
+    assert "no store at" in refusal(capsys, "status", "--store", tmp_path / "none.db")
