@@ -1,19 +1,30 @@
-"""Tables, facts and JSON on a terminal and elsewhere."""
+"""Tables, facts, JSON and the progress of long tasks, on a terminal and elsewhere."""
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
 
-from minicrawl.cli.output import shortened_url, show_facts, show_json, show_list, wide_option
+from minicrawl.cli import main
+from minicrawl.cli.output import (
+    progress,
+    shortened_url,
+    show_facts,
+    show_json,
+    show_list,
+    wide_option,
+)
 from tests.cli.calls import Captured
+from tests.stores import A
 
+OnTerminal = Callable[..., None]
 Terminal = Callable[[int], None]
 
 
 @pytest.fixture
-def terminal(on_terminal: Callable[..., None]) -> Terminal:
+def terminal(on_terminal: OnTerminal) -> Terminal:
     """Function that makes stdout a terminal of some width."""
     return lambda width: on_terminal("stdout", columns=width)
 
@@ -145,3 +156,68 @@ def test_json_is_one_line_of_printable_ascii(capsys: Captured) -> None:
     assert line.isascii()
     assert line.rstrip("\n").isprintable()
     assert json.loads(line) == document
+
+
+# ---------------------------------------------------------------- progress
+
+
+def test_off_a_terminal_a_line_appears_every_30_seconds(capsys: Captured) -> None:
+    now = 100.0
+    with progress("digging", lambda: now) as tell:
+        for second in range(70):
+            now = 100.0 + second
+            tell(second / 100)
+    assert capsys.readouterr() == ("", "digging: 30%\ndigging: 60%\n")
+
+
+@pytest.mark.parametrize(("seconds", "is_shown"), [(1.0, False), (3.0, True)])
+def test_on_a_terminal_a_bar_appears_after_two_seconds(
+    capsys: Captured, on_terminal: OnTerminal, seconds: float, is_shown: bool
+) -> None:
+    on_terminal("stderr")
+    now = 100.0
+    with progress("digging", lambda: now) as tell:
+        now += seconds
+        tell(0.5)
+    out, err = capsys.readouterr()
+    assert (out, "digging" in err) == ("", is_shown)
+
+
+WORK = [
+    *(("top", "--sites"), ("explain", A), ("check",), ("backlinks", A), ("graph",)),
+    *(("export", "all.csv"), ("export", "all.gexf"), ("export", "-", "--format=jsonl")),
+    *(("export", "all.csv", "--edges"), ("export", "hosts.dot", "--level=host")),
+    *(("rank", "pagerank"), ("rank", "communities"), ("lab", "compare", "opic", "hits-hubs")),
+    *(("lab", "stability", "degree"), ("lab", "agree", "pagerank", "labels.csv")),
+    ("refine", "--to=new.db"),
+    ("import", "links.txt", "--store=new.db"),
+]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let bars appear at once."""
+    monkeypatch.setattr("minicrawl.cli.output.QUIET_S", -1.0)
+
+
+@pytest.mark.usefixtures("filled", "impatient")
+@pytest.mark.parametrize("command", WORK, ids=" ".join)
+def test_commands_that_may_take_long_have_a_bar(
+    command: tuple[str, ...], capsys: Captured, on_terminal: OnTerminal
+) -> None:
+    on_terminal("stderr")
+    Path("labels.csv").write_text(f"{A},4\n")
+    Path("links.txt").write_text("1 2\n2 3\n")
+    assert main(command) == 0
+    assert "%" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("filled", "impatient")
+def test_rows_on_the_terminal_have_no_bar_between_them(
+    capsys: Captured, on_terminal: OnTerminal
+) -> None:
+    on_terminal("stderr", "stdout")
+    assert main(["export", "-", "--format=jsonl"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out.splitlines()[0])["rank"] == 1
+    assert err == ""
