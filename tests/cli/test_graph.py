@@ -12,7 +12,6 @@ from pathlib import Path
 import networkx
 import pytest
 
-from minicrawl.graph import outline
 from minicrawl.store.records import StoreTerms
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.processes import killed_on_failure
@@ -230,16 +229,6 @@ class TestInfo:
             "links from a node  0-19: 4; at most 2\n"
             "links to a node    0-19: 4; at most 2\n"
         )
-
-    def test_estimates_from_some_nodes_are_marked(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(outline.outline, "__defaults__", (lambda _share: None, 0))
-        lines = printed(capsys, "graph", "--graph", "web.txt").splitlines()
-        assert lines[5:7] == [
-            "mean distance      1.333 ± 0 links, measured from some nodes",
-            "diameter           at least 2",
-        ]
 
     def test_a_graph_that_lab_converted_is_read(self, capsys: Captured) -> None:
         for file in ("sc1.g", "sc1.txt"):
