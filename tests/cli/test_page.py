@@ -16,13 +16,12 @@ from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive, prune_store
 from minicrawl.model import KeptAnswer
-from minicrawl.report.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import answered, confirmed, failed, kept
-from tests.cli.calls import Captured
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.stores import HandCrawl
 
 URL, UNREAD = "http://a.example/", "http://a.example/unread"
@@ -31,9 +30,10 @@ FIRST = b"<title>One</title><p>Old\tnews</p><p>\x1b[31mred</p>"
 SECOND = b"<title>Two</title><p>New news</p>"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Store with three versions of a page, of which the last is unchanged, and an unread page."""
+    monkeypatch.setenv("MINICRAWL_STORE", str(tmp_path / "crawl.db"))
     path = tmp_path / "crawl.db"
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([URL, UNREAD])
@@ -59,47 +59,36 @@ def damage_first_record(store: Path) -> None:
     segment.write_bytes(content)
 
 
-def shown(store: Path, capsys: Captured, *arguments: str) -> str:
-    assert main([*arguments, "--store", str(store)]) == 0, capsys.readouterr()
-    return capsys.readouterr().out
+def test_the_last_version_is_shown(capsys: Captured) -> None:
+    assert printed(capsys, "page", URL) == f"{SECOND.decode()}\n"
+    assert printed(capsys, "page", URL, "--text") == "New news\n"
 
 
-def refused(store: Path, capsys: Captured, *arguments: str) -> str:
-    assert main([*arguments, "--store", str(store)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    return line
-
-
-def test_the_last_version_is_shown(store: Path, capsys: Captured) -> None:
-    assert shown(store, capsys, "page", URL) == f"{SECOND.decode()}\n"
-    assert shown(store, capsys, "page", URL, "--text") == "New news\n"
-
-
-def test_an_older_version_is_shown_by_its_number_or_its_time(store: Path, capsys: Captured) -> None:
+def test_an_older_version_is_shown_by_its_number_or_its_time(capsys: Captured) -> None:
     for chosen in (("--version", "1"), ("--at", "1970-01-02T12:00"), ("--at", "1970-01-02")):
-        assert shown(store, capsys, "page", URL, "--text", *chosen) == "Old news\n\\x1b[31mred\n"
+        assert printed(capsys, "page", URL, "--text", *chosen) == "Old news\n\\x1b[31mred\n"
 
 
 def test_a_failure_is_shown_if_chosen_or_if_alone(store: Path, capsys: Captured) -> None:
     """A failure has a version number, and is shown of a page without a good version."""
     archived(store, failed(URL, b"away", 4 * DAY, 503), failed(UNREAD, b"no such page", 4 * DAY))
-    assert shown(store, capsys, "page", URL) == f"{SECOND.decode()}\n"
-    assert shown(store, capsys, "page", URL, "--version", "4") == "away\n"
-    assert shown(store, capsys, "page", URL, "--headers").splitlines()[1].endswith("3 of 4")
-    assert shown(store, capsys, "page", UNREAD, "--headers").startswith(f"404 {UNREAD}\n")
-    assert shown(store, capsys, "page", UNREAD) == "no such page\n"
+    assert printed(capsys, "page", URL) == f"{SECOND.decode()}\n"
+    assert printed(capsys, "page", URL, "--version", "4") == "away\n"
+    assert printed(capsys, "page", URL, "--headers").splitlines()[1].endswith("3 of 4")
+    assert printed(capsys, "page", UNREAD, "--headers").startswith(f"404 {UNREAD}\n")
+    assert printed(capsys, "page", UNREAD) == "no such page\n"
 
 
-def test_raw_prints_the_kept_bytes(store: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    assert main(["page", URL, "--raw", "--version", "1", "--store", str(store)]) == 0
+def test_raw_prints_the_kept_bytes(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["page", URL, "--raw", "--version", "1"]) == 0
     assert capfdbinary.readouterr().out == FIRST
 
 
-def test_headers_name_the_version(store: Path, capsys: Captured) -> None:
-    lines = shown(store, capsys, "page", URL, "--headers", "--version", "2").splitlines()
+def test_headers_name_the_version(capsys: Captured) -> None:
+    lines = printed(capsys, "page", URL, "--headers", "--version", "2").splitlines()
     assert lines[:2] == [f"200 {URL}", "fetched 1970-01-03T00:00:00Z, version 2 of 3"]
     assert "server: tests" in lines
-    found = json.loads(shown(store, capsys, "page", URL, "--json"))
+    found = as_json(capsys, "page", URL)
     assert (found["status"], found["version"], found["body"]) == (304, 3, SECOND.decode())
     assert found["headers"]["server"] == "tests"  # from the version that the 304 confirms
 
@@ -113,9 +102,9 @@ def test_headers_name_the_version(store: Path, capsys: Captured) -> None:
     ],
 )
 def test_a_missing_version_is_refused(
-    store: Path, capsys: Captured, arguments: tuple[str, ...], said: str
+    capsys: Captured, arguments: tuple[str, ...], said: str
 ) -> None:
-    assert said in refused(store, capsys, "page", URL, *arguments)
+    assert said in refusal(capsys, "page", URL, *arguments)
 
 
 COMMANDS_ON_PAGES = {
@@ -132,7 +121,7 @@ COMMANDS_ON_PAGES = {
 def test_a_deleted_archive_makes_no_file(store: Path, capsys: Captured, name: str) -> None:
     folder = archive_folder(store)
     shutil.rmtree(folder)
-    line = refused(store, capsys, *COMMANDS_ON_PAGES[name])
+    line = refusal(capsys, *COMMANDS_ON_PAGES[name])
     assert folder.name in line
     assert not folder.exists()
     assert list(store.parent.glob("new.*")) == []
@@ -142,42 +131,36 @@ def test_lost_pages_are_reported_after_a_crawl_was_resumed(store: Path, capsys: 
     """Every command that reads the archive reports the loss, each time."""
     folder = archive_folder(store)
     shutil.rmtree(folder)
-    assert "is gone" in refused(store, capsys, "archive")
-    assert main(["check", "--store", str(store)]) == 1
-    gone = f"pages: {folder} is gone, with all pages that were kept"
-    assert gone in capsys.readouterr().out.splitlines()
+    assert "is gone" in refusal(capsys, "archive")
+    assert f"pages: {folder} is gone, " in printed(capsys, "check", code=1)
     archived(store, failed(UNREAD, b"away", 4 * DAY, 503))
     for command in (("check",), ("check",), ("archive", "--verify")):
-        assert main([*command, "--store", str(store)]) == 1
-        told = capsys.readouterr().out.splitlines()
-        assert len([line for line in told if f"{folder}: " in line]) == 1
-    assert main(["archive", "--store", str(store)]) == 0
+        assert printed(capsys, *command, code=1).count(f"{folder}: ") == 1
+    assert main(["archive"]) == 0
     assert f"{folder}: " in capsys.readouterr().err
-    assert f"{folder}: " in refused(store, capsys, "page", URL)
+    assert f"{folder}: " in refusal(capsys, "page", URL)
 
 
 def test_a_damaged_record_is_named_with_and_without_a_store(store: Path, capsys: Captured) -> None:
     folder = archive_folder(store)
-    assert shown(store, capsys, "archive", "--verify") == "ok: 3 records\n"
-    found = json.loads(shown(store, capsys, "archive", "--json"))
+    assert printed(capsys, "archive", "--verify") == "ok: 3 records\n"
+    found = as_json(capsys, "archive")
     assert (found["page records"], found["revisit records"], found["segments"]) == (2, 1, 1)
     damage_first_record(store)
-    (wrong,) = audit(store).wrong
+    (wrong,) = as_json(capsys, "check", code=1)["wrong"]
     assert wrong.startswith("pages: segment-000001.pages at byte 0: ")
     assert wrong.endswith(f" damaged: {URL}")
-    assert main(["page", URL, "--version", "1", "--store", str(store)]) == 1
-    assert f"version 1 of {URL} is damaged" in capsys.readouterr().err
-    assert shown(store, capsys, "page", URL, "--version", "2") == f"{SECOND.decode()}\n"
+    assert f"version 1 of {URL} " in refusal(capsys, "page", URL, "--version", "1", code=1)
+    assert printed(capsys, "page", URL, "--version", "2") == f"{SECOND.decode()}\n"
     store.unlink()
-    assert main(["archive", "--verify", str(folder)]) == 1
-    assert "segment-000001.pages at byte 0: " in capsys.readouterr().out
-    assert main(["archive", "--verify", str(folder), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["ok"] is False
+    verify = ("archive", "--verify", folder)
+    assert "segment-000001.pages at byte 0: " in printed(capsys, *verify, code=1)
+    assert as_json(capsys, *verify, code=1)["ok"] is False
 
 
 @pytest.mark.parametrize("options", [[], ["--verify"]])
 def test_an_archive_that_is_pruned_while_it_is_opened_is_read_as_before(
-    store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, options: list[str]
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
     end_of = commands._end
 
@@ -186,34 +169,31 @@ def test_an_archive_that_is_pruned_while_it_is_opened_is_read_as_before(
         prune_store(path, PruneRules(versions=1))
         return found
 
-    before = shown(store, capsys, "archive", *options, "--json")
+    before = as_json(capsys, "archive", *options)
     monkeypatch.setattr(commands, "_end", end)
-    found = json.loads(shown(store, capsys, "archive", *options, "--json"))
-    assert found == json.loads(before) | ({} if options else {"segments": 2})
+    assert as_json(capsys, "archive", *options) == before | ({} if options else {"segments": 2})
 
 
 def test_a_web_archive_has_all_versions_of_the_selected_pages(
-    store: Path, tmp_path: Path, capsys: Captured
+    tmp_path: Path, capsys: Captured
 ) -> None:
     archiveiterator = pytest.importorskip("warcio.archiveiterator")
     warc, wacz = tmp_path / "site.warc.gz", tmp_path / "site.wacz"
-    shown(store, capsys, "export", str(warc))
+    printed(capsys, "export", warc)
     with warc.open("rb") as file:
         kinds = [record.rec_type for record in archiveiterator.ArchiveIterator(file)]
     answers = ("response", "response", "revisit")
     assert kinds[1:] == [kind for one in answers for kind in (one, "request", "metadata")]
-    shown(store, capsys, "export", str(wacz), "--host", "a.example", "--n", "1")
+    printed(capsys, "export", wacz, "--host", "a.example", "--n", "1")
     with ZipFile(wacz) as package:
         assert len(package.read("indexes/index.cdx").splitlines()) == 2  # without the 304
         (_, page) = package.read("pages/pages.jsonl").splitlines()
     assert json.loads(page)["url"] == URL
 
 
-def test_damaged_records_are_omitted_from_a_web_archive(
-    store: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_damaged_records_are_omitted_from_a_web_archive(store: Path, capsys: Captured) -> None:
     damage_first_record(store)
-    assert main(["export", str(tmp_path / "site.wacz"), "--store", str(store)]) == 1
+    assert main(["export", "site.wacz"]) == 1
     told = capsys.readouterr().err
     assert f"left out: {URL}: segment-000001.pages at byte 0: " in told
     assert "site.wacz, 2 rows" in told
@@ -222,17 +202,16 @@ def test_damaged_records_are_omitted_from_a_web_archive(
 CONTENTS = "text,html,headings,lang_declared,links"
 
 
-def test_a_data_set_has_the_last_versions(store: Path, tmp_path: Path, capsys: Captured) -> None:
-    lines = shown(store, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
+def test_a_data_set_has_the_last_versions(capsys: Captured) -> None:
+    lines = printed(capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
     read, unread = map(json.loads, lines.splitlines())
     assert (read["text"], read["html"]) == ("New news", SECOND.decode())
     assert (read["headings"], read["lang_declared"], read["links"]) == ([], "", [])
     assert {unread[name] for name in CONTENTS.split(",")} == {None}
     duckdb = pytest.importorskip("duckdb")
-    place = tmp_path / "pages.parquet"
-    shown(store, capsys, "export", str(place), "--with", "text,lang_declared")
-    found = duckdb.sql(f"SELECT text, lang_declared FROM '{place}' ORDER BY rank").fetchall()
-    assert found == [("New news", ""), (None, None)]
+    printed(capsys, "export", "pages.parquet", "--with", "text,lang_declared")
+    found = duckdb.sql("SELECT text, lang_declared FROM 'pages.parquet' ORDER BY rank")
+    assert found.fetchall() == [("New news", ""), (None, None)]
 
 
 def test_a_store_of_text_alone_has_no_markup(tmp_path: Path, capsys: Captured) -> None:
@@ -242,70 +221,67 @@ def test_a_store_of_text_alone_has_no_markup(tmp_path: Path, capsys: Captured) -
         crawl.read(URL)
     text = pack(RecordKind.TEXT, URL, answered(b"Old news"), PLAIN, number=0)
     archived(path, KeptAnswer(text, DAY), keep="text")
-    line = shown(path, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
-    found = json.loads(line)
+    export = ("export", "-", "--format", "jsonl", "--with", CONTENTS, "--store", path)
+    found = json.loads(printed(capsys, *export))
     assert [found[name] for name in CONTENTS.split(",")] == ["Old news", None, None, None, None]
 
 
 # ---------------------------------------------------------------- pruning
 
 
-def pruned(store: Path, capsys: Captured, *arguments: str) -> tuple[int, int]:
+def pruned(capsys: Captured, *arguments: str) -> tuple[int, int]:
     """Prune, and return the numbers of answers before and of removed ones."""
-    found = json.loads(shown(store, capsys, "forget", *arguments, "--json"))
+    found = as_json(capsys, "forget", *arguments)
     return found["answers"], found["removed answers"]
 
 
-def test_pruning_keeps_the_last_versions_of_each_page(store: Path, capsys: Captured) -> None:
-    assert pruned(store, capsys, "--keep-versions", "1", "--dry-run") == (3, 2)
-    assert pruned(store, capsys, "--before", "1970-01-03", "--dry-run") == (3, 1)
-    assert pruned(store, capsys, "--best", "2", "--dry-run") == (3, 0)
-    assert pruned(store, capsys, "--keep-versions", "1") == (3, 2)
-    assert pruned(store, capsys, "--keep-versions", "1") == (1, 0)
-    assert shown(store, capsys, "page", URL, "--version", "1") == f"{SECOND.decode()}\n"
-    assert audit(store).is_intact
-    assert shown(store, capsys, "forget", "--best", "9").startswith("answers")
+def test_pruning_keeps_the_last_versions_of_each_page(capsys: Captured) -> None:
+    assert pruned(capsys, "--keep-versions", "1", "--dry-run") == (3, 2)
+    assert pruned(capsys, "--before", "1970-01-03", "--dry-run") == (3, 1)
+    assert pruned(capsys, "--best", "2", "--dry-run") == (3, 0)
+    assert pruned(capsys, "--keep-versions", "1") == (3, 2)
+    assert pruned(capsys, "--keep-versions", "1") == (1, 0)
+    assert printed(capsys, "page", URL, "--version", "1") == f"{SECOND.decode()}\n"
+    assert printed(capsys, "check").startswith("ok: ")
+    assert printed(capsys, "forget", "--best", "9").startswith("answers")
 
 
 def test_pruning_names_and_removes_damaged_records(store: Path, capsys: Captured) -> None:
     damage_first_record(store)
-    arguments = ("forget", "--keep-versions", "2", "--store", str(store))
-    for more in (("--dry-run",), ()):
-        assert main([*arguments, *more]) == 1
-        told = capsys.readouterr().err
-        assert "minicrawl: damaged, so removed as well: segment-000001.pages" in told
-    assert main(list(arguments)) == 0
+    forget = ["forget", "--keep-versions", "2"]
+    for more in (["--dry-run"], []):
+        assert main([*forget, *more]) == 1
+        assert "removed as well: segment-000001.pages" in capsys.readouterr().err
+    assert main(forget) == 0
 
 
 def test_pruning_every_answer_is_refused(store: Path, capsys: Captured) -> None:
     for more in (("--dry-run",), ()):
-        line = refused(store, capsys, "forget", "--before", "2100-01-01", *more)
+        line = refusal(capsys, "forget", "--before", "2100-01-01", *more)
         assert f"would remove all 3 answers: delete {archive_folder(store)}" in line
-    assert pruned(store, capsys, "--keep-versions", "9") == (3, 0)
+    assert pruned(capsys, "--keep-versions", "9") == (3, 0)
 
 
 @pytest.mark.parametrize("options", [[], ["--verify"]])
 def test_a_folder_without_records_is_refused(
     store: Path, capsys: Captured, options: list[str]
 ) -> None:
-    assert main(["archive", *options, str(archive_folder(store))]) == 0
-    capsys.readouterr()
+    printed(capsys, "archive", *options, archive_folder(store))
     Segments(archive_folder(store)).path(1).unlink()
     for folder in (store.parent, archive_folder(store)):
-        assert main(["archive", *options, str(folder)]) == 2
-        assert "is not an archive" in capsys.readouterr().err
+        assert f"{folder} is not an archive" in refusal(capsys, "archive", *options, folder)
 
 
 def test_versions_have_times_and_sizes_unless_they_are_damaged(
     store: Path, capsys: Captured
 ) -> None:
-    rows = json.loads(shown(store, capsys, "page", URL, "--versions", "--json"))
+    rows = as_json(capsys, "page", URL, "--versions")
     assert [(row["version"], row["same_as"]) for row in rows] == [(1, 0), (2, 0), (3, 2)]
     assert [row["bytes"] for row in rows] == [len(FIRST), len(SECOND), len(SECOND)]
     assert rows[0]["fetched"] == "1970-01-02T00:00:00Z"
-    heading, *lines = shown(store, capsys, "page", URL, "--versions").splitlines()
+    heading, *lines = printed(capsys, "page", URL, "--versions").splitlines()
     assert heading.split() == ["version", "fetched", "status", "bytes", "same_as"]
     assert lines[2].split()[-1] == "2"
     damage_first_record(store)
-    first, *_ = json.loads(shown(store, capsys, "page", URL, "--versions", "--json"))
+    first, *_ = as_json(capsys, "page", URL, "--versions")
     assert (first["status"], first["bytes"]) == (None, None)
