@@ -2,26 +2,23 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.csr import NamedGraph
 from minicrawl.opic.money import PARTS
-from minicrawl.ports import Progress
-from minicrawl.ranks import commands as group
 from minicrawl.ranks.commands.rank_options import ranking
 from minicrawl.ranks.scores import Scores
 from minicrawl.store import tables
-from minicrawl.store.derived import RankRow, beside, kept_ranks, reading_beside
-from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.cli.calls import Captured, as_json, ranked, refusal, scores
+from tests.cli.inert.walk import command_of
 from tests.stores import A, B, C, HandCrawl, filled_store
 
 FILES = {
@@ -132,12 +129,11 @@ def test_a_mistake_is_one_line_that_names_it_and_no_rank_is_kept(
         with closing(HandCrawl(store.with_name(name))) as crawl:
             crawl.seeds(urls)
     assert REFUSED[line] in refusal(capsys, "rank", *shlex.split(line))
-    assert not beside(store).exists()
+    assert not store.with_name("crawl.db-ranks").exists()
 
 
-def kept(store: Path) -> list[RankRow]:
-    with reading(store) as connection, reading_beside(store, connection) as derived:
-        return kept_ranks(derived)
+def kept(capsys: Captured) -> Any:
+    return as_json(capsys, "rank")
 
 
 class TestDegree:
@@ -170,22 +166,24 @@ class TestDegree:
 
 
 class TestKeeping:
-    def test_a_rank_is_kept_by_name_with_its_options(self, store: Path, capsys: Captured) -> None:
+    def test_a_rank_is_kept_by_name_with_its_options(self, capsys: Captured) -> None:
         found = ranked(capsys, "degree", "--domain-cap", "7")
         assert found["scores"][0] == {"node": A, "score": 2 / 6}
         ranked(capsys, "degree", "--direction", "out", "--as", "hubs")
-        assert [(row.name, row.options, row.nodes, row.edges) for row in kept(store)] == [
-            ("degree", '{"direction": "in", "most_of_site": 7}', 6, 6),
-            ("hubs", '{"direction": "out"}', 6, 6),
+        assert [
+            (row["name"], row["options"], row["nodes"], row["edges"]) for row in kept(capsys)
+        ] == [
+            ("degree", {"direction": "in", "most_of_site": 7}, 6, 6),
+            ("hubs", {"direction": "out"}, 6, 6),
         ]
 
-    def test_ranks_are_removed_by_name_all_or_none(self, store: Path, capsys: Captured) -> None:
+    def test_ranks_are_removed_by_name_all_or_none(self, capsys: Captured) -> None:
         for name in ("one", "two", "three"):
             ranked(capsys, "degree", "--as", name)
         told = refusal(capsys, "rank", "--remove", "one", "--remove", "four")
         assert "one, three, two" in told
         assert [one["name"] for one in ranked(capsys, "--remove=one", "--remove=three")] == ["two"]
-        assert [row.name for row in kept(store)] == ["two"]
+        assert [row["name"] for row in kept(capsys)] == ["two"]
 
     def test_a_store_is_ranked_during_its_crawl(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "busy.db")) as crawl:
@@ -197,7 +195,7 @@ class TestKeeping:
         assert ranked(capsys, "degree", "--store", crawl.path)["edges"] == 2
 
     def test_a_rank_that_cannot_be_kept_is_still_shown(self, store: Path, capsys: Captured) -> None:
-        beside(store).write_bytes(b"something else" * 100)
+        store.with_name("crawl.db-ranks").write_bytes(b"something else" * 100)
         assert main(["rank", "degree", "--json"]) == 1
         out, err = capsys.readouterr()
         assert json.loads(out)["nodes"] == 6
@@ -212,7 +210,7 @@ class TestEveryRank:
         @click.command("twin")
         @click.option("--fail", is_flag=True)
         @ranking
-        def twin(named: NamedGraph, tell: Progress, fail: bool) -> Mapping[str, Scores]:
+        def twin(named: Any, tell: Callable[[float], None], fail: bool) -> Mapping[str, Scores]:
             tell(0.5)
             if fail:
                 raise KeyboardInterrupt
@@ -223,17 +221,21 @@ class TestEveryRank:
             )
             return {"up": up, "down": down}
 
-        monkeypatch.setitem(group.rank.commands, "twin", twin)
+        group = command_of("rank")
+        assert isinstance(group, click.Group)
+        monkeypatch.setitem(group.commands, "twin", twin)
 
-    def test_all_ranks_of_one_run_are_kept_and_shown(self, store: Path, capsys: Captured) -> None:
+    def test_all_ranks_of_one_run_are_kept_and_shown(self, capsys: Captured) -> None:
         found = ranked(capsys, "twin", "--n", "1", "--as", "two")
         (other,) = found.pop("others")
         assert list(found) == ["rank", "nodes", "edges", "iterations", "error_bound", "scores"]
         assert (found["rank"], other["rank"]) == ("two-up", "two-down")
         assert (found["error_bound"], other["error_bound"]) == (0.25, None)
         assert other["scores"] == [{"node": A, "score": 0.0}]
-        assert [row.name for row in kept(store)] == ["two-down", "two-up"]
-        assert not any(row.converged for row in kept(store))
+        assert [(row["name"], row["converged"]) for row in kept(capsys)] == [
+            ("two-down", False),
+            ("two-up", False),
+        ]
 
     def test_a_rank_that_has_not_converged_says_so(self, capsys: Captured) -> None:
         assert main(["rank", "twin", "--n", "1", "--graph", "web.txt"]) == 0
@@ -243,12 +245,12 @@ class TestEveryRank:
         )
         assert "7 iterations, error unknown; not converged" in lines[-1]
 
-    def test_an_interrupted_run_keeps_the_earlier_rank(self, store: Path, capsys: Captured) -> None:
+    def test_an_interrupted_run_keeps_the_earlier_rank(self, capsys: Captured) -> None:
         ranked(capsys, "twin")
-        before = kept(store)
+        before = kept(capsys)
         assert main(["rank", "twin", "--fail"]) == 130
         assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
-        assert kept(store) == before
+        assert kept(capsys) == before
 
 
 class TestWeights:
@@ -274,7 +276,8 @@ class TestWeights:
     def test_links_have_the_weights_of_the_crawl(self, weighed: Path, capsys: Captured) -> None:
         found = ranked(capsys, "degree", "--crawl-weights", "--store", weighed)
         assert scores(found) == pytest.approx({A: 0, B: 1 / 5, C: 4 / 5})
-        assert json.loads(kept(weighed)[0].options)["crawl_weights"] is True
+        (row,) = as_json(capsys, "rank", "--store", weighed)
+        assert row["options"]["crawl_weights"] is True
         found = ranked(capsys, "trust", "--crawl-weights", "--store", weighed)
         assert found["scores"] != ranked(capsys, "trust", "--store", weighed)["scores"]
 

@@ -10,7 +10,6 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.opic.estimate import Refinement
-from minicrawl.report.crawl_status import status
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.cli.damages import DAMAGES, whole_store
 from tests.crawl.refined_stores import a_store, frontier_of
@@ -45,8 +44,8 @@ def test_the_environment_may_name_the_store(
     monkeypatch.setenv("MINICRAWL_STORE", str(store))
     to = store.with_name("refined.db")
     assert as_json(capsys, "refine", "--to", to)["store"] == str(to)
-    assert status(to).convergence is not None
-    assert status(store).convergence is None
+    assert as_json(capsys, "status", "--store", to)["convergence"]
+    assert not as_json(capsys, "status")["convergence"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -78,7 +77,7 @@ def test_after_a_signal_the_same_command_resumes(
         assert main(["refine", "--store", str(store)]) == 130
     assert re.match(f"minicrawl: {told}", capsys.readouterr().err)
     assert signal.getsignal(number) is handler
-    assert (status(store).convergence is not None) == bool(rounds)
+    assert bool(as_json(capsys, "status", "--store", store)["convergence"]) == bool(rounds)
     assert main(["refine", "--store", str(store)]) == 0
 
 

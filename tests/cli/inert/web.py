@@ -9,8 +9,7 @@ from random import Random
 
 import httpx
 
-from minicrawl.app import Crawl
-from minicrawl.config import Settings
+from minicrawl import Crawl, Settings
 
 HOSTS = ("sea.example", "www.hill.example", "shop.hill.example", "wood.example")
 SEEDS = [f"http://{host}/" for host in HOSTS]
