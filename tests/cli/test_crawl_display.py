@@ -3,6 +3,7 @@
 import io
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import replace
 from typing import Literal
 
@@ -220,16 +221,15 @@ class TestDisplays:
         assert err.splitlines() == [as_line(state, PROGRESS), "some \\x1b news"]
         assert out == ""
 
-    def test_a_closed_stderr_ends_no_crawl(
-        self, state: DisplayState, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def gone(*_: object, **__: object) -> None:
-            raise BrokenPipeError
+    def test_a_closed_stderr_ends_no_crawl(self, state: DisplayState) -> None:
+        class Gone(io.StringIO):
+            def write(self, text: str) -> int:
+                raise BrokenPipeError
 
-        monkeypatch.setattr("minicrawl.cli.crawl_display.click.echo", gone)
-        lines = Lines(state, terminal)
-        lines.say("anybody?")
-        lines.warn("anybody?")
+        with redirect_stderr(Gone()):
+            lines = Lines(state, terminal)
+            lines.say("anybody?")
+            lines.warn("anybody?")
 
     @pytest.mark.parametrize(
         ("color", "line"),

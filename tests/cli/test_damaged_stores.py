@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import click
 import pytest
 import trustme
 
-from minicrawl.cli import main
+from minicrawl.cli import main, root
+from minicrawl.cli.options import READ, store_option_for
 from minicrawl.demo.web import DemoServer, DemoWeb
-from minicrawl.report.snapshot import Snapshot
-from tests.cli.calls import Captured, as_json
+from tests.cli.calls import Captured, as_json, refusal
 from tests.cli.damages import DAMAGES, SEED, copied, whole_store
 from tests.cli.inert.walk import ALONE, leaves
 
@@ -218,28 +219,27 @@ def test_no_other_command_ends_in_a_traceback(damage: str, expect_no_traceback: 
     )
 
 
-def test_a_bug_is_not_reported_as_damage_of_an_undamaged_store(
-    whole: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Command with a bug that no store causes."""
+
+    @click.command("faulty")
+    @store_option_for(READ)
+    def faulty(store: Path) -> None:
+        raise LookupError(f"nobody knows why {store}")
+
+    monkeypatch.setitem(root.commands, "faulty", faulty)
+
+
+@pytest.mark.usefixtures("faulty")
+def test_a_bug_is_reported_as_damage_of_a_damaged_store_alone(
+    whole: Path, tmp_path: Path, capsys: Captured
 ) -> None:
-    def err(*_: object, **__: object) -> None:
-        raise LookupError("our own")
-
-    monkeypatch.setattr(Snapshot, "__init__", err)
-    with pytest.raises(LookupError, match="our own"):
-        main(["top", "--store", str(whole)])
-
-
-def test_an_error_on_a_damaged_store_is_reported_as_its_damage(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    def err(*_: object, **__: object) -> None:
-        raise LookupError("nobody knows why")
-
+    with pytest.raises(LookupError, match="nobody knows why"):
+        main(["faulty", "--store", str(whole)])
     store = copied(whole, tmp_path / "copy")
     DAMAGES["words for bytes"](store)
-    monkeypatch.setattr(Snapshot, "__init__", err)
-    assert main(["top", "--store", str(store)]) == 1
-    line = capsys.readouterr().err
+    line = refusal(capsys, "faulty", "--store", store, code=1)
     assert line.startswith(f"minicrawl: {store} ")
     assert "status of fetches" in line
     found = as_json(capsys, "check", "--store", store, code=1)

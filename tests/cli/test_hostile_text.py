@@ -13,9 +13,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from minicrawl import Noted
 from minicrawl.cli import main
 from minicrawl.cli.crawl_session import FORMS
-from minicrawl.crawl.events import Noted
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
 from minicrawl.report.selected_pages import ExportRow, PageSelection, rows
 from minicrawl.report.snapshot import snapshot

@@ -165,9 +165,13 @@ def test_a_graph_file_takes_the_place_of_a_synthetic_one(capsys: Captured, tmp_p
 
 
 @pytest.mark.proof
-def test_each_figure_has_a_csv_file_with_its_numbers(capsys: Captured, tmp_path: Path) -> None:
+@pytest.mark.parametrize("graph", [TINY, ["--graph", "ring.txt"]], ids=str)
+def test_each_figure_has_a_csv_file_with_its_numbers(
+    capsys: Captured, tmp_path: Path, graph: list[str]
+) -> None:
+    Path("ring.txt").write_text("".join(f"{page} {(page + 1) % 20}\n" for page in range(20)))
     out = tmp_path / "new" / "figures"
-    told = run(capsys, "figures", "--out", str(out), *TINY, "--laps", "2", "--quick")
+    told = run(capsys, "figures", "--out", str(out), *graph, "--laps", "2", "--quick")
     written = sorted(out.iterdir())
     assert sorted(map(Path, told.split())) == written
     assert len([path for path in written if path.suffix == ".png"]) == 7
@@ -178,18 +182,6 @@ def test_each_figure_has_a_csv_file_with_its_numbers(capsys: Captured, tmp_path:
     lines = (out / "figure-2-convergence-all-pages.csv").read_text().splitlines()
     assert lines[0] == 'line,reads / pages,"mean relative error, %"'
     assert len(lines) == 1 + 7 * 2
-
-
-def test_figures_may_be_of_a_graph_file(
-    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Check the numbers alone, since most of the time went into drawing."""
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
-    graph = tmp_path / "ring.txt"
-    graph.write_text("".join(f"{page} {(page + 1) % 20}\n" for page in range(20)))
-    out = tmp_path / "figures"
-    run(capsys, "figures", "--out", str(out), "--graph", str(graph), "--quick", "--laps", "1")
-    assert (out / "figure-7-order.csv").exists()
 
 
 @pytest.mark.parametrize(

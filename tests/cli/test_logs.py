@@ -7,10 +7,12 @@ import subprocess
 from contextlib import suppress
 from errno import ENOSPC
 from io import FileIO
-from pathlib import Path
+from pathlib import Path, PosixPath
+from typing import Any
 
 import pytest
 
+from minicrawl import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
 from minicrawl.cli.crawl_session import (
     FORMS,
     MOST_WAITING,
@@ -21,7 +23,6 @@ from minicrawl.cli.crawl_session import (
     log_file,
     progress_line,
 )
-from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import CrawlerId, State
 from tests.cli.test_crawl_display import PROGRESS
@@ -109,8 +110,24 @@ class TestFilesOfProcesses:
             assert (tmp_path / f"worker-{number}").read_text() == 2 * f"by {number}\n"
 
 
-class Full(FileIO):
-    """File whose disk a test fills."""
+class FullDisk(PosixPath):
+    """Path on a disk that accepts three bytes, and has room again after two errors."""
+
+    def open(self, *_: object, **__: object) -> FileIO:  # type: ignore[override]
+        return FileOnFullDisk(self, "ab")
+
+
+class FileOnFullDisk(FileIO):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.room = [3, None, None]
+
+    def write(self, line: Any) -> int:
+        if not self.room:
+            return super().write(line)
+        if (taken := self.room.pop(0)) is None:
+            raise OSError(ENOSPC, "No space left on device")
+        return super().write(line[:taken])
 
 
 class TestFile:
@@ -121,30 +138,15 @@ class TestFile:
             write("é")
             assert file.read_text(encoding="utf-8") == "earlier\né\n"
 
-    def test_lines_wait_for_room_on_a_full_disk(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        room = [3, None, None]  # bytes that a write accepts, or None for an error
-
-        def take(self: FileIO, line: bytearray) -> int:
-            if not room:
-                return write_all(self, line)
-            if (taken := room.pop(0)) is None:
-                raise OSError(ENOSPC, "No space left on device")
-            return write_all(self, line[:taken])
-
-        write_all = FileIO.write
-        file = tmp_path / "crawl.log"
-        monkeypatch.setattr(Full, "write", take)
-        monkeypatch.setattr(Path, "open", lambda path, *_, **__: Full(path, "ab"))
+    def test_lines_wait_for_room_on_a_full_disk(self, tmp_path: Path) -> None:
+        file = FullDisk(tmp_path / "crawl.log")
         with log_file(file) as write:
             write("first")
             assert file.stat().st_size == len("fir")
             write("second")
             assert file.stat().st_size == len("fir")
             write("third")
-        monkeypatch.undo()
-        assert file.read_bytes() == b"first\nsecond\nthird\n"
+        assert Path(file).read_bytes() == b"first\nsecond\nthird\n"
 
     @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
     def test_lines_without_room_at_the_end_raise_an_error(self) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.crawl.hosts import politeness
-from minicrawl.crawl.start import opening
 from minicrawl.dashboard.views import Views
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
@@ -71,7 +70,6 @@ Site = tuple[ChangingSite, DemoServer]
 
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.setattr(opening, "PASSES_AFTER_S", -1.0)  # as if a night had passed
     web = ChangingSite()
     with DemoServer(web) as server:
         for name, value in {
@@ -85,8 +83,15 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         yield web, server
 
 
+def let_the_night_pass() -> None:
+    with closing(sqlite3.connect("data/crawl.db")) as connection, connection:
+        query = "UPDATE meta SET value = json_set(value, '$.last_at', 0) WHERE name = 'counters'"
+        assert connection.execute(query).rowcount
+
+
 def updated(capsys: Captured) -> dict[str, int]:
-    """Run an update, and return its counts that are not 0."""
+    """Run an update in the next night, and return its counts that are not 0."""
+    let_the_night_pass()
     found: dict[str, int] = as_json(capsys, "update", "-q")
     assert found.keys() == COUNTS
     return {what: pages for what, pages in found.items() if pages}
@@ -127,6 +132,7 @@ def test_an_update_of_a_site_that_is_down_exits_with_3(site: Site) -> None:
     web.is_out_of_order = True
     assert main(["update", "-q"]) == 3
     web.is_out_of_order = False
+    let_the_night_pass()
     assert main(["update", "-q"]) == 0
 
 
