@@ -81,6 +81,14 @@ def children() -> set[str]:
     return {number for one in lists for number in one.read_text().split()}
 
 
+def wait_until_only(known: set[str]) -> None:
+    """Wait until all other children have ended: threads note the end of some of them."""
+    patient_until = time.monotonic() + PATIENCE_S
+    while children() - known:
+        assert time.monotonic() < patient_until
+        time.sleep(0.01)
+
+
 SECRET = "s3cret"
 REFUSED = {
     "empty.txt": "empty.txt: no URL to start from",
@@ -290,6 +298,13 @@ class TestACrawl:
         assert logged[-1]["complete"] is True
         assert 0 <= logged[-1]["error_bound"] <= 1e-6
 
+    def test_without_a_terminal_progress_is_a_line_at_intervals(
+        self, server: DemoServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("minicrawl.cli.crawl_display.Lines.__init__.__defaults__", (0.01,))
+        assert main(["crawl", "seeds.txt", "--pages", "60", *of(server)]) == 0
+        assert re.search(r"^\d+ of 60 pages, .* known on", capsys.readouterr().err, re.MULTILINE)
+
     @pytest.mark.parametrize(("color", "is_coloured"), [("always", True), ("never", False)])
     def test_colours_are_printed_on_request(
         self, server: DemoServer, capsys: Captured, color: str, is_coloured: bool
@@ -437,7 +452,7 @@ class TestDemo:
     def test_a_sampler_process_ends_with_the_crawl_and_samples_its_end(self) -> None:
         before = children()
         assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
-        assert children() == before
+        wait_until_only(before)
         demo = Path("data/demo.db")
         last, store = latest_sample(demo), status(demo)
         assert last is not None
@@ -451,7 +466,7 @@ class TestDemo:
         command = ["crawl", "--demo", "--demo-pages", "100", "--index"]
         assert "--keep none" in refusal(capsys, *command, "--keep", "none")
         assert main(command) == 0
-        assert children() == before
+        wait_until_only(before)
         assert re.search(r"^index: \d{3} pages", capsys.readouterr().err, re.MULTILINE)
         assert main(["search", "the", "--store", "data/demo.db"]) == 0
         assert "index:" not in capsys.readouterr().err
