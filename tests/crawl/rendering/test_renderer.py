@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from minicrawl import Settings
-from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
@@ -45,6 +44,7 @@ class PlayedBrowser:
 
     def __init__(self, *wanted: WantedResource, ends: Sequence[NotRendered] = ()) -> None:
         self._wanted, self._ends = wanted, list(ends)
+        self.renderer: PageRenderer
         self.got: list[Resource] = []
         self.pages: list[str] = []
 
@@ -67,14 +67,14 @@ class PlayedBrowser:
 def rendered_crawl(web: FakeWeb, path: Path, browser: PlayedBrowser, **settings: Any) -> Any:
     async def attach(scene: Scene) -> None:
         context, parts = scene.crawler.context, scene.crawler.parts
-        context.renderer = PageRenderer(context, parts, cast(Any, browser))
+        context.renderer = browser.renderer = PageRenderer(context, parts, cast(Any, browser))
 
     chosen = {"render": "auto", "scope": "host", "pages": 3, **settings}
     return crawl(web, path, f"{A}/", during=attach, **chosen)
 
 
 def loaded(
-    folder: Path,
+    path: Path,
     answers: Mapping[str, fakes.Answer],
     *wanted: WantedResource,
     elsewhere: fakes.Answer = NOT_FOUND,
@@ -82,15 +82,15 @@ def loaded(
 ) -> tuple[FakeWeb, list[int]]:
     """Crawl one page with these requests. Return the web, and the statuses that the page got."""
     web, browser = FakeWeb({f"{A}/": SHELL, **answers}, elsewhere), PlayedBrowser(*wanted)
-    rendered_crawl(web, folder / "c.db", browser, **{"pages": 1, **settings})
+    rendered_crawl(web, path, browser, **{"pages": 1, **settings})
     return web, [found.status for found in browser.got]
 
 
-def test_requests_of_a_page_keep_the_delay_of_its_host(tmp_path: Path) -> None:
+def test_requests_of_a_page_keep_the_delay_of_its_host(path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL, SCRIPT: text("1"), DATA: text("[]")}, SHELL, takes_s=0.1)
     web.answers[f"{A}/robots.txt"] = NOT_FOUND
     browser = PlayedBrowser(wants(1, SCRIPT), wants(2, DATA, "fetch"))
-    rendered_crawl(web, tmp_path / "c.db", browser, delay=5)
+    rendered_crawl(web, path, browser, delay=5)
     visits = sorted(web.visits_of(A), key=lambda visit: visit.began)
     assert len(visits) == 1 + 3 + 1 + 3  # robots.txt, pages, the script once, their data
     pauses = [after.began - before.ended for before, after in pairwise(visits)]
@@ -98,16 +98,16 @@ def test_requests_of_a_page_keep_the_delay_of_its_host(tmp_path: Path) -> None:
     assert web.most_at_once == 1
 
 
-def test_requests_of_many_pages_of_a_host_do_not_block_each_other(tmp_path: Path) -> None:
+def test_requests_of_many_pages_of_a_host_do_not_block_each_other(path: Path) -> None:
     web = FakeWeb({SCRIPT: text("1"), DATA: text("[]")}, SHELL)
     web.answers[f"{A}/robots.txt"] = NOT_FOUND
     browser = PlayedBrowser(wants(1, DATA, "fetch"))
-    run = rendered_crawl(web, tmp_path / "c.db", browser, pages=20)
+    run = rendered_crawl(web, path, browser, pages=20)
     assert len(browser.pages) == 20
     assert set(run.settled.values()) == {State.FETCHED}
 
 
-def test_progress_shows_the_pages_in_browsers(tmp_path: Path) -> None:
+def test_progress_shows_the_pages_in_browsers(path: Path) -> None:
     told = list[RenderingProgress]()
 
     class Watched(PlayedBrowser):
@@ -118,24 +118,12 @@ def test_progress_shows_the_pages_in_browsers(tmp_path: Path) -> None:
 
         async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
             number = self.activity.begin(page.request.url)
-            assert run.crawler.context.renderer is not None
-            told.append(run.crawler.context.renderer.progress())
+            told.append(self.renderer.progress())
             self.activity.end(number)
-            told.append(run.crawler.context.renderer.progress())
+            told.append(self.renderer.progress())
             return await super().render(page, answer)
 
-    class Run:
-        crawler: Crawler
-
-    run, browser = Run(), Watched()
-
-    async def attach(scene: Scene) -> None:
-        run.crawler = scene.crawler
-        context, parts = scene.crawler.context, scene.crawler.parts
-        context.renderer = PageRenderer(context, parts, cast(Any, browser))
-
-    web = FakeWeb({SCRIPT: text("1")}, SHELL)
-    crawl(web, tmp_path / "c.db", f"{A}/", during=attach, render="auto", scope="host", pages=2)
+    rendered_crawl(FakeWeb({}, SHELL), path, Watched(), pages=2)
     busy, idle, later, _ = told
     assert [url for url, _ in busy.pages] == [f"{A}/"]
     assert (busy.browsers, busy.rendered, busy.waiting, idle.pages) == (1, 0, 0, ())
@@ -145,18 +133,18 @@ def test_progress_shows_the_pages_in_browsers(tmp_path: Path) -> None:
 FORBIDDING = text("User-agent: *\nDisallow: /")
 
 
-def test_robots_txt_applies_to_data_on_any_host_but_not_to_scripts(tmp_path: Path) -> None:
+def test_robots_txt_applies_to_data_on_any_host_but_not_to_scripts(path: Path) -> None:
     answers = {f"{A}/robots.txt": text(""), f"{B}/robots.txt": FORBIDDING}
     wanted = (wants(1, f"{B}/data", "fetch"), wants(2, f"{B}/app.js"))
-    web, statuses = loaded(tmp_path, answers, *wanted, elsewhere=text("1"))
+    web, statuses = loaded(path, answers, *wanted, elsewhere=text("1"))
     assert statuses == [0, 200]
     assert [visit.url for visit in web.visits_of(B)] == [f"{B}/robots.txt", f"{B}/app.js"]
 
 
-def test_robots_txt_applies_to_targets_of_redirects(tmp_path: Path) -> None:
+def test_robots_txt_applies_to_targets_of_redirects(path: Path) -> None:
     answers: dict[str, fakes.Answer] = {DATA: moved(f"{B}/secret"), SCRIPT: moved("/real.js")}
     answers |= {f"{A}/real.js": text("1"), f"{B}/robots.txt": FORBIDDING}
-    web, statuses = loaded(tmp_path, answers, wants(1, SCRIPT), wants(2, DATA, "fetch"))
+    web, statuses = loaded(path, answers, wants(1, SCRIPT), wants(2, DATA, "fetch"))
     assert statuses == [200, 0]
     assert f"{B}/secret" not in [visit.url for visit in web.visits]
 
@@ -174,28 +162,28 @@ def open_to(whom: str) -> Response:
     [(B, "", True), (A, "", False), (A, B, False), (A, A, True), (A, "*", True), ("", "", False)],
 )
 def test_data_of_another_origin_is_requested_without_logins_and_only_read_if_allowed(
-    asker: str, allowed: str, is_read: bool, tmp_path: Path
+    asker: str, allowed: str, is_read: bool, path: Path
 ) -> None:
-    web, statuses = loaded(tmp_path, {THERE: open_to(allowed)}, wants(1, THERE, "fetch", asker))
+    web, statuses = loaded(path, {THERE: open_to(allowed)}, wants(1, THERE, "fetch", asker))
     assert statuses == [200 if is_read else 0]
     assert anonymous(web, THERE) == [asker != B]
 
 
-def test_a_redirect_gives_no_access_to_another_origin(tmp_path: Path) -> None:
+def test_a_redirect_gives_no_access_to_another_origin(path: Path) -> None:
     kinds = enumerate(("fetch", "xhr", "document", "script"))
     answers: dict[str, fakes.Answer] = {DATA: moved(THERE), THERE: text("[]")}
-    web, statuses = loaded(tmp_path, answers, *(wants(n, DATA, kind) for n, kind in kinds))
+    web, statuses = loaded(path, answers, *(wants(n, DATA, kind) for n, kind in kinds))
     assert statuses == [0, 0, 0, 200]
     assert anonymous(web, THERE) == [True] * 3
     assert set(anonymous(web, DATA)) == {False}
 
 
-def test_cached_data_of_one_origin_is_not_given_to_another(tmp_path: Path) -> None:
+def test_cached_data_of_one_origin_is_not_given_to_another(path: Path) -> None:
     kept = text("[]")._replace(headers={"cache-control": "max-age=999"})
     asked = [(DATA, "fetch", asker) for asker in (A, A, B, B)]
     asked += [(SCRIPT, "script", asker) for asker in (A, A, B, B)]
     wanted = (wants(number, *one) for number, one in enumerate(asked))
-    web, statuses = loaded(tmp_path, {DATA: kept, SCRIPT: kept}, *wanted)
+    web, statuses = loaded(path, {DATA: kept, SCRIPT: kept}, *wanted)
     assert statuses == [200, 200, 0, 0] + [200] * 4
     assert anonymous(web, DATA) == [False, True, True]
     assert anonymous(web, SCRIPT) == [False, True]
@@ -224,13 +212,13 @@ PREFLIGHT_WITH_NAMES = (PREFLIGHT[0], PREFLIGHT[1] | {"access-control-request-he
     ],
 )
 def test_another_origin_gets_headers_of_a_script_only_if_its_preflight_allows_them(
-    said: dict[str, str], is_sent: bool, tmp_path: Path
+    said: dict[str, str], is_sent: bool, path: Path
 ) -> None:
     def answer(request: Request) -> Response:
         told = said if request.want is Want.PREFLIGHT else {"access-control-allow-origin": "*"}
         return text("[]")._replace(headers=told)
 
-    web, statuses = loaded(tmp_path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
+    web, statuses = loaded(path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
     assert statuses == [200 if is_sent else 0]
     sent = [(Want.RESOURCE, {"x-key"})] if is_sent else []
     shares_at_all = said.get("access-control-allow-origin") in ("*", A) and not is_sent
@@ -240,19 +228,19 @@ def test_another_origin_gets_headers_of_a_script_only_if_its_preflight_allows_th
     assert {dict(visit.request.headers)["origin"] for visit in web.visits_of(B)[1:]} == {A}
 
 
-def test_a_preflight_with_names_is_sent_to_an_origin_that_repeats_them(tmp_path: Path) -> None:
+def test_a_preflight_with_names_is_sent_to_an_origin_that_repeats_them(path: Path) -> None:
     def answer(request: Request) -> Response:
         names.append(dict(request.headers).get("access-control-request-headers", ""))
         said = {"access-control-allow-origin": A, "access-control-allow-headers": names[-1]}
         return text("[]")._replace(headers=said)
 
     names: list[str] = []
-    web, _ = loaded(tmp_path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
+    web, _ = loaded(path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
     assert asked(web, THERE) == [PREFLIGHT, PREFLIGHT_WITH_NAMES, (Want.RESOURCE, {"x-key"})]
     assert names == ["", "x-key", ""]
 
 
-def test_same_origin_and_safelisted_headers_need_no_preflight(tmp_path: Path) -> None:
+def test_same_origin_and_safelisted_headers_need_no_preflight(path: Path) -> None:
     wanted = (
         wants(1, DATA, "fetch", x_key="1"),
         wants(2, f"{B}/safe", "fetch", accept="text/html", referer=A),
@@ -263,7 +251,7 @@ def test_same_origin_and_safelisted_headers_need_no_preflight(tmp_path: Path) ->
             body=b"x"
         ),
     )
-    web, _ = loaded(tmp_path, {}, *wanted, elsewhere=open_to("*"))
+    web, _ = loaded(path, {}, *wanted, elsewhere=open_to("*"))
     assert asked(web, DATA) == [(Want.RESOURCE, {"x-key"})]
     assert asked(web, f"{B}/safe") == [(Want.RESOURCE, {"accept", "referer"})]
     for url in (f"{B}/long", f"{B}/strange"):
@@ -273,7 +261,7 @@ def test_same_origin_and_safelisted_headers_need_no_preflight(tmp_path: Path) ->
     assert asked(web, posted(f"{B}/form", b"x")) == [(Want.RESOURCE, {"content-type"})]
 
 
-def test_a_post_has_no_logins_and_reaches_other_origins_after_a_preflight(tmp_path: Path) -> None:
+def test_a_post_has_no_logins_and_reaches_other_origins_after_a_preflight(path: Path) -> None:
     body = b'{"n": 1}'
     allows = {"access-control-allow-origin": A, "access-control-allow-headers": "content-type"}
     answer = text("[]")._replace(headers=allows)
@@ -283,7 +271,7 @@ def test_a_post_has_no_logins_and_reaches_other_origins_after_a_preflight(tmp_pa
         wants(number, url, "fetch", content_type="application/json")._replace(body=body)
         for number, url in enumerate((DATA, f"{A}/moves", THERE))
     )
-    web, statuses = loaded(tmp_path, answers, *wanted)
+    web, statuses = loaded(path, answers, *wanted)
     assert statuses == [200, 0, 200]
     assert anonymous(web, posted(DATA, body)) == [True]
     assert DATA not in [visit.url for visit in web.visits]
@@ -309,103 +297,103 @@ def test_a_list_of_filters_replaces_the_default_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answer", [moved(f"{B}/elsewhere"), failed(FailureKind.TIMEOUT)])
 def test_a_preflight_that_is_redirected_or_fails_allows_nothing(
-    answer: fakes.Answer, tmp_path: Path
+    answer: fakes.Answer, path: Path
 ) -> None:
-    web, statuses = loaded(tmp_path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
+    web, statuses = loaded(path, {THERE: answer}, wants(1, THERE, "fetch", x_key="1"))
     assert statuses == [0]
     assert asked(web, THERE) == [PREFLIGHT]
 
 
-def test_a_redirect_to_another_origin_needs_a_preflight_there(tmp_path: Path) -> None:
+def test_a_redirect_to_another_origin_needs_a_preflight_there(path: Path) -> None:
     answers: dict[str, fakes.Answer] = {DATA: moved(THERE), THERE: open_to("*")}
-    web, _ = loaded(tmp_path, answers, wants(1, DATA, "fetch", x_key="1"))
+    web, _ = loaded(path, answers, wants(1, DATA, "fetch", x_key="1"))
     assert asked(web, DATA) == [(Want.RESOURCE, {"x-key"})]
     assert asked(web, THERE) == [PREFLIGHT, PREFLIGHT_WITH_NAMES]
 
 
 @pytest.mark.parametrize(("max_age", "preflights"), [("", 2), ("0", 3), ("600", 1)])
-def test_a_preflight_holds_for_its_max_age(max_age: str, preflights: int, tmp_path: Path) -> None:
+def test_a_preflight_holds_for_its_max_age(max_age: str, preflights: int, path: Path) -> None:
     said = {"access-control-allow-origin": "*", "access-control-allow-headers": "*"}
     said |= {"access-control-max-age": max_age} if max_age else {}
     answers: dict[str, fakes.Answer] = {THERE: text("[]")._replace(headers=said)}
     wanted = wants(1, THERE, "fetch", x_key="1")
-    web, statuses = loaded(tmp_path, answers, wanted, elsewhere=SHELL, pages=3, delay=3)
+    web, statuses = loaded(path, answers, wanted, elsewhere=SHELL, pages=3, delay=3)
     assert len(statuses) == 3
     assert asked(web, THERE).count(PREFLIGHT) == preflights
 
 
-def test_denied_urls_are_not_requested_in_any_way(tmp_path: Path) -> None:
+def test_denied_urls_are_not_requested_in_any_way(path: Path) -> None:
     kinds = enumerate(("fetch", "xhr", "document", "script"))
     wanted = [wants(number, f"{B}/secret/{kind}", kind) for number, kind in kinds]
     answers: dict[str, fakes.Answer] = {DATA: moved(f"{B}/secret/moved")}
     wanted.append(wants(9, DATA, "fetch"))
     denied: dict[str, Any] = {"scope": "any", "deny": ("secret",)}
-    web, statuses = loaded(tmp_path, answers, *wanted, elsewhere=open_to("*"), **denied)
+    web, statuses = loaded(path, answers, *wanted, elsewhere=open_to("*"), **denied)
     assert statuses == [0] * 5
     assert not any("secret" in visit.url for visit in web.visits)
 
 
-def test_frames_out_of_scope_are_not_requested(tmp_path: Path) -> None:
+def test_frames_out_of_scope_are_not_requested(path: Path) -> None:
     wanted = (wants(1, f"{B}/", "document"), wants(2, f"{A}/frame", "document"))
     others = (wants(3, f"{B}/app.js"), wants(4, THERE, "fetch"))
-    web, statuses = loaded(tmp_path, {}, *wanted, *others, elsewhere=open_to("*"))
+    web, statuses = loaded(path, {}, *wanted, *others, elsewhere=open_to("*"))
     assert statuses == [0, 200, 200, 200]
     assert f"{B}/" not in [visit.url for visit in web.visits]
 
 
-def test_pages_and_their_requests_share_the_rate_of_the_crawl(tmp_path: Path) -> None:
+def test_pages_and_their_requests_share_the_rate_of_the_crawl(path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL, SCRIPT: text("1")}, SHELL)
     browser = PlayedBrowser(wants(1, SCRIPT), wants(2, f"{B}/data", "fetch"))
-    rendered_crawl(web, tmp_path / "c.db", browser, max_rate="1/s")
+    rendered_crawl(web, path, browser, max_rate="1/s")
     began = sorted(visit.began for visit in web.visits)
     assert len(began) == 1 + 3 + 1 + 1 + 3  # two of them robots.txt
     assert min(later - before for before, later in pairwise(began)) >= 1
 
 
-def test_responses_to_pages_count_for_the_budget_of_bytes(tmp_path: Path) -> None:
+def test_responses_to_pages_count_for_the_budget_of_bytes(path: Path) -> None:
     wanted = (wants(number, f"{A}/{number}.js") for number in range(20))
     answers: dict[str, fakes.Answer] = {f"{A}/robots.txt": NOT_FOUND}
     kilobyte = text("x" * 1000)
-    _, statuses = loaded(tmp_path, answers, *wanted, elsewhere=kilobyte, pages=3, bytes=5000)
+    _, statuses = loaded(path, answers, *wanted, elsewhere=kilobyte, pages=3, bytes=5000)
     assert statuses == [200] * 5 + [0] * 15
 
 
-def test_pages_get_the_status_of_a_failed_request_and_0_for_a_timeout(tmp_path: Path) -> None:
+def test_pages_get_the_status_of_a_failed_request_and_0_for_a_timeout(path: Path) -> None:
     missing = NOT_FOUND._replace(status=404)
     answers: dict[str, fakes.Answer] = {SCRIPT: failed(FailureKind.TIMEOUT), DATA: missing}
-    _, statuses = loaded(tmp_path, answers, wants(1, DATA, "fetch"), wants(2, SCRIPT))
+    _, statuses = loaded(path, answers, wants(1, DATA, "fetch"), wants(2, SCRIPT))
     assert statuses == [404, 0]
 
 
-def test_a_page_whose_browser_crashes_twice_is_read_without_rendering(tmp_path: Path) -> None:
+def test_a_page_whose_browser_crashes_twice_is_read_without_rendering(path: Path) -> None:
     crash = NotRendered("the browser ended", may_pass=True)
     web = FakeWeb({f"{A}/": html("/plain", body="<div id=a></div><script src=/a.js></script>")})
     browser = PlayedBrowser(ends=[crash, crash])
-    run = rendered_crawl(web, tmp_path / "c.db", browser, render="always")
+    run = rendered_crawl(web, path, browser, render="always")
     assert browser.pages == [f"{A}/"] * 2
     assert run.states[f"{A}/"] is State.FETCHED
     assert f"{A}/plain" in run.states
 
 
-def test_a_page_that_takes_too_long_is_not_rendered_again(tmp_path: Path) -> None:
+def test_a_page_that_takes_too_long_is_not_rendered_again(path: Path) -> None:
     web = FakeWeb({f"{A}/": SHELL})
     browser = PlayedBrowser(ends=[NotRendered("it was not over")])
-    run = rendered_crawl(web, tmp_path / "c.db", browser)
+    run = rendered_crawl(web, path, browser)
     assert (len(browser.pages), run.states) == (1, {f"{A}/": State.FETCHED})
 
 
-def test_links_that_scripts_remove_are_kept(tmp_path: Path) -> None:
+def test_links_that_scripts_remove_are_kept(path: Path) -> None:
     class Emptying(PlayedBrowser):
         async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
             return Rendered(ParsedPage(), b"<p>error", 0.1)
 
     web = FakeWeb({f"{A}/": html("/kept", body="<script src=/a.js></script>")})
-    run = rendered_crawl(web, tmp_path / "c.db", Emptying(), render="always")
+    run = rendered_crawl(web, path, Emptying(), render="always")
     assert f"{A}/kept" in run.states
 
 
-def test_a_page_without_scripts_is_not_rendered(tmp_path: Path) -> None:
+def test_a_page_without_scripts_is_not_rendered(path: Path) -> None:
     web = FakeWeb({f"{A}/": html("/one"), f"{A}/one": html("/", body="words " * 100)})
     browser = PlayedBrowser()
-    rendered_crawl(web, tmp_path / "c.db", browser)
+    rendered_crawl(web, path, browser)
     assert browser.pages == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl import events
+from minicrawl import Event as CrawlEvent, Settled
 from minicrawl.crawl.settle import recorder as recording
 from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder, UrlLookup
 from minicrawl.frontier import url_table as url_index
@@ -96,16 +96,12 @@ def test_many_changed_rows_cause_a_checkpoint(
     recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recording, "CHANGES_A_CHECKPOINT", 10)
-    for number in range(8):
-        bear(recorder, f"{A}/{number}")
-    in_time(recorder.committer.commit())
-    with reading(path) as connection:
-        assert tables.saved(connection).watermark == 0
-    for number in range(8, 16):
-        bear(recorder, f"{A}/{number}")
-    in_time(recorder.committer.commit())
-    with reading(path) as connection:
-        assert tables.saved(connection).watermark == 16
+    for pages, watermark in ((range(8), 0), (range(8, 16), 16)):
+        for number in pages:
+            bear(recorder, f"{A}/{number}")
+        in_time(recorder.committer.commit())
+        with reading(path) as connection:
+            assert tables.saved(connection).watermark == watermark
 
 
 @in_jumping_time
@@ -252,19 +248,19 @@ def test_recent_and_new_urls_are_not_looked_up(nine_pages: Path, slow: SlowStore
         assert slow.asked == []
 
 
-def test_a_slow_lookup_delays_only_the_page_that_needs_it(tmp_path: Path, slow: SlowStore) -> None:
+def test_a_slow_lookup_delays_only_the_page_that_needs_it(path: Path, slow: SlowStore) -> None:
     links = {
         f"{A}/": [f"{A}/1", f"{A}/2", f"{B}/"],
         f"{A}/1": [f"{A}/2"],
         f"{A}/2": [],
         f"{B}/": [],
     }
-    path, seed = tmp_path / "crawl.db", f"{A}/"
+    seed = f"{A}/"
     assert crawl(web_of(links), path, seed, pages=1).settled.keys() == {seed}
     assert not slow.asked
 
-    def hear(_: Scene, event: events.Event) -> None:
-        if isinstance(event, events.Settled) and event.url == f"{B}/":
+    def hear(_: Scene, event: CrawlEvent) -> None:
+        if isinstance(event, Settled) and event.url == f"{B}/":
             slow.may_answer.set()
 
     run = crawl(FakeWeb(web_of(links)), path, seed, hear=hear)
@@ -275,12 +271,11 @@ def test_a_slow_lookup_delays_only_the_page_that_needs_it(tmp_path: Path, slow: 
 
 
 @pytest.mark.usefixtures("_forgetful")
-def test_the_loop_does_not_query_urls_looked_up_before(tmp_path: Path, slow: SlowStore) -> None:
+def test_the_loop_does_not_query_urls_looked_up_before(path: Path, slow: SlowStore) -> None:
     """The loop queries the seed alone, even if hardly any URL stays in memory until it is met."""
     slow.may_answer.set()
     urls = [f"{A}/", *URLS]
     links = {url: [other for other in urls if other != url] for url in urls}
-    path = tmp_path / "crawl.db"
     crawl(web_of(links), path, urls[0], pages=1)
     slow.in_the_loop = 0
     assert {*crawl(web_of(links), path, urls[0]).settled} == {*URLS}
