@@ -1,4 +1,5 @@
-from collections.abc import Iterator
+"""Share of the importance that is read, and of the pages that wait."""
+
 from contextlib import closing
 from pathlib import Path
 
@@ -13,11 +14,10 @@ from tests.stores import DEEP, A, B, C, HandCrawl
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> Iterator[HandCrawl]:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds([A, B], endowment=10)
-        crawl.read(A, [B, C, DEEP])
-        yield crawl
+def crawl(crawl: HandCrawl) -> HandCrawl:
+    crawl.seeds([A, B], endowment=10)
+    crawl.read(A, [B, C, DEEP])
+    return crawl
 
 
 def share_of_read(crawl: HandCrawl) -> float:

@@ -19,13 +19,8 @@ FAR, FARTHER = "http://far.example/", "http://www.far.example/"
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
-def judged(path: Path) -> HandCrawl:
-    """Open a crawl in the order by siblings."""
-    crawl = HandCrawl(path)
+def crawl(crawl: HandCrawl) -> HandCrawl:
+    """Crawl in the order by siblings."""
     frontier = crawl.frontier
     frontier.siblings = Siblings(frontier.ledger, frontier.urls.host_of, frontier.urls.sites)
     return crawl
@@ -60,69 +55,64 @@ def go_on(crawl: HandCrawl) -> None:
     crawl.read(FAR, [A, B])
 
 
-def test_a_resumed_run_has_the_state_of_the_last_run(path: Path) -> None:
-    with closing(judged(path)) as crawl:
-        begin(crawl)
-        for keep in (crawl.commit, crawl.checkpoint):
-            keep()
-            assert loaded(crawl).state() == shown(crawl.frontier).state()
-        go_on(crawl)
-        crawl.commit()
+def test_a_resumed_run_has_the_state_of_the_last_run(crawl: HandCrawl) -> None:
+    begin(crawl)
+    for keep in (crawl.commit, crawl.checkpoint):
+        keep()
         assert loaded(crawl).state() == shown(crawl.frontier).state()
+    go_on(crawl)
+    crawl.commit()
+    assert loaded(crawl).state() == shown(crawl.frontier).state()
 
 
-def test_pages_closed_without_a_request_are_no_turns(path: Path) -> None:
-    with closing(judged(path)) as crawl:
-        begin(crawl)
-        go_on(crawl)
-        found = shown(crawl.frontier)
-        own = found.group_of(crawl.page(ONE))
-        assert found.groups.turns[own] == 2  # ONE and TWO
-        assert found.groups.revealed[own] == pytest.approx(log(2))
-        assert found.means.turns == 5  # also A, and FAR twice, but not THREE
+def test_pages_closed_without_a_request_are_no_turns(crawl: HandCrawl) -> None:
+    begin(crawl)
+    go_on(crawl)
+    found = shown(crawl.frontier)
+    own = found.group_of(crawl.page(ONE))
+    assert found.groups.turns[own] == 2  # ONE and TWO
+    assert found.groups.revealed[own] == pytest.approx(log(2))
+    assert found.means.turns == 5  # also A, and FAR twice, but not THREE
 
 
-def test_hosts_of_one_site_have_one_income(path: Path) -> None:
-    with closing(judged(path)) as crawl:
-        begin(crawl)
-        crawl.read(A, [FAR, FARTHER])
-        budgets = shown(crawl.frontier).budgets
-        far, farther = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, FARTHER))
-        assert far != farther
-        assert budgets.family_of[far] == budgets.family_of[farther] == far
-        budgets.look()
-        first = budgets.incomes.of[far]
-        assert first > 0
-        crawl.read(FARTHER, [FAR])
-        shown(crawl.frontier).budgets.look()
-        assert budgets.incomes.of[far] == first
+def test_hosts_of_one_site_have_one_income(crawl: HandCrawl) -> None:
+    begin(crawl)
+    crawl.read(A, [FAR, FARTHER])
+    budgets = shown(crawl.frontier).budgets
+    far, farther = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, FARTHER))
+    assert far != farther
+    assert budgets.family_of[far] == budgets.family_of[farther] == far
+    budgets.look()
+    first = budgets.incomes.of[far]
+    assert first > 0
+    crawl.read(FARTHER, [FAR])
+    shown(crawl.frontier).budgets.look()
+    assert budgets.incomes.of[far] == first
 
 
-def test_the_target_of_a_redirected_seed_is_a_seed(path: Path) -> None:
-    with closing(judged(path)) as crawl:
-        crawl.seeds([A], endowment=10)
-        crawl.read(A, [FAR, B])
-        crawl.reopen([crawl.page(A)])
-        crawl.moved(A, FAR)
-        far, other = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, B))
-        assert shown(crawl.frontier).budgets.hosts([other]) == [other]
-        assert shown(crawl.frontier).budgets.hosts([far]) == []
-        assert shown(crawl.frontier).seeds == {0, 1}
+def test_the_target_of_a_redirected_seed_is_a_seed(crawl: HandCrawl) -> None:
+    crawl.seeds([A], endowment=10)
+    crawl.read(A, [FAR, B])
+    crawl.reopen([crawl.page(A)])
+    crawl.moved(A, FAR)
+    far, other = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, B))
+    assert shown(crawl.frontier).budgets.hosts([other]) == [other]
+    assert shown(crawl.frontier).budgets.hosts([far]) == []
+    assert shown(crawl.frontier).seeds == {0, 1}
 
 
-def test_foretold_pages_belong_to_the_page_that_foretold_them(path: Path) -> None:
-    with closing(judged(path)) as crawl:
-        crawl.seeds([A])
-        meeting = crawl.frontier.urls.meet([ONE, TWO], 1)
-        crawl.batch.urls += meeting.urls
-        crawl._do(Step(StepKind.BORN, crawl.page(A), 2, amount=4))
-        for keep in (crawl.commit, crawl.checkpoint):
-            keep()
-            assert loaded(crawl).state() == shown(crawl.frontier).state()
-        crawl.read(A, [ONE, TWO])
-        found = shown(crawl.frontier)
-        assert found.means.revealed == pytest.approx(log(3))
-        assert list(found.groups.novelty) == [127]
+def test_foretold_pages_belong_to_the_page_that_foretold_them(crawl: HandCrawl) -> None:
+    crawl.seeds([A])
+    meeting = crawl.frontier.urls.meet([ONE, TWO], 1)
+    crawl.batch.urls += meeting.urls
+    crawl._do(Step(StepKind.BORN, crawl.page(A), 2, amount=4))
+    for keep in (crawl.commit, crawl.checkpoint):
+        keep()
+        assert loaded(crawl).state() == shown(crawl.frontier).state()
+    crawl.read(A, [ONE, TWO])
+    found = shown(crawl.frontier)
+    assert found.means.revealed == pytest.approx(log(3))
+    assert list(found.groups.novelty) == [127]
 
 
 def test_a_store_begun_in_another_order_starts_without_turns(path: Path) -> None:

@@ -87,12 +87,6 @@ def forgetful(kept: Kept) -> UrlIndex:
     return index_of(kept, ring_bytes=16, generation=2)
 
 
-@pytest.fixture
-def of_one_hash(kept: Kept) -> UrlIndex:
-    """Index in which all URLs have the same hash."""
-    return index_of(kept, code_of=lambda _url: 7)
-
-
 def put(known: UrlIndex, kept: Kept, *urls: str) -> None:
     for url in urls:
         page = len(known)
@@ -136,18 +130,6 @@ def test_a_url_that_keeps_coming_is_never_looked_up(forgetful: UrlIndex, kept: K
     assert kept.asked == 0
 
 
-def test_loaded_urls_of_one_hash_are_told_apart_and_numbered_on(
-    of_one_hash: UrlIndex, kept: Kept
-) -> None:
-    known = of_one_hash
-    kept.update(enumerate((A, B, C)))
-    known.add_all(iter((A, B)))
-    known.add_all(iter((C,)))
-    assert known.find([C, B, A, f"{A}new"]) == {A: 0, B: 1, C: 2}
-    put(known, kept, f"{A}new")
-    assert known.find([f"{A}new"]) == {f"{A}new": 3}
-
-
 def test_the_url_of_a_page_is_known_if_it_is_recent(known: UrlIndex, kept: Kept) -> None:
     kept[0] = A
     known.add_all([A])
@@ -158,22 +140,38 @@ def test_the_url_of_a_page_is_known_if_it_is_recent(known: UrlIndex, kept: Kept)
     assert known.recent.url_of(0) == A
 
 
-@given(st.lists(st.text(max_size=3)), st.sampled_from([url_code, lambda _url: 7, len]))
-def test_the_index_agrees_with_a_dictionary(urls: list[str], code_of: Callable[[str], int]) -> None:
-    kept, truth = Kept(), dict[str, int]()
-    known = UrlIndex(kept, RecentUrls(bytes(1000), [""], ring_bytes=16), 2, code_of)
-    for url in urls:
-        assert known.find([url]) == ({url: truth[url]} if url in truth else {})
-        if url not in truth:
-            truth[url] = len(truth)
-            put(known, kept, url)
-    assert known.find(urls) == truth
-
-
 def looked_up(known: UrlIndex, kept: Kept, *urls: str) -> None:
     """Look up the candidates of URLs, as the loop does before it meets the URLs."""
     _, candidates = known.find_recent(urls)
     known.remember({kept[page]: page for pages in candidates.values() for page in pages})
+
+
+@given(
+    st.lists(st.text(max_size=3)),
+    st.lists(st.text(max_size=3)),
+    st.sampled_from([url_code, lambda _url: 7, len]),
+)
+def test_the_index_agrees_with_a_dictionary(
+    loaded: list[str], urls: list[str], code_of: Callable[[str], int]
+) -> None:
+    """Some URLs are loaded, and some are looked up ahead."""
+    truth = {url: page for page, url in enumerate(dict.fromkeys(loaded))}
+    kept = Kept(enumerate(truth))
+    known = UrlIndex(kept, RecentUrls(bytes(1000), [""], ring_bytes=16), 2, code_of)
+    known.add_all(iter([*truth][:3]))
+    known.add_all(iter([*truth][3:]))
+    for number, url in enumerate(urls):
+        if number % 2:
+            looked_up(known, kept, url)
+        assert known.find([url]) == ({url: truth[url]} if url in truth else {})
+        if url not in truth:
+            truth[url] = len(truth)
+            put(known, kept, url)
+    everything = [*loaded, *urls]
+    assert known.find(everything) == truth
+    found, candidates = known.find_recent(everything)
+    for url in everything:
+        assert url in found or truth[url] in candidates[url]
 
 
 def test_a_url_looked_up_ahead_is_found_without_the_store(forgetful: UrlIndex, kept: Kept) -> None:
@@ -184,18 +182,6 @@ def test_a_url_looked_up_ahead_is_found_without_the_store(forgetful: UrlIndex, k
     looked_up(known, kept, urls[1], B)
     assert known.find([urls[1], B]) == {urls[1]: 1}
     assert kept.asked == 0
-
-
-def test_a_url_looked_up_ahead_is_not_taken_for_another_of_its_hash(
-    of_one_hash: UrlIndex, kept: Kept
-) -> None:
-    known = of_one_hash
-    kept.update(enumerate((A, B)))
-    known.add_all([A, B])
-    found, candidates = known.find_recent([C])
-    assert (found, sorted(candidates[C])) == ({}, [0, 1])
-    looked_up(known, kept, C)
-    assert known.find([A, B, C]) == {A: 0, B: 1}
 
 
 class OneHost(list[int]):
@@ -215,10 +201,11 @@ def recent_of(
     return recent
 
 
-@pytest.mark.parametrize("other", [f"{A}longer", A[:-1], "", f"{THERE}/", f"{HERE}:81/"])
-def test_a_url_with_a_common_prefix_is_another_one(other: str) -> None:
-    assert recent_of(A).find([0], A) == 0
-    assert recent_of(A).find([0], other) is None
+def test_a_url_with_a_common_prefix_is_another_one() -> None:
+    recent = recent_of(A)
+    assert recent.find([0], A) == 0
+    for other in (f"{A}longer", A[:-1], "", f"{THERE}/", f"{HERE}:81/"):
+        assert recent.find([0], other) is None
 
 
 @pytest.mark.parametrize("places", [1, PLACES])

@@ -1,0 +1,20 @@
+"""Fixtures for tests of the frontier."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.stores import HandCrawl
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def crawl(path: Path) -> Iterator[HandCrawl]:
+    with closing(HandCrawl(path)) as crawl:
+        yield crawl
