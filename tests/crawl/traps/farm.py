@@ -28,6 +28,15 @@ def spend(quotas: Quotas, host: int, pages: int) -> None:
         quotas.spend(host)
 
 
+def pages_left(quotas: Quotas, host: int) -> int:
+    """Read pages of the host until one is refused. Return how many were read."""
+    read = 0
+    while quotas.refusal(host) is None:
+        quotas.spend(host)
+        read += 1
+    return read
+
+
 def give(quotas: Quotas, host: int, links: Sequence[int], units: float) -> None:
     """Let a page of the host give `units` to each of the pages in `links`."""
     share = int(units * UNIT)

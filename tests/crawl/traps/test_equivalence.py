@@ -29,10 +29,14 @@ class Web:
         folded = self.twins.original(url)
         return folded and folded.url
 
+    def read_copies(self, url: str, other: str, times: int = LIMIT) -> None:
+        """Read copies at two URLs, in which {} is a number."""
+        for number in range(times):
+            self.twins.saw_copy(url.format(number), other.format(number))
+
     def read_mirror(self, times: int = LIMIT) -> None:
         """Read pages of host B that are copies of pages of host A."""
-        for number in range(times):
-            self.twins.saw_copy(f"{B}/{number}", f"{A}/{number}")
+        self.read_copies(B + "/{}", A + "/{}", times)
 
     def read_needless(self, first: int = 0) -> None:
         """Read pages that are the same whatever their parameter `from` is."""
@@ -63,31 +67,38 @@ def test_the_order_of_parameters_is_folded_after_enough_copies(web: Web) -> None
     assert web.original(f"{A}/x") is None
 
 
-def test_copies_in_two_orders_other_than_by_name_prove_it_as_well(web: Web) -> None:
-    for number in range(LIMIT):
-        web.twins.saw_copy(f"{A}/x?c=1&b={number}&a=1", f"{A}/x?b={number}&c=1&a=1")
-    assert web.original(f"{A}/x?b=1&a=9") == f"{A}/x?a=9&b=1"
+MANY = "&".join(f"p{number}" for number in range(MOST_PARAMETERS))
+LONG_PATH, LONG_NAME = "/" + "x" * LONGEST_PLACE, "y" * (LONGEST_NAME + 1)
+LONG_HOST = f"http://{'x.' * LONGEST_PLACE}example"
 
 
-def test_a_parameter_is_dropped_after_copies_with_enough_of_its_values(web: Web) -> None:
-    for number in range(LIMIT):
-        web.twins.saw_copy(f"{A}/item/{number}?from={number}", f"{A}/item/{number}")
-    assert web.original(f"{A}/item/77?from=9") == f"{A}/item/77"
-    assert web.original(f"{A}/item/77?from=9&size=2") == f"{A}/item/77?size=2"
-    assert web.original(f"{A}/item/77?size=2") is None
-
-
-def test_a_parameter_is_dropped_whichever_url_was_read_first(web: Web) -> None:
-    for number in range(LIMIT):
-        web.twins.saw_copy(f"{A}/x", f"{A}/x?from={number}")
-    assert web.original(f"{A}/x?from=9") == f"{A}/x"
-
-
-def test_one_value_of_a_parameter_proves_nothing_about_others(web: Web) -> None:
-    """A list without a page number often shows its first page."""
-    for number in range(9):
-        web.twins.saw_copy(f"{A}/list/{number}?page=1", f"{A}/list/{number}")
-    assert web.original(f"{A}/list/1?page=2") is None
+@pytest.mark.parametrize(
+    ("url", "copy_of", "other", "original"),
+    [
+        # Two orders other than by name prove that the order does not matter.
+        (A + "/x?c=1&b={}&a=1", A + "/x?b={}&c=1&a=1", A + "/x?b=1&a=9", A + "/x?a=9&b=1"),
+        # A parameter is dropped after copies with enough of its values,
+        (A + "/item/{0}?from={0}", A + "/item/{}", A + "/item/77?from=9", A + "/item/77"),
+        (A + "/item/{0}?from={0}", A + "/item/{}", A + "/item/7?from=9&b=2", A + "/item/7?b=2"),
+        (A + "/item/{0}?from={0}", A + "/item/{}", A + "/item/77?size=2", None),
+        # whichever URL was read first.
+        (A + "/x", A + "/x?from={}", A + "/x?from=9", A + "/x"),
+        # A list without a page number often shows its first page: one value proves nothing.
+        (A + "/list/{}?page=1", A + "/list/{}", A + "/list/1?page=2", None),
+        # Copies at other paths make no mirror.
+        (B + "/{}", A + "/about", B + "/x", None),
+        # Nothing is learned from long paths, names and hosts, or from many parameters.
+        (A + LONG_PATH + "?from={}", A + LONG_PATH, A + LONG_PATH + "?from=9", None),
+        (A + f"/x?{LONG_NAME}={{}}", A + "/x", A + f"/x?{LONG_NAME}=9", None),
+        (LONG_HOST + "/{}", A + "/{}", LONG_HOST + "/x", None),
+        (A + f"/x?{MANY}&from={{}}", A + f"/x?{MANY}", A + f"/x?{MANY}&from=9", None),
+    ],
+)
+def test_copies_prove_where_another_url_leads(
+    web: Web, url: str, copy_of: str, other: str, original: str | None
+) -> None:
+    web.read_copies(url, copy_of, times=9)
+    assert web.original(other) == original
 
 
 def test_pages_that_differ_in_two_parameters_prove_nothing(web: Web) -> None:
@@ -115,12 +126,6 @@ def test_a_mirror_of_two_hosts_is_folded_onto_the_one_that_it_repeats_most(web: 
     assert web.original(f"{B}/y") == f"{A}/y"
 
 
-def test_copies_at_other_paths_do_not_make_a_mirror(web: Web) -> None:
-    for number in range(9):
-        web.twins.saw_copy(f"{B}/{number}", f"{A}/about")
-    assert web.original(f"{B}/x") is None
-
-
 def test_hosts_with_different_front_pages_are_no_mirrors(web: Web) -> None:
     web.different.add((f"{B}/", f"{A}/"))
     web.read_mirror(9)
@@ -135,9 +140,8 @@ def test_one_differing_page_refutes_a_mirror(web: Web) -> None:
 
 def test_without_a_limit_nothing_is_folded() -> None:
     web = Web(limit=None)
-    for number in range(99):
-        web.twins.saw_copy(f"{B}/{number}", f"{A}/{number}")
-        web.twins.saw_copy(f"{A}/x?from={number}", f"{A}/x")
+    web.read_mirror(99)
+    web.read_copies(A + "/x?from={}", A + "/x", times=99)
     web.read_another(f"{A}/x?from=1", f"{A}/x")
     assert web.original(f"{B}/x") is web.original(f"{A}/x?from=1") is None
 
@@ -171,35 +175,9 @@ def test_proofs_of_a_refuted_rule_do_not_count() -> None:
 def test_of_too_many_needless_parameters_of_a_path_the_oldest_is_forgotten(web: Web) -> None:
     names = [f"p{number:02}" for number in range(MOST_OF_A_PLACE + 1)]
     for name in names:
-        for number in range(LIMIT):
-            web.twins.saw_copy(f"{A}/x?{name}={number}", f"{A}/x")
+        web.read_copies(f"{A}/x?{name}={{}}", f"{A}/x")
     assert web.original(f"{A}/x?{names[0]}=9") is None
     assert all(web.original(f"{A}/x?{name}=9") == f"{A}/x" for name in names[1:])
-
-
-@pytest.mark.parametrize(
-    ("path", "name"), [("/" + "x" * LONGEST_PLACE, "from"), ("/x", "y" * (LONGEST_NAME + 1))]
-)
-def test_nothing_is_learned_from_long_paths_and_names(web: Web, path: str, name: str) -> None:
-    for number in range(LIMIT):
-        web.twins.saw_copy(f"{A}{path}?{name}={number}", A + path)
-    assert web.original(f"{A}{path}?{name}=9") is None
-
-
-def test_a_host_with_a_very_long_name_is_no_mirror(web: Web) -> None:
-    origin = f"http://{'x.' * LONGEST_PLACE}example"
-    for number in range(LIMIT):
-        web.twins.saw_copy(f"{origin}/{number}", f"{A}/{number}")
-    assert web.original(f"{origin}/x") is None
-
-
-def test_nothing_is_learned_from_urls_with_too_many_parameters(web: Web) -> None:
-    many = "&".join(f"p{number}" for number in range(MOST_PARAMETERS))
-    for number in range(LIMIT):
-        web.twins.saw_copy(f"{A}/x?{many}&from={number}", f"{A}/x?{many}")
-        web.twins.saw_copy(f"{A}/x?from={number}", f"{A}/x")
-    assert web.original(f"{A}/x?{many}&from=9") is None
-    assert web.original(f"{A}/x?from=9") == f"{A}/x"
 
 
 def test_a_page_with_many_parameters_refutes_only_proven_rules(web: Web) -> None:
@@ -212,8 +190,7 @@ def test_a_page_with_many_parameters_refutes_only_proven_rules(web: Web) -> None
 
 
 def test_pages_that_differ_by_the_order_of_parameters_refute_the_rule(web: Web) -> None:
-    for number in range(LIMIT):
-        web.twins.saw_copy(f"{A}/x?b={number}&a=1", f"{A}/x?a=1&b={number}")
+    web.read_copies(A + "/x?b={}&a=1", A + "/x?a=1&b={}")
     web.read_another(f"{A}/x?b=9&a=1", f"{A}/x?a=1&b=9")
     assert web.original(f"{A}/x?b=1&a=9") is None
 

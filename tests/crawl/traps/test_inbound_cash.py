@@ -9,17 +9,14 @@ from minicrawl.crawl.quotas import A_HOST, PAGES_A_UNIT, Quotas
 from minicrawl.frontier.url_table import SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
-from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, give, quotas_of, spend
+from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, give, pages_left, quotas_of, spend
 
 
 def test_links_from_other_sites_let_a_host_have_more() -> None:
     quotas = quotas_of()
     spend(quotas, BLOG, 3)
     give(quotas, GOOD, [BLOG, 0], 1)
-    for _ in range(PAGES_A_UNIT):
-        assert quotas.refusal(BLOG) is None
-        spend(quotas, BLOG, 1)
-    assert quotas.refusal(BLOG) is not None
+    assert pages_left(quotas, BLOG) == PAGES_A_UNIT
 
 
 def test_cash_from_other_shards_lets_a_host_have_more() -> None:
@@ -79,22 +76,39 @@ def test_a_host_overtakes_another_only_by_a_margin() -> None:
     assert quotas.inbound_cash.overtakes(GOOD, BLOG)
 
 
-def test_cash_from_addresses_needs_no_lookup_of_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cash_from_addresses_counts_before_and_after_the_site_of_a_host_is_known() -> None:
     origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]
     quotas = Quotas(None, 2 * (A_HOST + 1) + 1, SiteTable(origins), array("I", [0, 1, 2]))
-    with monkeypatch.context() as patch:
-        patch.setattr("minicrawl.frontier.url_table.site", pytest.fail)
-        give(quotas, 0, [1, 2], 3 / PAGES_A_UNIT)
-        given, to_hosts = quotas.inbound_cash.from_strangers(np.array((0, 1, 2)))
+    give(quotas, 0, [1, 2], 3 / PAGES_A_UNIT)
+    given, to_hosts = quotas.inbound_cash.from_strangers(np.array((0, 1, 2)))
     assert given.tolist() == to_hosts.tolist() == [0, given[1], given[1]]
     assert given[1] > 0
     quotas.spend(1)
     quotas.spend(2)
     give(quotas, 0, [1], 1 / PAGES_A_UNIT)
-    spend(quotas, 1, 3 + 3 + 1)  # cash of both hosts, from before and after their site was known
-    assert quotas.refusal(2) is None
-    spend(quotas, 1, 1)
+    assert pages_left(quotas, 1) == 3 + 3 + 1 + 1  # cash of both hosts
     assert quotas.refusal(2) is not None
+
+
+WWW, ADDRESS = "http://www.good.example", "http://198.41.0.4"
+
+
+@pytest.mark.parametrize(
+    ("giver", "taker", "counts"),
+    [
+        (WWW, "https://shop.good.example:8443", False),
+        (WWW, "http://good.example.org", True),
+        (WWW, ADDRESS, True),
+        (ADDRESS, "http://198.41.0.9", False),
+    ],
+)
+def test_only_cash_from_other_sites_and_networks_counts(
+    giver: str, taker: str, counts: bool
+) -> None:
+    quotas = Quotas(None, None, SiteTable([giver, taker]), array("I", [0, 1]))
+    give(quotas, 0, [1], 1)
+    given, _ = quotas.inbound_cash.from_strangers(np.array((0, 1)))
+    assert (given[1] > 0) == counts
 
 
 @pytest.mark.parametrize("pages", [1, 400])
@@ -102,7 +116,4 @@ def test_no_gift_is_lost_when_many_are_counted_at_once(pages: int) -> None:
     quotas = quotas_of(host_pages=1, site_pages=None)
     for _ in range(pages):
         give(quotas, GOOD, [BLOG] * 100, 1 / PAGES_A_UNIT)
-    spend(quotas, BLOG, 100 * pages)
-    assert quotas.refusal(BLOG) is None
-    spend(quotas, BLOG, 1)
-    assert quotas.refusal(BLOG) is not None
+    assert pages_left(quotas, BLOG) == 100 * pages + 1
