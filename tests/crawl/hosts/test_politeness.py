@@ -73,7 +73,7 @@ def test_a_longer_delay_makes_no_host_count_as_requested() -> None:
 
 def test_a_strike_against_an_origin_does_not_count_for_others_of_its_name() -> None:
     polite = Polite(delay_s=1)
-    polite.hosts = HostTable(Politeness(delay_s=1), polite.resumed_hosts.append, "aab".__getitem__)
+    polite.hosts = HostTable(polite.settings, polite.resumed_hosts.append, "aab".__getitem__)
     polite.strike(HOST, 0, FailureKind.CONNECT, 100)
     assert not polite.hosts.may_be_asked(HOST, 50)
     assert polite.hosts.may_be_asked(OTHER, 0)
@@ -325,13 +325,7 @@ def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
     polite.hosts.begin(HOST, 0)
     polite.has_room_or_waits(OTHER, 2)
     assert polite.hosts.next_wake() is None
-
-
-def test_a_slot_that_is_taken_again_at_once_wakes_no_host() -> None:
-    polite = at_one_address(HOST, OTHER)
-    polite.hosts.begin(HOST, 0)
-    polite.has_room_or_waits(OTHER, 2)
-    polite.request(HOST, 0, 1)
+    polite.request(HOST, 0, 1)  # its slot is taken again at once
     polite.resumed_hosts.clear()
     assert polite.resumed(1) == []
     assert polite.hosts.next_wake() is None
@@ -409,8 +403,7 @@ def test_addresses_without_pending_requests_are_forgotten() -> None:
     for host in range(5000):
         polite.hosts[host].move_to(f"192.0.2.{host}")
         polite.has_room_or_waits(host, host)
-        polite.hosts.begin(host, host)
-        polite.hosts.end(host, host)
+        polite.request(host, host, host)
     assert len(polite.hosts.addresses) < 2000
 
 
