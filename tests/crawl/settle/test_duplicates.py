@@ -7,18 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minicrawl.crawl.settle import contents as module
-from minicrawl.crawl.settle.contents import MOST_DECISIONS
-from minicrawl.model import State
+from minicrawl import State, Store
 from minicrawl.report.audit import audit
-from minicrawl.report.page_links import backlinks
-from minicrawl.report.page_states import explain
-from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import Answer, Run, crawl, html
 from tests.crawl.settle.desk import Desk
 
 SEED, VICTIM = "http://seed.example", "http://victim.example"
 EVIL, OTHER = "http://evil.example", "http://other.example"
+PAIR = f"{VICTIM}/", f"{EVIL}/"
 PAGES = 12
 TEXT = "It says the same in many words. " * 7
 
@@ -56,13 +52,13 @@ def web_of(copies: Sequence[str], *, are_copies: bool = True, depth: int = 0) ->
 
 def rank(run: Run, url: str) -> int:
     """Return the rank of a page by importance, from 1."""
-    with snapshot(run.path) as seen:
-        return explain(seen, url).rank
+    with Store(run.path) as store:
+        return store.explain(url).rank
 
 
 def stands_for(run: Run, url: str) -> str | None:
-    with snapshot(run.path) as seen:
-        return explain(seen, url).stands_for
+    with Store(run.path) as store:
+        return store.explain(url).stands_for
 
 
 def is_intact(run: Run) -> bool:
@@ -92,13 +88,12 @@ def test_a_copy_does_not_lower_the_rank_of_its_original(
     assert is_intact(run)
 
 
-def test_the_original_gets_the_cash_that_went_to_its_copy_first(tmp_path: Path) -> None:
-    run = crawl(web_of([f"{EVIL}/"], depth=4), tmp_path / "crawl.db", f"{SEED}/", concurrency=1)
-    with snapshot(run.path) as seen:
-        victim, evil = explain(seen, f"{VICTIM}/"), explain(seen, f"{EVIL}/")
-        assert victim.inlinks == PAGES + 1
-        assert evil.inlinks == 1
-        assert backlinks(seen, f"{EVIL}/").pages == backlinks(seen, f"{VICTIM}/").pages
+def test_the_original_gets_the_cash_that_went_to_its_copy_first(path: Path) -> None:
+    crawl(web_of([f"{EVIL}/"], depth=4), path, f"{SEED}/", concurrency=1)
+    with Store(path) as store:
+        victim, evil = store.explain(f"{VICTIM}/"), store.explain(f"{EVIL}/")
+        assert (victim.inlinks, evil.inlinks) == (PAGES + 1, 1)
+        assert store.backlinks(f"{EVIL}/") == store.backlinks(f"{VICTIM}/")
     assert victim.history + victim.cash > evil.history + evil.cash
 
 
@@ -110,26 +105,29 @@ def late(path: Path, **limits: Any) -> Run:
     return crawl(web, path, f"{SEED}/", strategy="breadth-first", concurrency=1, **limits)
 
 
-def test_a_change_of_the_original_costs_one_more_request(tmp_path: Path) -> None:
-    run = late(tmp_path / "crawl.db")
+def test_a_change_of_the_original_costs_one_more_request(path: Path) -> None:
+    run = late(path)
     assert run.states[f"{VICTIM}/"] is State.FETCHED
     assert stands_for(run, f"{EVIL}/") == f"{VICTIM}/"
     assert run.asked.count(f"{VICTIM}/") == 2
     assert len(run.asked) == len(set(run.asked)) + 1
 
 
-@pytest.mark.parametrize("pages", [15, 20, 25, 30])
-def test_a_resumed_crawl_chooses_the_same_original(tmp_path: Path, pages: int) -> None:
-    path = tmp_path / "crawl.db"
-    late(path, pages=pages)
-    run = late(path)
+@pytest.mark.parametrize(
+    ("pages", "limits"),
+    [*((pages, {}) for pages in (15, 20, 25, 30)), (22, {"weight_internal": 0.5})],
+)
+def test_a_resumed_crawl_chooses_the_same_original(
+    path: Path, pages: int, limits: dict[str, Any]
+) -> None:
+    late(path, pages=pages, **limits)
+    run = late(path, **limits)
     assert run.states[f"{VICTIM}/"] is State.FETCHED
     assert stands_for(run, f"{EVIL}/") == f"{VICTIM}/"
     assert is_intact(run)
 
 
-def test_a_copy_found_by_a_resumed_crawl_takes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
+def test_a_copy_found_by_a_resumed_crawl_takes_nothing(path: Path) -> None:
     web = web_of([])
     crawl(web, path, f"{SEED}/", concurrency=1)
     web |= {f"{OTHER}/": mine(f"{EVIL}/"), f"{EVIL}/": web[f"{VICTIM}/"]}
@@ -138,45 +136,37 @@ def test_a_copy_found_by_a_resumed_crawl_takes_nothing(tmp_path: Path) -> None:
     assert stands_for(run, f"{EVIL}/") == f"{VICTIM}/"
 
 
-def test_a_resumed_crawl_with_weighted_links_chooses_the_same_original(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
-    limits: dict[str, Any] = {"weight_internal": 0.5}
-    late(path, pages=22, **limits)
-    assert late(path, **limits).states[f"{VICTIM}/"] is State.FETCHED
-
-
-def test_a_seed_is_the_original_of_its_copies(tmp_path: Path) -> None:
-    web = web_of([f"{EVIL}/"])
-    run = crawl(web, tmp_path / "crawl.db", f"{SEED}/", f"{EVIL}/", concurrency=1)
+def test_a_seed_is_the_original_of_its_copies(path: Path) -> None:
+    run = crawl(web_of([f"{EVIL}/"]), path, f"{SEED}/", f"{EVIL}/", concurrency=1)
     assert run.states[f"{EVIL}/"] is State.FETCHED
     assert stands_for(run, f"{VICTIM}/") == f"{EVIL}/"
 
 
-def test_all_pages_of_a_copied_site_remain_originals(tmp_path: Path) -> None:
+PARTS = [f"/part-{word(number)}" for number in range(20)]
+
+
+def with_parts(front: Answer) -> dict[str, Answer]:
+    """Return the victim, whose front page links to its parts, and a copy of it with this front."""
+    leaves = {name: html(title=f"Part {name}", body=f"All about {name}. {TEXT}") for name in PARTS}
+    web: dict[str, Answer] = {f"{VICTIM}/": same(*PARTS), f"{EVIL}/": front}
+    return web | {host + name: leaf for host in (VICTIM, EVIL) for name, leaf in leaves.items()}
+
+
+def test_all_pages_of_a_copied_site_remain_originals(path: Path) -> None:
     """Links from others lead to the front page of the victim alone. Its other pages count because
     its host gets more from others.
     """
-    names = [f"/part-{word(number)}" for number in range(20)]
-    leaves = {name: html(title=f"Part {name}", body=f"All about {name}. {TEXT}") for name in names}
-    web = web_of([])
-    web |= {VICTIM + name: leaf for name, leaf in leaves.items()}
-    web |= {EVIL + name: leaf for name, leaf in leaves.items()}
-    web[f"{VICTIM}/"] = html(*names, title="Victim", body=TEXT)
-    web[f"{EVIL}/"] = html(*names, title="Evil", body="Others are better.")
+    web = web_of([]) | with_parts(html(*PARTS, title="Evil", body="Others are better."))
     web[f"{SEED}/"] = html(f"{EVIL}/", *[f"{SEED}/{word}" for word in WORDS])
-    run = crawl(web, tmp_path / "crawl.db", f"{SEED}/", strategy="breadth-first", concurrency=1)
-    assert {run.states[VICTIM + name] for name in names} == {State.FETCHED}
-    assert {run.states[EVIL + name] for name in names} <= {State.ALIAS, State.TWIN}
+    run = crawl(web, path, f"{SEED}/", strategy="breadth-first", concurrency=1)
+    assert {run.states[VICTIM + name] for name in PARTS} == {State.FETCHED}
+    assert {run.states[EVIL + name] for name in PARTS} <= {State.ALIAS, State.TWIN}
     assert is_intact(run)
 
 
-def mirrored_first(path: Path) -> Run:
-    """Crawl a web where links to the copy are found first, and those to the victim later."""
-    names = [f"/part-{word(number)}" for number in range(20)]
-    leaves = {name: html(title=f"Part {name}", body=f"All about {name}. {TEXT}") for name in names}
-    web: dict[str, Answer] = {VICTIM + name: leaf for name, leaf in leaves.items()}
-    web |= {EVIL + name: leaf for name, leaf in leaves.items()}
-    web[f"{VICTIM}/"] = web[f"{EVIL}/"] = html(*names, title="Victim", body=TEXT)
+def test_a_host_taken_for_a_mirror_is_read_when_it_gets_more_from_others(path: Path) -> None:
+    """Links to the copy are found first, and those to the victim later."""
+    web = with_parts(same(*PARTS))
     trail = [f"{SEED}/trail-{word(number)}" for number in range(8)]
     web[f"{SEED}/"] = html(f"{EVIL}/", f"{SEED}/link", trail[0])
     web[f"{SEED}/link"] = mine("link", f"{VICTIM}/")
@@ -184,21 +174,17 @@ def mirrored_first(path: Path) -> Run:
         web[one] = mine(one, after)
     friends = [f"{SEED}/friend-{word}" for word in WORDS]
     web[f"{SEED}/hub"] = mine("hub", *friends)
-    web |= {name: mine(name, f"{VICTIM}/", f"{VICTIM}{names[-1]}") for name in friends}
-    return crawl(web, path, f"{SEED}/", strategy="breadth-first", concurrency=1, endowment=50)
-
-
-def test_a_host_taken_for_a_mirror_is_read_when_it_gets_more_from_others(tmp_path: Path) -> None:
-    run = mirrored_first(tmp_path / "crawl.db")
+    web |= {name: mine(name, f"{VICTIM}/", f"{VICTIM}{PARTS[-1]}") for name in friends}
+    run = crawl(web, path, f"{SEED}/", strategy="breadth-first", concurrency=1, endowment=50)
     of_victim = {url: state for url, state in run.states.items() if url.startswith(VICTIM)}
     assert len(of_victim) == 21
     assert set(of_victim.values()) == {State.FETCHED}
     assert is_intact(run)
 
 
-def test_of_copies_on_one_site_the_page_read_first_is_the_original(tmp_path: Path) -> None:
+def test_of_copies_on_one_site_the_page_read_first_is_the_original(path: Path) -> None:
     web = web_of(["http://copy.victim.example/"])
-    run = crawl(web, tmp_path / "crawl.db", f"{SEED}/", strategy="breadth-first", concurrency=1)
+    run = crawl(web, path, f"{SEED}/", strategy="breadth-first", concurrency=1)
     assert stands_for(run, f"{VICTIM}/") == "http://copy.victim.example/"
 
 
@@ -220,55 +206,55 @@ def desk(recorder: Any) -> Desk:
     return Desk(recorder)
 
 
-def test_how_often_two_pages_overtake_each_other_is_limited(desk: Desk) -> None:
-    pages = [f"{VICTIM}/", f"{EVIL}/"]
-    for page in pages:
+@pytest.fixture
+def pair(desk: Desk) -> Desk:
+    """Desk that has read the victim and its copy."""
+    for page in PAIR:
         desk.read(page, words="same")
+    return desk
+
+
+def test_how_often_two_pages_overtake_each_other_is_limited(pair: Desk) -> None:
     changes = 0
     for turn in range(20):
-        page = pages[1 - turn % 2]
-        give(desk, page, 10 * 2**turn)
-        if overtaking(desk) == [page]:
+        page = PAIR[1 - turn % 2]
+        give(pair, page, 10 * 2**turn)
+        if overtaking(pair) == [page]:
             changes += 1
-            assert desk.read(page, words="same") is State.FETCHED
-    assert changes == MOST_DECISIONS
+            assert pair.read(page, words="same") is State.FETCHED
+    assert 2 <= changes < 10
 
 
 def test_a_copy_that_gets_a_little_more_does_not_overtake(desk: Desk) -> None:
-    for page in (f"{VICTIM}/", f"{EVIL}/"):
+    for page in PAIR:
         give(desk, page, 10)
         desk.read(page, words="same")
     give(desk, f"{EVIL}/", 2)
     assert overtaking(desk) == []
 
 
-def test_cash_from_its_own_site_does_not_help_a_copy(desk: Desk) -> None:
-    for page in (f"{VICTIM}/", f"{EVIL}/"):
-        desk.read(page, words="same")
-    give(desk, f"{EVIL}/", 1000, by="http://farm.evil.example")
-    assert overtaking(desk) == []
+def test_cash_from_its_own_site_does_not_help_a_copy(pair: Desk) -> None:
+    give(pair, f"{EVIL}/", 1000, by="http://farm.evil.example")
+    assert overtaking(pair) == []
 
 
-def test_a_copy_that_is_gone_when_it_overtakes_changes_nothing(desk: Desk) -> None:
-    for page in (f"{VICTIM}/", f"{EVIL}/"):
-        desk.read(page, words="same")
-    give(desk, f"{EVIL}/", 10)
-    assert overtaking(desk) == [f"{EVIL}/"]
-    desk.settler.close(desk.page(f"{EVIL}/"), State.NOT_FOUND)
-    assert desk.frontier.state[desk.page(f"{VICTIM}/")] == State.FETCHED
-    assert overtaking(desk) == []
+def test_a_copy_that_is_gone_when_it_overtakes_changes_nothing(pair: Desk) -> None:
+    give(pair, f"{EVIL}/", 10)
+    assert overtaking(pair) == [f"{EVIL}/"]
+    pair.settler.close(pair.page(f"{EVIL}/"), State.NOT_FOUND)
+    assert pair.frontier.state[pair.page(f"{VICTIM}/")] == State.FETCHED
+    assert overtaking(pair) == []
 
 
-def test_a_copy_is_compared_with_the_page_that_overtook_its_original(desk: Desk) -> None:
-    for page in (f"{VICTIM}/", f"{EVIL}/", f"{OTHER}/x"):
-        desk.read(page, words="same")
-    give(desk, f"{EVIL}/", 10, by=SEED)
-    overtaking(desk)
-    desk.read(f"{EVIL}/", words="same")
-    give(desk, f"{OTHER}/x", 5, by=SEED)
-    assert overtaking(desk) == []
-    give(desk, f"{OTHER}/x", 50, by=SEED)
-    assert overtaking(desk) == [f"{OTHER}/x"]
+def test_a_copy_is_compared_with_the_page_that_overtook_its_original(pair: Desk) -> None:
+    pair.read(f"{OTHER}/x", words="same")
+    give(pair, f"{EVIL}/", 10, by=SEED)
+    overtaking(pair)
+    pair.read(f"{EVIL}/", words="same")
+    give(pair, f"{OTHER}/x", 5, by=SEED)
+    assert overtaking(pair) == []
+    give(pair, f"{OTHER}/x", 50, by=SEED)
+    assert overtaking(pair) == [f"{OTHER}/x"]
 
 
 def test_a_page_whose_canonical_form_is_its_copy_stands_for_the_copy(desk: Desk) -> None:
@@ -281,7 +267,7 @@ def test_a_page_whose_canonical_form_is_its_copy_stands_for_the_copy(desk: Desk)
 def test_the_number_of_watched_copies_is_limited(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_COPIES", 4)
+    monkeypatch.setattr("minicrawl.crawl.settle.contents.MOST_COPIES", 4)
     desk.read(f"{VICTIM}/", words="same")
     copies = [f"http://copy{number}.example/" for number in range(8)]
     give(desk, f"{VICTIM}/", 10)
@@ -294,7 +280,7 @@ def test_the_number_of_watched_copies_is_limited(
 
 
 def test_a_copy_that_becomes_a_seed_is_the_original(desk: Desk) -> None:
-    for page in (f"{VICTIM}/", f"{EVIL}/"):
+    for page in PAIR:
         give(desk, f"{VICTIM}/", 10)
         desk.read(page, words="same")
     desk.settler._traps.seeds.add(desk.page(f"{EVIL}/"))
@@ -304,19 +290,20 @@ def test_a_copy_that_becomes_a_seed_is_the_original(desk: Desk) -> None:
 
 @pytest.mark.parametrize("are_folded", [False, True])
 def test_of_many_overtaking_copies_a_limited_number_is_reopened_at_a_time(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, *, are_folded: bool
+    desk: Desk, *, are_folded: bool
 ) -> None:
-    monkeypatch.setattr(module, "MOST_AT_ONCE", 2)
+    names = [str(number) for number in range(600)]
     for origin in (VICTIM, EVIL):
-        for name in "abc":
+        for name in names:
             if not are_folded:
                 desk.read(f"{origin}/{name}", words=name)
             elif origin == EVIL:
                 desk.settler.fold(desk.page(f"{EVIL}/{name}"), f"{VICTIM}/{name}")
     assert overtaking(desk) == []
     give(desk, f"{EVIL}/", 10)
-    assert overtaking(desk) == [f"{EVIL}/a", f"{EVIL}/b"]
-    assert overtaking(desk) == [f"{EVIL}/c"]
+    first, rest = overtaking(desk), overtaking(desk)
+    assert 0 < len(rest) < len(first)
+    assert first + rest == [f"{EVIL}/{name}" for name in names]
     assert overtaking(desk) == []
 
 

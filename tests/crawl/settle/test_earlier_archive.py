@@ -14,7 +14,6 @@ import pytest
 from minicrawl import Crawl, Noted, Settings
 from minicrawl.archive.warc import payload_digest
 from minicrawl.cli import main
-from minicrawl.config import load
 from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store.reader import earlier_file
@@ -188,15 +187,6 @@ def test_archives_need_whole_pages(path: Path, tmp_path: Path, name: str) -> Non
     storing = Settings.of(keep="text").with_values({name: tmp_path / "a.cdxj"}).storing
     with closing(StoreWriter.open(path)) as store, pytest.raises(UsageError, match=f"--{name}"):
         open_keeping(store, storing, lambda _: None)
-
-
-def test_a_settings_file_that_the_user_did_not_name_cannot_set_dedupe_with(tmp_path: Path) -> None:
-    file = tmp_path / "minicrawl.toml"
-    file.write_text('[store]\ndedupe-with = "/etc/passwd"\n')
-    assert load({}, {}, file, is_file_named=False).settings.storing.dedupe_with is None
-    assert load({}, {}, file).settings.storing.dedupe_with == Path("/etc/passwd")
-    given = load({}, {"MINICRAWL_DEDUPE_WITH": "/a.cdxj"}, None).settings
-    assert given.storing.dedupe_with == Path("/a.cdxj")
 
 
 def test_a_damaged_file_of_earlier_bodies_is_an_error(tmp_path: Path) -> None:

@@ -27,14 +27,14 @@ from tests.cli.test_page import archived
 
 HOST = "http://a.example"
 SECRET = "xylophone"
-COUNT = 450  # enough for a dictionary
+MANY, FEW = 450, 20  # other pages; many are enough for a dictionary
 GONE = [f"{HOST}/private/{number}" for number in range(30)]
 
 
-def answer(request: httpx.Request) -> httpx.Response:
+def answer(request: httpx.Request, count: int) -> httpx.Response:
     path = request.url.path
     if path == "/":
-        links = "".join(f"<a href=/{number}>{number}</a>" for number in range(COUNT))
+        links = "".join(f"<a href=/{number}>{number}</a>" for number in range(count))
         hidden = "".join(f"<a href={url}>more</a>" for url in GONE)
         return httpx.Response(200, html=f"<title>Home</title>{links}{hidden}<a href=/same>s</a>")
     if path in ("/same", "/private/0"):
@@ -46,13 +46,13 @@ def answer(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, html=f"<title>{path}</title>{usual} {path}")
 
 
-def crawled(path: Path, *seeds: str, **more: Any) -> set[str]:
+def crawled(path: Path, *seeds: str, count: int = FEW, **more: Any) -> set[str]:
     """Crawl, and return the requested URLs."""
     asked: set[str] = set()
 
     def note(request: httpx.Request) -> httpx.Response:
         asked.add(str(request.url))
-        return answer(request)
+        return answer(request, count)
 
     settings = Settings.of(store=path, delay=0, address_delay=0, robots=False, **more)
     Crawl(seeds, settings, transport=httpx.MockTransport(note)).run()
@@ -72,17 +72,32 @@ def texts_in(path: Path) -> list[str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("original")
-    crawled(folder / "crawl.db", HOST, keep="pages")
+def new_store(folders: pytest.TempPathFactory, count: int) -> Path:
+    folder = folders.mktemp("original")
+    crawled(folder / "crawl.db", HOST, count=count, keep="pages")
     assert texts_in(folder / "crawl.db")
     return folder
 
 
+@pytest.fixture(scope="module")
+def large_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_store(tmp_path_factory, MANY)
+
+
+@pytest.fixture(scope="module")
+def small_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_store(tmp_path_factory, FEW)
+
+
 @pytest.fixture
-def path(original: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(original, tmp_path / "copy") / "crawl.db"
+def large(large_original: Path, tmp_path: Path) -> Path:
+    """Store of many pages, whose archive has a dictionary."""
+    return shutil.copytree(large_original, tmp_path / "copy") / "crawl.db"
+
+
+@pytest.fixture
+def path(small_original: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(small_original, tmp_path / "copy") / "crawl.db"
 
 
 def is_sound(path: Path) -> bool:
@@ -90,8 +105,8 @@ def is_sound(path: Path) -> bool:
         return not list(verify(archive)) and not list(audit(path).wrong)
 
 
-def test_a_take_down_removes_all_texts_of_its_pages_and_nothing_else(path: Path) -> None:
-    before = kept(path)
+def test_a_take_down_removes_all_texts_of_its_pages_and_nothing_else(large: Path) -> None:
+    path, before = large, kept(large)
     search_folder(path).mkdir()
     (search_folder(path) / "segment").write_text(SECRET)
     done = forget(path, f"{HOST}/private/*", 1.0)
@@ -131,9 +146,9 @@ class KilledError(Exception):
     ],
 )
 def test_after_a_kill_nothing_or_everything_is_removed_and_the_next_call_completes_it(
-    path: Path, where: object, name: str, monkeypatch: pytest.MonkeyPatch
+    large: Path, where: object, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = getattr(where, name)
+    path, done = large, getattr(where, name)
 
     def killed(*given: object, **named: object) -> None:
         done(*given, **named)
@@ -200,7 +215,7 @@ def test_take_downs_are_listed_with_their_time(
 def test_the_command_forget_prunes_by_type(path: Path) -> None:
     prune = ["forget", "--store", str(path)]
     assert main([*prune, "--type", "image/*"]) == 0
-    assert len(kept(path)) == COUNT + 2 + len(GONE)
+    assert len(kept(path)) == FEW + 2 + len(GONE)
     assert main(prune) == 2
     assert main([*prune, "--type", "text/*"]) == 2  # would remove everything
 

@@ -1,7 +1,7 @@
 """Archive and WARC files of a crawl hold what its store has committed."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from minicrawl import Event, Settings, Warned
+from minicrawl import Event, Settings, Store, Warned
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.warc import payload_digest
 from minicrawl.archive.writer import TRAINED_AT, ArchiveWriter
 from minicrawl.config import Storing
-from minicrawl.crawl.events import Listener, nobody_listens
 from minicrawl.crawl.settle.keeping import (
     ArchiveSinks,
     StoreWithArchive,
@@ -23,7 +22,6 @@ from minicrawl.crawl.settle.keeping import (
     open_keeping,
 )
 from minicrawl.errors import NoRoom
-from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
@@ -40,6 +38,19 @@ from tests.archive.archives import (
 )
 from tests.crawl.fakes import Disk
 from tests.store.test_writer import Replica
+
+archiveiterator = pytest.importorskip("warcio.archiveiterator")
+
+
+Listener = Callable[[Event], None]
+
+
+def nobody_listens(_: Event) -> None: ...
+
+
+def pruning_waits(path: Path) -> bool:
+    with Store(path) as store:
+        return store.status().pruning_waits
 
 
 @contextmanager
@@ -155,8 +166,12 @@ def test_a_deleted_archive_is_begun_anew_with_a_warning(path: Path) -> None:
 
 
 def commit_versions(both: StoreWithArchive, pages: Iterable[int], time: int) -> None:
-    found = [kept(url(page), body(100 * page + time), NOON) for page in pages]
+    found = [kept(url(page), version(page, time)) for page in pages]
     both.commit(Batch(answers=found))
+
+
+def version(page: int, time: int) -> bytes:
+    return body(100 * page + time)
 
 
 def read_again(path: Path, versions: object, times: int, pages: int = 5) -> None:
@@ -168,18 +183,11 @@ def read_again(path: Path, versions: object, times: int, pages: int = 5) -> None
 
 def test_older_versions_are_pruned_when_that_frees_a_quarter(path: Path) -> None:
     read_again(path, 2, 6)
-    found = committed(path)
-    assert all(2 <= len(texts) < 6 for texts in found.values()), (
-        "the archive should have been pruned at times"
-    )
-    assert all(
-        texts[-2:] == [body(100 * page + 4), body(100 * page + 5)]
-        for page, texts in enumerate(found[url(page)] for page in range(5))
-    )
+    found, last_two = committed(path), {url(n): [version(n, 4), version(n, 5)] for n in range(5)}
+    assert all(2 <= len(texts) < 6 for texts in found.values())  # it was pruned at times
+    assert {page: texts[-2:] for page, texts in found.items()} == last_two
     read_again(path, 2, 1, pages=0)
-    assert committed(path) == {
-        url(page): [body(100 * page + 4), body(100 * page + 5)] for page in range(5)
-    }
+    assert committed(path) == last_two
 
 
 def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
@@ -191,15 +199,13 @@ def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
             for time in range(4, 44):
                 commit_versions(both, range(5), time)
             assert bodies(reader) == before
-            assert status(path).pruning_waits
+            assert pruning_waits(path)
             whole = sum(file.stat().st_size for file in archive_folder(path).glob("segment-*"))
         for time in (44, 45):
             commit_versions(both, range(5), time)
-        assert not status(path).pruning_waits
+        assert not pruning_waits(path)
     assert sum(file.stat().st_size for file in archive_folder(path).glob("segment-*")) < whole / 2
-    assert {texts[-1] for texts in committed(path).values()} == {
-        body(100 * page + 45) for page in range(5)
-    }
+    assert {texts[-1] for texts in committed(path).values()} == {version(n, 45) for n in range(5)}
 
 
 def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
@@ -224,25 +230,21 @@ def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
     assert max(sizes) < 2.1 * must_stay
 
 
-def test_pruning_without_room_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pruning_without_room_loses_nothing(path: Path) -> None:
     read_again(path, "all", 4)
     before = committed(path)
-
-    def full(*_: object) -> None:
-        raise NoRoom("full")
-
-    monkeypatch.setattr(Segments, "prune", full)
-    read_again(path, 1, 1, pages=0)
+    full = archive_folder(path) / "pruned-next.draft"
+    with archiving(path, keep="pages", keep_versions=1) as both:
+        full.symlink_to("/dev/full")
+        commit_versions(both, [], time=4)
+    full.unlink()
     assert committed(path) == before
     assert Segments(archive_folder(path)).end == archive_end_of(path)
-    monkeypatch.undo()
     read_again(path, 1, 1, pages=0)
     assert {len(texts) for texts in committed(path).values()} == {1}
 
 
 # ---------------------------------------------------------------- warc files
-
-archiveiterator = pytest.importorskip("warcio.archiveiterator")
 
 
 @pytest.fixture
@@ -275,34 +277,24 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.warc.gz*"))
 
 
-def answers(folder: Path) -> list[tuple[str, str, str | None]]:
-    """Return type, URL and original URL of all responses in all files, and check their digests."""
-    found: list[tuple[str, str, str | None]] = []
+def responses(folder: Path) -> Iterator[tuple[Any, str]]:
+    """Yield headers and type of all responses in all files, and check their digests."""
     for file in files(folder):
         with file.open("rb") as stream:
             for record in archiveiterator.ArchiveIterator(stream, check_digests="raise"):
                 record.content_stream().read()
-                head = record.rec_headers
                 if record.rec_type in ("response", "revisit"):
-                    refers = head.get_header("WARC-Refers-To-Target-URI")
-                    found.append((record.rec_type, head.get_header("WARC-Target-URI"), refers))
-    return found
+                    yield record.rec_headers, record.rec_type
+
+
+def answers(folder: Path) -> list[tuple[str, str, str | None]]:
+    """Return type, URL and original URL of all responses in all files."""
+    names = ("WARC-Target-URI", "WARC-Refers-To-Target-URI")
+    return [(kind, *map(head.get_header, names)) for head, kind in responses(folder)]
 
 
 def pages(folder: Path) -> list[str]:
     return [target for _, target, _ in answers(folder)]
-
-
-def test_uncommitted_records_are_cut_off_at_the_next_start(path: Path, folder: Path) -> None:
-    kill(path, folder, committed=[1], pending=[])
-    (file,) = files(folder)
-    committed = file.read_bytes()
-    kill(path, folder, committed=[], pending=[2])
-    assert file.read_bytes() != committed
-    with crawling(path, folder) as both:
-        assert file.read_bytes() == committed
-        keep(both, 3)
-    assert pages(folder) == [url(1), url(3)]
 
 
 def test_files_in_a_folder_that_only_the_store_names_are_kept(path: Path, folder: Path) -> None:
@@ -355,7 +347,9 @@ def indexed(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def test_a_file_is_open_until_it_is_complete_and_has_an_index(path: Path, folder: Path) -> None:
+def test_a_file_of_the_wanted_size_is_complete_with_an_index_and_followed_by_another_one(
+    path: Path, folder: Path
+) -> None:
     with archiving(path, keep="none", warc=f"one:2kB={folder}") as both:
         keep(both, *range(5))
         keep(both, 5)
@@ -365,37 +359,48 @@ def test_a_file_is_open_until_it_is_complete_and_has_an_index(path: Path, folder
         assert last.name.endswith(".warc.gz.open")
         assert indexed(folder).keys() == {file.name[:-8] for file in complete}
     assert all(file.suffix == ".gz" for file in files(folder))
+    with archiving(path, keep="none", warc=f"one:2kB={folder}") as both:
+        keep(both, *range(6, 9))
     listed = [one for urls in indexed(folder).values() for one in urls]
-    assert listed == pages(folder) == [url(number) for number in range(6)]
+    assert listed == pages(folder) == [url(number) for number in range(9)]
+    assert all(2000 <= file.stat().st_size < 4000 for file in files(folder)[:-1])
+    for file in files(folder):
+        with file.open("rb") as stream:
+            first = next(iter(archiveiterator.ArchiveIterator(stream)))
+        assert first.rec_headers.get_header("WARC-Filename") == file.name
 
 
-def test_a_resumed_crawl_continues_its_open_file_and_index(path: Path, folder: Path) -> None:
-    kill(path, folder, committed=[1], pending=[2])
+def test_a_resumed_crawl_cuts_off_uncommitted_records_and_continues_its_open_file_and_index(
+    path: Path, folder: Path
+) -> None:
+    kill(path, folder, committed=[1], pending=[])
     (file,) = files(folder)
     assert file.suffix == ".open"
+    committed = file.read_bytes()
+    kill(path, folder, committed=[], pending=[2])
+    assert file.read_bytes() != committed
     with crawling(path, folder) as both:
+        assert file.read_bytes() == committed
         keep(both, 3)
-    assert list(indexed(folder).values()) == [[url(1), url(3)]]
+    assert list(indexed(folder).values()) == [pages(folder)] == [[url(1), url(3)]]
     with crawling(path, folder) as both:
         keep(both, 4)
     assert list(indexed(folder).values()) == [[url(1), url(3)], [url(4)]]
 
 
-def test_an_index_whose_writing_was_interrupted_is_written_anew(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def sync(_: Path) -> None:
-        raise MemoryError  # as if the process were killed before the index is on disk
-
+def test_an_index_whose_writing_was_interrupted_is_written_anew(path: Path, folder: Path) -> None:
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         keep(StoreWithArchive(store, keeping), 1)
-        monkeypatch.setattr("minicrawl.archive.warc_series.sync", sync)
-        with pytest.raises(MemoryError):
+        (file,) = files(folder)
+        draft = file.with_name(file.name.replace(".warc.gz.open", ".cdxj.draft"))
+        draft.symlink_to("/dev/full")
+        with pytest.raises(NoRoom):
             keeping.close()
-    monkeypatch.undo()
-    assert [file.suffix for file in files(folder)] == [".open"]
+    assert [one.suffix for one in files(folder)] == [".open"]
     assert indexed(folder) == {}
+    draft.unlink()
+    draft.write_text("half an ind")
     with crawling(path, folder):
         pass  # completes the file
     assert list(indexed(folder).values()) == [[url(1)]]
@@ -424,21 +429,6 @@ def test_a_batch_that_had_no_room_is_written_once(path: Path, folder: Path, disk
         both.commit(batch)
     assert pages(folder) == [url(1)]
     assert committed(path) == {url(1): [body(1)]}
-
-
-def test_a_file_of_the_wanted_size_is_followed_by_another_one(path: Path, folder: Path) -> None:
-    with archiving(path, keep="none", warc=f"one:2kB={folder}") as both:
-        keep(both, *range(6))
-    with archiving(path, keep="none", warc=f"one:2kB={folder}") as both:
-        keep(both, *range(6, 9))
-    sizes = [file.stat().st_size for file in files(folder)]
-    assert all(2000 <= size < 4000 for size in sizes[:-1])
-    assert len(files(folder)) > 2
-    assert pages(folder) == [url(number) for number in range(9)]
-    for file in files(folder):
-        with file.open("rb") as stream:
-            first = next(iter(archiveiterator.ArchiveIterator(stream)))
-        assert first.rec_headers.get_header("WARC-Filename") == file.name
 
 
 def test_whole_files_behind_the_last_commit_are_cut_off(path: Path, folder: Path) -> None:
@@ -479,11 +469,7 @@ def test_a_confirmation_refers_to_the_page_before_a_failure(path: Path, folder: 
     with crawling(path, folder) as both:
         both.commit(Batch(answers=[kept(url(1), body(1)), failed(url(1), b"busy", NOON, 503)]))
         both.commit(Batch(answers=[confirmed(url(1), NOON)]))
-    digests = list[str]()
-    with files(folder)[0].open("rb") as stream:
-        for record in archiveiterator.ArchiveIterator(stream):
-            if record.rec_type in ("response", "revisit"):
-                digests.append(record.rec_headers.get_header("WARC-Payload-Digest"))
+    digests = [head.get_header("WARC-Payload-Digest") for head, _ in responses(folder)]
     assert digests == [payload_digest(one) for one in (body(1), b"busy", body(1))]
 
 
