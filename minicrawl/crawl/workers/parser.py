@@ -357,7 +357,8 @@ ROUND_S = 0.004
 class LoopRounds:
     """Lets pages continue in rounds of the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
         self._is_running = False
         self._began, self._passed = 0.0, 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -376,11 +377,11 @@ class LoopRounds:
                 # Pages released earlier may have taken longer than usual: this one stays first.
                 enqueue, is_late = self._waiting.appendleft, self._is_late()
         if not self._passed:
-            self._began = perf_counter()
+            self._began = self._clock()
         self._passed += 1
 
     def _is_late(self) -> bool:
-        return self._passed > 0 and perf_counter() - self._began > ROUND_S
+        return self._passed > 0 and self._clock() - self._began > ROUND_S
 
     def _end(self) -> None:
         """End the round, and release waiting pages for the next one."""

@@ -14,7 +14,7 @@ from minicrawl.crawl.workers.supervisor import AT_ONCE, BlameMark, PickleChannel
 from tests.crawl.coroutines import in_loop
 from tests.loops import hear
 
-VALUES = st.none() | st.integers() | st.text() | st.binary()
+VALUES = st.none() | st.integers() | st.binary()
 MESSAGES = st.lists(VALUES | st.tuples(VALUES, VALUES), max_size=8)
 
 

@@ -349,14 +349,10 @@ class Two:
         return self.shedder.sheds(self.now, self.there_s, left=left, own=own)
 
 
-@pytest.mark.parametrize("busy", [0, 0.1, BUSY - 0.01])
-def test_a_worker_that_waits_for_the_web_sheds_nothing_to_an_idle_own_process(busy: float) -> None:
-    assert not Two().are_shed(0, busy)
-
-
 @pytest.mark.parametrize(
     ("here", "there", "are_shed"),
     [
+        *((0, there, False) for there in (0, 0.1, BUSY - 0.01)),  # the worker waits for the web
         (0.3, 0.95, True),
         (SPARE - 0.01, 0.6, True),
         (0.95, 0.6, False),
