@@ -20,19 +20,19 @@ def renderings(known: RenderPolicy, scripting: Scripting, gains: list[bool]) -> 
     return done
 
 
-@pytest.mark.parametrize("scripting", [SHELL, SOME])
-def test_a_template_that_gains_nothing_is_tried_a_few_times(scripting: Scripting) -> None:
-    assert renderings(RenderPolicy(), scripting, [False] * 100) == TRIES[scripting.kind]
-
-
-@pytest.mark.parametrize("scripting", [SHELL, SOME])
-def test_a_template_that_gains_is_always_rendered(scripting: Scripting) -> None:
-    assert renderings(RenderPolicy(), scripting, [True] * 100) == 100
-
-
-def test_a_template_that_gains_now_and_then_is_rendered_while_it_gains_enough() -> None:
-    assert renderings(RenderPolicy(), SHELL, [True, False, False, False] * 25) == 100
-    assert renderings(RenderPolicy(), SHELL, [True] + [False] * 99) == 6
+@pytest.mark.parametrize(
+    ("scripting", "gains", "rendered"),
+    [
+        *((one, [False] * 100, TRIES[one.kind]) for one in (SHELL, SOME)),
+        *((one, [True] * 100, 100) for one in (SHELL, SOME)),
+        (SHELL, [True, False, False, False] * 25, 100),
+        (SHELL, [True] + [False] * 99, 6),
+    ],
+)
+def test_a_template_is_rendered_while_it_gains_enough(
+    scripting: Scripting, gains: list[bool], rendered: int
+) -> None:
+    assert renderings(RenderPolicy(), scripting, gains) == rendered
 
 
 def test_gains_of_a_template_of_one_host_do_not_count_for_others() -> None:
@@ -44,10 +44,9 @@ def test_gains_of_a_template_of_one_host_do_not_count_for_others() -> None:
 
 def test_a_host_that_never_gains_is_no_longer_rendered_whatever_its_templates() -> None:
     known = RenderPolicy()
-    for number in range(100):
-        renderings(known, Scripting(ScriptKind.SOME, 100 + number), [False])
+    templates = [Scripting(ScriptKind.SOME, 100 + number) for number in range(100)]
+    assert sum(renderings(known, one, [False]) for one in templates) == HOST_TRIES
     assert not known.is_worth(HOST, Scripting(ScriptKind.SHELL, 1000))
-    assert known._known[HOST, 0].rendered == HOST_TRIES
 
 
 def test_the_number_of_known_templates_is_bounded() -> None:
