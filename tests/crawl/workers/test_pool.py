@@ -70,12 +70,12 @@ class Alternating(LoadShedder):
 class Hand(WorkerProcess):
     """A worker that gives the answers in `answers`, or ends."""
 
-    def __init__(self, *, is_there: bool = True, is_busy: bool = False) -> None:
+    def __init__(self, *answers: Any, is_there: bool = True, is_busy: bool = False) -> None:
         self._replies, self.is_over = int(is_there), False
         self.number, self.pid = 3, 4711
         self.cpu_s, self.load_shedder = 0.0, Alternating() if is_busy else LoadShedder()
         self.activity = Activity()
-        self.answers: deque[Any] = deque()
+        self.answers = deque(answers)
         self.asked: list[tuple[int, Any]] = []
 
     async def call(self, command: int, argument: object) -> Any:
@@ -130,9 +130,8 @@ class Desk:
 
 @in_loop
 async def test_a_visit_names_the_process_that_sent_the_request() -> None:
-    hand = Hand()
+    hand = Hand(VISITED, VisitReply(1, failed(FailureKind.RESET), None), ChildLost())
     desk = Desk(hand, first_own=1)
-    hand.answers.extend((VISITED, VisitReply(1, failed(FailureKind.RESET), None), ChildLost()))
     found = [(await desk.workers.visit(Request(url=A))).crawler for _ in range(4)]
     assert found == [COORDINATOR, *3 * [CrawlerId(3, 4711)]]
 
@@ -159,9 +158,7 @@ async def test_the_own_process_does_the_first_requests_and_those_of_a_starting_w
 
 @in_loop
 async def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_suspects() -> None:
-    hand = Hand(is_busy=True)
-    desk = Desk(hand)
-    hand.answers.extend((VISITED, VISITED, ChildLost()))
+    desk = Desk(Hand(VISITED, VISITED, ChildLost(), is_busy=True))
     titles = [await desk.visit(A) for _ in range(5)]
     by_worker = "read by a worker"
     assert titles == [by_worker, "read here", by_worker, "read here", FailureKind.LOST]
@@ -170,10 +167,8 @@ async def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_s
 
 @in_loop
 async def test_workers_do_other_calls_and_the_own_process_repeats_lost_ones() -> None:
-    hand = Hand()
-    desk = Desk(hand)
     page = html("/1")
-    hand.answers.extend(("1.2.3.4", page, ChildLost(), ChildLost()))
+    desk = Desk(Hand("1.2.3.4", page, ChildLost(), ChildLost()))
     assert await desk.workers.locate(A) == "1.2.3.4"
     assert await desk.workers.fetch(Request(url=A)) is page
     assert await desk.workers.locate(A) == "a.example"
@@ -186,10 +181,9 @@ async def test_workers_do_other_calls_and_the_own_process_repeats_lost_ones() ->
 
 @in_loop
 async def test_a_large_page_is_parsed_by_the_worker_that_fetched_it() -> None:
-    hand = Hand()
     moved = VISITED._replace(fetched=failed(FailureKind.DNS), parsed=None)
     unread = VISITED._replace(number=7, parsed=None)
-    hand.answers.extend((unread, Timed(ParsedPage(title="large")), unread, ChildLost(), moved))
+    hand = Hand(unread, Timed(ParsedPage(title="large")), unread, ChildLost(), moved)
     desk = Desk(hand)
     assert await desk.visit(A) == "large"
     assert hand.asked[1] == (WorkerCommand.PARSE, 7)
@@ -200,9 +194,8 @@ async def test_a_large_page_is_parsed_by_the_worker_that_fetched_it() -> None:
 
 @in_loop
 async def test_pages_under_way_when_a_worker_ends_are_fetched_one_by_one_in_quarantine() -> None:
-    hand = Hand()
+    hand = Hand(*[ChildLost()] * 3)
     desk = Desk(hand)
-    hand.answers.extend(ChildLost() for _ in range(3))
     pages = [A, f"{A}1", f"{A}2"]
     assert await asyncio.gather(*map(desk.visit, pages)) == [FailureKind.LOST] * 3
     desk.apart.answers.extend((VISITED, ChildLost(), VISITED))
@@ -215,9 +208,7 @@ async def test_pages_under_way_when_a_worker_ends_are_fetched_one_by_one_in_quar
 
 @in_loop
 async def test_a_page_that_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
-    hand = Hand()
-    desk = Desk(hand)
-    hand.answers.extend((ChildLost(is_to_blame=False), ChildLost()))
+    desk = Desk(Hand(ChildLost(is_to_blame=False), ChildLost()))
     kinds = list(await asyncio.gather(desk.visit(A), desk.visit(f"{A}1")))
     assert kinds == [FailureKind.INTERRUPTED, FailureKind.LOST]
     await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
