@@ -22,6 +22,7 @@ from minicrawl.crawl.settle.keeping import (
     open_keeping,
 )
 from minicrawl.errors import NoRoom
+from minicrawl.model import KeptAnswer
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
@@ -67,7 +68,7 @@ def archiving(
 
 def keep(both: StoreWithArchive, *numbers: int) -> None:
     """Commit the responses of pages with these numbers."""
-    both.commit(Batch(answers=[kept(url(number), body(number)) for number in numbers]))
+    both.commit(Batch(answers=[page(number) for number in numbers]))
 
 
 # ---------------------------------------------------------------- archiving
@@ -91,7 +92,7 @@ def test_committed_pages_are_in_the_archive_and_others_are_cut_off(path: Path) -
         archive = opened_archive(store)
         both = StoreWithArchive(store, ArchiveSinks(archive))
         keep(both, 1)
-        archive.append([kept(url(2), body(2))])
+        archive.append([page(2)])
         archive.close(cuts_off=False)  # as if the crawl were killed
     assert committed(path) == {url(1): [body(1)]}
     with closing(StoreWriter.open(path)) as store:
@@ -258,6 +259,16 @@ def crawling(
     return archiving(path, tell, keep=keep, warc=folder)
 
 
+def page(number: int) -> KeptAnswer:
+    return kept(url(number), body(number))
+
+
+def run(path: Path, folder: Path, *answers: KeptAnswer, tell: Listener = nobody_listens) -> None:
+    """Run a crawl that commits these responses."""
+    with crawling(path, folder, tell) as both:
+        both.commit(Batch(answers=list(answers)))
+
+
 def kill(
     path: Path, folder: Path, *, committed: Sequence[int], pending: Sequence[int], size: str = ""
 ) -> None:
@@ -268,7 +279,7 @@ def kill(
         assert keeping.warcs is not None
         if committed:
             keep(StoreWithArchive(store, keeping), *committed)
-        keeping.warcs.append(kept(url(number), body(number)) for number in pending)
+        keeping.warcs.append(page(number) for number in pending)
         keeping.warcs.close(cuts_off=False)
 
 
@@ -301,7 +312,7 @@ def test_files_in_a_folder_that_only_the_store_names_are_kept(path: Path, folder
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
-        keeping.warcs.append([kept(url(2), body(2))])
+        keeping.warcs.append([page(2)])
         keeping.warcs.close(cuts_off=False)
     (file,) = files(folder)
     before = file.read_bytes()
@@ -383,8 +394,7 @@ def test_a_resumed_crawl_cuts_off_uncommitted_records_and_continues_its_open_fil
         assert file.read_bytes() == committed
         keep(both, 3)
     assert list(indexed(folder).values()) == [pages(folder)] == [[url(1), url(3)]]
-    with crawling(path, folder) as both:
-        keep(both, 4)
+    run(path, folder, page(4))
     assert list(indexed(folder).values()) == [[url(1), url(3)], [url(4)]]
 
 
@@ -401,8 +411,7 @@ def test_an_index_whose_writing_was_interrupted_is_written_anew(path: Path, fold
     assert indexed(folder) == {}
     draft.unlink()
     draft.write_text("half an ind")
-    with crawling(path, folder):
-        pass  # completes the file
+    run(path, folder)  # completes the file
     assert list(indexed(folder).values()) == [[url(1)]]
     assert not list(folder.glob("*.draft"))
 
@@ -413,14 +422,13 @@ def test_an_open_file_that_lost_its_index_is_completed_all_the_same(
     kill(path, folder, committed=[1], pending=[])
     for file in folder.glob("*.db*"):
         file.unlink()
-    with crawling(path, folder) as both:
-        keep(both, 2)
+    run(path, folder, page(2))
     assert list(indexed(folder).values()) == [[url(2)]]
     assert pages(folder) == [url(1), url(2)]
 
 
 def test_a_batch_that_had_no_room_is_written_once(path: Path, folder: Path, disk: Disk) -> None:
-    batch = Batch(answers=[kept(url(1), body(1))])
+    batch = Batch(answers=[page(1)])
     with crawling(path, folder, keep="pages") as both:
         disk.takes_batches = False
         with pytest.raises(NoRoom):
@@ -432,8 +440,7 @@ def test_a_batch_that_had_no_room_is_written_once(path: Path, folder: Path, disk
 
 
 def test_whole_files_behind_the_last_commit_are_cut_off(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
-        keep(both, 1)
+    run(path, folder, page(1))
     kill(path, folder, committed=[], pending=range(2, 9), size=":2kB=")
     assert len(files(folder)) > 2
     with crawling(path, folder):
@@ -441,10 +448,8 @@ def test_whole_files_behind_the_last_commit_are_cut_off(path: Path, folder: Path
 
 
 def test_a_body_written_before_is_a_revisit_even_after_a_resume(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(1), body(1)), kept(url(2), body(1))]))
-    with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(3), body(1)), confirmed(url(3), NOON)]))
+    run(path, folder, page(1), kept(url(2), body(1)))
+    run(path, folder, kept(url(3), body(1)), confirmed(url(3), NOON))
     assert answers(folder) == [
         ("response", url(1), None),
         *(("revisit", url(number), url(1)) for number in (2, 3, 3)),
@@ -452,12 +457,10 @@ def test_a_body_written_before_is_a_revisit_even_after_a_resume(path: Path, fold
 
 
 def test_without_the_index_of_bodies_they_are_written_again(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
-        keep(both, 1)
+    run(path, folder, page(1))
     (index,) = folder.glob("*.db")
     index.write_bytes(b"no database" * 100)
-    with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(2), body(1)), confirmed(url(1), NOON)]))
+    run(path, folder, kept(url(2), body(1)), confirmed(url(1), NOON))
     assert answers(folder) == [
         ("response", url(1), None),
         ("response", url(2), None),
@@ -467,37 +470,32 @@ def test_without_the_index_of_bodies_they_are_written_again(path: Path, folder: 
 
 def test_a_confirmation_refers_to_the_page_before_a_failure(path: Path, folder: Path) -> None:
     with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(1), body(1)), failed(url(1), b"busy", NOON, 503)]))
+        both.commit(Batch(answers=[page(1), failed(url(1), b"busy", NOON, 503)]))
         both.commit(Batch(answers=[confirmed(url(1), NOON)]))
     digests = [head.get_header("WARC-Payload-Digest") for head, _ in responses(folder)]
     assert digests == [payload_digest(one) for one in (body(1), b"busy", body(1))]
 
 
 def test_a_confirmation_of_an_empty_page_refers_to_no_other_url(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
-        both.commit(Batch(answers=[kept(url(1), b""), kept(url(2), b""), confirmed(url(2), NOON)]))
+    run(path, folder, kept(url(1), b""), kept(url(2), b""), confirmed(url(2), NOON))
     assert answers(folder)[-1] == ("revisit", url(2), None)
 
 
 def test_a_crawl_goes_on_though_its_files_were_moved_away(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
-        keep(both, 1)
+    run(path, folder, page(1))
     (first,) = files(folder)
     first.rename(path.with_name("elsewhere.warc.gz"))
-    with crawling(path, folder) as both:
-        keep(both, 2)
+    run(path, folder, page(2))
     assert first.name not in [file.name for file in files(folder)]
     assert pages(folder) == [url(2)]
 
 
 def test_a_truncated_file_is_left_as_it_is_with_a_warning(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
-        keep(both, 1)
+    run(path, folder, page(1))
     (first,) = files(folder)
     first.write_bytes(first.read_bytes()[:-7])
     told: list[Event] = []
-    with crawling(path, folder, told.append) as both:
-        keep(both, 2)
+    run(path, folder, page(2), tell=told.append)
     assert len(files(folder)) == 2
     assert [type(event) for event in told] == [Warned]
 
@@ -519,12 +517,10 @@ def test_file_names_begin_with_the_store_or_with_a_given_name(path: Path, folder
 
 
 def test_a_copy_of_a_store_writes_to_files_of_its_own(path: Path, folder: Path) -> None:
-    with crawling(path, folder) as both:
-        keep(both, 1)
+    run(path, folder, page(1))
     copy = path.with_name("copy.db")
     copy.write_bytes(path.read_bytes())
     before = files(folder)[0].read_bytes()
-    with crawling(copy, folder) as both:
-        keep(both, 2)
+    run(copy, folder, page(2))
     assert len(files(folder)) == 2
     assert before in [file.read_bytes() for file in files(folder)]
