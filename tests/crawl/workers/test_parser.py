@@ -30,81 +30,79 @@ from tests.crawl.coroutines import in_loop
 from tests.crawl.fakes import html, text
 from tests.crawl.workers.large_bodies import A_BLINK_S
 
-LONGEST_S = 30.0
+LONGEST_S = 120.0
 URL = "http://a.example/"
 AS_A_PAGE, AS_A_SITEMAP = Request(url=URL), Request(url=URL, want=Want.SITEMAP)
 OPTIONS = ParseOptions(with_words=True, max_links=2)
 FORBIDDING = "User-agent: *\nDisallow: /"
 
 
+Work = Callable[[PageParser], Awaitable[None]]
+
+
 def reading(
-    work: Callable[[PageParser], Awaitable[None]],
-    enough_s: float = ENOUGH_S,
-    options: ParseOptions = OPTIONS,
-) -> None:
-    async def done() -> None:
-        reader = PageParser(options, LONGEST_S, enough_s)
-        try:
-            await work(reader)
-        finally:
-            await reader.close()
+    enough_s: float = ENOUGH_S, options: ParseOptions = OPTIONS
+) -> Callable[[Work], Callable[[], None]]:
+    """Make a test of work with a parser."""
 
-    asyncio.run(done())
+    def made(work: Work) -> Callable[[], None]:
+        async def done() -> None:
+            reader = PageParser(options, LONGEST_S, enough_s)
+            try:
+                await work(reader)
+            finally:
+                await reader.close()
 
+        return lambda: asyncio.run(done())
 
-def test_another_process_parses_large_bodies_with_the_same_result() -> None:
-    async def work(reader: PageParser) -> None:
-        page, here = html("/1", "/2", "/3", title="A"), PageParser(OPTIONS, LONGEST_S)
-        there, cost_s = await reader.reading(page, AS_A_PAGE).anyhow()
-        assert cost_s > 0
-        assert there == (await here.reading(page, AS_A_PAGE).anyhow()).value
-        assert has_child(reader._process)
-        for one in (reader, here):
-            sitemap = await one.reading(text(f"{URL}1"), AS_A_SITEMAP).anyhow()
-            assert sitemap.value == Sitemap(pages=("http://a.example/1",))
-            said = await one.parse_rules(text(FORBIDDING), URL)
-            assert said.value == parse_robots(FORBIDDING.encode(), OPTIONS.agent)
-            assert (await one.parse_stored_rules(FORBIDDING, URL)).value == said.value
-        assert not has_child(here._process)
-
-    reading(work, enough_s=0)
+    return made
 
 
-def test_a_body_that_the_parser_is_lost_on_fails_alone() -> None:
+@reading(enough_s=0)
+async def test_another_process_parses_large_bodies_with_the_same_result(reader: PageParser) -> None:
+    page, here = html("/1", "/2", "/3", title="A"), PageParser(OPTIONS, LONGEST_S)
+    there, cost_s = await reader.reading(page, AS_A_PAGE).anyhow()
+    assert cost_s > 0
+    assert there == (await here.reading(page, AS_A_PAGE).anyhow()).value
+    assert has_child(reader._process)
+    for one in (reader, here):
+        sitemap = await one.reading(text(f"{URL}1"), AS_A_SITEMAP).anyhow()
+        assert sitemap.value == Sitemap(pages=("http://a.example/1",))
+        said = await one.parse_rules(text(FORBIDDING), URL)
+        assert said.value == parse_robots(FORBIDDING.encode(), OPTIONS.agent)
+        assert (await one.parse_stored_rules(FORBIDDING, URL)).value == said.value
+    assert not has_child(here._process)
+
+
+@reading(enough_s=0)
+async def test_a_body_that_the_parser_is_lost_on_fails_alone(reader: PageParser) -> None:
     class Lost(ParserProcess):
         async def run(self, *_: object) -> Any:
             raise ParserLost("why")
 
-    async def work(reader: PageParser) -> None:
-        reader._process = Lost(LONGEST_S)
-        failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
-        assert (await reader.reading(html("/1"), AS_A_PAGE).anyhow()).value == failed
-        assert (await reader.parse_rules(text(FORBIDDING), URL)).value == failed
-        assert (await reader.reading(text("a"), AS_A_SITEMAP).anyhow()).value == failed
-
-    reading(work, enough_s=0)
+    reader._process = Lost(LONGEST_S)
+    failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
+    assert (await reader.reading(html("/1"), AS_A_PAGE).anyhow()).value == failed
+    assert (await reader.parse_rules(text(FORBIDDING), URL)).value == failed
+    assert (await reader.reading(text("a"), AS_A_SITEMAP).anyhow()).value == failed
 
 
-def test_a_bug_in_the_parser_fails_its_page_alone() -> None:
-    async def work(reader: PageParser) -> None:
-        failed, _ = await reader.reading(html("/1"), AS_A_PAGE).anyhow()
-        assert isinstance(failed, Failed)
-        assert "TypeError(" in failed.detail
-
-    reading(work, options=ParseOptions(max_links=cast(Any, "no number")))
+@reading(options=ParseOptions(max_links=cast(Any, "no number")))
+async def test_a_bug_in_the_parser_fails_its_page_alone(reader: PageParser) -> None:
+    failed, _ = await reader.reading(html("/1"), AS_A_PAGE).anyhow()
+    assert isinstance(failed, Failed)
+    assert "TypeError(" in failed.detail
 
 
-def test_a_small_compressed_sitemap_counts_as_large() -> None:
-    async def work(reader: PageParser) -> None:
-        packed = Response(status=200, headers={}, body=gzip.compress(f"{URL}1".encode()))
-        assert await reader.reading(packed, AS_A_PAGE).quickly() is not None
-        reading = reader.reading(packed, AS_A_SITEMAP)
-        assert await reading.quickly() is None
-        listed, _ = await reading.anyhow()
-        assert listed == Sitemap(pages=(f"{URL}1",))
-        assert has_child(reader._process)
-
-    reading(work)
+@reading()
+async def test_a_small_compressed_sitemap_counts_as_large(reader: PageParser) -> None:
+    packed = Response(status=200, headers={}, body=gzip.compress(f"{URL}1".encode()))
+    assert await reader.reading(packed, AS_A_PAGE).quickly() is not None
+    reading = reader.reading(packed, AS_A_SITEMAP)
+    assert await reading.quickly() is None
+    listed, _ = await reading.anyhow()
+    assert listed == Sitemap(pages=(f"{URL}1",))
+    assert has_child(reader._process)
 
 
 SITEMAP_OF_5_MB = b"<urlset>" + b"<url><loc>http://a.example/%d</loc></url>" * 120_000
@@ -133,7 +131,7 @@ def test_large_bodies_cost_the_loop_less_than_a_blink(
         assert not isinstance((await read(reader)).value, Failed)
         assert time.thread_time() - began < A_BLINK_S
 
-    reading(work)
+    reading()(work)()
 
 
 def test_a_waiting_body_is_in_memory_if_the_disk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:

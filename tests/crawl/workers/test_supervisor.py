@@ -26,7 +26,12 @@ SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 PLACE = "http://127.0.0.1/"
 
 
-def manned(work: Callable[[WorkerSlot], Awaitable[None]], silence_s: float = SILENCE_S) -> None:
+Work = Callable[[WorkerSlot], Awaitable[None]]
+
+
+def with_slot(work: Work, silence_s: float = SILENCE_S) -> None:
+    """Give the work a slot for workers, and check that it leaves nothing behind."""
+
     async def done() -> None:
         slot = WorkerSlot(CONFIG, silence_s)
         try:
@@ -39,6 +44,15 @@ def manned(work: Callable[[WorkerSlot], Awaitable[None]], silence_s: float = SIL
         asyncio.run(done())
 
 
+def manned(work: Work) -> Callable[[], None]:
+    """Make a test of work with a slot."""
+
+    def test() -> None:
+        with_slot(work)
+
+    return test
+
+
 async def pid_of(slot: WorkerSlot) -> int:
     """Return the PID of the worker, once it has started."""
     await slot.worker.call(WorkerCommand.PING, None)
@@ -46,36 +60,32 @@ async def pid_of(slot: WorkerSlot) -> int:
     return pid
 
 
-def test_a_worker_starts_when_it_is_wanted_and_stays() -> None:
-    async def work(slot: WorkerSlot) -> None:
-        assert children() == []
-        assert not slot.worker.is_ready
+@manned
+async def test_a_worker_starts_when_it_is_wanted_and_stays(slot: WorkerSlot) -> None:
+    assert children() == []
+    assert not slot.worker.is_ready
+    assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+    assert slot.worker.is_ready
+    pid = await pid_of(slot)
+    assert os.getsid(pid) != os.getsid(0)  # Ctrl-C does not reach it
+    await asyncio.gather(*(slot.worker.call(WorkerCommand.LOCATE, PLACE) for _ in range(100)))
+    assert await pid_of(slot) == pid
+
+
+@manned
+async def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced(slot: WorkerSlot) -> None:
+    async with wire(SILENCE) as server:
+        pid, worker = await pid_of(slot), slot.worker
+        asking = asyncio.create_task(worker.visit(Request(url=server.url())))
+        while not server.asked:
+            await asyncio.sleep(0)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(ChildLost):
+            await asking
+        with pytest.raises(ChildLost):
+            await worker.call(WorkerCommand.PING, None)
+        assert slot.worker is not worker
         assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
-        assert slot.worker.is_ready
-        pid = await pid_of(slot)
-        assert os.getsid(pid) != os.getsid(0)  # Ctrl-C does not reach it
-        await asyncio.gather(*(slot.worker.call(WorkerCommand.LOCATE, PLACE) for _ in range(100)))
-        assert await pid_of(slot) == pid
-
-    manned(work)
-
-
-def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced() -> None:
-    async def work(slot: WorkerSlot) -> None:
-        async with wire(SILENCE) as server:
-            pid, worker = await pid_of(slot), slot.worker
-            asking = asyncio.create_task(worker.visit(Request(url=server.url())))
-            while not server.asked:
-                await asyncio.sleep(0)
-            os.kill(pid, signal.SIGKILL)
-            with pytest.raises(ChildLost):
-                await asking
-            with pytest.raises(ChildLost):
-                await worker.call(WorkerCommand.PING, None)
-            assert slot.worker is not worker
-            assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
-
-    manned(work)
 
 
 def stopped_at_work(pid: int, worker: WorkerProcess, but_not: int) -> bool:
@@ -89,28 +99,28 @@ def stopped_at_work(pid: int, worker: WorkerProcess, but_not: int) -> bool:
     return False
 
 
-def test_only_the_call_that_a_killed_worker_was_busy_with_is_to_blame() -> None:
+@manned
+async def test_only_the_call_that_a_killed_worker_was_busy_with_is_to_blame(
+    slot: WorkerSlot,
+) -> None:
     """The worker parses a page that takes a while, and waits for a silent host."""
     body = b"<title>A</title>" + b"<a href=/x>" * 20_000
 
-    async def work(slot: WorkerSlot) -> None:
-        async with wire(SILENCE) as silent, wire(answer(body)) as server:
-            pid, worker = await pid_of(slot), slot.worker
-            innocent = asyncio.create_task(worker.visit(Request(url=silent.url())))
-            while not silent.asked:
-                await asyncio.sleep(0)
-            (number_of_innocent,) = worker._waiting
-            guilty = asyncio.create_task(worker.visit(Request(url=server.url())))
-            while not stopped_at_work(pid, worker, but_not=number_of_innocent):
-                if guilty.done():
-                    guilty = asyncio.create_task(worker.visit(Request(url=server.url())))
-                await asyncio.sleep(0)
-            os.kill(pid, signal.SIGKILL)
-            lost = await asyncio.gather(innocent, guilty, return_exceptions=True)
-        assert all(isinstance(one, ChildLost) for one in lost)
-        assert [one.is_to_blame for one in lost if isinstance(one, ChildLost)] == [False, True]
-
-    manned(work)
+    async with wire(SILENCE) as silent, wire(answer(body)) as server:
+        pid, worker = await pid_of(slot), slot.worker
+        innocent = asyncio.create_task(worker.visit(Request(url=silent.url())))
+        while not silent.asked:
+            await asyncio.sleep(0)
+        (number_of_innocent,) = worker._waiting
+        guilty = asyncio.create_task(worker.visit(Request(url=server.url())))
+        while not stopped_at_work(pid, worker, but_not=number_of_innocent):
+            if guilty.done():
+                guilty = asyncio.create_task(worker.visit(Request(url=server.url())))
+            await asyncio.sleep(0)
+        os.kill(pid, signal.SIGKILL)
+        lost = await asyncio.gather(innocent, guilty, return_exceptions=True)
+    assert all(isinstance(one, ChildLost) for one in lost)
+    assert [one.is_to_blame for one in lost if isinstance(one, ChildLost)] == [False, True]
 
 
 def test_a_worker_that_is_silent_for_too_long_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,33 +132,29 @@ def test_a_worker_that_is_silent_for_too_long_is_killed(monkeypatch: pytest.Monk
             await slot.worker.call(WorkerCommand.LOCATE, PLACE)
         assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
 
-    manned(work, silence_s=1.0)
+    with_slot(work, silence_s=1.0)
 
 
 @pytest.mark.usefixtures("_python_that_cannot_work")
-def test_a_worker_that_never_started_is_not_replaced() -> None:
-    async def work(slot: WorkerSlot) -> None:
-        worker = slot.worker
-        for _ in range(2):
-            with pytest.raises(ChildLost):
-                await slot.worker.call(WorkerCommand.LOCATE, PLACE)
-        assert slot.worker is worker
-
-    manned(work)
+@manned
+async def test_a_worker_that_never_started_is_not_replaced(slot: WorkerSlot) -> None:
+    worker = slot.worker
+    for _ in range(2):
+        with pytest.raises(ChildLost):
+            await slot.worker.call(WorkerCommand.LOCATE, PLACE)
+    assert slot.worker is worker
 
 
-def test_a_caller_that_is_cancelled_cancels_its_call() -> None:
-    async def work(slot: WorkerSlot) -> None:
-        async with wire(SILENCE, answer(b"<title>A</title>")) as server:
-            asking = asyncio.create_task(slot.worker.visit(Request(url=server.url())))
-            while not server.asked:
-                await asyncio.sleep(0.001)
-            asking.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asking
-            assert (await slot.worker.visit(Request(url=server.url()))).parsed is not None
-
-    manned(work)
+@manned
+async def test_a_caller_that_is_cancelled_cancels_its_call(slot: WorkerSlot) -> None:
+    async with wire(SILENCE, answer(b"<title>A</title>")) as server:
+        asking = asyncio.create_task(slot.worker.visit(Request(url=server.url())))
+        while not server.asked:
+            await asyncio.sleep(0.001)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert (await slot.worker.visit(Request(url=server.url()))).parsed is not None
 
 
 def test_a_slot_may_be_closed_at_any_time() -> None:
@@ -166,7 +172,7 @@ def test_a_slot_may_be_closed_at_any_time() -> None:
             await asking
 
     for moment in (never_held, just_taken, about_to_start):
-        manned(moment)
+        with_slot(moment)
 
 
 _KILLED = """

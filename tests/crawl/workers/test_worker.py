@@ -57,53 +57,54 @@ class Crawl:
         return VisitReply.unpacked(await self.ask(number, WorkerCommand.VISIT, request))
 
 
-def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> None:
-    async def work() -> None:
-        ours, its = socket.socketpair()
-        async with wire(*answers) as server, asyncio.timeout(60):
-            working = asyncio.create_task(serve(its, CONFIG, BlameMark()))
-            asking = Crawl(server)
-            await asking.channel.connect(ours)
-            try:
-                await crawl(asking)
-            finally:
-                asking.channel.close()
-                await working
+def work_for(
+    *answers: Answer,
+) -> Callable[[Callable[[Crawl], Awaitable[None]]], Callable[[], None]]:
+    """Make a test of a crawl's calls to a worker, which reaches a server with these answers."""
 
-    asyncio.run(work())
+    def made(crawl: Callable[[Crawl], Awaitable[None]]) -> Callable[[], None]:
+        async def work() -> None:
+            ours, its = socket.socketpair()
+            async with wire(*answers) as server, asyncio.timeout(60):
+                working = asyncio.create_task(serve(its, CONFIG, BlameMark()))
+                asking = Crawl(server)
+                await asking.channel.connect(ours)
+                try:
+                    await crawl(asking)
+                finally:
+                    asking.channel.close()
+                    await working
 
+        return lambda: asyncio.run(work())
 
-def test_a_page_is_parsed_where_it_was_fetched_and_its_body_stays_there() -> None:
-    async def ask(crawl: Crawl) -> None:
-        visited = await crawl.visit(1)
-        assert isinstance(visited, VisitReply)
-        assert isinstance(visited.fetched, Response)
-        assert (visited.fetched.status, visited.fetched.body) == (200, b"")
-        assert visited.parsed is not None
-        reading, _ = visited.parsed
-        assert isinstance(reading, ParsedPage)
-        assert reading.links == (crawl.server.url("/x"),)
-
-    work_for(ask, PAGE)
+    return made
 
 
-def test_the_reply_comes_before_a_large_page_is_parsed() -> None:
-    async def ask(crawl: Crawl) -> None:
-        visited = await crawl.visit(7)
-        assert (visited.number, visited.parsed) == (7, None)
-        reading = await crawl.ask(8, WorkerCommand.PARSE, 7)
-        assert reading.value.title == "B"
+@work_for(PAGE)
+async def test_a_page_is_parsed_where_it_was_fetched_and_its_body_stays_there(crawl: Crawl) -> None:
+    visited = await crawl.visit(1)
+    assert isinstance(visited, VisitReply)
+    assert isinstance(visited.fetched, Response)
+    assert (visited.fetched.status, visited.fetched.body) == (200, b"")
+    assert visited.parsed is not None
+    reading, _ = visited.parsed
+    assert isinstance(reading, ParsedPage)
+    assert reading.links == (crawl.server.url("/x"),)
 
-    work_for(ask, LARGE)
+
+@work_for(LARGE)
+async def test_the_reply_comes_before_a_large_page_is_parsed(crawl: Crawl) -> None:
+    visited = await crawl.visit(7)
+    assert (visited.number, visited.parsed) == (7, None)
+    reading = await crawl.ask(8, WorkerCommand.PARSE, 7)
+    assert reading.value.title == "B"
 
 
-def test_a_redirect_is_not_parsed() -> None:
-    async def ask(crawl: Crawl) -> None:
-        _, fetched, reading = await crawl.visit(1)
-        assert isinstance(fetched, Moved)
-        assert (fetched.target, reading) == ("/y", None)
-
-    work_for(ask, answer(status="301 Moved", headers=["Location: /y"]))
+@work_for(answer(status="301 Moved", headers=["Location: /y"]))
+async def test_a_redirect_is_not_parsed(crawl: Crawl) -> None:
+    _, fetched, reading = await crawl.visit(1)
+    assert isinstance(fetched, Moved)
+    assert (fetched.target, reading) == ("/y", None)
 
 
 def test_pings_that_arrive_together_are_answered_without_a_fault() -> None:
@@ -115,23 +116,19 @@ def test_pings_that_arrive_together_are_answered_without_a_fault() -> None:
             crawl.channel.send((0, WorkerCommand.PING, None))
         assert [(await crawl.heard.get())[:2] for _ in range(2)] == [(0, None)] * 2
 
-    work_for(ask)
+    work_for()(ask)()
     assert faults == []
 
 
-def test_a_cancelled_call_has_no_reply_and_the_next_one_has() -> None:
-    async def ask(crawl: Crawl) -> None:
-        crawl.channel.send(
-            (1, WorkerCommand.VISIT, packed_request(Request(url=crawl.server.url())))
-        )
-        while not crawl.server.asked:
-            await asyncio.sleep(0)
-        crawl.channel.send((1, None, None))
-        crawl.channel.send((99, None, None))
-        visited = await crawl.visit(2)
-        assert visited.parsed is not None
-
-    work_for(ask, SILENCE, PAGE)
+@work_for(SILENCE, PAGE)
+async def test_a_cancelled_call_has_no_reply_and_the_next_one_has(crawl: Crawl) -> None:
+    crawl.channel.send((1, WorkerCommand.VISIT, packed_request(Request(url=crawl.server.url()))))
+    while not crawl.server.asked:
+        await asyncio.sleep(0)
+    crawl.channel.send((1, None, None))
+    crawl.channel.send((99, None, None))
+    visited = await crawl.visit(2)
+    assert visited.parsed is not None
 
 
 def test_a_worker_without_a_config_ends(monkeypatch: pytest.MonkeyPatch) -> None:
