@@ -1,7 +1,6 @@
 """Hosts are asked for robots.txt, sitemaps and usage preferences before their first page."""
 
 import asyncio
-import gzip
 import json
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -276,81 +275,12 @@ def test_a_crawl_delay_beyond_the_cap_is_capped_and_noted(path: Path) -> None:
     assert "20 s" in noted.text
 
 
-# ---------------------------------------------------------------- sitemaps
-
-
-def test_redirects_of_sitemaps_are_followed_and_failing_sitemaps_are_skipped(path: Path) -> None:
-    web = FakeWeb(
-        {
-            f"{A}/": html(),
-            ROBOTS: text("Sitemap: /gone.xml\nSitemap: /old.xml\nSitemap: mailto:a@b"),
-            f"{A}/old.xml": moved("/new.xml"),
-            f"{A}/new.xml": text(f"{A}/listed"),
-        }
-    )
-    run = crawl(web, path, f"{A}/", sitemaps=True)
-    assert run.states == {f"{A}/": State.FETCHED, f"{A}/listed": State.NOT_FOUND}
-
-
-def test_a_host_whose_sitemaps_fail_is_struck(path: Path) -> None:
-    throttled = failed(FailureKind.THROTTLED, retry_after="60")
-    web = FakeWeb({f"{A}/": html(), ROBOTS: text("Sitemap: /a.xml"), f"{A}/a.xml": throttled})
-    crawl(web, path, f"{A}/", sitemaps=True)
-    assert [visit.began for visit in web.visits] == [1000, 1000, 1060]
-
-
-def test_the_failure_of_a_sitemap_on_another_host_is_no_strike_against_this_one(path: Path) -> None:
-    web = FakeWeb(
-        {
-            f"{A}/": html(),
-            ROBOTS: text(f"Sitemap: {B}/a.xml"),
-            f"{B}/a.xml": failed(FailureKind.SERVER_ERROR),
-        }
-    )
-    crawl(web, path, f"{A}/", sitemaps=True)
-    assert [visit.url for visit in web.visits] == [ROBOTS, f"{B}/robots.txt", f"{B}/a.xml", f"{A}/"]
-    assert {visit.began for visit in web.visits} == {1000}
-
-
 def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
     cut = text("User-agent: *\nDisallow: /1\nDisallow: /")._replace(cut=FailureKind.TOO_LARGE)
     _, run = crawl_with(cut, path)
     size = "524,288 bytes"
     assert any(isinstance(e, Noted) and ROBOTS in e.text and size in e.text for e in run.events)
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
-
-
-def test_a_sitemap_beyond_a_limit_is_noted(path: Path) -> None:
-    bomb = gzip.compress(f"{A}/1\n".encode() + bytes(20_000_000))
-    web: dict[str, Answer] = {
-        f"{A}/": html(),
-        ROBOTS: text("Sitemap: /map.xml"),
-        f"{A}/map.xml": text("")._replace(body=bomb),
-    }
-    run = crawl(web, path, f"{A}/", sitemaps=True)
-    (note,) = (event for event in run.events if isinstance(event, Noted))
-    assert f"{A}/map.xml" in note.text
-    assert f"{100 * len(bomb):,} bytes" in note.text
-    assert f"{A}/1" in run.states
-
-
-def test_a_sitemap_on_another_host_keeps_the_delay_of_that_host(path: Path) -> None:
-    names = "\n".join(f"Sitemap: {B}/{number}.xml" for number in range(4))
-    web = FakeWeb({f"{A}/": html(), ROBOTS: text(names), f"{B}/": html("/1", "/2")})
-    crawl(web, path, f"{A}/", f"{B}/", sitemaps=True, delay=1)
-    assert len(starts(web, B)) == 8
-    assert are_apart(starts(web, B), 1)
-
-
-def test_sitemaps_left_unread_by_a_run_are_read_by_the_next(path: Path) -> None:
-    web = FakeWeb(
-        {f"{A}/": html(), ROBOTS: text("User-agent: *\nCrawl-delay: 10\nSitemap: /a.xml")}
-    )
-    web.answers[f"{A}/a.xml"] = text(f"{A}/listed")
-    crawl(web, path, f"{A}/", sitemaps=True, for_=5)
-    assert web.asked == []
-    run = crawl(web, path, f"{A}/", sitemaps=True)
-    assert run.states == {f"{A}/": State.FETCHED, f"{A}/listed": State.NOT_FOUND}
 
 
 # ---------------------------------------------------------------- files of usage preferences

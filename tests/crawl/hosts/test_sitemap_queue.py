@@ -1,5 +1,6 @@
 """Robots.txt, scope and depth apply to sitemaps, which may list pages of some hosts only."""
 
+import gzip
 from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from minicrawl import Noted, Settings
 from minicrawl.model import FailureKind, Response, State
-from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, text, web_of
+from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text, web_of
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 FORBIDDING = text("User-agent: *\nDisallow: /")
@@ -55,6 +56,58 @@ def test_the_robots_txt_of_its_own_host_decides_whether_a_sitemap_is_read(
     assert f"{B}/robots.txt" in asked(web)
     assert f"{B}/s.xml" not in asked(web)
     assert notes_on(run, f"{B}/s.xml", "robots")
+
+
+def test_redirects_of_sitemaps_are_followed_and_failing_sitemaps_are_skipped(path: Path) -> None:
+    answers: dict[str, Answer] = {
+        f"{A}/robots.txt": naming("/gone.xml", "/old.xml", "mailto:a@b"),
+        f"{A}/gone.xml": failed(FailureKind.NOT_FOUND),
+        f"{A}/old.xml": moved("/new.xml"),
+        f"{A}/new.xml": listing(f"{A}/1"),
+    }
+    _, run = run_of(answers, path)
+    assert run.states == dict.fromkeys((f"{A}/", f"{A}/1"), State.FETCHED)
+
+
+def test_a_host_whose_sitemaps_fail_is_struck(path: Path) -> None:
+    throttled = failed(FailureKind.THROTTLED, retry_after="60")
+    web, _ = run_of({f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": throttled}, path)
+    assert [visit.began for visit in web.visits] == [1000, 1000, 1060]
+
+
+def test_the_failure_of_a_sitemap_on_another_host_is_no_strike_against_this_one(path: Path) -> None:
+    fails = failed(FailureKind.SERVER_ERROR)
+    web, _ = run_of({f"{A}/robots.txt": naming(f"{B}/s.xml"), f"{B}/s.xml": fails}, path)
+    files = [f"{A}/robots.txt", f"{B}/robots.txt", f"{B}/s.xml"]
+    assert [visit.url for visit in web.visits] == [*files, f"{A}/"]
+    assert {visit.began for visit in web.visits} == {1000}
+
+
+def test_a_sitemap_beyond_a_limit_is_noted(path: Path) -> None:
+    bomb = text("")._replace(body=gzip.compress(f"{A}/1\n".encode() + bytes(20_000_000)))
+    _, run = run_of({f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": bomb}, path)
+    assert notes_on(run, f"{A}/s.xml", f"{100 * len(bomb.body):,} bytes")
+    assert f"{A}/1" in run.states
+
+
+def test_a_sitemap_on_another_host_keeps_the_delay_of_that_host(path: Path) -> None:
+    answers: dict[str, Answer] = {
+        f"{A}/robots.txt": naming(*(f"{B}/{number}.xml" for number in range(4))),
+        f"{B}/": html("/1", "/2"),
+    }
+    web, _ = run_of(answers, path, seeds=(f"{A}/", f"{B}/"), delay=1)
+    began = sorted(visit.began for visit in web.visits_of(B))
+    assert len(began) == 8
+    assert all(after - before >= 1 for before, after in pairwise(began))
+
+
+def test_sitemaps_left_unread_by_a_run_are_read_by_the_next(path: Path) -> None:
+    robots_txt = text("User-agent: *\nCrawl-delay: 10\nSitemap: /s.xml")
+    answers: dict[str, Answer] = {f"{A}/robots.txt": robots_txt, f"{A}/s.xml": listing(f"{A}/1")}
+    web, _ = run_of(answers, path, for_=5)
+    assert web.asked == []
+    _, run = run_of(answers, path)
+    assert run.states == dict.fromkeys((f"{A}/", f"{A}/1"), State.FETCHED)
 
 
 @pytest.mark.parametrize("times", [1, 2])
