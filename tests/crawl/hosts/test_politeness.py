@@ -48,14 +48,17 @@ class Polite:
         return False
 
 
-def at_one_address(*hosts: int, per_address: int = 1, per_host: int = 1) -> Polite:
-    return paced(*hosts, address_delay_s=0, per_address=per_address, per_host=per_host)
+def at_one_address(*hosts: int, **settings: int) -> Polite:
+    """Return hosts at an address that is full: a request to the first one is under way."""
+    return paced(*hosts, **{"address_delay_s": 0, "per_address": 1, **settings})
 
 
-def paced(*hosts: int, **settings: Any) -> Polite:
+def paced(*hosts: int, **settings: int) -> Polite:
+    """Return hosts at an address that was requested at 0 s, by a request to the first one."""
     polite = Polite(**{"delay_s": 0, "per_address": 8, "address_delay_s": 0.5, **settings})
     for host in hosts:
         polite.hosts[host].move_to(ADDRESS)
+    polite.hosts.begin(hosts[0], 0)
     return polite
 
 
@@ -298,7 +301,6 @@ def test_a_host_whose_address_is_not_known_has_room() -> None:
 
 def test_a_waiting_host_is_resumed_even_if_the_one_before_it_sends_no_request() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
-    polite.hosts.begin(HOST, 0)
     assert not polite.has_room_or_waits(OTHER, 2)
     assert not polite.has_room_or_waits(THIRD, 2)
     polite.hosts.end(HOST, 1)
@@ -311,7 +313,6 @@ def test_a_waiting_host_is_resumed_even_if_the_one_before_it_sends_no_request() 
 
 def test_a_host_that_waits_twice_takes_one_place_in_the_queue() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
-    polite.hosts.begin(HOST, 0)
     for host in (OTHER, OTHER, THIRD):
         polite.has_room_or_waits(host, 2)
     for leaving, arriving in ((HOST, OTHER), (OTHER, THIRD)):
@@ -322,7 +323,6 @@ def test_a_host_that_waits_twice_takes_one_place_in_the_queue() -> None:
 
 def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
     polite = at_one_address(HOST, OTHER)
-    polite.hosts.begin(HOST, 0)
     polite.has_room_or_waits(OTHER, 2)
     assert polite.hosts.next_wake() is None
     polite.request(HOST, 0, 1)  # its slot is taken again at once
@@ -333,7 +333,7 @@ def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
 
 def test_a_host_may_move_to_another_address_between_two_requests() -> None:
     polite = at_one_address(HOST, OTHER)
-    polite.request(HOST, 0, 1)
+    polite.hosts.end(HOST, 1)
     polite.hosts[HOST].move_to("192.0.2.2")
     polite.hosts.begin(HOST, 2)
     assert polite.has_room_or_waits(OTHER, 2)
@@ -341,7 +341,6 @@ def test_a_host_may_move_to_another_address_between_two_requests() -> None:
 
 def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     polite = at_one_address(HOST, OTHER, per_host=2)
-    polite.hosts.begin(HOST, 0)
     polite.hosts[HOST].move_to("192.0.2.2")
     assert not polite.has_room_or_waits(OTHER, 2)
     polite.hosts.end(HOST, 1)
@@ -354,7 +353,6 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
 
 def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None:
     polite = paced(HOST, OTHER, THIRD)
-    polite.hosts.begin(HOST, 0)
     for host in (OTHER, THIRD):
         polite.has_room_or_waits(host, 0)
     assert polite.resumed(0.5) == [OTHER]
@@ -364,7 +362,6 @@ def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None
 
 def test_a_resumed_host_is_not_overtaken_by_a_quicker_one() -> None:
     polite = paced(HOST, OTHER, THIRD)
-    polite.hosts.begin(HOST, 0)
     polite.has_room_or_waits(OTHER, 0)
     assert not polite.hosts.has_room(THIRD, 0.5)
     assert polite.resumed(0.5) == [OTHER]
@@ -409,7 +406,6 @@ def test_addresses_without_pending_requests_are_forgotten() -> None:
 
 def test_the_waiting_host_with_the_lowest_rank_is_next() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
-    polite.hosts.begin(HOST, 0)
     polite.hosts.wait_for_room(OTHER, 0, (0.0, -1.0, False))
     polite.hosts.wait_for_room(THIRD, 0, (0.0, -2.0, True))
     polite.hosts.end(HOST, 1)
@@ -419,7 +415,6 @@ def test_the_waiting_host_with_the_lowest_rank_is_next() -> None:
 def test_after_a_while_all_waiting_hosts_are_resumed_so_that_ranks_are_current() -> None:
     first, *hosts = range(13)
     polite = paced(first, *hosts)
-    polite.hosts.begin(first, 0)
     for host in hosts:
         polite.hosts.wait_for_room(host, 0, (0.0, float(host), False))
     admitted = []
