@@ -191,8 +191,10 @@ async def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
 @in_loop
 async def test_a_process_is_replaced_after_most_tasks() -> None:
     other = ParserProcess(LONGEST_S, most_tasks=2)
-    pids = [(await other.run(_pid, NOTHING, "a.example")).value for _ in range(5)]
+    done = [await other.run(_pid, NOTHING, "a.example") for _ in range(5)]
+    pids = [one.value for one in done]
     assert [pids.index(pid) for pid in pids] == [0, 0, 2, 2, 4]
+    assert max(one.cost_s for one in done) < 0.05  # to start a process costs no task anything
     await other.close()
 
 
