@@ -1,5 +1,6 @@
 """The crawl's side of rendering, with a browser that the tests play."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -64,13 +65,15 @@ class PlayedBrowser:
         return Rendered(parsed, b"<p>rendered", 0.5)
 
 
-def rendered_crawl(web: FakeWeb, path: Path, browser: PlayedBrowser, **settings: Any) -> Any:
+def rendered_crawl(
+    web: FakeWeb, path: Path, browser: PlayedBrowser, *seeds: str, **settings: Any
+) -> Any:
     async def attach(scene: Scene) -> None:
         context, parts = scene.crawler.context, scene.crawler.parts
         context.renderer = browser.renderer = PageRenderer(context, parts, cast(Any, browser))
 
     chosen = {"render": "auto", "scope": "host", "pages": 3, **settings}
-    return crawl(web, path, f"{A}/", during=attach, **chosen)
+    return crawl(web, path, *(seeds or (f"{A}/",)), during=attach, **chosen)
 
 
 def loaded(
@@ -187,6 +190,30 @@ def test_cached_data_of_one_origin_is_not_given_to_another(path: Path) -> None:
     assert statuses == [200, 200, 0, 0] + [200] * 4
     assert anonymous(web, DATA) == [False, True, True]
     assert anonymous(web, SCRIPT) == [False, True]
+
+
+def test_a_page_that_gives_up_takes_no_script_from_others_that_wait_for_it(path: Path) -> None:
+    class Impatient(PlayedBrowser):
+        async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+            if page.request.url == f"{B}/":
+                await asyncio.sleep(1)
+                return await super().render(page, answer)
+            asking = asyncio.ensure_future(answer(self._wanted[0]))
+            await asyncio.sleep(2)
+            asking.cancel()
+            return NotRendered("given up")
+
+    async def slow(_: Request) -> Response:
+        await asyncio.sleep(5)
+        return text("1")
+
+    web, browser = (
+        FakeWeb({f"{A}/": SHELL, f"{B}/": SHELL, SCRIPT: slow}),
+        Impatient(wants(1, SCRIPT)),
+    )
+    rendered_crawl(web, path, browser, f"{A}/", f"{B}/")
+    assert [(found.status, found.body) for found in browser.got] == [(200, b"1")]
+    assert [visit.url for visit in web.visits].count(SCRIPT) == 2
 
 
 def asked(web: FakeWeb, url: str) -> list[tuple[Want, set[str]]]:

@@ -1,21 +1,15 @@
 """A cache of responses to requests of rendered pages."""
 
-import asyncio
 import math
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from minicrawl.crawl.rendering.render_messages import Resource, WantedResource
 from minicrawl.crawl.rendering.renderer import (
     MOST,
     FoundResource,
-    PageResources,
     ResourceCache,
     fresh_for_s,
 )
-from minicrawl.model import Response
 
 A, B = "http://a.example/a.js", "http://a.example/b.js"
 FOUND = FoundResource(200, "text/javascript", b"0123456789")
@@ -78,37 +72,3 @@ def test_headers_limit_the_time_in_the_cache(
     headers: dict[str, str], is_script: bool, fresh_s: float
 ) -> None:
     assert fresh_for_s(headers, is_script=is_script) == fresh_s
-
-
-def test_a_cancelled_page_does_not_take_a_script_from_others_that_wait_for_it() -> None:
-    asked = list[asyncio.Event]()
-
-    async def ask(*_: object, **__: object) -> Response:
-        asked.append(asyncio.Event())
-        await asked[-1].wait()
-        return Response(200, {"content-type": "text/javascript"}, b"x")
-
-    async def cancelled_and_waiting() -> Resource:
-        context: Any = SimpleNamespace(
-            clock=SimpleNamespace(now=lambda: 0.0),
-            settings=SimpleNamespace(
-                network=SimpleNamespace(max_body_bytes=None),
-                budget=SimpleNamespace(body_bytes=None),
-            ),
-            tell=None,
-            recorder=SimpleNamespace(keeping=()),
-        )
-        parts: Any = SimpleNamespace(onboarding=SimpleNamespace(ask=ask))
-        resources = PageResources(context, parts)
-        wanted = WantedResource(1, A, "script", is_document=False, asker="http://a.example")
-        first, second = (asyncio.create_task(resources.answer(A, wanted)) for _ in range(2))
-        while not asked:
-            await asyncio.sleep(0)
-        first.cancel()
-        while len(asked) < 2 and not second.done():
-            await asyncio.sleep(0)
-        asked[-1].set()
-        return await second
-
-    found = asyncio.run(cancelled_and_waiting())
-    assert (found.status, found.body, len(asked)) == (200, b"x", 2)
