@@ -32,8 +32,8 @@ from minicrawl.crawl.hosts.politeness import (
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.web.robots import Rules
 from tests.crawl import fakes
-from tests.crawl.coroutines import in_loop
-from tests.crawl.fakes import FakeWeb, Scene, crawl, html
+from tests.crawl.coroutines import in_jumping_time, in_loop
+from tests.crawl.fakes import FakeClock, FakeWeb, Scene, crawl, html
 
 HOST, OTHER = 1, 2
 
@@ -408,19 +408,10 @@ def test_an_adaptive_delay_follows_the_answers(
     assert all(least_s <= gap_s <= most_s for gap_s in gaps(fake)[1:])
 
 
-class StoppedClock:
-    """A clock that never advances."""
-
-    def now(self) -> float:
-        return 100.0
-
-    def today(self) -> float:
-        return 100.0
-
-
-def test_a_shard_keeps_its_share_of_a_new_rate() -> None:
+@in_jumping_time
+async def test_a_shard_keeps_its_share_of_a_new_rate() -> None:
     """If four shards get a new rate of 8 requests a second, they send 8 together."""
-    clock, settings = StoppedClock(), Settings.of(max_rate="4")
+    clock, settings = FakeClock(), Settings.of(max_rate="4")
     hosts = hosts_of(settings, [], lambda _host: None, clock)
     for share, rate, expected_s in ((0.25, "8", 1 / 2), (0.5, "8", 1 / 4), (0.5, "16", 1 / 8)):
         assert hosts.pace is not None

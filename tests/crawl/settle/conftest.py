@@ -7,6 +7,7 @@ import pytest
 
 from minicrawl.crawl.settle.recorder import Recorder
 from tests.crawl.fakes import keeping
+from tests.crawl.settle.desk import Desk
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +18,8 @@ def _cheap_hosts(cheap_hosts: None) -> None: ...
 def recorder(path: Path) -> Iterator[Recorder]:
     with keeping(path) as recorder:
         yield recorder
+
+
+@pytest.fixture
+def desk(recorder: Recorder) -> Desk:
+    return Desk(recorder)

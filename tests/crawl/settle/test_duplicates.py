@@ -202,11 +202,6 @@ def overtaking(desk: Desk) -> list[str]:
 
 
 @pytest.fixture
-def desk(recorder: Any) -> Desk:
-    return Desk(recorder)
-
-
-@pytest.fixture
 def pair(desk: Desk) -> Desk:
     """Desk that has read the victim and its copy."""
     for page in PAIR:

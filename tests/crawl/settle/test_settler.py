@@ -25,11 +25,6 @@ from tests.crawl.fakes import in_time
 from tests.crawl.settle.desk import A, B, Desk
 
 
-@pytest.fixture
-def desk(recorder: Recorder) -> Desk:
-    return Desk(recorder)
-
-
 @pytest.mark.parametrize(
     ("cut", "etag"), [(FailureKind.TOO_LARGE, "e"), (FailureKind.TIMEOUT, None)]
 )
@@ -124,8 +119,8 @@ def test_all_pages_redirected_to_the_login_are_reopened_and_no_others(desk: Desk
         desk.settle(name, Redirects(f"{A}/login"))
     desk.read("/c")
     desk.settle("/login", Redirects(f"{A}/a", (), sets_cookies=True))
-    waiting = [name for name in ("/old", "/a", "/b", "/c") if is_unread(desk, name)]
-    assert waiting == ["/a", "/b"]
+    states = [State(desk.frontier.state[desk.page(name)]) for name in ("/old", "/a", "/b", "/c")]
+    assert states == [State.MOVED, State.UNREAD, State.UNREAD, State.FETCHED]
 
 
 def test_a_page_redirected_despite_the_cookie_stands_for_its_target(desk: Desk) -> None:
@@ -148,10 +143,6 @@ def test_a_canonical_form_that_redirects_back_is_a_circle(desk: Desk) -> None:
     desk.read("/a", canonical="/b")
     assert desk.settle("/b", Redirects(f"{A}/a", (), sets_cookies=True)) is State.BAD_REDIRECT
     assert desk.states() == "canonical bad-redirect"
-
-
-def is_unread(desk: Desk, name: str) -> bool:
-    return desk.frontier.state[desk.page(name)] == State.UNREAD
 
 
 def test_an_alias_that_changes_is_no_alias_any_more(desk: Desk) -> None:

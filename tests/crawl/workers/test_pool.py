@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from collections import deque
-from collections.abc import Callable
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any
@@ -243,35 +242,25 @@ def _never_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerProcess, "is_ready", property(lambda worker: not worker.is_over))
 
 
-def crawled(path: Path, disturb: Callable[[int], None]) -> Reason:
-    """Crawl with two workers. `disturb` is called with the number of settled pages."""
-    web, settled = DemoWeb(1000), count(1)
+@pytest.mark.usefixtures("_never_here")
+def test_workers_fetch_the_pages_even_if_each_of_them_is_killed(path: Path) -> None:
+    web, settled, killed = DemoWeb(1000), count(1), set[int]()
 
     def listen(event: object) -> None:
-        if isinstance(event, Settled):
-            disturb(next(settled))
-
-    with nothing_left_behind(), DemoServer(web) as server:
-        spread = {"per_host": 4, "per_address": 32, "resolve": [f"*={server.address}"]}
-        quick: dict[str, Any] = {"delay": 0, **spread}
-        crawl = Crawl(web.seeds, Settings.of(workers=2, pages=BUDGET, store=path, **quick))
-        crawl.subscribe(listen)
-        return crawl.run()
-
-
-@pytest.mark.usefixtures("_never_here")
-def test_workers_fetch_the_pages_even_if_each_of_them_is_killed(tmp_path: Path) -> None:
-    killed: set[int] = set()
-
-    def kill(settled: int) -> None:
-        if settled in (60, 120):
+        if isinstance(event, Settled) and next(settled) in (60, 120):
             (oldest, *_) = children()
             killed.add(oldest)
             os.kill(oldest, signal.SIGKILL)
 
-    assert crawled(tmp_path / "crawl.db", kill) is Reason.BUDGET
-    states = list(states_of(tmp_path / "crawl.db").values())
+    with nothing_left_behind(), DemoServer(web) as server:
+        spread: dict[str, Any] = {"per_host": 4, "per_address": 32, "delay": 0}
+        there = [f"*={server.address}"]
+        settings = Settings.of(workers=2, pages=BUDGET, store=path, resolve=there, **spread)
+        crawl = Crawl(web.seeds, settings)
+        crawl.subscribe(listen)
+        assert crawl.run() is Reason.BUDGET
     assert len(killed) == 2
+    states = list(states_of(path).values())
     assert sum(state.was_read for state in states) == BUDGET
     assert State.LOST not in states
 
