@@ -1,4 +1,4 @@
-"""Peak memory of this process."""
+"""Memory of processes, as Linux counts it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +13,17 @@ def limited_growth(most_bytes: int) -> Iterator[None]:
     with a higher peak would hide any growth.
     """
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
-    before = _peak_bytes()
+    before = memory_bytes("VmHWM")
     yield
-    grown = _peak_bytes() - before
+    grown = memory_bytes("VmHWM") - before
     assert grown < most_bytes, f"{grown:,} bytes"
 
 
-def _peak_bytes() -> int:
-    lines = Path("/proc/self/status").read_text("ascii", "replace").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
+def memory_bytes(name: str, process: int | str = "self", file: str = "status") -> int:
+    """Return the peak memory (VmHWM), or another figure, of a process that may have ended."""
+    try:
+        lines = Path(f"/proc/{process}/{file}").read_text("ascii", "replace").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = (int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+    return 1024 * next(found, 0)

@@ -5,30 +5,18 @@ The crawlers take turns, and each fetches the same number of pages in each round
 the medians of the rounds. Pages and requests are counted in the server's log.
 """
 
-import os
 import statistics
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, Unpack
 
 import click
 
-from tests.bench.broad_peers import (
-    BroadCrawler,
-    BroadTask,
-    kreuzcrawl,
-    minicrawl,
-    scrapy,
-    silkworm,
-    wget2,
-)
-from tests.bench.laps import laps_in_turn, medians
-from tests.bench.manuals import complete_lines
+from tests.bench.crawlers import Choice, Crawler, Task, choice_options, chosen
+from tests.bench.laps import Visits, conditions, laps_in_turn, measured, medians
 from tests.bench.many_hosts import ManyHosts, many_hosts
-from tests.bench.notes import into_document, machine, tell, today
-from tests.bench.peers import Choice, choice_options, chosen
-from tests.bench.processes import exit_on_sigterm, machine_cpu_s, run
+from tests.bench.notes import into_document, tell
+from tests.bench.processes import exit_on_sigterm
 
 
 class BroadLap(NamedTuple):
@@ -60,28 +48,22 @@ COLUMNS = (
     ("of nginx's core", ".0%"),
     ("cores used by others", ".2f"),
 )
-DELAY_S, INEXACT_S = 1.0, 0.02
+DELAY_S, INEXACT_S = 1, 0.02
+_SLOWER_AS_IT_KEEPS = "wget2"
 
 
-class Asked:
-    """Requests of a crawler, from nginx's log."""
+class Asked(Visits):
+    """Requests of a crawler: their connections and the pauses between them."""
 
     def __init__(self, log: Path) -> None:
-        self._log = log.open("rb")
-        self._log.seek(0, os.SEEK_END)
-        self.requests = self.too_soon = 0
+        super().__init__(log)
+        self.too_soon = 0
         self.pages: set[tuple[bytes, bytes]] = set()
         self.handshakes: dict[bytes, bool] = {}  # True if resumed, by connection
         self._ended: dict[bytes, float] = {}
 
-    def look(self) -> int:
-        """Read the log on, and return the number of pages so far."""
-        for line in complete_lines(self._log):
-            self._note(line)
+    def _pages(self) -> int:
         return len(self.pages)
-
-    def close(self) -> None:
-        self._log.close()
 
     def _note(self, line: bytes) -> None:
         at, took, connection, _, resumed, host, path, status, _ = line.split()
@@ -95,68 +77,22 @@ class Asked:
         self._ended[host] = float(at)
 
 
-def lap(crawler: BroadCrawler, task: BroadTask, server: ManyHosts) -> BroadLap:
-    """Run a crawler in a new folder and measure it."""
-    asked, served_s, machine_s = Asked(server.log), server.cpu_s(), machine_cpu_s()
-
-    def is_enough() -> bool:
-        return asked.look() >= task.pages and not crawler.counts_pages
-
-    with TemporaryDirectory(prefix="minicrawl-bench-") as folder:
-        command = server.knowing_names(crawler.command(task))
-        cost = run(command, Path(folder), is_enough)
-    served_s, machine_s = server.cpu_s() - served_s, machine_cpu_s() - machine_s
-    pages = asked.look()
-    asked.close()
-    if not pages:
-        raise click.ClickException(f"{crawler.name} fetched no page\n{cost.last_words}")
+def lap(crawler: Crawler, task: Task, server: ManyHosts) -> BroadLap:
+    asked = Asked(server.log)
+    ran = measured(crawler, task, server, asked, server.knowing_names)
     return BroadLap(
-        requests_a_second=asked.requests / cost.wall_s,
-        pages_a_second=pages / cost.wall_s,
-        cpu_s=cost.cpu_s / pages * 1000,
-        peak_mb=cost.peak_bytes / 1e6,
-        pages=pages,
+        requests_a_second=asked.requests / ran.wall_s,
+        pages_a_second=ran.pages / ran.wall_s,
+        cpu_s=ran.cpu_s,
+        peak_mb=ran.peak_mb,
+        pages=ran.pages,
         hosts=len({host for host, _ in asked.pages}),
-        connections=len(asked.handshakes) / pages,
+        connections=len(asked.handshakes) / ran.pages,
         resumed=statistics.mean(asked.handshakes.values()),
         too_soon=asked.too_soon / asked.requests,
-        server=served_s / cost.wall_s,
-        others=max(machine_s - cost.cpu_s - served_s, 0) / cost.wall_s,
+        server=ran.server,
+        others=ran.others,
     )
-
-
-def report(
-    laps: dict[str, list[BroadLap]],
-    crawlers: Sequence[BroadCrawler],
-    task: BroadTask,
-    server: ManyHosts,
-) -> Iterator[str]:
-    """Yield the conditions, and a row for each crawler."""
-    versions = dict.fromkeys([*(crawler.version for crawler in crawlers), server.version()])
-    count = len(next(iter(laps.values())))
-    yield (
-        f"{today()}: {task.hosts:,} hosts, {task.pages:,} pages, median of {count}, "
-        f"{task.connections} connections, 1 to a host, {DELAY_S:g} s between two requests to a "
-        f"host. {', '.join(versions)}. {machine()}; nginx on core {server.core}, the crawlers "
-        "where they like."
-    )
-    yield from medians(laps, COLUMNS)
-
-
-def _peers(python: Path) -> list[BroadCrawler | None]:
-    return [scrapy(python), wget2(), silkworm(python), kreuzcrawl(python)]
-
-
-class BroadChoice(Choice):
-    """Options that choose the crawlers, and the document."""
-
-    only: tuple[str, ...]
-    into: Path | None
-
-
-def _crawlers(choice: BroadChoice, folder: Path) -> list[BroadCrawler]:
-    found = chosen(choice, folder, minicrawl, _peers)
-    return [crawler for crawler in found if not choice["only"] or crawler.name in choice["only"]]
 
 
 @click.command()
@@ -164,21 +100,24 @@ def _crawlers(choice: BroadChoice, folder: Path) -> list[BroadCrawler]:
 @click.option("--pages", default=16_000, show_default=True, help="Budget of each crawl.")
 @click.option("--connections", default=256, show_default=True)
 @click.option("--rounds", "count", default=3, show_default=True)
-@click.option("--only", multiple=True, help="Run only this crawler. Repeatable.")
 @choice_options
 @into_document
-def main(hosts: int, pages: int, connections: int, count: int, **who: Unpack[BroadChoice]) -> None:
+def main(
+    hosts: int, pages: int, connections: int, count: int, into: Path | None, **who: Unpack[Choice]
+) -> None:
     exit_on_sigterm()
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
-        crawlers = _crawlers(who, folder)
+        crawlers = [one for one in chosen(who, folder) if one.name != _SLOWER_AS_IT_KEEPS]
         with many_hosts(hosts, folder) as server:
-            seeds = folder / "seeds.txt"
-            seeds.write_text("\n".join(server.seeds) + "\n")
-            task = BroadTask(seeds, hosts, pages, connections, server.authority)
+            task = Task(server.seeds, pages, connections, 1, DELAY_S, server.authority)
             laps = laps_in_turn(crawlers, count, lambda one: lap(one, task, server), COLUMNS)
-            lines = list(report(laps, crawlers, task, server))
-    tell(lines, "broad", who["into"])
+            what = (
+                f"{hosts:,} hosts, {pages:,} pages, {connections} connections, 1 to a host, "
+                f"{DELAY_S} s between two requests to a host"
+            )
+            lines = [conditions(what, crawlers, server, count), *medians(laps, COLUMNS)]
+    tell(lines, "broad", into)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 
 import click
 
+from tests.bench.crawlers import minicrawl
 from tests.bench.manuals import installed, manuals
 from tests.bench.notes import circumstances, head, into_document, row, tell
-from tests.bench.peers import Task, minicrawl
 from tests.bench.processes import as_for_users, exit_on_sigterm
 
 KINDS = {"no content": (), "main text": ("--with", "main")}
@@ -43,7 +43,7 @@ def main(pages: int, count: int, into: Path | None) -> None:
         store = Path(name) / "crawl.db"
         with manuals(Path(name), installed()) as server:
             crawl = minicrawl(["--keep", "pages", "--store", str(store), "--quiet"])
-            command = crawl.command(Task(server.seeds, pages, 16))
+            command = crawl.command(server.task(pages))
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=as_for_users())
         rounds = [
             {kind: _export(store, more) for kind, more in KINDS.items()} for _ in range(count)

@@ -52,6 +52,7 @@ from minicrawl.web.urls import ResolvedUrl
 from tests.bench.endless import LINKS, EndlessWeb, origin
 from tests.bench.made import make
 from tests.bench.notes import head, into_document, machine, row, tell, today
+from tests.memory import memory_bytes
 
 SEEDS = 1000
 IN_FLIGHT = 80
@@ -218,7 +219,7 @@ async def grow(
             if keeping.done():
                 keeping.result()
         known, times = len(recorder.frontier), sorted(bench.settled_s)
-        now, peak = memory()
+        now, peak = memory_bytes("VmRSS"), memory_bytes("VmHWM")
         yield Stage(
             known,
             int(recorder.counters.number("fetched")),
@@ -248,13 +249,6 @@ class Pulse:
             due = time.perf_counter() + BEAT_S
             await asyncio.sleep(BEAT_S)
             self.latest_s = max(self.latest_s, time.perf_counter() - due)
-
-
-def memory() -> tuple[int, int]:
-    """Return the current and the peak memory of this process, in bytes."""
-    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    now, peak = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
-    return now, peak
 
 
 def disk(path: Path) -> int:
@@ -289,11 +283,11 @@ async def go_on(path: Path, strategy: str) -> None:
     """Resume a crawl in this process, measure until the first lease, and end the crawl in order."""
     mmap_large_arrays()
     gc.set_threshold(*GC_THRESHOLDS)
-    before, began = memory()[0], time.perf_counter()
+    before, began = memory_bytes("VmRSS"), time.perf_counter()
     async with opened(path, strategy) as recorder:
         Bench(recorder).lease()
         took = time.perf_counter() - began
-        now, peak = memory()
+        now, peak = memory_bytes("VmRSS"), memory_bytes("VmHWM")
         known = len(recorder.frontier)
         click.echo(f"{took} {(now - before) / known} {(peak - before) / known}")
         await recorder.committer.commit(checkpoint=True)
@@ -314,7 +308,7 @@ async def measure(path: Path, stops: list[int], strategy: str) -> list[str]:
     """Crawl and return a row for each stop, including those of interrupted runs."""
     mmap_large_arrays()
     gc.set_threshold(*GC_THRESHOLDS)
-    before, kept = memory()[0], path.with_name(f"{path.name}-stages")
+    before, kept = memory_bytes("VmRSS"), path.with_name(f"{path.name}-stages")
     with kept.open("a", encoding="utf-8") as stages:
         async with opened(path, strategy) as recorder:
             async for stage in grow(recorder, path, stops, before):

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import click
 
 from minicrawl.search.indexing import COMMAND, bring_up_to_date
+from tests.bench.crawlers import minicrawl
 from tests.bench.manuals import Manuals, installed, manuals
 from tests.bench.notes import circumstances, head, into_document, row, tell
-from tests.bench.peers import Task, minicrawl
 from tests.bench.processes import as_for_users, exit_on_sigterm
 
 MOST_MS = 1.2
@@ -52,7 +52,7 @@ def _used_s() -> float:
 
 def _crawl(server: Manuals, store: Path, pages: int, rate: int) -> None:
     kept = ["--keep", "pages", "--store", str(store), "--quiet"]
-    command = minicrawl([*kept, "--max-rate", str(rate)]).command(Task(server.seeds, pages, 16))
+    command = minicrawl([*kept, "--max-rate", str(rate)]).command(server.task(pages))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=as_for_users())
 
 

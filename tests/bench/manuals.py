@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import unquote, urlsplit
 from urllib.request import urlopen
 
 import click
 
-from tests.real.nginx import Nginx, serving
+from tests.bench.crawlers import Task
+from tests.bench.laps import Visits
+from tests.real.nginx import serving
 
 ROOTS = {
     "java": Path("/usr/share/doc/openjdk-17-doc/api"),
@@ -49,9 +50,13 @@ class Manuals:
     log: Path
     roots: Mapping[str, Path]
 
-    def visits(self) -> "Visits":
+    def task(self, pages: int, per_host: int = 16) -> Task:
+        """Return the task to crawl them."""
+        return Task(self.seeds, pages, per_host * len(self.seeds), per_host)
+
+    def visits(self) -> "ManualVisits":
         """Return a counter of the visits from now on."""
-        return Visits(self.log, self.roots)
+        return ManualVisits(self.log, self.roots)
 
     def version(self) -> str:
         """Return the name and version of the server."""
@@ -63,35 +68,19 @@ class Manuals:
         return cpu_s_of(self.worker)
 
 
-def complete_lines(log: BinaryIO) -> Iterator[bytes]:
-    """Yield the new lines of a log, without one that is still being written."""
-    for line in log:
-        if not line.endswith(b"\n"):
-            log.seek(-len(line), os.SEEK_CUR)
-            return
-        yield line
-
-
-class Visits:
-    """Requests of a crawler, from nginx's log."""
+class ManualVisits(Visits):
+    """Requests of a crawler, and the sizes of pages by their URL."""
 
     def __init__(self, log: Path, roots: Mapping[str, Path]) -> None:
-        self.requests = 0
-        self.pages: dict[str, int] = {}  # sizes by URL
+        super().__init__(log)
+        self.pages: dict[str, int] = {}
         self._roots = roots
-        self._log = log.open("rb")
-        self._log.seek(0, os.SEEK_END)
 
-    def look(self) -> int:
-        """Read the log on, and return the number of pages so far."""
-        for line in complete_lines(self._log):
-            self._note(line.split()[1].decode())
+    def _pages(self) -> int:
         return len(self.pages)
 
-    def close(self) -> None:
-        self._log.close()
-
-    def _note(self, url: str) -> None:
+    def _note(self, line: bytes) -> None:
+        url = line.split()[1].decode()
         parts = urlsplit(url)
         root = self._roots.get(parts.netloc)
         if root is None:  # a connection without a request
@@ -118,19 +107,14 @@ def manuals(folder: Path, wanted: Mapping[str, Path] = ROOTS) -> Iterator[Manual
     for root in roots.values():
         _warm(root)
     with serving(roots, folder) as nginx:
-        core, worker = max(os.sched_getaffinity(0)), worker_of(folder)
-        os.sched_setaffinity(worker, {core})
+        core, worker = own_core(folder)
         yield Manuals(
             seeds=tuple(f"{origin}/{_HOME}" for origin in nginx.origins.values()),
             core=core,
             worker=worker,
             log=nginx.log,
-            roots=_by_netloc(nginx, roots),
+            roots={urlsplit(at).netloc: roots[site] for site, at in nginx.origins.items()},
         )
-
-
-def _by_netloc(nginx: Nginx, roots: Mapping[str, Path]) -> dict[str, Path]:
-    return {urlsplit(origin).netloc: roots[site] for site, origin in nginx.origins.items()}
 
 
 def _twin(root: Path, copy: Path) -> Path:
@@ -153,8 +137,15 @@ def cpu_s_of(process: int) -> float:
     return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
 
 
-def worker_of(folder: Path) -> int:
-    """Wait until nginx has started its worker, and return the worker's process id."""
+def own_core(folder: Path) -> tuple[int, int]:
+    """Give the worker of nginx a core to itself; return the core and the worker's process id."""
+    core, worker = max(os.sched_getaffinity(0)), _worker_of(folder)
+    os.sched_setaffinity(worker, {core})
+    return core, worker
+
+
+def _worker_of(folder: Path) -> int:
+    """Wait until nginx has started its worker."""
     for _ in range(_PATIENCE):
         for master in _words_of(folder / "pid"):
             for worker in _words_of(Path(f"/proc/{master}/task/{master}/children")):

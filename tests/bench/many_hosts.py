@@ -11,25 +11,20 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 from urllib.request import ProxyHandler, build_opener
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+import trustme
 
-from tests.bench.manuals import cpu_s_of, worker_of
+from tests.bench.manuals import cpu_s_of, own_core
 from tests.real.daemons import program
 from tests.real.nginx import running_nginx
 
 PAGES_OF_A_SITE = 12
-_OWN_LINKS, _FAR_LINKS = 8, 6
-_PARAGRAPHS, _OF_A_PAGE, _WORDS = 4000, 24, 80
+_LINKS = (8, 6)
+_PARAGRAPHS, _WORDS = 4000, 80
 _NETWORK = 250  # addresses of one
-_LASTS = timedelta(days=30)
 _ROBOTS = "User-agent: *\nDisallow: /private/\n"
 
 _LOG_FORMAT = (
@@ -77,14 +72,9 @@ class ManyHosts:
     worker: int
 
     @property
-    def seeds(self) -> list[str]:
+    def seeds(self) -> tuple[str, ...]:
         """URL of the first page of each site."""
-        return [f"https://{site.name}:{self.port}/0.html" for site in self.sites]
-
-    @property
-    def hosts_file(self) -> Path:
-        """File with the addresses of the names, as in /etc/hosts."""
-        return self.folder / "hosts"
+        return tuple(f"https://{site.name}:{self.port}/0.html" for site in self.sites)
 
     @property
     def authority(self) -> Path:
@@ -93,14 +83,14 @@ class ManyHosts:
 
     @property
     def log(self) -> Path:
-        """Log of requests."""
         return self.folder / "requests"
 
     def knowing_names(self, command: Sequence[str]) -> list[str]:
         """Return the command in a mount namespace of its own, where the names resolve."""
         as_root = () if os.getuid() == 0 else ("--map-root-user",)
         mounts = 'mount --bind "$0" /etc/hosts && exec "$@"'
-        return ["unshare", *as_root, "--mount", "sh", "-c", mounts, str(self.hosts_file), *command]
+        hosts = str(self.folder / "hosts")
+        return ["unshare", *as_root, "--mount", "sh", "-c", mounts, hosts, *command]
 
     def version(self) -> str:
         """Return the name and version of the server."""
@@ -120,13 +110,15 @@ def many_hosts(count: int, folder: Path) -> Iterator[ManyHosts]:
     found = sites(count)
     port, plain = _free_ports(2)
     _write_certificates(found, folder)
-    _write_pages(found, folder, port)
+    names = [site.name for site in found]
+    write_pages(folder / "sites", names, PAGES_OF_A_SITE, _LINKS, f"https://{{}}:{port}")
+    for name in names:
+        (folder / "sites" / name / "robots.txt").write_text(_ROBOTS)
     lines = [f"{site.address} {site.name}\n" for site in found]
     (folder / "hosts").write_text("".join(["127.0.0.1 localhost\n", *lines]))
     http = _HTTP.format(folder=folder, port=port, plain=plain)
     with running_nginx(http, _LOG_FORMAT, folder, [plain, port]):
-        core, worker = max(os.sched_getaffinity(0)), worker_of(folder)
-        os.sched_setaffinity(worker, {core})
+        core, worker = own_core(folder)
         yield ManyHosts(
             sites=found, folder=folder, port=port, plain=plain, core=core, worker=worker
         )
@@ -149,72 +141,40 @@ def _free_ports(count: int) -> list[int]:
 def _write_certificates(found: Sequence[Site], folder: Path) -> None:
     """Write a P-256 key and a certificate for each site, as most new sites have."""
     (folder / "certificates").mkdir()
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = _name("The authority of the benchmark")
-    authority = _certificate(name, name, key, key).add_extension(
-        x509.BasicConstraints(ca=True, path_length=0), critical=True
-    )
-    (folder / "authority.pem").write_bytes(_pem(authority.sign(key, hashes.SHA256())))
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(folder / "authority.pem"))
     for site in found:
-        own = ec.generate_private_key(ec.SECP256R1())
-        made = _certificate(_name(site.name), name, own, key).add_extension(
-            x509.SubjectAlternativeName([x509.DNSName(site.name)]), critical=False
-        )
-        secret = own.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        written = secret + _pem(made.sign(key, hashes.SHA256()))
-        (folder / "certificates" / f"{site.name}.pem").write_bytes(written)
+        made = authority.issue_cert(site.name).private_key_and_cert_chain_pem
+        made.write_to_path(str(folder / "certificates" / f"{site.name}.pem"))
 
 
-def _name(text: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+def write_pages(
+    folder: Path,
+    names: Sequence[str],
+    pages: int,
+    links: tuple[int, int],
+    base: str,
+    paragraphs_a_page: int = 24,
+) -> None:
+    """Write distinct pages of some sites; `links` are those to the same site, and to others.
 
-
-def _certificate(
-    name: x509.Name,
-    issuer: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    issuer_key: ec.EllipticCurvePrivateKey,
-) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
-    return (
-        x509.CertificateBuilder(issuer, name, key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _LASTS)
-        .not_valid_after(now + _LASTS)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()),
-            critical=False,
-        )
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _write_pages(found: Sequence[Site], folder: Path, port: int) -> None:
-    """Write distinct pages, each with links to its site and to others."""
+    `base` is the origin of a site, as a format of its name.
+    """
+    own_links, far_links = links
     draw = random.Random(0)
     words = ["".join(draw.choices("aeioulmnrst", k=draw.randint(2, 9))) for _ in range(3000)]
     paragraphs = [" ".join(draw.choices(words, k=_WORDS)) for _ in range(_PARAGRAPHS)]
-    for number, site in enumerate(found):
-        root = folder / "sites" / site.name
-        root.mkdir(parents=True)
-        (root / "robots.txt").write_text(_ROBOTS)
-        for page in range(PAGES_OF_A_SITE):
-            own = [f"{(page + step) % PAGES_OF_A_SITE}.html" for step in range(1, 1 + _OWN_LINKS)]
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        for page in range(pages):
+            own = [f"{(page + step) % pages}.html" for step in range(1, 1 + own_links)]
             far = [
-                f"https://{draw.choice(found).name}:{port}/{draw.randrange(PAGES_OF_A_SITE)}.html"
-                for _ in range(_FAR_LINKS)
+                f"{base.format(draw.choice(names))}/{draw.randrange(pages)}.html"
+                for _ in range(far_links)
             ]
-            texts = draw.choices(paragraphs, k=_OF_A_PAGE)
-            title = f"Page {page} of site {number}: {texts[0][:40]}"
-            (root / f"{page}.html").write_text(_html(title, [*own, *far], texts))
+            texts = draw.choices(paragraphs, k=paragraphs_a_page)
+            html = _html(f"Page {page} of {name}: {texts[0][:40]}", [*own, *far], texts)
+            (folder / name / f"{page}.html").write_text(html)
 
 
 def _html(title: str, links: Sequence[str], texts: Sequence[str]) -> str:

@@ -15,9 +15,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.memory import memory_bytes
+
 _POLL_S = 0.02
 _LAST_WORDS = 2000  # bytes
-_KIB = 1024
 _UNCOMPILED = "PYTHONDONTWRITEBYTECODE"  # for users, modules are compiled only once
 
 
@@ -91,9 +92,7 @@ def _started(
 def _note_peaks(pid: int, memory: dict[int, int]) -> None:
     """Update the peaks, except of processes that were not started by a main thread."""
     with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                memory[pid] = int(line.split()[1]) * _KIB
+        memory[pid] = memory_bytes("VmHWM", pid) or memory.get(pid, 0)
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             _note_peaks(int(child), memory)
 

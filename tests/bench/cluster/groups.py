@@ -12,13 +12,13 @@ from pathlib import Path
 import click
 
 from tests.bench.manuals import cpu_s_of
+from tests.memory import memory_bytes
 
 PERIOD_US = 50_000
 _ROOT = Path("/sys/fs/cgroup")
 _FIRST = _ROOT / "cpu"
 """Hierarchy of the processor in version 1, which has one for each resource."""
 _POLL_S, _PATIENCE = 0.05, 200
-_KIB = 1024
 
 
 class ControlGroup:
@@ -51,7 +51,7 @@ class ControlGroup:
 
     def memory_bytes(self) -> int:
         """Return the proportional memory of the processes, which counts shared pages once."""
-        return sum(map(_share_of_memory, self.processes))
+        return sum(memory_bytes("Pss", one, "smaps_rollup") for one in self.processes)
 
 
 @contextmanager
@@ -79,10 +79,3 @@ def _is_first_version() -> bool:
 def _handed_down() -> list[str]:
     control = _ROOT / "cgroup.subtree_control"
     return control.read_text().split() if control.exists() else []
-
-
-def _share_of_memory(process: int) -> int:
-    for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * _KIB
-    return 0

@@ -3,7 +3,6 @@
 Pages are counted in nginx's log.
 """
 
-import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import BinaryIO
 
 import click
 
-from tests.bench.manuals import complete_lines
+from tests.bench.laps import complete_lines
+from tests.bench.many_hosts import write_pages
 from tests.real.daemons import free_port, program
 from tests.real.nginx import running_nginx
 
 HOSTS, PAGES_OF_A_HOST = 600, 60
-_OWN_LINKS, _FAR_LINKS = 12, 4
-_PARAGRAPHS, _OF_A_PAGE, _WORDS = 3000, 10, 80
+_LINKS = (12, 4)
 _HTTP = """
     types {{ text/html html; text/plain txt; }}
     open_file_cache max=40000;
@@ -51,7 +50,8 @@ def served_hosts(folder: Path) -> Iterator[HostsServed]:
         raise click.UsageError("there is no nginx: apt-get install nginx-light")
     folder.chmod(0o755)
     if not (folder / "sites").exists():
-        _write_pages(folder / "sites")
+        names = list(map(_name, range(HOSTS)))
+        write_pages(folder / "sites", names, PAGES_OF_A_HOST, _LINKS, "http://{}", 10)
     port = free_port()
     http = _HTTP.format(folder=folder, port=port)
     (folder / "requests").write_bytes(b"")
@@ -61,24 +61,3 @@ def served_hosts(folder: Path) -> Iterator[HostsServed]:
 
 def _name(host: int) -> str:
     return f"www.site{host}.example"
-
-
-def _write_pages(folder: Path) -> None:
-    """Write distinct pages, each with links to its host and to others."""
-    draw = random.Random(0)
-    words = ["".join(draw.choices("aeioulmnrst", k=draw.randint(2, 9))) for _ in range(3000)]
-    paragraphs = [f"<p>{' '.join(draw.choices(words, k=_WORDS))}</p>" for _ in range(_PARAGRAPHS)]
-    for host in range(HOSTS):
-        (folder / _name(host)).mkdir(parents=True)
-        for page in range(PAGES_OF_A_HOST):
-            own = [f"{(page + step) % PAGES_OF_A_HOST}.html" for step in range(1, 1 + _OWN_LINKS)]
-            far = [
-                f"http://{_name(draw.randrange(HOSTS))}/{draw.randrange(PAGES_OF_A_HOST)}.html"
-                for _ in range(_FAR_LINKS)
-            ]
-            links = "\n".join(f'<li><a href="{link}">{link}</a></li>' for link in (*own, *far))
-            texts = "\n".join(draw.choices(paragraphs, k=_OF_A_PAGE))
-            (folder / _name(host) / f"{page}.html").write_text(
-                f"<!doctype html>\n<title>Page {page} of host {host}</title>\n"
-                f"<ul>\n{links}\n</ul>\n{texts}\n"
-            )

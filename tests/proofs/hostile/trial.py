@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl import Crawl, Settings
+from tests.memory import memory_bytes
 from tests.proofs.hostile.fault import DEADLINE_S, MAX_BODY_BYTES
 from tests.proofs.hostile.sites import Sites
 
@@ -122,13 +123,13 @@ class Probe:
 
     def __init__(self) -> None:
         Path("/proc/self/clear_refs").write_text("5")  # resets the peak
-        self.memory_before = memory("VmRSS")
+        self.memory_before = memory_bytes("VmRSS")
         self.lags_s: list[float] = []
         self.most_of_others = 0
 
     @property
     def growth_bytes(self) -> int:
-        return memory("VmHWM") - self.memory_before
+        return memory_bytes("VmHWM") - self.memory_before
 
     async def watch(self) -> None:
         while True:
@@ -136,7 +137,9 @@ class Probe:
             await asyncio.sleep(_TICK_S)
             self.lags_s.append(time.monotonic() - due - (_queued_s() - queued_s))
             if len(self.lags_s) % 10 == 0:
-                self.most_of_others = max(self.most_of_others, *map(_peak_of, _others()), 0)
+                self.most_of_others = max(
+                    self.most_of_others, *(memory_bytes("VmHWM", one) for one in _others()), 0
+                )
 
 
 def _queued_s() -> float:
@@ -147,18 +150,6 @@ def _queued_s() -> float:
 def _others() -> list[int]:
     threads = Path("/proc/self/task").iterdir()
     return [int(pid) for one in threads for pid in (one / "children").read_text().split()]
-
-
-def _peak_of(pid: int) -> int:
-    try:
-        return memory("VmHWM", pid)
-    except (FileNotFoundError, ProcessLookupError, StopIteration):
-        return 0  # the process has just ended
-
-
-def memory(name: str, pid: int | str = "self") -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
 def _play_resolver(names: dict[str, list[str]]) -> None:
