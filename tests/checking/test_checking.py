@@ -11,21 +11,19 @@ from typing import IO, Any
 import httpx
 import pytest
 
-from minicrawl import Crawl, Event, Noted, Settings, State, checking
+from minicrawl import Crawl, Event, Noted, Settings, State, Store
 from minicrawl.cli import main
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import FailureKind
 from minicrawl.ports import Timed
-from minicrawl.report import page_links
-from minicrawl.report.crawl_status import status
 from minicrawl.report.page_links import BrokenLink, linked_verdicts, with_texts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import CheckRow, all_checks
 from minicrawl.web.responses import missing_siblings
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, html as page, moved, text
-from tests.webs import crawl_web
+from tests.webs import Web as PageWeb, crawl_web
 
 HOST, OTHER = "http://a.example", "http://b.example"
 HOME = (
@@ -61,7 +59,7 @@ class Web:
         return httpx.Response(200 if path in self.there else 404)
 
 
-def crawled(path: Path, web: Web, **chosen: Any) -> Path:
+def crawled(path: Path, web: PageWeb, **chosen: Any) -> Path:
     return crawl_web(path, web, [HOST], scope="host", keep="pages", **chosen)
 
 
@@ -70,9 +68,23 @@ def checks(path: Path) -> dict[str, CheckRow]:
         return {row.url: row for row in all_checks(path, seen.connection)}
 
 
-def broken(path: Path) -> set[tuple[str, str, str]]:
+def broken_links(path: Path) -> list[BrokenLink]:
+    with Store.open(path) as store:
+        return store.broken_links()
+
+
+def verdicts(path: Path) -> Mapping[str, int]:
     with snapshot(path) as seen:
-        found = with_texts(seen, page_links.broken_links(seen))
+        return linked_verdicts(seen)
+
+
+def with_kinds(path: Path) -> list[BrokenLink]:
+    with snapshot(path) as seen:
+        return with_texts(seen, broken_links(path))
+
+
+def broken(path: Path) -> set[tuple[str, str, str]]:
+    found = with_kinds(path)
     usual = BrokenLink._field_defaults["kind"]
     return {
         (link.target, link.state, link.text if link.kind == usual else link.kind) for link in found
@@ -147,27 +159,26 @@ STYLES = {
 }
 
 
-class WebOfKinds(Web):
-    """Pages with references of all kinds."""
+CSS = {"content-type": "text/css"}
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        url = str(request.url)
-        if url in KINDS:
-            return httpx.Response(200, html=KINDS[url])
-        if url in STYLES:
-            return httpx.Response(200, text=STYLES[url], headers={"content-type": "text/css"})
-        if url.endswith("/ad"):
-            return httpx.Response(403, headers={"cf-mitigated": "challenge"})
-        return httpx.Response(200 if "there" in url else 404)
+
+def web_of_kinds(request: httpx.Request) -> httpx.Response:
+    """Answer with references of all kinds."""
+    url = str(request.url)
+    if url in KINDS:
+        return httpx.Response(200, html=KINDS[url])
+    if url in STYLES:
+        return httpx.Response(200, text=STYLES[url], headers=CSS)
+    if url.endswith("/ad"):
+        return httpx.Response(403, headers={"cf-mitigated": "challenge"})
+    return httpx.Response(200 if "there" in url else 404)
 
 
 def test_broken_references_have_their_kinds_after_one_run_and_after_two(tmp_path: Path) -> None:
     """A dead canonical URL is not a broken link."""
     for _ in range(2):
-        path = crawled(tmp_path / "crawl.db", WebOfKinds(), check="all")
-        with snapshot(path) as seen:
-            found = with_texts(seen, page_links.broken_links(seen))
-            counts = linked_verdicts(seen)
+        path = crawled(tmp_path / "crawl.db", web_of_kinds, check="all")
+        found, counts = with_kinds(path), verdicts(path)
         assert {(link.kind, link.target, link.verdict) for link in found} == {
             ("alternate", f"{HOST}/de", "dead"),
             ("nofollow", f"{OTHER}/ad", "blocked"),
@@ -182,29 +193,22 @@ def test_broken_references_have_their_kinds_after_one_run_and_after_two(tmp_path
     assert found[-1].source == f"{HOST}/"
 
 
-class TemplateWeb(Web):
-    """Pages of one template, whose image, font and advertisement are missing."""
-
-    pages = 25
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        path = request.url.path
-        if path in ("/1.css", "/2.css"):
-            css = {"content-type": "text/css"}
-            return httpx.Response(200, text="a{src:url(lost.woff)}", headers=css)
-        if not path[1:].isdigit() and path != "/":
-            return httpx.Response(404)
-        links = "".join(f"<a href=/{number}>to</a>" for number in range(1, self.pages))
-        link = f"<a rel=nofollow href=http://b.example/ad>seen on {path}</a>"
-        styles = "<link rel=stylesheet href=/1.css><link rel=stylesheet href=/2.css>"
-        return httpx.Response(200, html=f"{styles}<img src=/lost.png alt=''>{link}{links}")
+def template_web(request: httpx.Request) -> httpx.Response:
+    """Answer with 25 pages of one template, whose image, font and advertisement are missing."""
+    path = request.url.path
+    if path in ("/1.css", "/2.css"):
+        return httpx.Response(200, text="a{src:url(lost.woff)}", headers=CSS)
+    if not path[1:].isdigit() and path != "/":
+        return httpx.Response(404)
+    links = "".join(f"<a href=/{number}>to</a>" for number in range(1, 25))
+    link = f"<a rel=nofollow href=http://b.example/ad>seen on {path}</a>"
+    styles = "<link rel=stylesheet href=/1.css><link rel=stylesheet href=/2.css>"
+    return httpx.Response(200, html=f"{styles}<img src=/lost.png alt=''>{link}{links}")
 
 
 def test_a_missing_file_of_a_template_is_reported_for_each_page(tmp_path: Path) -> None:
     for _ in range(2):
-        path = crawled(tmp_path / "crawl.db", TemplateWeb(), check="all")
-        with snapshot(path) as seen:
-            found = page_links.broken_links(seen)
+        found = broken_links(crawled(tmp_path / "crawl.db", template_web, check="all"))
     for target in (f"{HOST}/lost.png", f"{HOST}/lost.woff", f"{OTHER}/ad"):
         links = [link for link in found if link.target == target]
         assert len({link.source for link in links}) == len(links) == links[0].links == 25
@@ -212,12 +216,23 @@ def test_a_missing_file_of_a_template_is_reported_for_each_page(tmp_path: Path) 
     assert len(texts - {""}) == 20  # memory for texts is bounded
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_long_styles_are_parsed_in_a_process_that_can_be_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_lost: bool
+LONG_STYLE = STYLES[f"{HOST}/s.css"] + f"/* {'long ' * 7000} */"
+
+
+@pytest.mark.parametrize(
+    ("style", "is_lost"),
+    [(STYLES[f"{HOST}/s.css"], False), (LONG_STYLE, False), (LONG_STYLE, True)],
+    ids=["short", "long", "lost"],
+)
+def test_only_long_styles_are_parsed_in_a_process_that_can_be_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: str, is_lost: bool
 ) -> None:
     """10 MB of `url(a)` take many seconds, in which checks of other hosts must go on."""
     bodies, events, run = list[bytes](), list[Event](), ParserProcess.run
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        is_style = request.url.path == "/s.css"
+        return httpx.Response(200, text=style, headers=CSS) if is_style else web_of_kinds(request)
 
     async def running(
         self: ParserProcess, task: Callable[[bytes], Any], body: IO[bytes], host: str
@@ -229,26 +244,17 @@ def test_long_styles_are_parsed_in_a_process_that_can_be_killed(
         return await run(self, task, body, host)
 
     monkeypatch.setattr(ParserProcess, "run", running)
-    monkeypatch.setattr(checking, "_SHORT_BYTES", len(STYLES[f"{HOST}/s.css"]) - 1)
     settings = Settings.of(
         delay=0, address_delay=0, scope="host", keep="pages", check="assets", store=tmp_path / "c"
     )
-    checked = Crawl([HOST], settings, transport=httpx.MockTransport(WebOfKinds()))
+    checked = Crawl([HOST], settings, transport=httpx.MockTransport(answer))
     checked.subscribe(events.append)
     checked.run()
     css = f"{HOST}/s.css"
-    assert STYLES[css].encode() in bodies
+    assert (style.encode() in bodies) is (style == LONG_STYLE)
     assert checks(tmp_path / "c")[css].state == State.FETCHED
     assert (f"{HOST}/4.png" in checks(tmp_path / "c")) is not is_lost
     assert any(isinstance(one, Noted) and css in one.text for one in events) is is_lost
-
-
-def test_short_styles_are_parsed_without_a_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ParserProcess, "run", None)  # a call would fail
-    path = crawled(tmp_path / "c", WebOfKinds(), check="assets")
-    assert f"{HOST}/4.png" in checks(path)
 
 
 # ---------------------------------------------------------------- soft 404s
@@ -282,9 +288,7 @@ def test_links_to_soft_404s_are_broken_after_one_run_and_after_two(tmp_path: Pat
     for _ in range(2):
         web = SoftWeb()
         path = crawled(tmp_path / "crawl.db", web, check="assets")
-        with snapshot(path) as seen:
-            found = page_links.broken_links(seen)
-            counts = linked_verdicts(seen)
+        found, counts = broken_links(path), verdicts(path)
         sources = (f"{HOST}/", f"{HOST}/shop/")
         pairs = {(link.target, link.source) for link in found}
         assert pairs == {(HOST + gone, source) for gone in GONE for source in sources}
@@ -309,10 +313,10 @@ def test_a_login_in_place_of_missing_pages_proves_nothing_unless_all_pages_have_
                 return httpx.Response(200, html=answer.text + LOGIN)
             return httpx.Response(200, html=LOGIN) if "Nothing here" in answer.text else answer
 
-    path = crawled(tmp_path / "crawl.db", Members(), check="assets")
-    with snapshot(path) as seen:
-        found = {link.target for link in page_links.broken_links(seen)}
-    assert found == ({HOST + gone for gone in GONE} if is_on_all_pages else set())
+    found = broken_links(crawled(tmp_path / "crawl.db", Members(), check="assets"))
+    assert {link.target for link in found} == (
+        {HOST + gone for gone in GONE} if is_on_all_pages else set()
+    )
 
 
 # ---------------------------------------------------------------- politeness and budgets
@@ -350,7 +354,8 @@ class TestPoliteness:
         crawl(web, tmp_path / "crawl.db", PAGE, delay=2, **CHECKS)
         assert len(web.visits) == 7  # with robots.txt once
         assert gaps(web) == [7.0] * 6
-        assert (status(tmp_path / "crawl.db").running_s or 0) >= 42
+        with Store.open(tmp_path / "crawl.db") as store:
+            assert (store.status().running_s or 0) >= 42
 
     def test_hosts_at_one_address_share_its_delay_and_all_a_rate(self, tmp_path: Path) -> None:
         hosts = [f"http://{number}.example" for number in range(5)]
@@ -504,18 +509,18 @@ def test_checks_continue_after_a_stop_without_repetition(tmp_path: Path) -> None
 def test_files_that_a_style_needs_are_checked_after_a_stop_behind_the_style(
     tmp_path: Path,
 ) -> None:
-    path, web = tmp_path / "crawl.db", WebOfKinds()
+    path = tmp_path / "crawl.db"
     settings = Settings.of(delay=0, address_delay=0, scope="host", check="assets", store=path)
 
     def stopping(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/more.css":
             first.stop()
-        return web(request)
+        return web_of_kinds(request)
 
     first = Crawl([HOST], settings, transport=httpx.MockTransport(stopping))
     first.run()
     lost = f"{HOST}/lost.woff"
     assert lost not in checks(path)
-    Crawl([HOST], settings, transport=httpx.MockTransport(web)).run()
+    Crawl([HOST], settings, transport=httpx.MockTransport(web_of_kinds)).run()
     assert checks(path)[lost].state == State.NOT_FOUND
     assert any(target == lost for target, _, _ in broken(path))

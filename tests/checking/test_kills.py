@@ -8,13 +8,15 @@ style is requested again, because its content, which names further files, is not
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import dropwhile
+from operator import not_
 from pathlib import Path
 from random import Random
 
+from minicrawl import Store
 from minicrawl.config.parts import Politeness
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
-from minicrawl.report.page_links import broken_links
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import all_checks
 from tests.processes import killed_on_failure
@@ -94,13 +96,11 @@ def test_checks_continue_after_kills_and_none_is_lost(tmp_path: Path) -> None:
             assert known.isdisjoint(web.asked)
             known = _results(store)
             written = [url in known for url in web.asked]
-            before_last = (
-                written[: len(written) - written[::-1].index(True)] if any(written) else []
-            )
+            before_last = list(dropwhile(not_, reversed(written)))
             assert before_last.count(False) <= IN_FLIGHT
         assert known
         assert _crawl(web, store, server.address, None) == 0
     assert known.isdisjoint(web.asked)
     assert _results(store) == CHECKED
-    with snapshot(store) as seen:
-        assert {link.target for link in broken_links(seen)} == BROKEN
+    with Store.open(store) as found:
+        assert {link.target for link in found.broken_links()} == BROKEN

@@ -13,12 +13,11 @@ from zipfile import ZipFile
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings, checking
+from minicrawl import Crawl, Settings, Store, checking
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.report import page_links
 from minicrawl.report.crawl_log import content_rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
@@ -112,8 +111,8 @@ class TestKeeping:
         assert set(web.asked.values()) == {1}
         assert not any("secret" in url or "10.0.0.1" in url for url in web.asked)
         assert main(["check", "--store", str(path)]) == 0
-        with snapshot(path) as seen:
-            found = {(link.target, link.state) for link in page_links.broken_links(seen)}
+        with Store.open(path) as store:
+            found = {(link.target, link.state) for link in store.broken_links()}
         assert found == {
             (f"{HOST}/lost.png", "not-found"),
             ("http://10.0.0.1/inside.png", "address"),
