@@ -39,12 +39,14 @@ def oracle(nodes: int, edges: Sequence[Edge], kind: AlgorithmKind) -> NDArray[np
     return np.array([[lengths[a].get(b, FAR) for b in range(nodes)] for a in range(nodes)])
 
 
-def check_edge_by_edge(found: DynamicAlgorithm, nodes: int, edges: Sequence[Edge]) -> None:
+def check_batches(found: DynamicAlgorithm, nodes: int, edges: Sequence[Edge], size: int) -> None:
+    """Compare the answer with the oracle after each batch of `size` edges."""
     state = found.make(nodes)
-    for number, edge in enumerate(edges, 1):
-        found.insert(state, [edge])
-        expected = oracle(nodes, edges[:number], found.kind)
-        assert np.array_equal(found.answer(state), expected), (found.name, edges[:number])
+    for first in range(0, len(edges), size):
+        so_far = edges[: first + size]
+        found.insert(state, so_far[first:])
+        expected = oracle(nodes, so_far, found.kind)
+        assert np.array_equal(found.answer(state), expected), (found.name, so_far)
 
 
 every = pytest.mark.parametrize("found", ALGORITHMS.values(), ids=list(ALGORITHMS))
@@ -53,41 +55,23 @@ every = pytest.mark.parametrize("found", ALGORITHMS.values(), ids=list(ALGORITHM
 @every
 @pytest.mark.parametrize("edges", SMALL)
 def test_small_graphs_edge_by_edge(found: DynamicAlgorithm, edges: Sequence[Edge]) -> None:
-    check_edge_by_edge(found, 8, edges)
+    check_batches(found, 8, edges, 1)
 
 
 @every
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
-def test_any_graph_edge_by_edge(found: DynamicAlgorithm, data: st.DataObject) -> None:
+def test_any_graph_batch_by_batch(found: DynamicAlgorithm, data: st.DataObject) -> None:
     nodes = data.draw(st.integers(1, 9))
     page = st.integers(0, nodes - 1)
     edges = data.draw(st.lists(st.tuples(page, page), max_size=25))
-    check_edge_by_edge(found, nodes, edges)
-
-
-@every
-@settings(max_examples=25, deadline=None)
-@given(data=st.data())
-def test_any_graph_batch_by_batch(found: DynamicAlgorithm, data: st.DataObject) -> None:
-    page = st.integers(0, 7)
-    batches = data.draw(st.lists(st.lists(st.tuples(page, page), max_size=12), max_size=4))
-    state = found.make(8)
-    so_far: list[Edge] = []
-    for batch in batches:
-        found.insert(state, batch)
-        so_far += batch
-        assert np.array_equal(found.answer(state), oracle(8, so_far, found.kind))
+    check_batches(found, nodes, edges, data.draw(st.integers(1, 12)))
 
 
 @every
 def test_a_graph_that_forces_many_changes(found: DynamicAlgorithm) -> None:
     graph = staged(6)
-    state = found.make(graph.nodes)
-    for edge in graph.edges:
-        found.insert(state, [edge])
-    expected = oracle(graph.nodes, graph.edges, found.kind)
-    assert np.array_equal(found.answer(state), expected)
+    check_batches(found, graph.nodes, graph.edges, 1)
 
 
 def test_components_of_a_larger_graph_edge_by_edge() -> None:

@@ -23,7 +23,6 @@ from minicrawl.lab.reading_orders import (
     spread,
 )
 from minicrawl.lab.webs import Model, Web, synthetic_web, web_of, without_hosts
-from minicrawl.opic import families
 from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.ports import unreported
 from tests.graph.graphs import Link, graph_of
@@ -111,17 +110,6 @@ def test_the_site_with_most_waiting_pages_comes_first() -> None:
     host, site = [0, 1, 2, 3, 3], [0, 0, 0, 1, 1]
     web = on_hosts(host, [(page, 0) for page in range(1, 5)], site)
     assert read(web, "larger-sites-first", list(range(5)))[:2] == [0, 1]
-
-
-def test_a_farm_gets_little_more_than_its_free_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """600 pages link at random, and a host of 400 pages links only to itself."""
-    monkeypatch.setattr(families, "FREE_AT_FIRST", 5)
-    monkeypatch.setattr(families, "READS_A_UNIT", 1)
-    rng = np.random.default_rng(1)
-    links = [(page, int(to)) for page in range(600) for to in rng.integers(0, 600, 4)]
-    links += [(page, int(to)) for page in range(600, 1000) for to in rng.integers(600, 1000, 30)]
-    web = on_hosts([0] * 600 + [1] * 400, [*links, (3, 600)])
-    assert sum(page >= 600 for page in read(web, "siblings", [0, 1, 3], budget=400)) <= 30
 
 
 # ---------------------------------------------------------------- laws

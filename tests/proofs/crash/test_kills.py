@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.proofs import IS_LONG
+
 pytestmark = pytest.mark.proof
 
-KILLS, CUTS, SEED = 25, 300, 8
+KILLS, CUTS, SEED = 25 if IS_LONG else 10, 300 if IS_LONG else 100, 8
 
 
 def crash(*flags: str) -> list[str]:
