@@ -49,7 +49,7 @@ def test_the_error_names_the_extra(package: str, extra: str, command: str, tmp_p
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    assert f"install minicrawl[{extra}]" in done.stderr.splitlines()[-1]
+    assert f"minicrawl[{extra}]" in done.stderr.splitlines()[-1]
 
 
 def test_a_crawl_in_a_cluster_needs_no_other_extra(tmp_path: Path) -> None:
@@ -69,14 +69,14 @@ def test_a_matrix_of_a_store_names_the_extra(
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with (
         Store(tmp_path / "crawl.db") as store,
-        pytest.raises(UsageError, match=r"a matrix needs scipy: install minicrawl\[ranks\]"),
+        pytest.raises(UsageError, match=r"scipy.*minicrawl\[ranks\]"),
     ):
         store.graph.matrix()
 
 
 def test_a_package_of_a_package_is_named_too() -> None:
     with (
-        pytest.raises(UsageError, match=r"main text needs selectolax: .*\[text\]"),
+        pytest.raises(UsageError, match=r"main text.* selectolax.*\[text\]"),
         needs("text", "main text"),
     ):
         raise ModuleNotFoundError(name="selectolax.lexbor")

@@ -35,12 +35,11 @@ def test_the_display_is_updated_at_intervals_and_at_the_end() -> None:
     display.hear(Asked(url="http://a.example/last", cash=1.0))
     display.hear(Ended(reason=Reason.BUDGET))
     first, second, end = (call.args[0] for call in screen.return_value.update.call_args_list)
-    assert "fetched 1 page, known 12 pages of 1 host" in repr(first)
-    assert "importance gathered 25.0% (estimate)" in repr(first)
+    assert all(number in repr(first) for number in ("1 page", "12 pages", "25.0%"))
     assert "http://a.example/&lt;b&gt;" in first._repr_html_()
-    assert repr(second).endswith("last http://a.example/last")
-    assert repr(end).startswith("crawl the budget is spent, fetched 1 page")
-    assert "importance gathered 25.0%, " in repr(end)
+    assert repr(second).endswith("http://a.example/last")
+    assert str(Reason.BUDGET) in repr(end)
+    assert "25.0%" in repr(end)
 
 
 def test_a_notebook_shows_a_crawl_below_its_cell(
@@ -57,6 +56,6 @@ def test_a_notebook_shows_a_crawl_below_its_cell(
     finally:
         InteractiveShell.clear_instance()
     assert reason is Reason.EMPTY
-    first, *updates = captured.outputs
-    assert "is running" in first.data["text/html"]
-    assert "no page is left to fetch" in updates[-1].data["text/html"]
+    first, *_, last = (output.data["text/html"] for output in captured.outputs)
+    assert str(Reason.EMPTY) in last
+    assert str(Reason.EMPTY) not in first

@@ -170,7 +170,7 @@ def test_films_that_never_end_keep_no_other_file_waiting(tmp_path: Path) -> None
         return httpx.Response(200, stream=SlowFilm(events) if url in films else None)
 
     chosen: dict[str, Any] = {"types": "html,files", "robots": False}
-    limits: dict[str, Any] = {"timeout": 0.1, "max_body": 10_000, "max_file": 50_000}
+    limits: dict[str, Any] = {"timeout": 2, "max_body": 10_000, "max_file": 50_000}
     path = crawl_web(tmp_path / "crawl.db", answer, [HOST], **chosen, **limits)
     assert {*films, *files} == set(events[: events.index("cut")])
     answers = kept(path)

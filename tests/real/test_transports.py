@@ -272,7 +272,7 @@ def test_failures_name_an_expired_or_missing_certificate(site: Site, http2: str)
     (expired,) = ask(network, site.url("expired"))
     (anonymous,) = ask(replace(network, client_cert=()), site.url("client"))
     assert isinstance(expired, Failed)
-    assert "the certificate has expired" in expired.detail
+    assert "expired" in expired.detail
     assert isinstance(anonymous, Failed)
     assert anonymous.status == 400
     (page,) = ask(replace(network, insecure=(HOST,)), site.url("expired"))
