@@ -31,7 +31,6 @@ from minicrawl.opic.estimate import Importance, Level, Sums, rising, shares
 from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.money import one_more_link
 from minicrawl.opic.windows import WINDOWS, Interpolation
-from tests.proofs import IS_LONG
 
 VARIABLE_4, VARIABLE_8, VARIABLE_16 = (WindowPolicy("variable", width) for width in (4, 8, 16))
 FIXED_8, FIXED_9, FIXED_19 = (WindowPolicy("fixed", width) for width in (8, 9, 19))
@@ -71,7 +70,7 @@ def watched(
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    graph = synthetic_web(Model.POWER_LAW, 2000 if IS_LONG else 1000, SEED).graph
+    graph = synthetic_web(Model.POWER_LAW, 2000, SEED).graph
     return watched(graph, WATCHED, RATES, Watching(laps=10, warm_up=40, seed=SEED))
 
 
