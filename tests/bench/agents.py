@@ -20,7 +20,7 @@ from mcp import Client
 from minicrawl.mcp.tools import server_for
 from tests.bench.audit import HOSTS, KEPT, make, url
 from tests.bench.notes import circumstances, head, into_document, row, tell
-from tests.bench.processes import machine_cpu_s
+from tests.bench.processes import Load
 
 LIMIT_MS = 50
 Arguments = dict[str, Any]
@@ -87,13 +87,12 @@ def main(
         path = store or Path(name, "crawl.db")
         if not path.exists():
             make(path, number)
-        before_s, began, own_s = machine_cpu_s(), time.perf_counter(), time.process_time()
+        load, before_s = Load(), time.process_time()
         waits = asyncio.run(_waits(path, number, calls, tools))
-        others_s = machine_cpu_s() - before_s - (time.process_time() - own_s)
-        others = max(others_s, 0) / (time.perf_counter() - began)
+        others = load.of_others(time.process_time() - before_s)
     columns = ("first, ms", "median", "p95", "p95, CPU", "at most")
     lines = [
-        f"{circumstances()} Others used {others:.1f} cores meanwhile.",
+        f"{circumstances()} Others used {others} cores meanwhile.",
         "",
         *head(f"tool, {number:,} pages", *columns),
         *(_row(tool, first, rest) for tool, (first, *rest) in waits.items()),

@@ -43,7 +43,7 @@ from minicrawl.store.records import (
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import kept
 from tests.bench.notes import circumstances, head, into_document, row, tell
-from tests.bench.processes import Cost, machine_cpu_s, run
+from tests.bench.processes import Cost, Load, run_whole
 
 LINKS = 30
 HOSTS = 10
@@ -220,10 +220,7 @@ def _references(page: int) -> list[UrlReference]:
 
 def _audited(store: Path) -> Cost:
     command = (sys.executable, "-m", "minicrawl", "audit", "--store", str(store))
-    cost = run(command, store.parent, lambda: False)
-    if cost.exit_code:
-        raise click.ClickException(cost.last_words)
-    return cost
+    return run_whole(command, store.parent)
 
 
 def _noting_ms(folder: Path) -> float:
@@ -246,15 +243,14 @@ def main(pages: str, rounds: int, store: Path | None, into: Path | None) -> None
         if not path.exists():
             make(path, number)
             _audited(path)
-        before_s = machine_cpu_s()
+        load = Load()
         costs = [_audited(path) for _ in range(rounds)]
-        others_s = machine_cpu_s() - before_s - sum(one.cpu_s for one in costs)
+        others = load.of_others(sum(one.cpu_s for one in costs))
         noting_ms = _noting_ms(Path(name))
-    others = others_s / sum(one.wall_s for one in costs)
     cpu_s = statistics.median(one.cpu_s for one in costs)
     peak_mb = max(one.peak_bytes for one in costs) / 1e6
     lines = [
-        f"{circumstances()} Others used {max(others, 0):.1f} cores meanwhile.",
+        f"{circumstances()} Others used {others} cores meanwhile.",
         "",
         *head("audit of", "CPU s", "at most", "s", "peak MB", "at most"),
         row(

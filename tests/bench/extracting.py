@@ -5,10 +5,8 @@ pages. Each round exports them without page content, and with main text. The com
 medians of the rounds. If processor time is twice the wall time, both processes were busy.
 """
 
-import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -18,19 +16,16 @@ import click
 from tests.bench.crawlers import minicrawl
 from tests.bench.manuals import installed, manuals
 from tests.bench.notes import circumstances, head, into_document, row, tell
-from tests.bench.processes import as_for_users, exit_on_sigterm
+from tests.bench.processes import as_for_users, exit_on_sigterm, run_whole
 
 KINDS = {"no content": (), "main text": ("--with", "main")}
 
 
 def _export(store: Path, more: tuple[str, ...]) -> tuple[float, float]:
     """Return the processor time and the wall time of an export."""
-    command = [sys.executable, "-m", "minicrawl", "export", str(store.with_name("out.parquet"))]
-    command += ["--fetched", "--force", "--store", str(store), *more]
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL, env=as_for_users())
-    took_s, used = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime, took_s
+    command = (sys.executable, "-m", "minicrawl", "export", "out.parquet", "--fetched", "--force")
+    cost = run_whole((*command, "--store", str(store), *more), store.parent)
+    return cost.cpu_s, cost.wall_s
 
 
 @click.command()

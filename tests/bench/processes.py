@@ -15,6 +15,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import click
+
 from tests.memory import memory_bytes
 
 _POLL_S = 0.02
@@ -54,6 +56,26 @@ def run(command: Sequence[str], folder: Path, is_enough: Callable[[], bool]) -> 
         exit_code=process.returncode,
         last_words=words.decode(errors="replace"),
     )
+
+
+def run_whole(command: Sequence[str], folder: Path) -> Cost:
+    """Run a command that must succeed."""
+    cost = run(command, folder, lambda: False)
+    if cost.exit_code:
+        raise click.ClickException(f"{' '.join(command)} failed\n{cost.last_words}")
+    return cost
+
+
+class Load:
+    """Load of the machine by other processes since a moment."""
+
+    def __init__(self) -> None:
+        self._began, self._before_s = time.perf_counter(), machine_cpu_s()
+
+    def of_others(self, own_s: float) -> str:
+        """Return the cores that others used, beside `own_s` of processor time of our own."""
+        others_s = machine_cpu_s() - self._before_s - own_s
+        return f"{max(others_s, 0) / (time.perf_counter() - self._began):.1f}"
 
 
 def as_for_users() -> dict[str, str]:

@@ -19,7 +19,7 @@ import numpy as np
 from minicrawl import __version__
 from minicrawl.model import State
 from tests.bench.notes import head, into_document, machine, row, tell, today
-from tests.bench.processes import Cost, machine_cpu_s, run
+from tests.bench.processes import Cost, Load, run_whole
 from tests.stores import HandCrawl
 
 LINKS = 50
@@ -123,25 +123,21 @@ def rounds(store: Path, count: int) -> Costs:
 
 def _asked(question: Question, store: Path) -> Cost:
     whose = () if question.command[0].startswith("-") else ("--store", store.name)
-    command = (sys.executable, "-m", "minicrawl", *question.command, *whose)
-    cost = run(command, store.parent, lambda: False)
-    if cost.exit_code:
-        raise click.ClickException(f"{_name(question)} failed\n{cost.last_words}")
-    return cost
+    return run_whole((sys.executable, "-m", "minicrawl", *question.command, *whose), store.parent)
 
 
 def _name(question: Question) -> str:
     return " ".join(word for word in question.command if "://" not in word)
 
 
-def circumstances(pages: int, store: Path, costs: Costs, machine_s: float) -> Iterator[str]:
+def circumstances(pages: int, store: Path, costs: Costs, load: Load) -> Iterator[str]:
     """Yield the date, the versions, the machine and the load by other processes."""
     paid = [cost for one in costs.values() for cost in one]
-    others = (machine_s - sum(cost.cpu_s for cost in paid)) / sum(cost.wall_s for cost in paid)
+    others = load.of_others(sum(cost.cpu_s for cost in paid))
     yield (
         f"{today()}: {pages:,} pages in a store of {store.stat().st_size / 1e6:,.0f} MB, median of "
         f"{len(paid) // len(costs)}. minicrawl {__version__}. {machine()}, of which others used "
-        f"{max(others, 0):.1f} cores."
+        f"{others} cores."
     )
 
 
@@ -175,9 +171,9 @@ def main(pages: str, count: int, into: Path | None) -> None:
     with TemporaryDirectory(prefix="minicrawl-bench-") as folder:
         store = Path(folder, "crawl.db")
         make_store(store, number)
-        before_s = machine_cpu_s()
+        load = Load()
         costs = rounds(store, count)
-        lines = [*circumstances(number, store, costs, machine_cpu_s() - before_s), *table(costs)]
+        lines = [*circumstances(number, store, costs, load), *table(costs)]
     tell(lines, "reports", into)
 
 
