@@ -307,8 +307,8 @@ class TestFaultsOfAPackage:
     @pytest.mark.parametrize(
         ("arguments", "told"),
         [
-            ("faulty", "broken.py, line 8) raised RuntimeError: out of order"),
-            ("rank raises --store STORE", "line 8) raised RuntimeError"),
+            ("faulty", "broken.py, line 9) raised RuntimeError: out of order"),
+            ("rank raises --store STORE", "line 9) raised RuntimeError"),
             ("rank short --store STORE", "rank 'short' "),
             ("crawl http://a.example --strategy no-array -q --store NEW", "order 'no-array' "),
             ("crawl http://a.example --strategy no-keys -q --store NEW", "NoKeys has 0 keys for 1"),
