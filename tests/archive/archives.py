@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
-from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import (
     PLAIN,
     Codec,
@@ -12,10 +13,10 @@ from minicrawl.archive.record import (
     pack,
     pack_unchanged,
     spare_dictionary,
+    spare_path,
 )
-from minicrawl.archive.segments import FIRST, SEGMENT_BYTES
+from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, offset_of, segment_of
 from minicrawl.archive.writer import ArchiveWriter
-from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer, Response, Wire
 
 NOON = 1_700_000_000.0
@@ -30,13 +31,8 @@ def kept(
     url: str, body: bytes, at: float = NOON, *, folder: Path | None = None, number: int = 0
 ) -> KeptAnswer:
     """Return a page as a worker packs it for the archive."""
-
-    def dictionary(wanted: int) -> bytes:
-        assert folder is not None
-        return spare_dictionary(folder, wanted)
-
-    record = pack(RecordKind.PAGE, url, answered(body), Codec(dictionary), number=number)
-    return KeptAnswer(record, at)
+    codec = Codec(partial(spare_dictionary, folder or Path()))
+    return KeptAnswer(pack(RecordKind.PAGE, url, answered(body), codec, number=number), at)
 
 
 def confirmed(url: str, at: float, wire: Wire | None = None) -> KeptAnswer:
@@ -79,6 +75,43 @@ def filled(folder: Path, numbers: Iterable[int], segment_bytes: int = SEGMENT_BY
     return written(folder, pages, segment_bytes=segment_bytes)
 
 
+TRAINING = 400
+"""Number of pages after which a dictionary is trained."""
+
+
+def trained(folder: Path, numbers: range, segment_bytes: int = SEGMENT_BYTES) -> int:
+    """Create an archive of which only the first pages are packed without a dictionary."""
+    begin = FIRST
+    for some in (numbers[:TRAINING], numbers[TRAINING:]):
+        number = int(begin > FIRST)
+        pages = (kept(url(one), body(one), folder=folder, number=number) for one in some)
+        begin = written(folder, pages, begin=begin, segment_bytes=segment_bytes)
+        assert spare_path(folder, 1).exists()
+    return begin
+
+
+def damage(folder: Path, place: int, count: int = 1) -> None:
+    """Change bytes of an archive."""
+    path, begin = Segments(folder).path(segment_of(place)), offset_of(place)
+    content = bytearray(path.read_bytes())
+    for at in range(begin, begin + count):
+        content[at] ^= 0xFF
+    path.write_bytes(content)
+
+
+def kinds(folder: Path, end: int | None = None) -> list[RecordKind]:
+    """Return the kinds of all records, oldest first."""
+    with closing(ArchiveReader(folder, end)) as reader:
+        return [RecordKind(row.kind) for row in reader.index.rows(reader.end)]
+
+
+def read(folder: Path, end: int | None = None) -> dict[str, list[bytes]]:
+    """Return all bodies of an undamaged archive, oldest first, by URL."""
+    with closing(ArchiveReader(folder, end)) as reader:
+        assert list(verify(reader)) == []
+        return bodies(reader)
+
+
 def bodies(reader: ArchiveReader) -> dict[str, list[bytes]]:
     """Return all bodies that can be read, oldest first, by URL."""
     found: dict[str, list[bytes]] = {}
@@ -87,7 +120,3 @@ def bodies(reader: ArchiveReader) -> dict[str, list[bytes]]:
             answer = reader.answer(row.place)
             found.setdefault(answer.url, []).append(answer.body)
     return found
-
-
-def no_dictionary(number: int) -> bytes:
-    raise Damaged(f"dictionary {number} is gone")

@@ -3,12 +3,13 @@
 from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import zstandard
 from hypothesis import given, settings, strategies as st
 
-from minicrawl.archive import record, segments, writer
+from minicrawl.archive import record
 from minicrawl.archive.reader import INDEX_FILE, ArchiveReader, delete_index, last_page, verify
 from minicrawl.archive.record import (
     HASH_BYTES,
@@ -27,12 +28,17 @@ from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
 from tests.archive.archives import (
     NOON,
+    TRAINING,
     answered,
     bodies,
     body,
     confirmed,
+    damage,
     filled,
     kept,
+    kinds,
+    read,
+    trained,
     url,
     written,
 )
@@ -42,28 +48,12 @@ SMALL = 2000
 """Size of small segments, in bytes."""
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db-pages"
+def numbered(*numbers: int) -> list[KeptAnswer]:
+    return [kept(url(number), body(number), NOON + number) for number in numbers]
 
 
-@pytest.fixture
-def early_dictionaries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "TRAINED_AT", 50)
-
-
-def is_whole(folder: Path, numbers: range) -> bool:
-    with closing(ArchiveReader(folder)) as reader:
-        assert list(verify(reader)) == []
-        return bodies(reader) == {url(number): [body(number)] for number in numbers}
-
-
-def damage(folder: Path, place: int, count: int = 1) -> None:
-    path = Segments(folder).path(segments.segment_of(place))
-    content = bytearray(path.read_bytes())
-    for at in range(offset_of(place), offset_of(place) + count):
-        content[at] ^= 0xFF
-    path.write_bytes(content)
+def pages(*numbers: int) -> dict[str, list[bytes]]:
+    return {url(number): [body(number)] for number in numbers}
 
 
 def test_a_confirmed_response_is_read_back(folder: Path) -> None:
@@ -73,52 +63,51 @@ def test_a_confirmed_response_is_read_back(folder: Path) -> None:
         found = reader.answer(row.place)
     assert (found.url, found.status, found.body, found.at) == (url(7), 200, body(7), NOON + 7)
     assert found.headers["server"] == "tests"
-    assert is_whole(folder, range(20))
+    assert read(folder) == pages(*range(20))
 
 
 def test_an_unconfirmed_batch_is_overwritten_by_the_next(folder: Path) -> None:
     with closing(ArchiveWriter(folder, FIRST)) as archive:
-        archive.append([kept(url(number), body(number)) for number in range(5)])
-        end = archive.append([kept(url(number), body(number)) for number in range(3)])
+        archive.append(numbered(0, 1, 2, 3, 4))
+        end = archive.append(numbered(0, 1, 2))
         archive.confirm()
         assert archive.end == end
-    assert is_whole(folder, range(3))
+    assert read(folder) == pages(0, 1, 2)
 
 
 def test_records_after_the_last_commit_are_cut_off_at_the_next_start(folder: Path) -> None:
     end = filled(folder, range(10), SMALL)
     killed = ArchiveWriter(folder, end, segment_bytes=SMALL)
-    killed.append([kept(url(number), body(number)) for number in range(10, 40)])
+    killed.append(numbered(*range(10, 40)))
     with closing(ArchiveWriter(folder, end)):
         assert Segments(folder).end == end
-    assert is_whole(folder, range(10))
+    assert read(folder) == pages(*range(10))
     killed.reader.close()
 
 
 def test_equal_bodies_of_any_urls_are_kept_once(folder: Path) -> None:
     first = [kept(url(1), body(1)), kept(url(2), body(1)), kept(url(1), body(1), NOON)]
     written(folder, first, [kept(url(3), body(1))])
-    with closing(ArchiveReader(folder)) as reader:
-        kinds = [row.kind for row in reader.index.rows(reader.end)]
-        assert kinds == [RecordKind.PAGE, *[RecordKind.REVISIT] * 3]
-        assert bodies(reader) == {url(1): [body(1)] * 2, url(2): [body(1)], url(3): [body(1)]}
+    assert kinds(folder) == [RecordKind.PAGE, *[RecordKind.REVISIT] * 3]
+    assert read(folder) == {url(1): [body(1)] * 2, url(2): [body(1)], url(3): [body(1)]}
 
 
 def test_a_record_that_cannot_be_unpacked_is_kept_and_harms_no_other(folder: Path) -> None:
     """For example, a worker packed the record with a dictionary that is gone."""
     packed = kept(url(2), body(1)).record  # the archive already has this body
     broken = packed[:-20] + bytes(20)
-    written(folder, [kept(url(1), body(1)), KeptAnswer(broken, NOON), kept(url(3), body(3))])
+    written(folder, [*numbered(1), KeptAnswer(broken, NOON), *numbered(3)])
+    assert kinds(folder) == [RecordKind.PAGE] * 3
     with closing(ArchiveReader(folder)) as reader:
-        kinds = [row.kind for row in reader.index.rows(reader.end)]
-        assert kinds == [RecordKind.PAGE] * 3
         found = [reader.answer(reader.versions(url(n))[0].place).body for n in (1, 3)]
-        assert found == [body(1), body(3)]
+    assert found == [body(1), body(3)]
 
 
-@pytest.mark.parametrize(("only_changes", "versions"), [(False, 4), (True, 2)])
+@pytest.mark.parametrize(
+    ("only_changes", "statuses"), [(False, [200] * 3 + [304]), (True, [200] * 2)]
+)
 def test_unchanged_pages_are_revisits_or_leave_no_record(
-    folder: Path, only_changes: bool, versions: int
+    folder: Path, only_changes: bool, statuses: list[int]
 ) -> None:
     with closing(ArchiveWriter(folder, FIRST, only_changes=only_changes)) as archive:
         answers = [kept(url(1), body(1)), kept(url(1), body(1)), kept(url(1), body(2))]
@@ -126,55 +115,48 @@ def test_unchanged_pages_are_revisits_or_leave_no_record(
         archive.confirm()
     with closing(ArchiveReader(folder)) as reader:
         found = [reader.answer(row.place) for row in reader.versions(url(1))]
-    assert len(found) == versions
+    assert [answer.status for answer in found] == statuses
     assert found[-1].body == body(2)
-    assert found[-1].status == (200 if only_changes else 304)
 
 
 def test_the_last_version_of_an_unchanged_page_is_its_rendered_dom(folder: Path) -> None:
-    page, dom = answered(body(1)), answered(body(2))
-    packed = pack(RecordKind.RENDERED, url(1), dom, PLAIN, number=0)
-    read = pack(RecordKind.PAGE, url(1), page, PLAIN, number=0)
-    writer = ArchiveWriter(folder, FIRST)
-    batches = [[KeptAnswer(read, NOON), KeptAnswer(packed, NOON)], [confirmed(url(1), NOON)]]
-    for batch in [*batches, [kept(url(1), body(3))]]:
-        writer.append(batch)
-        writer.confirm()
-    with closing(writer):
-        writer.reader.go_on_to(writer.end)
-        rows = writer.reader.versions(url(1))
-        kinds = [RecordKind(row.kind).name for row in rows]
-        assert kinds == ["PAGE", "RENDERED", "REVISIT", "PAGE"]
+    page, dom = (
+        KeptAnswer(pack(kind, url(1), answered(body(n)), PLAIN, number=0), NOON)
+        for n, kind in enumerate((RecordKind.PAGE, RecordKind.RENDERED), 1)
+    )
+    end = written(folder, [page, dom], [confirmed(url(1), NOON)], [kept(url(1), body(3))])
+    with closing(ArchiveReader(folder, end)) as reader:
+        rows = reader.versions(url(1))
+        assert [RecordKind(row.kind).name for row in rows] == [
+            "PAGE",
+            "RENDERED",
+            "REVISIT",
+            "PAGE",
+        ]
         assert [last_page(rows[:count]) for count in (1, 2, 3, 4)] == [1, 2, 2, 4]
-        assert writer.reader.answer(rows[2].place).body == body(1)
-        assert writer.reader.shown(rows[2].place).body == body(2)
-        left = Pruning(writer.reader, PruneRules(versions=1))
+        assert reader.answer(rows[2].place).body == body(1)
+        assert reader.shown(rows[2].place).body == body(2)
+        left = Pruning(reader, PruneRules(versions=1))
         assert [left.keeps(row) for row in rows] == [False, True, False, True]
 
 
 def test_a_304_for_a_page_that_is_not_in_the_archive_leaves_no_record(folder: Path) -> None:
-    with closing(ArchiveWriter(folder, FIRST)) as archive:
-        assert archive.append([confirmed(url(1), NOON)]) == FIRST
+    assert written(folder, [confirmed(url(1), NOON)]) == FIRST
 
 
-@pytest.mark.usefixtures("early_dictionaries")
+# ---------------------------------------------------------------- dictionaries
+
+
 def test_a_dictionary_makes_records_smaller(folder: Path) -> None:
-    with closing(ArchiveWriter(folder, FIRST)) as archive:
-        first = archive.append([kept(url(number), body(number)) for number in range(100)])
-        archive.confirm()
-        assert archive.dictionary == 1
-        more = [kept(url(n), body(n), folder=folder, number=1) for n in range(100, 150)]
-        second = archive.append(more)
-        archive.confirm()
-    assert (second - first) / 50 < 0.7 * len(kept(url(1), body(1)).record)
-    assert is_whole(folder, range(150))
+    trained(folder, range(TRAINING + 50))
+    with closing(ArchiveReader(folder)) as reader:
+        sizes = [reader.versions(url(TRAINING + n))[0].record_bytes for n in range(50)]
+    assert sum(sizes) / 50 < 0.7 * len(kept(url(1), body(1)).record)
+    assert read(folder) == pages(*range(TRAINING + 50))
 
 
-@pytest.mark.usefixtures("early_dictionaries")
 def test_each_segment_has_a_copy_of_the_dictionary_and_one_is_enough(folder: Path) -> None:
-    end = filled(folder, range(100), SMALL)
-    more = [kept(url(n), body(n), folder=folder, number=1) for n in range(100, 200)]
-    written(folder, more, begin=end, segment_bytes=SMALL)
+    trained(folder, range(TRAINING + 100), SMALL)
     with closing(ArchiveReader(folder)) as reader:
         copies = [place for _, place in reader.index.dictionaries(1)]
     assert len(copies) > 2
@@ -182,25 +164,35 @@ def test_each_segment_has_a_copy_of_the_dictionary_and_one_is_enough(folder: Pat
     spare_path(folder, 1).unlink()
     with closing(ArchiveReader(folder)) as reader:
         assert len(list(verify(reader))) == 1
-        assert len(bodies(reader)) == 200
+        assert len(bodies(reader)) == TRAINING + 100
 
 
-@pytest.mark.usefixtures("early_dictionaries")
 def test_a_missing_spare_dictionary_is_recreated(folder: Path) -> None:
-    end = filled(folder, range(100))
+    end = trained(folder, range(TRAINING))
     spare_path(folder, 1).unlink()
     with closing(ArchiveWriter(folder, end)) as archive:
         assert archive.dictionary == 1
     assert spare_path(folder, 1).exists()
 
 
+# ---------------------------------------------------------------- damage
+
+
+@pytest.fixture(scope="module")
+def twelve(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an archive of twelve pages, to be copied."""
+    folder = tmp_path_factory.mktemp("twelve") / "pages"
+    filled(folder, range(12))
+    return folder
+
+
 @given(at=st.floats(0, 1), count=st.integers(1, 40))
 @settings(max_examples=25, deadline=None)
 def test_damage_loses_only_the_records_that_it_hits(
-    at: float, count: int, tmp_path_factory: pytest.TempPathFactory
+    at: float, count: int, twelve: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    folder = tmp_path_factory.mktemp("archive")
-    end = filled(folder, range(12))
+    folder = copytree(twelve, tmp_path_factory.mktemp("archive") / "pages")
+    end = Segments(folder).end
     place = FIRST + int(at * (end - FIRST - count))
     with closing(ArchiveReader(folder)) as reader:
         rows = list(reader.index.rows(end))
@@ -235,7 +227,7 @@ def test_a_truncated_archive_is_reported(folder: Path) -> None:
         assert archive.was_shortened
 
 
-LARGE, LITTLE = 100 << 20, 20 << 20
+LARGE, LITTLE = 50 << 20, 20 << 20
 
 
 def test_a_record_with_a_wrong_length_is_skipped_without_memory_for_it(folder: Path) -> None:
@@ -278,22 +270,17 @@ def test_a_record_with_a_very_large_body_is_verified_in_pieces(folder: Path) -> 
     assert line.endswith(f"its body has another digest: {url(9)}")
 
 
-@pytest.fixture(params=["deleted", "no database", "behind", "a folder"])
-def spoilt(folder: Path, request: pytest.FixtureRequest) -> Path:
-    """Return an archive of ten pages whose index is missing, damaged or too old."""
-    end = filled(folder, range(5))
-    index = (folder / INDEX_FILE).read_bytes()
-    written(folder, [kept(url(n), body(n), NOON + n) for n in range(5, 10)], begin=end)
+@pytest.mark.parametrize("fault", ["deleted", "no database", "behind", "a folder"])
+def test_the_index_is_rebuilt_from_the_segments(folder: Path, fault: str) -> None:
+    end, file = filled(folder, range(5)), folder / INDEX_FILE
+    before = file.read_bytes()
+    written(folder, numbered(*range(5, 10)), begin=end)
     delete_index(folder)
-    match request.param:
+    match fault:
         case "no database":
-            (folder / INDEX_FILE).write_bytes(b"x" * 5000)
+            file.write_bytes(b"x" * 5000)
         case "behind":
-            (folder / INDEX_FILE).write_bytes(index)
+            file.write_bytes(before)
         case "a folder":
-            (folder / INDEX_FILE).mkdir()
-    return folder
-
-
-def test_the_index_is_rebuilt_from_the_segments(spoilt: Path) -> None:
-    assert is_whole(spoilt, range(10))
+            file.mkdir()
+    assert read(folder) == pages(*range(10))

@@ -3,18 +3,30 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from minicrawl.archive import record as packing
-from minicrawl.archive.record import PLAIN, AnswerPacker, Codec, RecordKind, header_of, read, seal
-from minicrawl.model import Failed, FailureKind, Request
-from tests.archive.archives import NOON, answered, body, no_dictionary, url
+from minicrawl.archive.record import (
+    PLAIN,
+    Answer,
+    AnswerPacker,
+    RecordKind,
+    header_of,
+    pack_any,
+    read,
+    seal,
+)
+from minicrawl.model import Failed, FailureKind, Request, Response
+from tests.archive.archives import NOON, answered, body, url
 
-CODEC = Codec(no_dictionary)
+
+def text_of(folder: Path, response: Response) -> Answer:
+    """Return the response as it is kept if only its text is."""
+    record = AnswerPacker(folder, only_text=True).pack(Request(url(1)), response)
+    return read(seal(record, NOON), PLAIN)
 
 
 def test_a_packed_response_is_read_back(tmp_path: Path) -> None:
     request = Request(url(1), request_url=f"{url(1)}?sid=7")
     response = answered(body(1))._replace(cut=FailureKind.TIMEOUT)
-    found = read(seal(AnswerPacker(tmp_path).pack(request, response), NOON), CODEC)
+    found = read(seal(AnswerPacker(tmp_path).pack(request, response), NOON), PLAIN)
     assert (found.url, found.request_url, found.cut) == (url(1), f"{url(1)}?sid=7", "timeout")
     assert (found.body, found.headers, found.at) == (body(1), response.headers, NOON)
 
@@ -22,32 +34,29 @@ def test_a_packed_response_is_read_back(tmp_path: Path) -> None:
 def test_a_response_is_packed_without_a_missing_dictionary(tmp_path: Path) -> None:
     record = AnswerPacker(tmp_path).pack(Request(url(1), dictionary=3), answered(body(1)))
     assert header_of(record).dictionary == 0
-    assert read(seal(record, NOON), CODEC).body == body(1)
+    assert read(seal(record, NOON), PLAIN).body == body(1)
 
 
 def test_only_the_text_is_kept_on_request(tmp_path: Path) -> None:
-    packer = AnswerPacker(tmp_path, only_text=True)
-    found = read(seal(packer.pack(Request(url(1)), answered(body(1))), NOON), CODEC)
+    found = text_of(tmp_path, answered(body(1)))
     assert found.kind is RecordKind.TEXT
     assert found.body.decode().splitlines()[-1] == "number 1"
     assert not found.cut
 
 
 def test_the_text_of_a_very_long_page_is_truncated(tmp_path: Path) -> None:
-    packer = AnswerPacker(tmp_path, only_text=True)
-    response = answered(b"<p>word" * packing._MOST_READ)
-    found = read(seal(packer.pack(Request(url(1)), response), NOON), CODEC)
-    assert len(found.body) < packing._MOST_READ
-    assert found.cut == "text of the first 1,048,576 bytes"
+    found = text_of(tmp_path, answered(b"<p>word" * 300_000))
+    assert len(found.body) < 1 << 20
+    assert "1,048,576 bytes" in found.cut
 
 
 def test_an_unpacked_failure_can_be_packed_later() -> None:
     gone = Failed(FailureKind.NOT_FOUND, answer=answered(body(1), 404))
-    record = packing.pack_any(url(1), gone)
+    record = pack_any(url(1), gone)
     assert record is not None
-    found = read(seal(record, NOON), CODEC)
+    found = read(seal(record, NOON), PLAIN)
     assert (found.kind, found.status, found.body) == (RecordKind.FAILURE, 404, body(1))
-    assert packing.pack_any(url(1), gone._replace(answer=None)) is None
+    assert pack_any(url(1), gone._replace(answer=None)) is None
 
 
 def test_each_thread_has_a_compressor_of_its_own() -> None:

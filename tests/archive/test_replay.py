@@ -57,19 +57,6 @@ def test_py_wacz_validates_the_file(crawled: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["live.warc.gz", "site.warc.gz"])
-def test_warcio_verifies_every_record(
-    crawled: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    cli = pytest.importorskip("warcio.cli")
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["check", "-v", str(crawled / name)])
-    output = capsys.readouterr().out
-    assert (ended.value.code or 0) == 0, output
-    assert "digest pass" in output
-    assert "fail" not in output
-
-
-@pytest.mark.parametrize("name", ["live.warc.gz", "site.warc.gz"])
 def test_fastwarc_finds_every_page_with_its_digests(
     crawled: Path, name: str, kept: dict[str, bytes]
 ) -> None:

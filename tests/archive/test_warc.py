@@ -6,6 +6,7 @@ import json
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 from zipfile import ZipFile
 
@@ -58,32 +59,50 @@ CAPTURES = (
 )
 
 
-@pytest.fixture
-def written() -> bytes:
+class Record(NamedTuple):
+    """A record as warcio reads it."""
+
+    kind: str
+    named: Any
+    """Headers of the record."""
+    http: Any
+    """Headers of the response or request in it."""
+    content: bytes
+
+
+def records(warc: bytes, *, are_parsed: bool = True) -> list[Record]:
+    how = {"check_digests": "raise"} if are_parsed else {"no_record_parse": True}
+    found = ArchiveIterator(io.BytesIO(warc), **how)
+    return [
+        Record(one.rec_type, one.rec_headers, one.http_headers, one.content_stream().read())
+        for one in found
+    ]
+
+
+def written(*captures: Capture) -> tuple[bytes, list[str]]:
+    """Return a WARC file of captures, and the lines of its index."""
     file = io.BytesIO()
-    write_warc(CAPTURES, file, NAME, NOON)
-    return file.getvalue()
+    index = list(cdxj(WarcWriter(file, NAME).write(captures, NOON), NAME))
+    return file.getvalue(), index
 
 
-def test_warcio_reads_every_record_with_a_correct_digest(written: bytes) -> None:
-    records = ArchiveIterator(io.BytesIO(written), check_digests="raise")
-    kinds: list[str] = []
-    bodies: list[bytes] = []
-    for record in records:
-        kinds.append(record.rec_type)
-        content = record.content_stream().read()
-        if record.rec_type == "response":
-            bodies.append(content)
-            assert record.http_headers.get_header("content-encoding") is None
+def of_kind(kind: str) -> list[Record]:
+    return [one for one in records(written(*CAPTURES)[0]) if one.kind == kind]
+
+
+def test_warcio_reads_every_record_with_a_correct_digest() -> None:
     answers = ["response", "response", "revisit", "revisit", "response", "response"]
     each = [kind for answer in answers for kind in (answer, "request", "metadata")]
-    assert kinds == ["warcinfo", *each]
-    assert bodies == [b"<p>page", b"<p>two", b"", b""]
+    file = io.BytesIO()
+    write_warc(CAPTURES, file, NAME, NOON)
+    assert [one.kind for one in records(file.getvalue())] == ["warcinfo", *each]
+    responses = of_kind("response")
+    assert [one.content for one in responses] == [b"<p>page", b"<p>two", b"", b""]
+    assert {one.http.get_header("content-encoding") for one in responses} == {None}
 
 
-def test_a_revisit_names_the_response_with_its_body(written: bytes) -> None:
-    records = ArchiveIterator(io.BytesIO(written))
-    first, second = (r.rec_headers for r in records if r.rec_type == "revisit")
+def test_a_revisit_names_the_response_with_its_body() -> None:
+    first, second = (one.named for one in of_kind("revisit"))
     assert first.get_header("WARC-Refers-To-Target-URI") == CAPTURES[0].url
     assert first.get_header("WARC-Profile").endswith("identical-payload-digest")
     assert second.get_header("WARC-Refers-To-Date") == "2023-11-14T22:13:20.000000Z"
@@ -98,34 +117,27 @@ def test_a_confirmed_page_whose_response_was_pruned_is_a_response(is_as_sent: bo
     first = capture(
         body=page, status=304, is_confirmed=True, headers=of_page, wire=wire, is_as_sent=is_as_sent
     )
-    second = first._replace(at=NOON + 60)
-    file = io.BytesIO()
-    lines = list(WarcWriter(file, NAME).write([first, second], NOON))
-    assert len(list(cdxj(lines, NAME))) == 1
-    records = ArchiveIterator(io.BytesIO(file.getvalue()), check_digests="raise")
-    kinds = dict[str, str]()
-    for record in records:
-        if record.rec_type in ("response", "revisit"):
-            kinds[record.rec_type] = record.http_headers.get_statuscode()
-        if record.rec_type == "response":
-            assert record.content_stream().read() == b"<p>page"
-            assert record.http_headers.get_header("content-length") == str(len(page))
-    assert kinds == {"response": "200", "revisit": "304"}
+    warc, index = written(first, first._replace(at=NOON + 60))
+    assert len(index) == 1
+    response, revisit = (one for one in records(warc) if one.kind in ("response", "revisit"))
+    assert (response.kind, revisit.kind) == ("response", "revisit")
+    assert (response.http.get_statuscode(), revisit.http.get_statuscode()) == ("200", "304")
+    assert response.content == b"<p>page"
+    assert response.http.get_header("content-length") == str(len(page))
 
 
 def test_a_confirmation_of_an_unknown_page_is_a_revisit_without_a_digest() -> None:
     file = io.BytesIO()
     writer = WarcWriter(file, NAME)
     assert writer.add(capture(body=b"", status=304, is_confirmed=True), "", None).is_revisit
-    record = next(iter(ArchiveIterator(io.BytesIO(file.getvalue()))))
-    assert record.rec_type == "revisit"
-    assert record.rec_headers.get_header("WARC-Profile").endswith("server-not-modified")
-    assert record.rec_headers.get_header("WARC-Payload-Digest") is None
+    revisit = records(file.getvalue())[0]
+    assert revisit.kind == "revisit"
+    assert revisit.named.get_header("WARC-Profile").endswith("server-not-modified")
+    assert revisit.named.get_header("WARC-Payload-Digest") is None
 
 
-def test_a_header_value_cannot_inject_another_header(written: bytes) -> None:
-    records = ArchiveIterator(io.BytesIO(written))
-    headers = next(r.http_headers for r in records if r.rec_type == "response")
+def test_a_header_value_cannot_inject_another_header() -> None:
+    headers = of_kind("response")[0].http
     assert headers.get_header("x-odd") == "a b: c"
     assert headers.get_header("b") is None
 
@@ -134,18 +146,15 @@ def test_a_header_value_cannot_inject_another_header(written: bytes) -> None:
 def test_a_head_over_64_kib_is_truncated_and_marked(spare: int, is_cut: bool) -> None:
     begin, end = b"HTTP/1.1 200 OK\r\nX-Own: 1\r\nX-Long: ", b"\r\n\r\n"
     head = begin + b"a" * (MOST_HEAD_BYTES + spare - len(begin) - len(end)) + end
-    file = io.BytesIO()
-    write_warc([capture(wire=Wire(head, head, "192.0.2.1", ("h2", "tls/1.3"), "S"))], file, NAME, 0)
-    records = ArchiveIterator(io.BytesIO(file.getvalue()), no_record_parse=True)
-    for record in records:
-        if record.rec_type not in ("request", "response"):
-            continue
-        named, block = record.rec_headers, record.content_stream().read()
-        assert named.get_header("WARC-Truncated") == ("length" if is_cut else None)
-        assert [v for k, v in named.headers if k == "WARC-Protocol"] == ["h2", "tls/1.3"]
-        assert named.get_header("WARC-Cipher-Suite") == "S"
-        assert b"X-Own: 1\r\n" in block
-        assert len(block) < MOST_HEAD_BYTES + 100
+    wire = Wire(head, head, "192.0.2.1", ("h2", "tls/1.3"), "S")
+    warc, _ = written(capture(wire=wire))
+    for kind, named, _, block in records(warc, are_parsed=False):
+        if kind in ("request", "response"):
+            assert named.get_header("WARC-Truncated") == ("length" if is_cut else None)
+            assert [v for k, v in named.headers if k == "WARC-Protocol"] == ["h2", "tls/1.3"]
+            assert named.get_header("WARC-Cipher-Suite") == "S"
+            assert b"X-Own: 1\r\n" in block
+            assert len(block) < MOST_HEAD_BYTES + 100
 
 
 @pytest.mark.parametrize("name", ["X-Long", "Set-Cookie"])
@@ -154,35 +163,26 @@ def test_a_response_without_the_end_of_its_head_has_no_line_in_an_index(name: st
     sent = b"HTTP/1.1 200 OK\r\nX-Own: 1\r\n" + long
     wire = Wire(b"GET / HTTP/1.1\r\n\r\n", sent[: MOST_HEAD_BYTES + 1])
     wire = without_secrets(wire, hides_cookies=True)
-    cut = capture(body=b"", cut="a head of more than 65,536 bytes", wire=wire)
-    file = io.BytesIO()
-    assert not list(cdxj(WarcWriter(file, NAME).write([cut], NOON), NAME))
-    records = ArchiveIterator(io.BytesIO(file.getvalue()), no_record_parse=True)
-    (response,) = [
-        (record.rec_headers.get_header("WARC-Truncated"), record.content_stream().read())
-        for record in records
-        if record.rec_type == "response"
-    ]
-    head = b"HTTP/1.1 200 OK\r\nX-Own: 1\r\nContent-Length: 0\r\n\r\n"
-    assert response == ("length", head)
+    cut = "a head of more than 65,536 bytes"
+    warc, index = written(capture(body=b"", cut=cut, wire=wire))
+    assert not index
+    (response,) = [one for one in records(warc, are_parsed=False) if one.kind == "response"]
+    assert response.named.get_header("WARC-Truncated") == "length"
+    assert response.content == b"HTTP/1.1 200 OK\r\nX-Own: 1\r\nContent-Length: 0\r\n\r\n"
 
 
-def test_metadata_have_importance_rank_and_hops(written: bytes) -> None:
-    records = ArchiveIterator(io.BytesIO(written))
-    known = next(r.content_stream().read() for r in records if r.rec_type == "metadata")
-    assert known == b"importance: 0.25\r\nrank: 1\r\nhops: 2\r\n"
+def test_metadata_have_importance_rank_and_hops() -> None:
+    assert of_kind("metadata")[0].content == b"importance: 0.25\r\nrank: 1\r\nhops: 2\r\n"
 
 
 def test_the_index_has_the_offset_of_each_response() -> None:
-    file = io.BytesIO()
-    lines = list(WarcWriter(file, NAME).write(CAPTURES, NOON))
-    for line in cdxj(lines, NAME):
+    warc, index = written(*CAPTURES)
+    for line in index:
         fields = json.loads(line.split(" ", 2)[2])
-        file.seek(int(fields["offset"]))
-        piece = io.BytesIO(file.read(int(fields["length"])))
-        (record,) = ArchiveIterator(piece)
-        assert record.rec_headers.get_header("WARC-Target-URI") == fields["url"]
-        assert (record.rec_type == "revisit") == (fields["mime"] == "warc/revisit")
+        begin = int(fields["offset"])
+        (one,) = records(warc[begin : begin + int(fields["length"])])
+        assert one.named.get_header("WARC-Target-URI") == fields["url"]
+        assert (one.kind == "revisit") == (fields["mime"] == "warc/revisit")
 
 
 @pytest.mark.parametrize(
@@ -258,11 +258,9 @@ def test_the_index_names_a_post_by_its_body(kind: str, body: bytes, query: str) 
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
     name = posted("http://a.example/p", body)
     answer = Answer(name, 200, {}, b"x", 0.0, RecordKind.PAGE, wire=Wire(request, head))
-    file = io.BytesIO()
-    lines = list(WarcWriter(file, "a.warc.gz").write([capture_of(answer)], 0.0))
-    (line,) = cdxj(lines, "a.warc.gz")
-    key, _, fields = line.split(" 1970", 1)[0], *line.partition(" {")[1:]
-    shown = json.loads("{" + fields)
+    _, (line,) = written(capture_of(answer))
+    key, _, fields = line.split(" ", 2)
+    shown = json.loads(fields)
     assert (shown["url"], shown["method"]) == ("http://a.example/p", "POST")
     assert shown["requestBody"] == query
     if "form" in kind:
