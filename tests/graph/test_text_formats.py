@@ -234,21 +234,11 @@ def test_written_ids_are_read_back(
     assert found.ids.tolist() == sorted({page for link in links for page in link[:2]})
 
 
-@given(st.lists(st.tuples(NAMES, NAMES, st.integers(1, 9)), min_size=1), AT_ONCE)
+@given(st.lists(st.tuples(NAMES, NAMES, st.integers(1, 9)), min_size=1, max_size=15), AT_ONCE)
 def test_written_csv_is_read_back(links: list[tuple[str, str, int]], at_once: int) -> None:
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([("source", "target", "weight"), *links])
     assert named_links(parsed(file.getvalue().encode(), at_once)) == summed(links)
-
-
-def test_written_arcs_are_read_back() -> None:
-    rng = np.random.default_rng(1)
-    arcs = {(int(one), int(other)) for one, other in rng.integers(1, 51, size=(400, 2))}
-    lines = [f"a {one} {other} {one + other}" for one, other in arcs]
-    found = parsed("\n".join(["c many", f"p sp 50 {len(arcs)}", *lines, ""]).encode())
-    assert named_links(found) == {(str(one), str(other)): one + other for one, other in arcs}
-    assert found.ids is not None
-    assert found.ids.tolist() == list(range(1, 51))
 
 
 # ---------------------------------------------------------------- any text
@@ -278,17 +268,7 @@ def test_any_text_is_read_or_refused_in_one_printable_line(text: bytes, at_once:
 
 # ---------------------------------------------------------------- nodes whose names are numbers
 
-NUMBERED = NumericNames(np.array([3, 70, 900]))
-
-
-def test_the_name_of_a_node_is_its_number_and_its_host() -> None:
-    assert len(NUMBERED) == 3
-    assert NUMBERED.of([2, 0]) == ["900", "3"]
-    of_node, names = NUMBERED.hosts()
-    assert of_node.tolist() == [0, 1, 2]
-    assert list(names) == ["3", "70", "900"]
-
 
 @pytest.mark.parametrize("name", ["4", "901", "0", "-3", "x", "", "²", "9" * 30, "9" * 5000])
 def test_names_that_no_node_has_are_not_found(name: str) -> None:
-    assert NUMBERED.find([name, "70"]) == [None, 1]
+    assert NumericNames(np.array([3, 70, 900])).find([name, "70"]) == [None, 1]

@@ -9,14 +9,10 @@ TEXTS = Texts(
 )
 
 
-def test_the_name_of_a_node_is_its_text() -> None:
+def test_the_name_of_a_node_is_its_text_and_bytes_that_are_not_utf_8_are_escaped() -> None:
     assert len(TEXTS) == 6
-    assert TEXTS.of([1, 0]) == ["\u00c5land", "http://a.org/1"]
-    assert TEXTS.of([]) == []
-
-
-def test_bytes_that_are_not_utf_8_are_escaped() -> None:
-    assert TEXTS.of([4]) == [r"\xff"]
+    assert TEXTS.of([1, 4, 0]) == ["\u00c5land", r"\xff", "http://a.org/1"]
+    assert TEXTS.of([]) == Texts([]).hosts().names == []
 
 
 def test_find_gives_the_first_node_of_exactly_that_name() -> None:
@@ -33,7 +29,3 @@ def test_urls_have_their_hosts_and_other_names_are_hosts() -> None:
 @pytest.mark.parametrize("name", ["http://", "http:///", "http:/a/b", "https://[::1]/", "http://h"])
 def test_a_malformed_url_has_a_host(name: str) -> None:
     assert len(Texts([name.encode()]).hosts().names) == 1
-
-
-def test_without_names_there_are_no_hosts() -> None:
-    assert Texts([]).hosts().names == []

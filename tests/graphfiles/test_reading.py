@@ -30,18 +30,13 @@ def test_nodes_have_the_names_of_the_file_plain_or_packed(file: Path, content: b
     assert named.weights is None
 
 
-def test_names_and_weights_are_read(file: Path) -> None:
-    file.write_bytes(b"a\tb\t2\nb\ta\t1\n")
-    named = read(file)
-    assert named.names.of([0, 1]) == ["a", "b"]
-    assert named.weights is not None
-    assert named.weights.tolist() == [2, 1]
-
-
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_a_byte_order_mark_and_a_missing_line_end_are_ignored(file: Path, mark: bytes) -> None:
-    file.write_bytes(mark + b"source,target\na,b\nb,c")
-    assert read(file).names.of([0, 1, 2]) == ["a", "b", "c"]
+    file.write_bytes(mark + b"source,target,weight\na,b,2\nb,c,1")
+    named = read(file)
+    assert named.names.of([0, 1, 2]) == ["a", "b", "c"]
+    assert named.weights is not None
+    assert named.weights.tolist() == [2, 1]
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 8, 1000])
@@ -93,14 +88,14 @@ def test_a_file_that_is_no_graph_is_refused_by_name_in_one_line(file: Path, cont
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for absent in (tmp_path / "absent.txt", tmp_path):
-        with pytest.raises(GraphFileError, match="cannot read graph file"):
+        with pytest.raises(GraphFileError, match=str(absent)):
             read(absent)
 
 
 def test_an_endless_line_is_refused_before_it_fills_the_memory(file: Path) -> None:
     with gzip.open(file, "wb") as packed:
         packed.write(b"1 2\n" + bytes(3 << 20))
-    with pytest.raises(GraphFileError, match="line 2: longer than 1,048,576 bytes"):
+    with pytest.raises(GraphFileError, match=r"web.*line 2.* 1,048,576 bytes"):
         read(file)
 
 
@@ -112,7 +107,7 @@ def test_a_packed_file_that_swells_beyond_the_limit_is_refused_there(
     times = (ALWAYS_UNPACKED + (ALWAYS_UNPACKED >> 2)) // len(line)
     file.write_bytes(gzip.compress(b"0 1\n" + line * times, mtime=0))
     unpacked: list[int] = []
-    with pytest.raises(GraphFileError, match=f"more than {MOST_SWELLING} times its size"):
+    with pytest.raises(GraphFileError, match=f"web.* {MOST_SWELLING} times"):
         unpacked.extend(len(block.text) for block in blocks(file))
     assert sum(unpacked) <= ALWAYS_UNPACKED + MOST_SWELLING * file.stat().st_size
 
@@ -126,17 +121,13 @@ def test_a_packed_file_may_swell_a_little_or_be_small(file: Path) -> None:
     assert sum(len(block.text) for block in blocks(file)) == len(text)
 
 
-@pytest.mark.parametrize("name", ["sc1", "sc2"])
-def test_a_graph_with_its_answers_is_recognised(file: Path, name: str) -> None:
-    saved = solved(SMALL[name])
+def test_a_graph_with_its_answers_is_recognised_and_a_damaged_one_refused(file: Path) -> None:
+    saved = solved(SMALL["sc1"])
     file.write_bytes(pack(saved))
     named = read(file)
     assert named.graph.nodes == saved.graph.nodes
     assert links_of(named.graph) == sorted(saved.graph.edges)
     assert named.names.of([0, 7]) == ["0", "7"]
-
-
-def test_a_damaged_graph_with_its_answers_is_refused(file: Path) -> None:
-    file.write_bytes(pack(solved(SMALL["sc1"]))[:-3])
-    with pytest.raises(GraphFileError, match=r"expected .* 8 pages"):
+    file.write_bytes(pack(saved)[:-3])
+    with pytest.raises(GraphFileError, match=r"web.* 8 pages"):
         read(file)
