@@ -1,3 +1,5 @@
+"""Tables are read as columns in blocks, and damaged ones are refused."""
+
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -43,18 +45,18 @@ def test_a_store_without_pages_has_empty_columns(tmp_path: Path) -> None:
         assert tables.whole(tables.urls(connection, "host"), "host").tolist() == []
 
 
-def test_a_table_with_a_missing_row_is_refused(tmp_path: Path) -> None:
-    with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
+def test_a_table_with_a_missing_row_is_refused(filled: Path) -> None:
+    with closing(HandCrawl(filled)) as crawl:
         crawl.store.connection.execute("DELETE FROM frontier WHERE id = 1")
-        with pytest.raises(ValueError, match="frontier lacks rows between 0 and 6"):
+        with pytest.raises(ValueError, match=r"frontier .* 0 and 6"):
             list(tables.frontier(crawl.store.connection, "key"))
 
 
 @pytest.mark.parametrize("value", ["'many'", "2.5", "-1", str(1 << 32)])
-def test_a_value_out_of_range_is_refused(tmp_path: Path, value: str) -> None:
-    with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
+def test_a_value_out_of_range_is_refused(filled: Path, value: str) -> None:
+    with closing(HandCrawl(filled)) as crawl:
         crawl.store.connection.execute(f"UPDATE frontier SET inlinks = {value} WHERE id = 1")
-        with pytest.raises(ValueError, match=r"inlinks has invalid values|unmatched data"):
+        with pytest.raises(ValueError, match=r"inlinks|unmatched data"):
             list(tables.frontier(crawl.store.connection, "inlinks"))
 
 

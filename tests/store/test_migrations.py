@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.report.audit import audit
 from minicrawl.store import reader, schema
 from minicrawl.store.reader import reading
 from minicrawl.store.schema import APPLICATION_ID, MIGRATIONS, check_version
@@ -138,7 +138,7 @@ def test_a_store_of_any_version_is_migrated_with_all_rows(
     StoreWriter.open(path).close()
     assert content(path) == stages(version, tmp_path, today)[-1]
     if version:
-        assert audit(path).wrong == []
+        assert main(["check", "--store", str(path)]) == 0
         assert len(content(path)["urls"]) == len(content(path)["later"]) == 6
 
 
@@ -192,5 +192,6 @@ def test_readers_refuse_a_store_with_an_interrupted_transaction(
     )
     subprocess.run([sys.executable, "-c", script, str(path)], check=False)
     before = path.read_bytes()
-    assert complaint(path) == f"{path} has an unfinished change: `minicrawl crawl` repairs it"
+    assert str(path) in complaint(path)
+    assert "`minicrawl crawl`" in complaint(path)
     assert path.read_bytes() == before

@@ -1,3 +1,5 @@
+"""Readers see a store as of its last commit, and change nothing."""
+
 import fcntl
 import os
 import shutil
@@ -28,9 +30,15 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_missing_store_is_refused_and_not_created(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"no store at .*`minicrawl crawl`"):
+    with pytest.raises(UsageError, match=f"{tmp_path / 'x'}.*`minicrawl crawl`"):
         reading(tmp_path / "x").__enter__()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_file_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "crawl.db").touch()
+    with pytest.raises(MissingStoreError):
+        reading(tmp_path / "crawl.db").__enter__()
 
 
 def test_a_store_in_a_read_only_folder_can_be_read(read_only: Path) -> None:
@@ -40,8 +48,7 @@ def test_a_store_in_a_read_only_folder_can_be_read(read_only: Path) -> None:
 
 
 def test_a_path_may_have_special_characters_of_urls(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "what?mode=rwc&a=%20#.db")
-    with reading(path) as connection:
+    with reading(filled_store(tmp_path / "what?mode=rwc&a=%20#.db")) as connection:
         assert tables.url_of(connection, 0) == A
 
 
@@ -51,25 +58,17 @@ def test_a_reader_sees_a_consistent_snapshot_during_a_crawl(tmp_path: Path) -> N
         crawl.commit()
         with reading(crawl.path) as connection:
             assert questions.steps_known(connection) == (1, 1)
-            crawl.read(A, ["http://b.example/"])
+            crawl.read(A, [B])
             crawl.commit()
             assert questions.steps_known(connection) == (1, 1)
         with reading(crawl.path) as connection:
             assert questions.steps_known(connection) == (2, 2)
 
 
-def test_a_reader_cannot_write(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db")
-    refused = pytest.raises(StoreError, match="attempt to write a readonly database")
-    with refused, reading(path) as connection:
+def test_a_reader_cannot_write(filled: Path) -> None:
+    refused = pytest.raises(StoreError, match="readonly")
+    with refused, reading(filled) as connection:
         connection.execute("DELETE FROM urls")
-
-
-def test_an_empty_file_is_no_store(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
-    path.touch()
-    with pytest.raises(MissingStoreError):
-        reading(path).__enter__()
 
 
 def test_a_reader_sees_a_new_store_complete_or_not_at_all(tmp_path: Path) -> None:
@@ -87,20 +86,13 @@ def test_a_reader_sees_a_new_store_complete_or_not_at_all(tmp_path: Path) -> Non
     assert seen == {VERSION}
 
 
-def test_documents_are_found_by_page(tmp_path: Path) -> None:
-    with reading(filled_store(tmp_path / "crawl.db")) as connection:
-        one, other = (tables.document(connection, page) for page in (0, 5))
-        some = list(questions.documents(connection, [5, 1, 0, 2]))
-        every = list(tables.all_documents(connection))
-    assert one is not None
-    assert one.title == "The first"
-    assert other is None
-    assert some == every
-    assert [row.title for row in every] == ["The first", "The second"]
-
-
-def test_questions_about_pages_are_answered(tmp_path: Path) -> None:
-    with reading(filled_store(tmp_path / "crawl.db")) as connection:
+def test_questions_about_pages_are_answered(filled: Path) -> None:
+    with reading(filled) as connection:
+        documents = list(tables.all_documents(connection))
+        assert [row.title for row in documents] == ["The first", "The second"]
+        assert list(questions.documents(connection, [5, 1, 0, 2])) == documents
+        assert tables.document(connection, 0) == documents[0]
+        assert tables.document(connection, 5) is None
         assert questions.pages_read_by_host(connection) == {0: 1, 1: 1}
         assert questions.locations(connection, [3, 0, 1]) == (
             [DEEP, A, B],
@@ -126,12 +118,15 @@ def test_any_number_of_locations_can_be_requested(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ids", [[0, 99], [0, 5]])
-def test_a_page_with_no_location_or_two_is_refused(tmp_path: Path, ids: list[int]) -> None:
-    with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
+def test_a_page_with_no_location_or_two_is_refused(filled: Path, ids: list[int]) -> None:
+    with closing(HandCrawl(filled)) as crawl:
         connection = crawl.store.connection
         connection.execute("UPDATE urls SET path = '/two' || char(10) || '/lines' WHERE id = 5")
-        with pytest.raises(ValueError, match="2 pages have"):
+        with pytest.raises(ValueError, match="2 pages"):
             questions.locations(connection, ids)
+
+
+# ---------------------------------------------------------------- the log and its index
 
 
 def left_by_a_killed_writer(path: Path) -> Path:
@@ -161,16 +156,20 @@ def contents(path: Path) -> dict[str, bytes]:
     }
 
 
-def test_a_store_is_read_if_the_index_of_its_log_cannot_be_created(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db")
-    before = without_wal_index(path)
-    with reading(path) as connection:
+def test_a_store_is_read_if_the_index_of_its_log_cannot_be_created(filled: Path) -> None:
+    before = without_wal_index(filled)
+    with reading(filled) as connection:
         assert tables.url_of(connection, 0) == A
-    assert contents(path) == before
+    assert contents(filled) == before
 
 
-def test_commits_in_the_log_are_read_if_its_index_cannot_be_created(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_lock", [True, False])
+def test_commits_in_the_log_are_read_if_its_index_cannot_be_created(
+    tmp_path: Path, has_lock: bool
+) -> None:
     path = left_by_a_killed_writer(tmp_path / "crawl.db")
+    if not has_lock:
+        path.with_name("copy-lock").unlink()
     before = without_wal_index(path)
     assert before.keys() == {"copy", "copy-wal"}
     for _ in range(2):
@@ -179,26 +178,18 @@ def test_commits_in_the_log_are_read_if_its_index_cannot_be_created(tmp_path: Pa
     assert contents(path) == before
 
 
-def test_a_store_without_a_lock_file_is_not_in_use(tmp_path: Path) -> None:
-    path = left_by_a_killed_writer(tmp_path / "crawl.db")
-    path.with_name("copy-lock").unlink()
-    without_wal_index(path)
-    with reading(path) as connection:
-        assert questions.steps_known(connection) == (1, 1)
-
-
 def test_the_log_of_a_running_writer_is_not_read_without_its_index(tmp_path: Path) -> None:
     path = left_by_a_killed_writer(tmp_path / "crawl.db")
     without_wal_index(path)
     with path.with_name("copy-lock").open("rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="copy cannot be read: "):
+        with pytest.raises(UsageError, match="copy cannot be read"):
             reading(path).__enter__()
 
 
-def test_a_folder_in_the_place_of_the_log_is_refused(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db")
-    Path(f"{path}-wal").mkdir()
-    Path(f"{path}-wal", "full").touch()
-    with pytest.raises(UsageError, match=r"crawl\.db cannot be read: "):
-        reading(path).__enter__()
+def test_a_folder_in_the_place_of_the_log_is_refused(filled: Path) -> None:
+    log = Path(f"{filled}-wal")
+    log.mkdir()
+    (log / "full").touch()
+    with pytest.raises(UsageError, match=r"crawl\.db cannot be read"):
+        reading(filled).__enter__()

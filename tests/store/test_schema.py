@@ -1,3 +1,5 @@
+"""Stores of other versions and files of other programs are migrated or refused."""
+
 import json
 import sqlite3
 from contextlib import closing
@@ -10,17 +12,12 @@ from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.schema import VERSION, prepare
 from minicrawl.store.writer import StoreWriter
-from tests.stores import filled_store
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return filled_store(tmp_path / "crawl.db")
-
-
-def execute(path: Path, statement: str) -> None:
+def execute(path: Path, *statements: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute(statement)
+        for statement in statements:
+            connection.execute(statement)
 
 
 def assert_refused(path: Path, message: str) -> None:
@@ -30,16 +27,16 @@ def assert_refused(path: Path, message: str) -> None:
         pass
 
 
-def test_a_current_store_is_unchanged(store: Path) -> None:
-    before = store.read_bytes()
-    with closing(sqlite3.connect(store)) as connection:
-        prepare(connection, str(store))
-    assert store.read_bytes() == before
+def test_a_current_store_is_unchanged(filled: Path) -> None:
+    before = filled.read_bytes()
+    with closing(sqlite3.connect(filled)) as connection:
+        prepare(connection, str(filled))
+    assert filled.read_bytes() == before
 
 
-def test_a_newer_store_is_refused_with_both_versions(store: Path) -> None:
-    execute(store, f"PRAGMA user_version = {VERSION + 1}")
-    assert_refused(store, f"version {VERSION + 1}, but this minicrawl knows only {VERSION}")
+def test_a_newer_store_is_refused_with_both_versions(filled: Path) -> None:
+    execute(filled, f"PRAGMA user_version = {VERSION + 1}")
+    assert_refused(filled, rf"{filled}.* {VERSION + 1}\b.* {VERSION}\b")
 
 
 def test_the_database_of_another_program_and_other_files_are_refused(tmp_path: Path) -> None:
@@ -47,8 +44,8 @@ def test_the_database_of_another_program_and_other_files_are_refused(tmp_path: P
     execute(other, "CREATE TABLE notes (text)")
     no_database.write_text("https://example.org/\n" * 100, encoding="utf-8")
     for path, why in (
-        (other, "is an SQLite database, but not a minicrawl store"),
-        (no_database, "is not a minicrawl store: file is not a database"),
+        (other, "other.db is an SQLite database, but not a minicrawl store"),
+        (no_database, "seeds.txt is not a minicrawl store"),
     ):
         before = path.read_bytes()
         assert_refused(path, why)
@@ -61,13 +58,13 @@ def downgrade(store: Path, settings: dict[str, str], version: int) -> None:
         store,
         f"UPDATE meta SET value = json_set(value, '$.settings', json('{json.dumps(settings)}')) "
         "WHERE name = 'counters'",
+        "DROP TABLE scored",
+        "DROP TABLE own_requests",
+        "DROP VIEW requests",
+        "CREATE VIEW requests AS SELECT id FROM fetches",
+        "ALTER TABLE fetches DROP COLUMN first_byte_s",
+        f"PRAGMA user_version = {version}",
     )
-    execute(store, "DROP TABLE scored")
-    execute(store, "DROP TABLE own_requests")
-    execute(store, "DROP VIEW requests")
-    execute(store, "CREATE VIEW requests AS SELECT id FROM fetches")
-    execute(store, "ALTER TABLE fetches DROP COLUMN first_byte_s")
-    execute(store, f"PRAGMA user_version = {version}")
 
 
 @pytest.mark.parametrize(
@@ -75,9 +72,9 @@ def downgrade(store: Path, settings: dict[str, str], version: int) -> None:
     [(7, "keep", "none", ("links", "pages")), (8, "strategy", "greedy", ("siblings",))],
 )
 def test_an_older_store_keeps_its_settings_and_the_defaults_of_its_version(
-    store: Path, version: int, setting: str, default: str, others: tuple[str, ...]
+    filled: Path, version: int, setting: str, default: str, others: tuple[str, ...]
 ) -> None:
     for chosen in (None, *others):
-        downgrade(store, {setting: chosen} if chosen else {}, version)
-        with closing(StoreWriter.open(store)) as writer:
+        downgrade(filled, {setting: chosen} if chosen else {}, version)
+        with closing(StoreWriter.open(filled)) as writer:
             assert tables.settings(writer.connection)[setting] == (chosen or default)

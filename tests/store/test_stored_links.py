@@ -61,21 +61,21 @@ def test_the_format_of_a_blob_does_not_change(spending: Spending, packed: list[i
 
 @given(spendings())
 def test_unpack_reverses_pack(spending: Spending) -> None:
-    assert unpack(pack(spending)) == spending
+    blob = pack(spending)
+    assert unpack(blob) == spending
+    assert is_plain(blob) == (not any((spending.weights, spending.focus, spending.unpaid)))
+    assert has_self_link(blob) == spending.self_link
 
 
-@given(spendings(), st.data())
-def test_a_truncated_blob_is_refused(spending: Spending, data: st.DataObject) -> None:
+@given(spendings(), st.data(), st.binary(min_size=1, max_size=3))
+def test_a_truncated_blob_and_one_with_trailing_bytes_are_refused(
+    spending: Spending, data: st.DataObject, more: bytes
+) -> None:
     blob = pack(spending)
     cut = data.draw(st.integers(0, len(blob) - 1))
-    with pytest.raises(ValueError, match="link blob"):
-        unpack(blob[:cut])
-
-
-@given(spendings(), st.binary(min_size=1, max_size=3))
-def test_a_blob_with_trailing_bytes_is_refused(spending: Spending, more: bytes) -> None:
-    with pytest.raises(ValueError, match="link blob"):
-        unpack(pack(spending) + more)
+    for wrong in (blob[:cut], blob + more):
+        with pytest.raises(ValueError, match="link blob"):
+            unpack(wrong)
 
 
 @given(st.binary(max_size=40))
@@ -87,21 +87,6 @@ def test_any_bytes_are_a_spending_or_refused(blob: bytes) -> None:
     assert list(links) == sorted(links)
 
 
-PLAIN = st.sets(st.integers(0, 1 << 31), min_size=1, max_size=200).map(sorted)
-
-
-@given(spendings())
-def test_a_blob_is_plain_without_weights_focus_and_unpaid_links(spending: Spending) -> None:
-    assert is_plain(pack(spending)) == (
-        not any((spending.weights, spending.focus, spending.unpaid))
-    )
-
-
-@given(spendings())
-def test_a_self_link_is_found_without_unpacking(spending: Spending) -> None:
-    assert has_self_link(pack(spending)) == spending.self_link
-
-
 ROWS = st.lists(
     st.tuples(st.sets(st.integers(0, 1 << 31), max_size=200).map(sorted), st.booleans()),
     min_size=1,
@@ -110,25 +95,18 @@ ROWS = st.lists(
 
 
 @given(ROWS)
-def test_a_batch_is_unpacked_like_single_blobs(rows: list[tuple[list[int], bool]]) -> None:
+def test_a_batch_is_packed_and_unpacked_like_single_blobs(
+    rows: list[tuple[list[int], bool]],
+) -> None:
     blobs = [pack(Spending(each, self_link=own)) for each, own in rows]
     counts, found = unpack_plain(blobs)
     assert counts.tolist() == [len(each) for each, _ in rows]
     assert found.tolist() == [link for each, _ in rows for link in each]
-    pages = np.arange(len(rows))
-    counts, found = unpack_written(pages, blobs)
+    assert pack_plain(counts, found, np.array([own for _, own in rows])) == blobs
+    counts, found = unpack_written(np.arange(len(rows)), blobs)
     assert counts.tolist() == [len(each) + own for each, own in rows]
     written = [[*each, *[page] * own] for page, (each, own) in enumerate(rows)]
     assert found.tolist() == [link for each in written for link in each]
-
-
-@given(ROWS)
-def test_a_batch_is_packed_like_single_blobs(rows: list[tuple[list[int], bool]]) -> None:
-    counts = np.array([len(each) for each, _ in rows], dtype=np.int64)
-    together = np.array([link for each, _ in rows for link in each], dtype=np.int64)
-    own = np.array([own for _, own in rows])
-    found = pack_plain(counts, together, own)
-    assert found == [pack(Spending(each, self_link=own)) for each, own in rows]
 
 
 @given(st.lists(st.binary(max_size=6), min_size=1, max_size=4))
@@ -141,11 +119,11 @@ def test_any_batch_of_bytes_is_unpacked_or_refused(blobs: list[bytes]) -> None:
     assert len(counts) == len(blobs)
 
 
-@given(st.lists(PLAIN, min_size=1, max_size=3), st.data())
+@given(ROWS, st.data())
 def test_a_truncated_blob_in_a_batch_is_refused(
-    links: list[list[int]], data: st.DataObject
+    rows: list[tuple[list[int], bool]], data: st.DataObject
 ) -> None:
-    blobs = [pack(Spending(each)) for each in links]
+    blobs = [pack(Spending(each, self_link=own)) for each, own in rows]
     broken = data.draw(st.integers(0, len(blobs) - 1))
     blobs[broken] = blobs[broken][: data.draw(st.integers(0, len(blobs[broken]) - 1))]
     with pytest.raises(ValueError, match="link blob"):
@@ -170,9 +148,10 @@ def rows(store: StoreWriter) -> list[tuple[int, int]]:
     return list(found)
 
 
-def text(store: StoreWriter, page: int) -> str | None:
-    found = WrittenLinks(store.connection).of(page, [page])
-    return None if found is None else found.decode()
+def texts(store: StoreWriter, *pages: int) -> list[str | None]:
+    links = WrittenLinks(store.connection)
+    found = [links.of(page, [page]) for page in pages]
+    return [None if one is None else one.decode() for one in found]
 
 
 def test_texts_are_found_by_page(store: StoreWriter) -> None:
@@ -181,15 +160,15 @@ def test_texts_are_found_by_page(store: StoreWriter) -> None:
     written(store, (7, "seven"), (3, ""))
     written(store, (5, "five"))
     written(store)
-    assert [text(store, page) for page in (3, 5, 7)] == ["", "five", "seven"]
-    assert [text(store, page) for page in (0, 4, 8)] == [None, None, None]
+    assert texts(store, 3, 5, 7) == ["", "five", "seven"]
+    assert texts(store, 0, 4, 8) == [None, None, None]
 
 
 def test_the_last_version_of_a_page_counts(store: StoreWriter) -> None:
     written(store, (1, "first"), (2, "other"), (1, "second"))
-    assert text(store, 1) == "second"
+    assert texts(store, 1) == ["second"]
     written(store, (1, "third"))
-    assert (text(store, 1), len(WrittenLinks(store.connection))) == ("third", 2)
+    assert (texts(store, 1), len(WrittenLinks(store.connection))) == (["third"], 2)
 
 
 def test_texts_of_a_page_are_ignored_if_its_links_have_changed(store: StoreWriter) -> None:
@@ -207,7 +186,7 @@ def test_small_blocks_are_joined_if_there_are_many_and_at_the_end(store: StoreWr
     written(store, (100, "p100"))
     store.compact()
     assert rows(store) == [(0, stored_links.MOST_PIECES + 2)]
-    assert [text(store, page) for page in (0, 99, 100)] == ["p0", "p99", "p100"]
+    assert texts(store, 0, 99, 100) == ["p0", "p99", "p100"]
 
 
 def test_a_large_block_is_closed(store: StoreWriter) -> None:
@@ -218,7 +197,7 @@ def test_a_large_block_is_closed(store: StoreWriter) -> None:
     many = range(8, 8 + stored_links.MOST_PAGES)
     written(store, *((page, f"x{page}") for page in many))
     assert rows(store)[-1] == (1, len(many))
-    assert [text(store, page) for page in (5, many[-1])] == ["5" * long, f"x{many[-1]}"]
+    assert texts(store, 5, many[-1]) == ["5" * long, f"x{many[-1]}"]
 
 
 def test_the_next_run_joins_small_blocks_of_earlier_ones(tmp_path: Path) -> None:
@@ -228,7 +207,7 @@ def test_the_next_run_joins_small_blocks_of_earlier_ones(tmp_path: Path) -> None
             store.compact()
     with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         assert rows(store) == [(0, 3)]
-        assert [text(store, page) for page in range(3)] == ["p0", "p1", "p2"]
+        assert texts(store, *range(3)) == ["p0", "p1", "p2"]
 
 
 def test_a_failed_commit_can_be_repeated(store: StoreWriter) -> None:
@@ -237,10 +216,10 @@ def test_a_failed_commit_can_be_repeated(store: StoreWriter) -> None:
     bad = Batch(written=[WrittenRow(2, check_of([2]), filling.encode())], counters={"x": object()})
     with pytest.raises(TypeError):
         store.commit(bad)
-    assert (text(store, 1), text(store, 2)) == ("one", None)
+    assert texts(store, 1, 2) == ["one", None]
     bad.counters.clear()
     store.commit(bad)
-    assert (text(store, 1), text(store, 2)) == ("one", filling)
+    assert texts(store, 1, 2) == ["one", filling]
 
 
 def test_pages_with_the_same_menu_compress_well(store: StoreWriter) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.errors import DamagedStore, MinicrawlError, NoRoom, StoreError, UsageError
+from minicrawl.errors import DamagedStore, NoRoom, StoreError, UsageError
 from minicrawl.opic.ledger import Step, StepKind, Totals
 from minicrawl.store import records as trouble, tables
 from minicrawl.store.reader import LOG, file_beside, reading
@@ -43,48 +43,54 @@ def urls(connection: tables.Connection) -> list[UrlRow]:
     return list(map(UrlRow._make, connection.execute("SELECT * FROM urls ORDER BY id")))
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[StoreWriter]:
+    with closing(StoreWriter.open(path)) as opened:
+        yield opened
+
+
 def test_a_store_is_created_with_its_folders(tmp_path: Path) -> None:
     path = tmp_path / "data" / "deep" / "crawl.db"
     StoreWriter.open(path).close()
     assert path.is_file()
 
 
-def test_the_last_problem_of_a_host_is_kept_until_the_next(tmp_path: Path) -> None:
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
-        for said, known in (("reset", "reset"), (None, "reset"), ("tls", "tls")):
-            row = HostRow(0, "http://a.example", robots="", trouble=said)
-            store.commit(Batch(hosts=[row]))
-            assert tables.host(store.connection, 0) == row._replace(trouble=known)
+def test_the_last_problem_of_a_host_is_kept_until_the_next(store: StoreWriter) -> None:
+    for said, known in (("reset", "reset"), (None, "reset"), ("tls", "tls")):
+        row = HostRow(0, "http://a.example", robots="", trouble=said)
+        store.commit(Batch(hosts=[row]))
+        assert tables.host(store.connection, 0) == row._replace(trouble=known)
 
 
-def test_a_writer_that_failed_to_open_leaves_no_lock(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
+def test_a_writer_that_failed_to_open_leaves_no_lock(path: Path) -> None:
     path.write_bytes(b"no database at all, but long enough to be looked at" * 100)
     for _ in range(2):
-        with pytest.raises(UsageError, match="not a minicrawl store"):
+        with pytest.raises(UsageError, match=str(path)):
             StoreWriter.open(path)
     path.unlink()
     StoreWriter.open(path).close()
 
 
-@pytest.mark.parametrize(
-    ("name", "why"), [("", "is a directory"), ("file/crawl.db", "cannot be written")]
-)
+@pytest.mark.parametrize(("name", "why"), [("", "directory"), ("file/crawl.db", "file/crawl.db")])
 def test_a_path_where_no_file_can_be_is_refused(tmp_path: Path, name: str, why: str) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match=why):
         StoreWriter.open(tmp_path / name)
 
 
-def test_a_batch_is_atomic(tmp_path: Path) -> None:
+def test_a_batch_is_atomic(store: StoreWriter) -> None:
     twice = Batch(urls=[UrlRow(1, 0, "/1", 0), UrlRow(0, 0, "/", 0)])
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
-        store.commit(ONE_PAGE)
-        with pytest.raises(StoreError, match="everything committed before is safe"):
-            store.commit(twice)
-        assert urls(store.connection) == ONE_PAGE.urls
-        store.commit(Batch(urls=twice.urls[:1]))
-        assert len(urls(store.connection)) == 2
+    store.commit(ONE_PAGE)
+    with pytest.raises(StoreError, match=r"crawl\.db.* safe"):
+        store.commit(twice)
+    assert urls(store.connection) == ONE_PAGE.urls
+    store.commit(Batch(urls=twice.urls[:1]))
+    assert len(urls(store.connection)) == 2
 
 
 KILLED = """
@@ -101,8 +107,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_a_kill_loses_exactly_what_was_not_committed(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
+def test_a_kill_loses_exactly_what_was_not_committed(path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, str(path)], cwd=Path(__file__).parents[2], check=False
     )
@@ -115,73 +120,71 @@ def test_a_kill_loses_exactly_what_was_not_committed(tmp_path: Path) -> None:
     assert frontier.ledger.missing() == 0
 
 
-def test_a_new_store_saves_its_terms(tmp_path: Path) -> None:
-    terms = StoreTerms(small_edge=0.2, window="variable", width=4.0, links=False)
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
-        assert tables.terms(store.connection) is None
-        store.agree(terms)
-        store.agree(terms)
-        assert tables.terms(store.connection) == terms
+@pytest.mark.parametrize(
+    ("terms", "again"),
+    [
+        (StoreTerms(small_edge=0.2, window="variable", width=4.0, links=False), None),
+        # An old store keeps a width and measures that are no longer options.
+        (StoreTerms(window="variable", width=4, measures=4), StoreTerms(window="variable")),
+    ],
+)
+def test_a_new_store_saves_its_terms(
+    store: StoreWriter, terms: StoreTerms, again: StoreTerms | None
+) -> None:
+    assert tables.terms(store.connection) is None
+    store.agree(terms)
+    store.agree(again or terms)
+    assert tables.terms(store.connection) == terms
 
 
 @pytest.mark.parametrize(
-    ("other", "message"),
+    ("other", "options"),
     [
-        (StoreTerms(window="static"), "with --window interpolation, not --window static"),
-        (StoreTerms(links=False), "with --links, not --no-links"),
-        (StoreTerms(strip_marks=False), "with --strip-marks, not --keep-marks"),
+        (StoreTerms(window="static"), ("--window interpolation", "--window static")),
+        (StoreTerms(links=False), ("--links", "--no-links")),
+        (StoreTerms(strip_marks=False), ("--strip-marks", "--keep-marks")),
     ],
 )
-def test_terms_cannot_be_changed_later(tmp_path: Path, other: StoreTerms, message: str) -> None:
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
-        store.agree(StoreTerms())
-        with pytest.raises(UsageError, match=message):
-            store.agree(other)
+def test_terms_cannot_be_changed_later(
+    store: StoreWriter, other: StoreTerms, options: tuple[str, str]
+) -> None:
+    store.agree(StoreTerms())
+    with pytest.raises(UsageError, match=" {}\\b.* {}\\b".format(*options)):
+        store.agree(other)
 
 
-def test_an_old_store_keeps_a_width_and_measures_that_are_no_longer_options(tmp_path: Path) -> None:
-    old = StoreTerms(window="variable", width=4, measures=4)
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
-        store.agree(old)
-        store.agree(StoreTerms(window="variable"))
-        assert tables.terms(store.connection) == old
-
-
-def test_a_store_becomes_a_copy_of_another_without_its_archive(tmp_path: Path) -> None:
-    original = filled_store(tmp_path / "crawl.db")
-    with closing(StoreWriter.open(original)) as store:
-        store.commit(Batch(counters={tables.ARCHIVE_END: 7, "fetched": 1}))
-    with closing(StoreWriter.open(tmp_path / "copy.db")) as copy:
-        copy.commit(ONE_PAGE)
-        with reading(original) as connection:
-            copy.become(connection)
-            assert tables.archive_end(connection) == 7
-        assert tables.last_step(copy.connection) == 6
-        assert tables.counters(copy.connection) == {"fetched": 1}
-        copy.commit(Batch(hosts=[HostRow(9, "http://z.example")]))
+def test_a_store_becomes_a_copy_of_another_without_its_archive(
+    store: StoreWriter, tmp_path: Path
+) -> None:
+    original = filled_store(tmp_path / "original.db")
+    with closing(StoreWriter.open(original)) as writer:
+        writer.commit(Batch(counters={tables.ARCHIVE_END: 7, "fetched": 1}))
+    store.commit(ONE_PAGE)
+    with reading(original) as connection:
+        store.become(connection)
+        assert tables.archive_end(connection) == 7
+    assert tables.last_step(store.connection) == 6
+    assert tables.counters(store.connection) == {"fetched": 1}
+    store.commit(Batch(hosts=[HostRow(9, "http://z.example")]))
     with reading(original) as connection:
         assert len(list(tables.hosts(connection))) == 3
 
 
-def test_a_store_without_links_keeps_seeds_forwards_and_the_last_step(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
-    with reading(path) as connection:
+def test_a_store_without_links_keeps_seeds_forwards_and_the_last_step(path: Path) -> None:
+    with reading(filled_store(path, StoreTerms(links=False))) as connection:
         left = [(row.seq, row.step.kind) for row in tables.steps_after(connection, 0)]
     assert left == [(2, StepKind.ENDOWED), (5, StepKind.FORWARD), (6, StepKind.DEAD_END)]
 
 
-def test_compacting_empties_the_write_ahead_log(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
-    with closing(StoreWriter.open(path)) as store:
-        store.commit(ONE_PAGE)
-        assert path.with_name("crawl.db-wal").stat().st_size > 0
-        store.compact()
-        assert path.with_name("crawl.db-wal").stat().st_size == 0
+def test_compacting_empties_the_write_ahead_log(store: StoreWriter, path: Path) -> None:
+    store.commit(ONE_PAGE)
+    assert wal_bytes(path) > 0
+    store.compact()
+    assert wal_bytes(path) == 0
 
 
-def test_compacting_does_not_wait_for_a_reader(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
-    with closing(StoreWriter.open(path)) as store, reading(path) as reader:
+def test_compacting_does_not_wait_for_a_reader(store: StoreWriter, path: Path) -> None:
+    with reading(path) as reader:
         assert urls(reader) == []
         store.commit(ONE_PAGE)
         store._connection.execute(f"PRAGMA busy_timeout = {3_600_000}")
@@ -191,46 +194,35 @@ def test_compacting_does_not_wait_for_a_reader(tmp_path: Path) -> None:
         assert urls(reader) == ONE_PAGE.urls
 
 
-def test_a_store_without_terms_is_damaged(tmp_path: Path) -> None:
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
+def test_a_store_without_terms_is_damaged(store: StoreWriter) -> None:
+    store.agree(StoreTerms())
+    store.commit(ONE_PAGE)
+    store.connection.execute("DELETE FROM meta WHERE name = 'terms'")
+    with pytest.raises(StoreError, match=r"crawl\.db.* damaged.* terms"):
         store.agree(StoreTerms())
-        store.commit(ONE_PAGE)
-        store.connection.execute("DELETE FROM meta WHERE name = 'terms'")
-        with pytest.raises(StoreError, match="damaged: its terms are missing"):
-            store.agree(StoreTerms())
 
 
-def test_repeated_pages_are_counted_per_pair_of_hosts(tmp_path: Path) -> None:
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
-        store.commit(Batch(mirrors=[(1, 0), (2, 0), (1, 0)]))
-        store.commit(Batch(mirrors=[(1, 0)]))
-        assert tables.mirrors(store.connection) == [(1, 0, 3), (2, 0, 1)]
+def test_repeated_pages_are_counted_per_pair_of_hosts(store: StoreWriter) -> None:
+    store.commit(Batch(mirrors=[(1, 0), (2, 0), (1, 0)]))
+    store.commit(Batch(mirrors=[(1, 0)]))
+    assert tables.mirrors(store.connection) == [(1, 0, 3), (2, 0, 1)]
 
 
-def test_a_full_database_loses_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
-    with closing(StoreWriter.open(path)) as store:
-        store.commit(ONE_PAGE)
-        (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
-        store.connection.execute(f"PRAGMA max_page_count = {pages}")
-        with pytest.raises(MinicrawlError, match="database or disk is full"):
-            store.commit(Batch(urls=[UrlRow(i, 0, "/" + "x" * 500, 0) for i in range(1, 999)]))
-        store.connection.execute("PRAGMA max_page_count = 1000000")
-        store.commit(Batch(urls=[UrlRow(1, 0, "/1", 0)]))
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM urls").fetchone() == (2,)
+def test_a_full_database_loses_nothing(store: StoreWriter) -> None:
+    store.commit(ONE_PAGE)
+    (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
+    store.connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(NoRoom, match=r"crawl\.db.* full"):
+        store.commit(Batch(urls=[UrlRow(i, 0, "/" + "x" * 500, 0) for i in range(1, 999)]))
+    store.connection.execute("PRAGMA max_page_count = 1000000")
+    store.commit(Batch(urls=[UrlRow(1, 0, "/1", 0)]))
+    assert len(urls(store.connection)) == 2
 
 
 # ---------------------------------------------------------------- batches of rows
 
 INSERT = "INSERT INTO numbers VALUES (?, ?, 7)"
 UPSERT = f"{INSERT} ON CONFLICT (id) DO UPDATE SET value = value + excluded.value"
-
-
-@pytest.fixture
-def connection() -> Iterator[sqlite3.Connection]:
-    with closing(new_table()) as connection:
-        yield connection
 
 
 def new_table() -> sqlite3.Connection:
@@ -244,9 +236,13 @@ def numbers(connection: sqlite3.Connection) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 1024, 3003])
-def test_all_rows_are_written(connection: sqlite3.Connection, count: int) -> None:
-    write_rows(connection, INSERT, ((number, -number) for number in range(count)))
-    assert numbers(connection) == [(number, -number, 7) for number in range(count)]
+def test_all_rows_are_written_by_few_statements(count: int) -> None:
+    statements: list[str] = []
+    with closing(new_table()) as connection:
+        connection.set_trace_callback(statements.append)
+        write_rows(connection, INSERT, ((number, -number) for number in range(count)))
+        assert len(statements) < 20
+        assert numbers(connection) == [(number, -number, 7) for number in range(count)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=90))
@@ -255,13 +251,6 @@ def test_rows_with_the_same_key_are_written_in_order(rows: list[tuple[int, int]]
         write_rows(once, UPSERT, rows)
         singly.executemany(UPSERT, rows)
         assert numbers(once) == numbers(singly)
-
-
-def test_many_rows_need_few_statements(connection: sqlite3.Connection) -> None:
-    statements: list[str] = []
-    connection.set_trace_callback(statements.append)
-    write_rows(connection, INSERT, [(number, 0) for number in range(4000)])
-    assert len(statements) < 20
 
 
 # ---------------------------------------------------------------- replica
@@ -305,12 +294,12 @@ class Replica:
 
 
 @pytest.fixture
-def replica(tmp_path: Path) -> Replica:
-    return Replica(tmp_path / "crawl.db")
+def replica(path: Path) -> Replica:
+    return Replica(path)
 
 
 @pytest.fixture
-def store(replica: Replica) -> Iterator[StoreWriter]:
+def replicated(replica: Replica) -> Iterator[StoreWriter]:
     with closing(StoreWriter.open(replica.path, replica)) as opened:
         yield opened
 
@@ -319,85 +308,84 @@ def wal_bytes(path: Path) -> int:
     return file_beside(path, LOG).stat().st_size
 
 
-def test_a_replica_is_called_after_each_commit(store: StoreWriter, replica: Replica) -> None:
-    store.agree(StoreTerms())
-    store.commit(document(1))
-    store.commit(document(2))
-    store.compact()
+def test_a_replica_is_called_after_each_commit(replicated: StoreWriter, replica: Replica) -> None:
+    replicated.agree(StoreTerms())
+    replicated.commit(document(1))
+    replicated.commit(document(2))
+    replicated.compact()
     assert replica.calls == [*(f"{count} documents" for count in (0, 1, 2, 2)), "folded"]
 
 
 def test_with_a_replica_all_rows_stay_in_the_write_ahead_log(
-    store: StoreWriter, replica: Replica
+    replicated: StoreWriter, replica: Replica
 ) -> None:
     empty = replica.path.read_bytes()
-    store.commit(document(1, 2_000_000))
-    store.commit(document(2, 8_000_000))
+    replicated.commit(document(1, 2_000_000))
+    replicated.commit(document(2, 8_000_000))
     assert replica.path.read_bytes() == empty
     assert wal_bytes(replica.path) > 10_000_000
 
 
 def test_a_batch_that_a_replica_had_no_room_for_is_written_once(
-    store: StoreWriter, replica: Replica
+    replicated: StoreWriter, replica: Replica
 ) -> None:
     replica.room, first, second = 0, document(1), document(2)
     first.fetches = [(0, 0.0, "page", 200, 0, 0.0, "", None)]  # type: ignore[list-item]  # a row of the table
     for _ in range(3):
         with pytest.raises(NoRoom, match="the engine is full"):
-            store.commit(first)
+            replicated.commit(first)
     replica.room = 1_000
-    store.commit(first)
-    store.commit(second)
-    assert [number for number, _ in documents(store.connection)] == [1, 2]
-    assert store.connection.execute("SELECT count(*) FROM fetches").fetchone() == (1,)
+    replicated.commit(first)
+    replicated.commit(second)
+    assert [number for number, _ in documents(replicated.connection)] == [1, 2]
+    assert replicated.connection.execute("SELECT count(*) FROM fetches").fetchone() == (1,)
     assert replica.calls == ["1 documents", "2 documents"]
 
 
 def test_a_checkpoint_that_had_no_room_is_written_once(
-    store: StoreWriter, replica: Replica
+    replicated: StoreWriter, replica: Replica
 ) -> None:
     totals = Totals(**dict.fromkeys(Totals._fields, 0))
     rows = Checkpoint(watermark=7, totals=totals, born=[], turned=[], paid=[(0, 1, 0)])
     replica.room = 0
     with pytest.raises(NoRoom):
-        store.checkpoint(rows)
+        replicated.checkpoint(rows)
     replica.room = 1
-    store.checkpoint(rows)
-    assert store.connection.execute("SELECT sum(inlinks) FROM frontier").fetchone() == (1,)
-    (watermark,) = store.connection.execute("SELECT value FROM meta WHERE name = 'watermark'")
+    replicated.checkpoint(rows)
+    assert replicated.connection.execute("SELECT sum(inlinks) FROM frontier").fetchone() == (1,)
+    (watermark,) = replicated.connection.execute("SELECT value FROM meta WHERE name = 'watermark'")
     assert watermark == ("7",)
 
 
 def test_the_replica_decides_when_the_log_is_checkpointed(
-    store: StoreWriter, replica: Replica
+    replicated: StoreWriter, replica: Replica
 ) -> None:
     replica.may_checkpoint_now = False
-    store.commit(document(1))
-    store.compact()
+    replicated.commit(document(1))
+    replicated.compact()
     assert "folded" not in replica.calls
     replica.may_checkpoint_now, replica.wants_one = True, True
-    store.commit(document(2))
+    replicated.commit(document(2))
     assert replica.calls[-1] == "folded"
     assert wal_bytes(replica.path) == 0
 
 
 def test_a_replica_is_told_of_a_checkpoint_that_a_reader_blocked(
-    store: StoreWriter, replica: Replica
+    replicated: StoreWriter, replica: Replica
 ) -> None:
-    store.connection.execute("PRAGMA busy_timeout = 1")
-    store.commit(document(1))
+    replicated.connection.execute("PRAGMA busy_timeout = 1")
+    replicated.commit(document(1))
     with closing(sqlite3.connect(replica.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         documents(reader)
         replica.wants_one = True
-        store.commit(document(2))
+        replicated.commit(document(2))
         assert replica.calls[-1] == "somebody reads"
-    store.commit(document(3))
+    replicated.commit(document(3))
     assert replica.calls[-1] == "folded"
 
 
-def test_a_replica_is_called_before_the_file_is_closed(tmp_path: Path) -> None:
-    replica = Replica(tmp_path / "crawl.db")
+def test_a_replica_is_called_before_the_file_is_closed(replica: Replica) -> None:
     store = StoreWriter.open(replica.path, replica)
     store.commit(document(1))
     length = wal_bytes(replica.path)
@@ -421,22 +409,22 @@ def complaint(code: int) -> sqlite3.Error:
 def kind_of(error: sqlite3.Error, path: Path) -> type[BaseException]:
     with pytest.raises(StoreError) as raised, translating_sqlite_errors(path, "all is safe"):
         raise error
-    reason = "the disk is full (disk I/O error)" if raised.type is NoRoom else "disk I/O error"
-    assert str(raised.value) == f"{path}: {reason}; all is safe"
+    assert str(raised.value).startswith(f"{path}: ")
+    assert "disk I/O error" in str(raised.value)
+    assert ("disk is full" in str(raised.value)) == (raised.type is NoRoom)
+    assert str(raised.value).endswith("; all is safe")
     return raised.type
 
 
-def test_a_full_disk_is_distinguished_from_other_errors(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
+def test_a_full_disk_is_distinguished_from_other_errors(path: Path) -> None:
     assert kind_of(complaint(sqlite3.SQLITE_FULL), path) is NoRoom
     assert kind_of(complaint(sqlite3.SQLITE_CORRUPT), path) is DamagedStore
     assert kind_of(complaint(IOERR_SHMSIZE), path) is StoreError
     assert kind_of(sqlite3.OperationalError("disk I/O error"), path) is StoreError
-    assert list(tmp_path.iterdir()) == []
+    assert list(path.parent.iterdir()) == []
 
 
-def test_damaged_derived_data_is_no_damage_of_the_store(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db-ranks"
+def test_damaged_derived_data_is_no_damage_of_the_store(path: Path) -> None:
     with pytest.raises(StoreError, match="rebuilt") as raised, translating_derived_errors(path):
         raise complaint(sqlite3.SQLITE_CORRUPT)
     assert raised.type is StoreError

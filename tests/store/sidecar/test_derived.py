@@ -1,7 +1,8 @@
 """The file of derived data beside a store is transactional and belongs to that store alone."""
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -37,22 +38,21 @@ def store(tmp_path: Path) -> Path:
     return filled_store(tmp_path / "crawl.db")
 
 
-def nothing() -> None:
-    pass
+@contextmanager
+def derived_of(store: Path) -> Iterator[sqlite3.Connection | None]:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        yield derived
 
 
-def interrupt() -> None:
-    raise KeyboardInterrupt
-
-
-def write(store: Path, word: str, then: Callable[[], None] = nothing) -> None:
+def write(store: Path, word: str, error: BaseException | None = None) -> None:
     with reading(store) as connection, writing_beside(store, connection, SCHEMA) as derived:
         derived.execute("INSERT INTO words VALUES (?)", (word,))
-        then()
+        if error is not None:
+            raise error
 
 
 def words(store: Path) -> list[str] | None:
-    with reading(store) as connection, reading_beside(store, connection) as derived:
+    with derived_of(store) as derived:
         if derived is None:
             return None
         return [word for (word,) in derived.execute("SELECT word FROM words")]
@@ -72,7 +72,7 @@ def test_written_rows_are_read(store: Path) -> None:
 def test_an_interrupted_write_is_rolled_back(store: Path) -> None:
     write(store, "one")
     with pytest.raises(KeyboardInterrupt):
-        write(store, "two", then=interrupt)
+        write(store, "two", KeyboardInterrupt())
     assert words(store) == ["one"]
 
 
@@ -114,9 +114,9 @@ def test_another_file_in_its_place_is_refused_with_advice(store: Path) -> None:
 
 def test_results_of_checks_without_sizes_are_read_and_replaced(store: Path) -> None:
     before = "CREATE TABLE checks (url TEXT PRIMARY KEY, state, status, detail, at) WITHOUT ROWID"
+    rows = [(f"http://a.example/{name}", State.FETCHED, 200, "", 1.0) for name in "ab"]
     with reading(store) as connection:
         with writing_beside(store, connection, before) as derived:
-            rows = [(f"http://a.example/{name}", State.FETCHED, 200, "", 1.0) for name in "ab"]
             derived.executemany("INSERT INTO checks VALUES (?, ?, ?, ?, ?)", rows)
         assert all_checks(store, connection) == [CheckRow(*row) for row in rows]
         again = CheckRow(*rows[0], bytes=7)
@@ -133,12 +133,12 @@ def save(store: Path, row: RankRow, values: Sequence[float]) -> None:
 
 
 def kept(store: Path) -> list[RankRow]:
-    with reading(store) as connection, reading_beside(store, connection) as derived:
+    with derived_of(store) as derived:
         return kept_ranks(derived)
 
 
 def scores(store: Path, name: str, pages: int) -> list[float]:
-    with reading(store) as connection, reading_beside(store, connection) as derived:
+    with derived_of(store) as derived:
         assert derived is not None
         return list(map(float, rank_scores(derived, name, pages)))
 
@@ -174,13 +174,13 @@ def index(store: Path, step: int, inlinks: list[Link], nodes: int = 6) -> None:
 
 
 def givers(store: Path, *pages: int) -> list[int]:
-    with reading(store) as connection, reading_beside(store, connection) as derived:
+    with derived_of(store) as derived:
         assert derived is not None
         return list(map(int, backlinks_of(derived, pages)))
 
 
 def step_of(store: Path) -> int | None:
-    with reading(store) as connection, reading_beside(store, connection) as derived:
+    with derived_of(store) as derived:
         return backlinks_step(derived)
 
 

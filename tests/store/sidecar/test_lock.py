@@ -121,11 +121,11 @@ def test_a_writer_that_lost_its_lock_stops_writing(
         segment = archive_folder(path) / "segment-000001.pages"
         later = segment.read_bytes() + b"what another writer appended"
         segment.write_bytes(later)
-        with pytest.raises(StoreError, match="writes nothing more"):
+        with pytest.raises(StoreError, match=path.name):
             both.commit(Batch(answers=[kept(url(2), body(2))]))
-        with pytest.raises(StoreError, match="writes nothing more"):
+        with pytest.raises(StoreError, match=path.name):
             store.commit(Batch(counters={"a": 1}))
-        with pytest.raises(StoreError, match="writes nothing more"):
+        with pytest.raises(StoreError, match=path.name):
             mark(store, 1)
     assert segment.read_bytes() == later
     while holders:
@@ -142,7 +142,7 @@ def test_the_archive_of_a_writer_is_locked_too(path: Path) -> None:
         path.with_name("crawl.db-lock").unlink()
         with (
             closing(StoreWriter.open(path)) as other,
-            pytest.raises(MinicrawlError, match="in use by another crawl"),
+            pytest.raises(MinicrawlError, match="in use"),
         ):
             open_keeping(other, storing, nobody_listens)
 
