@@ -44,7 +44,7 @@ class Truth:
         self._gifts: list[tuple[int, int, float]] = []
         self.vouched: set[int] = set()
         self._links: list[tuple[int, int]] = []
-        self._estimates: list[float] = []
+        self.estimates: list[float] = []
         self._due = early_rank.FIRST_TURN
 
     def introduce(self, pages: range, novelty: float = 0.5, by: int | None = None) -> None:
@@ -60,8 +60,8 @@ class Truth:
             if family < 0 and self.vouched:
                 family = self._founders.setdefault(self._site_of[host], host)
             self._family[host] = family
-        if self._estimates:
-            self._estimates += [UNIT] * len(pages)
+        if self.estimates:
+            self.estimates += [UNIT] * len(pages)
 
     def _of_family(self, host: int) -> int:
         """The family of a host; -1 if a page of its site is a seed."""
@@ -92,21 +92,21 @@ class Truth:
     def _rank(self, page: int, links: list[int]) -> None:
         """Estimate the ranks of pages as long as few are read."""
         self._links += [(page, link) for link in links]
-        if self._estimates and links:
-            gift = 0.85 * self._estimates[page] / len(links)
+        if self.estimates and links:
+            gift = 0.85 * self.estimates[page] / len(links)
             for link in links:
-                self._estimates[link] += gift
+                self.estimates[link] += gift
         turns = self._turns + 1
         if turns >= early_rank.LAST_TURN:
-            self._estimates, self._due = [], 1 << 60
+            self.estimates, self._due = [], 1 << 60
         elif turns >= self._due:
             self._due = turns + turns // 4
-            self._estimates = self._pagerank()
+            self.estimates = self._pagerank()
 
     def _pagerank(self) -> list[float]:
         cash, waits = self._ledger.key, [flag == 0 for flag in self._ledger.flags]
         pages = range(len(cash))
-        ranks = [1 + estimate for estimate in self._estimates or [0.0] * len(cash)]
+        ranks = [1 + estimate for estimate in self.estimates or [0.0] * len(cash)]
         ranks = [rank / sum(ranks) for rank in ranks]
         links_of: dict[int, list[int]] = {}
         for giver, taker in self._links:
@@ -188,7 +188,7 @@ class Truth:
         last = self._rounds.get(self._of_family(group.host))
         if last and last[0] > last[1]:
             factor = min(factor, 1.0) * (last[1] / last[0]) ** families.HOLD_BACK
-        worth = self._estimates[page] if self._estimates else self._ledger.key[page]
+        worth = self.estimates[page] if self.estimates else self._ledger.key[page]
         return factor * worth * _lift(page)
 
     def _free(self) -> int:

@@ -47,19 +47,17 @@ def logit(share: float) -> float:
     return log(share / (1 - share))
 
 
-@pytest.mark.parametrize(("value", "mean"), [(1.0, 1.9 / 4), (0.0, 0.9 / 4)])
-def test_the_initial_mean_counts_as_three_pages(value: float, mean: float) -> None:
+@pytest.mark.parametrize(
+    ("pages", "value", "mean"),
+    [(1, 1.0, 1.9 / 4), (1, 0.0, 0.9 / 4), (1000, 1.0, 0.97), (1000, 0.0, 0.001)],
+)
+def test_the_mean_begins_with_three_pages_and_stays_away_from_0_and_1(
+    pages: int, value: float, mean: float
+) -> None:
     world = World()
-    world.read(world.born((0, 0, 0))[0], value)
-    assert world.estimate.mean == pytest.approx(mean)
-
-
-@pytest.mark.parametrize(("value", "mean"), [(1.0, 0.97), (0.0, 0.001)])
-def test_the_mean_stays_away_from_0_and_1(value: float, mean: float) -> None:
-    world = World()
-    for page in world.born(*[(0, 0, 0)] * 1000):
+    for page in world.born(*[(0, 0, 0)] * pages):
         world.read(page, value)
-    assert world.estimate.mean == mean
+    assert world.estimate.mean == pytest.approx(mean, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", SIGNALS)

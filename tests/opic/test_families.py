@@ -3,27 +3,27 @@
 import numpy as np
 import pytest
 
-from minicrawl.opic import families
 from minicrawl.opic.families import (
+    _SEEDED,
+    AT_ONCE,
     FEWEST_TURNS,
     FREE_AT_FIRST,
     HOLD_BACK,
+    MANY_GIFTS,
+    MOST_AT_ONCE,
     NOBODY,
+    PART_AT_ONCE,
     PASSED_ON,
     READS_A_UNIT,
     FamilyBudgets,
+    FamilyIncomes,
     Means,
+    at_once,
 )
 from tests.opic.sibling_worlds import SitesByHost
 
 SEED, FARM, SUBDOMAIN, MADE, OTHER = range(5)
 SITES = [SEED, FARM, FARM, MADE, OTHER]
-
-
-@pytest.fixture(autouse=True)
-def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make each round end at once."""
-    monkeypatch.setattr(families, "AT_ONCE", 1)
 
 
 @pytest.fixture
@@ -48,8 +48,9 @@ def earn(budgets: FamilyBudgets, taker: int, giver: int, *units: float) -> list[
     return list(budgets.look())
 
 
-def read(budgets: FamilyBudgets, host: int, turns: int = 1) -> list[int]:
-    return list(budgets.look()) if budgets.read(host, turns) else []
+def read(budgets: FamilyBudgets, host: int) -> list[int]:
+    """Count a turn at the end of a round."""
+    return list(budgets.look()) if budgets.read(host, AT_ONCE) else []
 
 
 def spend(budgets: FamilyBudgets, host: int) -> list[int]:
@@ -99,17 +100,6 @@ def test_a_family_that_spent_its_budget_is_held_back(budgets: FamilyBudgets) -> 
     assert budgets.hold_back_many(every, factors).tolist() == one_by_one
 
 
-def test_a_round_that_has_not_ended_yet_is_saved(
-    budgets: FamilyBudgets, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spend(budgets, FARM)
-    monkeypatch.setattr(families, "AT_ONCE", 32)
-    assert not budgets.read(FARM, 33)
-    again = FamilyBudgets(SitesByHost(SITES))
-    again.restore(budgets.state())
-    assert again.look() == budgets.look() == {FARM: False}
-
-
 def test_a_family_earns_from_others_only(budgets: FamilyBudgets) -> None:
     assert spend(budgets, FARM) == [FARM]
     assert earn(budgets, SUBDOMAIN, MADE, 5.0) == []
@@ -142,32 +132,40 @@ def test_a_site_that_the_user_named_has_no_budget(budgets: FamilyBudgets) -> Non
 
 
 def test_restored_budgets_continue_like_the_original(budgets: FamilyBudgets) -> None:
+    """A round has not ended yet, and gifts wait."""
     spend(budgets, FARM)
     earn(budgets, FARM, SEED, 4.0)
     earn(budgets, OTHER, FARM, 1.0)
     taker, giver = np.array([[OTHER], [SEED]], dtype=np.uint32)
     budgets.incomes.earn(taker, giver, np.array([3.0]))
+    assert not budgets.read(FARM, AT_ONCE + 1)
     again = FamilyBudgets(SitesByHost(SITES))
     again.restore(budgets.state())
     assert again.state() == budgets.state()
     assert again.hold_back(MADE, 2.0) == budgets.hold_back(MADE, 2.0)
-    assert again.look() == budgets.look()
+    assert again.look() == budgets.look() == {FARM: False}
     assert again.state() == budgets.state()
 
 
-def test_many_waiting_gifts_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_waiting_gifts_are_merged() -> None:
     """A crawl that only reads known pages again never ends a round."""
-    family_of, sums = np.array([0, 1, *[families._SEEDED] * 2], dtype=np.uint32), []
-    for most, kept in ((1 << 16, 2000), (10, 10 + 2 * 16)):
-        monkeypatch.setattr(families, "MANY_GIFTS", most)
-        incomes, rng = families.FamilyIncomes(), np.random.default_rng(1)
+    rng, number = np.random.default_rng(1), 3 * MANY_GIFTS
+    takers, givers = rng.integers(0, 4, (2, number), dtype=np.uint32)
+    units, sums = rng.random(number), []
+    for pieces in (1, 500):
+        incomes = FamilyIncomes()
         incomes.grow(4)
-        for _ in range(1000):
-            takers, givers = rng.integers(0, 4, (2, 2), dtype=np.uint32)
-            incomes.earn(takers, givers, rng.random(2))
-        assert len(incomes.columns()["takers"]) <= kept
+        for piece in np.array_split(np.arange(number), pieces):
+            incomes.earn(takers[piece], givers[piece], units[piece])
+            assert len(incomes.columns()["takers"]) <= MANY_GIFTS + 2 * 16
+        family_of = np.array([0, 1, _SEEDED, _SEEDED], dtype=np.uint32)
         sums.append((incomes.add_up(family_of), incomes.of.tolist()))
     assert sums[0] == sums[1]
+
+
+def test_a_larger_crawl_looks_at_more_turns_together() -> None:
+    turns = [0, (AT_ONCE + 1) * PART_AT_ONCE - 1, (AT_ONCE + 1) * PART_AT_ONCE, 1 << 30]
+    assert list(map(at_once, turns)) == [AT_ONCE, AT_ONCE, AT_ONCE + 1, MOST_AT_ONCE]
 
 
 def test_an_older_state_restores_late_as_the_overall_mean() -> None:

@@ -1,3 +1,5 @@
+"""Whole numbers of cash, and what the virtual page gets."""
+
 import pytest
 from hypothesis import given, strategies as st
 

@@ -9,25 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from numpy.typing import NDArray
 
 from minicrawl.opic.ledger import READ, UNREAD
 from minicrawl.opic.queues import FEWEST, LARGE, ByHost, BySite, CandidateHeap, EligiblePages
+
+Floats = NDArray[np.float64]
 
 
 def all_taken(richest: CandidateHeap) -> list[int]:
     taken = []
     while (page := richest.take()) is not None:
         taken.append(page)
-    return taken
-
-
-def all_read(richest: CandidateHeap, flags: bytearray) -> list[int]:
-    """Take all pages, each of which leaves the pool before the next is taken."""
-    taken = []
-    while (page := richest.take()) is not None:
-        taken.append(page)
-        flags[page] |= READ
-        richest.release(page)
     return taken
 
 
@@ -45,10 +38,15 @@ def test_the_order_is_that_of_a_plain_sort_however_small_the_heap(
 
 
 def test_the_order_of_a_large_web_is_that_of_a_plain_sort() -> None:
-    keys = [(page * 2654435761) % 1_000_003 for page in range(100_000)]
-    flags = bytearray(len(keys))
+    """Each page leaves the pool before the next is taken."""
+    keys = [(page * 2654435761) % 1_000_003 for page in range(30_000)]
+    flags, taken = bytearray(len(keys)), []
     richest = CandidateHeap(array("q", keys), flags, UNREAD, fewest=2000)
-    assert all_read(richest, flags) == by_a_plain_sort(keys)
+    while (page := richest.take()) is not None:
+        taken.append(page)
+        flags[page] |= READ
+        richest.release(page)
+    assert taken == by_a_plain_sort(keys)
 
 
 def test_the_last_pages_of_a_large_web_are_found() -> None:
@@ -60,14 +58,14 @@ def test_the_last_pages_of_a_large_web_are_found() -> None:
 
 
 def test_the_heap_stays_small_while_all_pages_grow() -> None:
-    keys = array("q", [0]) * 50_000
-    richest = CandidateHeap(keys, bytearray(50_000), UNREAD, fewest=64)
+    keys = array("q", [0]) * 20_000
+    richest = CandidateHeap(keys, bytearray(20_000), UNREAD, fewest=64)
     richest.take()
-    for page in range(50_000):
+    for page in range(20_000):
         keys[page] = page
         richest.offer([page])
         assert len(richest) <= 1000
-    assert richest.take() == 49_999
+    assert richest.take() == 19_999
 
 
 class Queue(RuleBasedStateMachine):
@@ -125,19 +123,30 @@ TestQueue.settings = settings(stateful_step_count=50, max_examples=40)
 
 
 class World:
-    """Keys, flags and hosts, a schedule over them, and a plain search as the oracle."""
+    """Keys, flags and hosts, a schedule over them, and a plain search as the oracle.
 
-    def __init__(self, pool: int = 0, large: int = LARGE) -> None:
+    With the importance of each host, the schedule is by site.
+    """
+
+    def __init__(self, large: int = LARGE, importance: Sequence[float] | None = None) -> None:
         self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
-        self.schedule = ByHost(EligiblePages(self.keys, self.flags, self.host_of, pool, large))
-        self.pool = pool
+        eligible = EligiblePages(self.keys, self.flags, self.host_of, large=large)
+        self.importance = np.array([0.0] * 4 if importance is None else importance)
+        self.asked = 0
+        self.schedule = (
+            ByHost(eligible) if importance is None else BySite(eligible, self.importance_now)
+        )
         self.leased: set[int] = set()
         self.busy: set[int] = set()
 
-    def birth(self, host: int, keys: list[int]) -> list[int]:
+    def importance_now(self) -> Floats:
+        self.asked += 1
+        return self.importance.copy()
+
+    def birth(self, host: int, keys: Sequence[int]) -> list[int]:
         pages = list(range(len(self.keys), len(self.keys) + len(keys)))
         self.keys.extend(keys)
-        self.flags.extend(repeat(self.pool, len(keys)))
+        self.flags.extend(bytes(len(keys)))
         self.host_of.extend(repeat(host, len(keys)))
         self.schedule.enqueue(pages)
         return pages
@@ -166,19 +175,21 @@ class World:
     def truth(self) -> int | None:
         eligible = [
             page
-            for page in range(len(self.keys))
-            if self.flags[page] & 1 == self.pool
-            and page not in self.leased
-            and self.host_of[page] not in self.busy
+            for page, host in enumerate(self.host_of)
+            if not self.flags[page] and page not in self.leased and host not in self.busy
         ]
-        return min(eligible, key=lambda page: (-self.keys[page], page), default=None)
+        return max(
+            eligible,
+            key=lambda page: (self.importance[self.host_of[page]], self.keys[page], -page),
+            default=None,
+        )
 
 
 @pytest.mark.parametrize("pages", [5, 100, 3 * LARGE])
 def test_equal_pages_are_taken_by_their_ids_and_not_by_their_arrival(pages: int) -> None:
     world, arrived = World(), list(range(pages))
     world.keys.extend(repeat(7, pages))
-    world.flags.extend(repeat(0, pages))
+    world.flags.extend(bytes(pages))
     world.host_of.extend(repeat(0, pages))
     Random(3).shuffle(arrived)
     world.schedule.enqueue(arrived)
@@ -228,15 +239,14 @@ def test_a_page_settled_without_a_lease_is_passed_over() -> None:
 
 @pytest.mark.parametrize("keys", [[7] * 2000, list(range(2000)), list(range(2000, 0, -1))])
 def test_a_large_host_keeps_few_candidates_and_the_exact_order(keys: list[int]) -> None:
-    world = World()
-    pages = world.birth(0, keys)
-    assert len(world.schedule) < len(pages) / 4
-    taken = []
+    world, taken = World(), []
+    world.birth(0, keys)
+    assert len(world.schedule) < len(keys) / 4
     while (page := world.take()) is not None:
         taken.append(page)
         world.settle(page)
         world.resume(0)
-    assert taken == sorted(pages, key=lambda page: (-keys[page], page))
+    assert taken == by_a_plain_sort(keys)
 
 
 @pytest.mark.parametrize("growing", [[3], range(LARGE + 1)])
@@ -264,9 +274,9 @@ def test_a_front_full_of_stale_entries_is_rebuilt() -> None:
 class AnyHistory(RuleBasedStateMachine):
     """Any sequence of events, after which the next page is the one that a search finds."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.world = World(large=40)
+    @initialize(importance=st.none() | st.lists(st.floats(0, 3), min_size=4, max_size=4))
+    def open(self, importance: list[float] | None) -> None:
+        self.world = World(40, importance)
 
     @rule(host=st.integers(0, 3), keys=st.lists(st.integers(0, 9), min_size=1, max_size=90))
     def birth(self, host: int, keys: list[int]) -> None:
@@ -334,84 +344,28 @@ def test_a_candidate_whose_key_falls_below_the_floor_is_dropped() -> None:
     assert taken == [*range(197, -1, -1), 198]
 
 
-class Sites:
-    """Hosts with importance set by the test, a schedule, and a plain search as the oracle."""
-
-    def __init__(self, importance: list[float]) -> None:
-        self.importance = np.array(importance)
-        self.asked = 0
-        self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
-        self.schedule = BySite(
-            EligiblePages(self.keys, self.flags, self.host_of), self.importance_now
-        )
-        self.busy: set[int] = set()
-        self.taken: set[int] = set()
-
-    def importance_now(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        self.asked += 1
-        return self.importance.copy()
-
-    def birth(self, host: int, *keys: int) -> None:
-        pages = range(len(self.keys), len(self.keys) + len(keys))
-        self.keys.extend(keys)
-        self.flags.extend(bytes(len(keys)))
-        self.host_of.extend([host] * len(keys))
-        self.schedule.enqueue(pages)
-
-    def grow(self, page: int, by: int) -> None:
-        self.keys[page] += by
-        self.schedule.offer((page,))
-
-    def take(self) -> int | None:
-        page = self.schedule.take()
-        if page is not None:
-            self.busy.add(self.host_of[page])
-            self.taken.add(page)
-        return page
-
-    def end(self, page: int) -> None:
-        self.flags[page] = 1
-        self.schedule.release(page)
-
-    def resume(self, host: int) -> None:
-        self.busy.discard(host)
-        self.schedule.resume(host)
-
-    def truth(self, importance: np.ndarray[tuple[int], np.dtype[np.float64]]) -> int | None:
-        pages = [
-            page
-            for page, host in enumerate(self.host_of)
-            if host not in self.busy and page not in self.taken
-        ]
-        return max(
-            pages,
-            key=lambda page: (importance[self.host_of[page]], self.keys[page], -page),
-            default=None,
-        )
-
-
 def test_new_hosts_come_last_until_importance_is_looked_up_again() -> None:
-    sites = Sites([1.0])
-    sites.birth(0, 1, 2, 3)
+    sites = World(importance=[1.0])
+    sites.birth(0, [1, 2, 3])
     assert sites.take() == 2
     sites.resume(0)
     assert sites.take() == 1  # importance was just looked up, and is again two pages later
     sites.importance = np.array([1.0, 9.0])
-    sites.birth(1, 50, 60)
+    sites.birth(1, [50, 60])
     sites.resume(0)
     assert [sites.take(), sites.take()] == [0, 4]
 
 
 def test_importance_is_looked_up_after_1_2_4_and_at_most_64_pages() -> None:
-    sites = Sites([2.0, 1.0])
-    sites.birth(0, *range(300))
-    sites.birth(1, *range(300))
+    sites = World(importance=[2.0, 1.0])
+    sites.birth(0, range(300))
+    sites.birth(1, range(300))
     hosts = []
     for _ in range(300):
         page = sites.take()
         assert page is not None
         hosts.append(sites.host_of[page])
-        sites.end(page)
+        sites.settle(page)
         sites.resume(sites.host_of[page])
         if len(hosts) == 130:
             sites.importance[1] = 3.0
@@ -422,34 +376,10 @@ def test_importance_is_looked_up_after_1_2_4_and_at_most_64_pages() -> None:
 
 
 def test_hosts_have_the_precedence_of_their_sites() -> None:
-    sites = Sites([1.0, 3.0, 2.0])
+    sites = World(importance=[1.0, 3.0, 2.0])
     for host in range(3):
-        sites.birth(host, 10)
+        sites.birth(host, [10])
     sites.take()
-    sites.birth(3, 99)  # the importance of its site is not known yet
+    sites.birth(3, [99])  # the importance of its site is not known yet
+    assert isinstance(sites.schedule, BySite)
     assert sorted(range(4), key=sites.schedule.precedence) == [1, 2, 0, 3]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_any_history_takes_the_pages_that_a_search_finds(seed: int) -> None:
-    rng = Random(seed)
-    sites = Sites([float(rng.randrange(4)) for _ in range(8)])
-    under_way: list[int] = []
-    for _ in range(400):
-        match rng.randrange(4):
-            case 0:
-                sites.birth(rng.randrange(8), *(rng.randrange(50) for _ in range(3)))
-            case 1 if sites.keys:
-                waiting = [page for page in range(len(sites.keys)) if page not in sites.taken]
-                if waiting:
-                    sites.grow(rng.choice(waiting), rng.randrange(40))
-            case 2 if under_way:
-                page = under_way.pop(rng.randrange(len(under_way)))
-                sites.end(page)
-                sites.resume(sites.host_of[page])
-            case _:
-                expected = sites.truth(sites.importance)
-                taken = sites.take()
-                assert taken == expected
-                under_way += [] if taken is None else [taken]
-    assert len(sites.schedule) < 2 * 8 + 300

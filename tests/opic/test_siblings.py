@@ -14,7 +14,7 @@ from minicrawl.opic.ledger import (
     StepKind,
     visit,
 )
-from minicrawl.opic.siblings import NO_GROUP, Groups, Siblings, urgency, worths_of
+from minicrawl.opic.siblings import Siblings, urgency, worths_of
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
 
 
@@ -22,33 +22,6 @@ def world(*hosts: int) -> SiblingWorld:
     made = SiblingWorld(range(3))
     made.birth(hosts)
     return made
-
-
-def grouped(*hosts: int) -> Groups:
-    groups = Groups()
-    assert groups.add(0, array("I", hosts), 0.5) == sorted(set(hosts))
-    return groups
-
-
-def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
-    groups = grouped(3, 1, 3, 1)
-    groups.add(4, array("I", (1, 1)), 0.5)
-    assert list(groups.host) == [1, 3, 1]
-    pages, hosts = np.array([range(6), (3, 1, 3, 1, 1, 1)], dtype=np.uint32)
-    assert groups.of(pages, hosts).tolist() == [1, 0, 1, 0, 2, 2]
-    assert list(map(groups.of_one, pages.tolist(), hosts.tolist())) == [1, 0, 1, 0, 2, 2]
-    assert [groups.span(group, 6) for group in range(3)] == [(0, 4), (0, 4), (4, 6)]
-
-
-def test_the_only_page_of_its_host_is_in_no_group() -> None:
-    groups = grouped(3, 1, 3)
-    groups.add(3, array("I", (1,)), 0.5)
-    groups.add(4, array("I", (3,)), 0.5)
-    assert list(groups.host) == [3]
-    pages, hosts = np.array([range(5), (3, 1, 3, 1, 3)], dtype=np.uint32)
-    assert groups.of(pages, hosts).tolist() == [0, NO_GROUP, 0, NO_GROUP, NO_GROUP]
-    assert list(map(groups.of_one, pages.tolist(), hosts.tolist())) == [0, -1, 0, -1, -1]
-    assert groups.few_members(0, array("I", hosts.tolist())) == [0, 2]
 
 
 def test_the_value_of_a_lone_page_is_its_cash() -> None:
@@ -118,14 +91,13 @@ def two_families() -> Siblings:
     return siblings
 
 
-def test_gifts_are_counted_before_they_take_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "_MOST_POSTED", 3)
-    siblings = two_families()
-    for page in range(3):
-        plan = visit(siblings.ledger, page, [0])
-        siblings.ledger.post(plan)
-        siblings.end_turn(plan, range(3, 3))
-        assert len(siblings.budgets.incomes.columns()["units"]) == (2 if page == 2 else 0)
+def test_gifts_are_counted_before_they_take_much_memory() -> None:
+    siblings, counted = two_families(), list[int]()
+    for _ in range(3000):
+        siblings.spend_again(visit(siblings.ledger, 1, [0]))
+        counted.append(len(siblings.budgets.incomes.columns()["units"]))
+    assert counted[100] == 0
+    assert counted[-1] > 3000 - 1100
 
 
 def test_gifts_are_not_kept_where_all_sites_have_a_seed() -> None:

@@ -1,7 +1,8 @@
+"""Plans of single steps, computed by hand."""
+
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, strategies as st
 
 from minicrawl.opic.ledger import (
     READ,
@@ -15,10 +16,6 @@ from minicrawl.opic.ledger import (
     weighted_visit,
 )
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
-
-
-def handed_on(plan: Plan) -> int:
-    return plan.share * len(plan.links) + sum(atoms for _, atoms in plan.extras) + plan.virtual
 
 
 def four_pages(small_edge: float = 0.5) -> Ledger:
@@ -125,36 +122,8 @@ def test_replay_is_a_visit_of_a_page_that_was_read_before() -> None:
     ledger.post(visit(ledger, 0, [1]))
     ledger.post(visit(ledger, 1, [0]))
     assert replay(ledger, 0, [1]) == visit(ledger, 0, [1])
-    with pytest.raises(ValueError, match="page 2 was never read"):
+    with pytest.raises(ValueError, match="page 2"):
         replay(ledger, 2, [1])
-
-
-@given(
-    units=st.integers(0, 1000),
-    links=st.lists(
-        st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 5 * PARTS)), max_size=9
-    ),
-    share=st.floats(0, 1),
-    idle=st.integers(0, 9),
-)
-def test_every_plan_spends_exactly_the_cash_of_the_page(
-    units: int, links: list[tuple[int, int, int]], share: float, idle: int
-) -> None:
-    ledger = Ledger(small_edge=fixed_edge(share))
-    ledger.mint(4)
-    ledger.endow([0], units)
-    pages = [page for page, _, _ in links]
-    weights = [weight for _, weight, _ in links]
-    for plan in (
-        visit(ledger, 0, pages),
-        weighted_visit(ledger, 0, pages, weights),
-        weighted_visit(ledger, 0, pages, weights, [strength for _, _, strength in links], idle),
-        forward(ledger, 0, 1),
-        dead_end(ledger, 0),
-    ):
-        assert handed_on(plan) == plan.cash == (units + 1) * UNIT
-        assert plan.virtual >= 0
-        assert all(atoms > 0 for _, atoms in plan.extras)
 
 
 def test_with_one_more_link_the_virtual_page_gets_the_share_of_a_link() -> None:

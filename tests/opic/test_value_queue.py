@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minicrawl.model import FULL_VALUE
-from minicrawl.opic import sibling_queue
 from minicrawl.opic.expected_value import ValueEstimate
 from minicrawl.opic.ledger import Plan, visit
 from minicrawl.opic.sibling_queue import ByValue
 from minicrawl.opic.siblings import page_key
 from tests.opic.sibling_worlds import SiblingWorld
-from tests.opic.test_sibling_queue import HOSTS, SITES, go_on
+from tests.opic.test_sibling_queue import HOSTS, SITES, go_on, small_rankings
 
 
 class ValuedWorld(SiblingWorld):
@@ -44,12 +43,7 @@ class ValuedWorld(SiblingWorld):
 @given(seed=st.integers(0, 1 << 30))
 def test_the_page_that_is_taken_has_the_largest_key(few_members: int, seed: int) -> None:
     rng = Random(seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sibling_queue, "_FEW_MEMBERS", few_members)
-        patch.setattr(sibling_queue, "_RANKED", 2)
-        patch.setattr(sibling_queue, "_LARGE", 64 if few_members else 2)
-        patch.setattr(sibling_queue, "PART_AT_FIRST", 1000)
-        patch.setattr(sibling_queue, "_PARTS", 1 << 20)  # all levels at each look
+    with small_rankings(few_members, PART_AT_FIRST=1000, _PARTS=1 << 20):  # all levels at each look
         world = ValuedWorld(2.0)
         world.begin(range(HOSTS), 20)
         for _ in range(60):
@@ -101,25 +95,15 @@ def test_a_page_that_sank_since_its_level_was_computed_is_not_taken_at_once() ->
     world.begin([0] * 8 + [1] * 8)
     # Siblings of these pages keep their levels until the next look.
     for page in [1, 9, 2, 10, 3, 11, 4, 12] * 4:
-        world.estimate.learn(FULL_VALUE * (world.host_of[page] == 1), (plan_of(world, page),))
+        world.estimate.learn(
+            FULL_VALUE * (world.host_of[page] == 1), (visit(world.ledger, page, []),)
+        )
     assert world.siblings.levels is not None
     before = bytes(world.siblings.levels)
     best = world.take()
     assert best is not None
     assert world.host_of[best] == 1
     assert bytes(world.siblings.levels) != before
-
-
-def test_nothing_is_taken_when_all_pages_are_on_lease() -> None:
-    world = ValuedWorld(2.0)
-    world.begin([0])
-    assert world.take() == 0
-    world.resume(0)
-    assert world.take() is None
-
-
-def plan_of(world: ValuedWorld, page: int) -> Plan:
-    return visit(world.ledger, page, [])
 
 
 def test_a_loaded_queue_has_levels_for_all_pages() -> None:

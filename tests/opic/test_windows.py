@@ -1,3 +1,5 @@
+"""Windows over the past, by hand and against their formulas."""
+
 from array import array
 
 import numpy as np
