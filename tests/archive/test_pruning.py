@@ -6,6 +6,7 @@ from contextlib import closing, suppress
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import pytest
 
@@ -148,6 +149,22 @@ def test_a_kill_during_a_second_pruning_keeps_the_first(
         assert archive.reader.begin == begin
         assert Segments(folder).end == end
     assert read(folder, end) == LAST
+
+
+def test_a_pruning_can_be_abandoned_on_a_full_disk(folder: Path, end: int) -> None:
+    end = pruned(folder, end, PruneRules(versions=2))
+    begin = Segments(folder).begin(end)
+    killed = opened(folder, end)
+    prune(killed, ONE_VERSION)
+    limits = getrlimit(RLIMIT_FSIZE)
+    setrlimit(RLIMIT_FSIZE, (0, limits[1]))  # no byte can be written to a file
+    try:
+        Segments(folder).cut_off(end)
+    finally:
+        setrlimit(RLIMIT_FSIZE, limits)
+    assert Segments(folder).begin(end) == begin
+    assert Segments(folder).begin(Segments(folder).end + (1 << 50)) == begin
+    killed.reader.close()
 
 
 def test_a_kill_before_old_files_are_removed_duplicates_nothing(folder: Path, end: int) -> None:
