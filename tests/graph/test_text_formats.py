@@ -269,6 +269,11 @@ def test_any_text_is_read_or_refused_in_one_printable_line(text: bytes, at_once:
 # ---------------------------------------------------------------- nodes whose names are numbers
 
 
+def test_each_number_is_a_host_of_its_own() -> None:
+    of_node, names = NumericNames(np.array([3, 70, 900])).hosts()
+    assert (of_node.tolist(), list(names), len(names)) == ([0, 1, 2], ["3", "70", "900"], 3)
+
+
 @pytest.mark.parametrize("name", ["4", "901", "0", "-3", "x", "", "²", "9" * 30, "9" * 5000])
 def test_names_that_no_node_has_are_not_found(name: str) -> None:
     assert NumericNames(np.array([3, 70, 900])).find([name, "70"]) == [None, 1]
