@@ -11,14 +11,19 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.shared import Absent, find
 
 # Derandomised: a test that fails has met a change of the code, not other random examples.
 for name, examples in {"usual": 25, "whole": 100}.items():
     settings.register_profile(
-        name, derandomize=True, database=None, deadline=None, max_examples=examples
+        name,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[HealthCheck.too_slow],  # it depends on the load of the machine
     )
 
 # A shell starts background jobs with SIGINT ignored, and child processes would inherit that.
