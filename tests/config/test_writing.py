@@ -49,7 +49,7 @@ def test_an_origin_cannot_break_out_of_its_comment() -> None:
     assert "a?b = 1" in as_toml(loaded)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     arguments=st.fixed_dictionaries(
         {},
