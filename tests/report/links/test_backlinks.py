@@ -1,6 +1,6 @@
 """Backlinks are complete and current, however old their index is."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -9,29 +9,15 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.report import page_links as report
 from minicrawl.report.page_links import Linked, LinkedPage, backlinks, links
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.report.store_graph import flows
-from minicrawl.store.derived import backlinks_step, reading_beside
+from minicrawl.store.derived import backlinks_step, beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return filled_store(tmp_path / "crawl.db")
-
-
-def back(path: Path, url: str, count: int = 0) -> Linked:
-    with snapshot(path) as seen:
-        return backlinks(seen, url, count)
-
-
-def forth(path: Path, url: str) -> Linked:
-    with snapshot(path) as seen:
-        return links(seen, url)
+Ask = Callable[[Snapshot, str], Linked]
 
 
 def urls(found: Linked) -> set[str]:
@@ -39,75 +25,76 @@ def urls(found: Linked) -> set[str]:
     return {page.url for page in found.pages}
 
 
+def back(path: Path, url: str) -> set[str]:
+    with snapshot(path) as seen:
+        return urls(backlinks(seen, url))
+
+
 def indexed(path: Path) -> int | None:
     with reading(path) as connection, reading_beside(path, connection) as derived:
         return backlinks_step(derived)
 
 
-class TestBacklinks:
-    def test_backlinks_include_those_of_redirects(self, store: Path) -> None:
-        assert urls(back(store, A)) == {B, MOVED}
-        assert urls(back(store, B)) == {A}
-        assert urls(back(store, C)) == {B}
-        found = back(store, MOVED)
-        assert (found.url, found.stands_for) == (MOVED, A)
-        assert urls(found) == {B, MOVED}
-
-    def test_the_most_important_page_comes_first_and_all_are_counted(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A, B, C])
-            crawl.seeds([DEEP], endowment=10)
-            for page in (A, B, DEEP):
-                crawl.read(page, [C])
-        found = back(crawl.path, C, 2)
-        assert found.count == 3
-        assert len(found.pages) == 2
-        with snapshot(crawl.path) as seen:
-            share = float(seen.importance[crawl.page(DEEP)])
-        assert found.pages[0] == LinkedPage(DEEP, share, "fetched")
-
-    def test_the_index_is_built_once_with_progress(self, store: Path) -> None:
-        told: list[float] = []
-        with snapshot(store) as seen:
-            last = seen.frontier.last_seq
-            backlinks(seen, A, tell=told.append)
-        assert (told[-1], indexed(store)) == (1, last)
-        with snapshot(store) as seen:
-            assert urls(backlinks(seen, A, tell=_never)) == {B, MOVED}
-
-    def test_backlinks_need_no_index_if_it_cannot_be_saved(
-        self, store: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("minicrawl.store.derived._BACKLINKS", "CREATE TABLE no such thing")
-        assert urls(back(store, A)) == {B, MOVED}
-        assert indexed(store) is None
-
-    def test_a_page_without_links_to_it_has_none(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "lone.db")) as crawl:
-            crawl.seeds([A])
-        assert back(crawl.path, A) == Linked(url=A, stands_for=None, count=0, pages=[])
+@pytest.mark.parametrize(
+    ("ask", "url", "stands_for", "wanted"),
+    [
+        (backlinks, A, None, {B, MOVED}),
+        (backlinks, B, None, {A}),
+        (backlinks, C, None, {B}),
+        (backlinks, MOVED, A, {B, MOVED}),
+        (links, A, None, {B, DEEP}),
+        (links, B, None, {A, C, GONE}),
+        (links, MOVED, A, {A}),
+        (links, GONE, None, set()),
+    ],
+)
+def test_links_are_followed_through_redirects_both_ways(
+    seen: Snapshot, ask: Ask, url: str, stands_for: str | None, wanted: set[str]
+) -> None:
+    found = ask(seen, url)
+    assert (found.url, found.stands_for, urls(found)) == (url, stands_for, wanted)
 
 
-def test_links_are_followed_through_redirects(store: Path) -> None:
-    assert urls(forth(store, A)) == {B, DEEP}
-    assert urls(forth(store, B)) == {A, C, GONE}
-    assert urls(forth(store, MOVED)) == {A}
-    assert forth(store, MOVED).stands_for == A
-    assert urls(forth(store, GONE)) == set()
+def test_the_most_important_page_comes_first_and_all_are_counted(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B, C])
+        crawl.seeds([DEEP], endowment=10)
+        for page in (A, B, DEEP):
+            crawl.read(page, [C])
+    with snapshot(crawl.path) as seen:
+        found = backlinks(seen, C, 2)
+        share = float(seen.importance[crawl.page(DEEP)])
+        assert backlinks(seen, A) == Linked(url=A, stands_for=None, count=0, pages=[])
+    assert (found.count, len(found.pages)) == (3, 2)
+    assert found.pages[0] == LinkedPage(DEEP, share, "fetched")
 
 
-@pytest.mark.parametrize("ask", [back, forth])
-def test_a_store_without_links_is_refused(tmp_path: Path, ask: type) -> None:
+def test_the_index_is_built_once_with_progress(store: Path) -> None:
+    told: list[float] = []
+    with snapshot(store) as seen:
+        last = seen.frontier.last_seq
+        backlinks(seen, A, tell=told.append)
+    assert (told[-1], indexed(store)) == (1, last)
+    told.clear()
+    with snapshot(store) as seen:
+        assert urls(backlinks(seen, A, tell=told.append)) == {B, MOVED}
+    assert told == []
+
+
+def test_backlinks_need_no_index_if_it_cannot_be_saved(store: Path) -> None:
+    beside(store).mkdir()
+    assert back(store, A) == {B, MOVED}
+    assert indexed(store) is None
+
+
+@pytest.mark.parametrize("ask", [backlinks, links])
+def test_a_store_without_links_is_refused(tmp_path: Path, ask: Ask) -> None:
     path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
-    with pytest.raises(UsageError, match="--no-links"):
-        ask(path, A)
+    with snapshot(path) as seen, pytest.raises(UsageError, match="--no-links"):
+        ask(seen, A)
 
 
 # ---------------------------------------------------------------- a crawl that goes on
-
-
-def _never(_share: float) -> None:
-    raise AssertionError("the index should not be rebuilt")
 
 
 def _givers_by_page(path: Path) -> dict[str, set[str]]:
@@ -163,11 +150,11 @@ def test_an_old_index_is_completed_from_the_log(tmp_path: Path) -> None:
 
 
 def test_a_very_old_index_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "_FEW_STEPS", 0)
+    monkeypatch.setattr("minicrawl.report.page_links._FEW_STEPS", 0)
     steps = []
     for crawl in _rounds(tmp_path / "crawl.db", 20):
         url = "http://h0.example/0"
-        assert urls(back(crawl.path, url)) == _givers_by_page(crawl.path)[url]
+        assert back(crawl.path, url) == _givers_by_page(crawl.path)[url]
         steps.append(indexed(crawl.path))
     assert 2 < len(set(steps)) < 20
 
@@ -177,5 +164,5 @@ def test_a_snapshot_ignores_an_index_newer_than_itself(store: Path) -> None:
         with closing(HandCrawl(store)) as crawl:
             crawl.frontier = crawl.loaded()
             crawl.read(C, [A, "http://new.example/"])
-        assert urls(back(store, A)) == {B, C, MOVED}
+        assert back(store, A) == {B, C, MOVED}
         assert urls(backlinks(seen, A)) == {B, MOVED}

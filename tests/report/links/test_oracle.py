@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.model import CRAWLED, GRAPHS
+from tests.cli.calls import Captured, as_json
 from tests.webs import crawl_web
 
 HOST, OTHER = "http://a.example", "http://b.example"
@@ -39,8 +39,6 @@ LINKS = {
     ("/only", "/gone"),
 }
 """Both links from `/` to `/a` are one row; links marked nofollow are omitted."""
-
-Captured = pytest.CaptureFixture[str]
 
 
 def answer(request: httpx.Request) -> httpx.Response:
@@ -106,15 +104,13 @@ def test_the_view_links_has_the_same_links(store: Path) -> None:
 
 @pytest.mark.parametrize("graph_of", GRAPHS)
 def test_the_graph_counts_the_same_links(store: Path, graph_of: str, capsys: Captured) -> None:
-    args = ["graph", "--json", "--graph-of", graph_of, "--store", str(store)]
-    assert main(args) == 0
-    shown = json.loads(capsys.readouterr().out)
+    shown = as_json(capsys, "graph", "--graph-of", graph_of, "--store", store)
     wanted = WANTED
     if graph_of == CRAWLED:  # a link to the redirect counts for its target
         led = {(one, f"{HOST}/a" if other.endswith("/old") else other) for one, other in WANTED}
         wanted = {pair for pair in led if pair[1] not in (f"{HOST}/gone", f"{OTHER}/")}
     assert shown["edges"] == len(wanted)
-    assert shown["self_links"] == len([1 for one, other in wanted if one == other])
+    assert shown["self_links"] == sum(one == other for one, other in wanted)
 
 
 def test_no_atom_is_missing(store: Path) -> None:
