@@ -1,6 +1,7 @@
 """The history of a crawl without samples is computed from its log, with equal figures."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,10 +19,9 @@ PAGES = [f"http://{'ab'[number % 2]}.example/{number}" for number in range(12)]
 
 @pytest.fixture
 def crawl(tmp_path: Path) -> Iterator[HandCrawl]:
-    crawl = HandCrawl(tmp_path / "crawl.db")
-    crawl.seeds(PAGES[:1])
-    yield crawl
-    crawl.store.close()
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds(PAGES[:1])
+        yield crawl
 
 
 def read(crawl: HandCrawl, number: int) -> Sample:

@@ -16,14 +16,13 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import KNOWN, State
-from minicrawl.report import sampling
 from minicrawl.report.crawl_status import EVERY_S, Basis, latest_sample, samples
-from minicrawl.report.sampling import LiveGraph, Sampler, sampled_now
+from minicrawl.report.sampling import MOST_WORK, LiveGraph, Sampler, sampled_now
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.tables import last_step
 from tests.graph.graphs import graph_of
-from tests.stores import HandCrawl
+from tests.stores import HandCrawl, filled_store
 
 PAGES = [f"http://a.example/{number}" for number in range(12)]
 
@@ -40,6 +39,12 @@ def read(crawl: HandCrawl, number: int) -> None:
     """Read a page that links to the next page and the first."""
     crawl.read(PAGES[number], [PAGES[number + 1], PAGES[0]])
     crawl.commit()
+
+
+def followed(live: LiveGraph, crawl: HandCrawl) -> LiveGraph:
+    with reading(crawl.path) as connection:
+        live.follow(connection)
+    return live
 
 
 def ticking() -> Callable[[], float]:
@@ -74,10 +79,8 @@ def test_a_sample_has_the_figures_of_the_crawl_and_of_its_graph(crawl: HandCrawl
 def test_small_graphs_are_updated_link_by_link_and_larger_ones_in_batches(crawl: HandCrawl) -> None:
     live = LiveGraph(most_exact=3)
     for number in range(1, 6):
-        with reading(crawl.path) as connection:
-            live.follow(connection)
-        assert live.is_exact == (number <= 3)
-        live.measure(5.0, sampling.MOST_WORK)
+        assert followed(live, crawl).is_exact == (number <= 3)
+        live.measure(5.0, MOST_WORK)
         assert live.outline() == path_graph(number)
         assert live.distances_basis is (Basis.EXACT if live.is_exact else Basis.BATCH)
         read(crawl, number)
@@ -90,24 +93,7 @@ def test_many_links_at_once_are_a_batch(crawl: HandCrawl, pages: int, is_exact: 
     for url in urls[:pages]:
         crawl.read(url, urls)
     crawl.commit()
-    live = LiveGraph()
-    with reading(crawl.path) as connection:
-        live.follow(connection)
-    assert live.is_exact is is_exact
-
-
-def test_a_page_that_is_read_again_rebuilds_the_graph(crawl: HandCrawl) -> None:
-    live = LiveGraph()
-    for number in range(1, 4):
-        read(crawl, number)
-        with reading(crawl.path) as connection:
-            live.follow(connection)
-    crawl.read(PAGES[2], [])
-    crawl.commit()
-    with reading(crawl.path) as connection:
-        live.follow(connection)
-    assert live.is_exact
-    assert live.outline().edges == path_graph(4).edges - 2
+    assert followed(LiveGraph(), crawl).is_exact is is_exact
 
 
 def test_distances_are_old_until_they_are_measured_by_a_named_method(
@@ -116,14 +102,12 @@ def test_distances_are_old_until_they_are_measured_by_a_named_method(
     live = LiveGraph(most_exact=0)
     assert live.is_unmeasured
     read(crawl, 1)
-    with reading(crawl.path) as connection:
-        live.follow(connection)
-    assert live.are_distances_old
+    assert followed(live, crawl).are_distances_old
     live.measure(7.0, most_work=0)
     assert (live.are_distances_old, live.is_unmeasured, live.distances_at) == (False, False, 7.0)
     assert str(live.distances_basis) == "estimate"
     by_hyperball = Extent(9, 4.0, 50, is_exact=False, error=0.1, by_hyperball=True)
-    monkeypatch.setattr(sampling, "extent", lambda *_: by_hyperball)
+    monkeypatch.setattr("minicrawl.report.sampling.extent", lambda *_: by_hyperball)
     live.measure(8.0, most_work=0)
     assert str(live.distances_basis) == "HyperBall"
     assert live.outline().by_hyperball
@@ -131,22 +115,20 @@ def test_distances_are_old_until_they_are_measured_by_a_named_method(
 
 @pytest.mark.parametrize(("took_s", "rest_s"), [(3, 3), (10, 8), (14, 0), (20, 0)])
 def test_measurements_pause_as_long_as_they_took_unless_distances_would_get_too_old(
-    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, took_s: float, rest_s: float
+    crawl: HandCrawl, took_s: float, rest_s: float
 ) -> None:
-    now, measured = 0.0, list[float]()
-    sampler = Sampler(crawl.path, clock=lambda: now)
+    now, measured = [0.0], list[float]()
 
-    def measure() -> float:
-        nonlocal now
-        measured.append(now)
-        now += took_s
-        return took_s
+    class Slow(Sampler):
+        def measure(self) -> float:
+            measured.append(now[0])
+            now[0] += took_s
+            return took_s
 
-    monkeypatch.setattr(sampler, "measure", measure)
-    for pause_s in sampler.pauses():
+    for pause_s in Slow(crawl.path, clock=lambda: now[0]).pauses():
         if len(measured) == 2:
             break
-        now += min(pause_s, 0.5)
+        now[0] += min(pause_s, 0.5)
     assert measured[1] - took_s == pytest.approx(rest_s, abs=0.5)
 
 
@@ -226,18 +208,14 @@ def test_the_end_of_a_crawl_cancels_a_measurement_of_distances(
         raise AssertionError("the measurement went on")
 
     with monkeypatch.context() as patched:
-        patched.setattr(sampling, "extent", extent)
+        patched.setattr("minicrawl.report.sampling.extent", extent)
         sampler.measure()
     assert list(sampler.pauses()) == []
     assert samples(crawl.path)[-1].outline == path_graph(4)
 
 
 def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
-    crawl = HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))
-    crawl.seeds(PAGES[:1])
-    read(crawl, 0)
-    crawl.close()
-    assert sampled_now(crawl.path) is None
+    assert sampled_now(filled_store(tmp_path / "crawl.db", StoreTerms(links=False))) is None
 
 
 def test_the_module_with_samples_does_not_import_scipy() -> None:
