@@ -23,11 +23,6 @@ def damaged(path: Path, *statements: str) -> Audit:
     return audit(path)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return filled_store(tmp_path / "crawl.db")
-
-
 @pytest.mark.parametrize("checkpoint", [True, False])
 def test_an_intact_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -> None:
     found = audit(filled_store(tmp_path / "crawl.db", checkpoint=checkpoint))
@@ -66,14 +61,8 @@ def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
     ]
 
 
-def test_a_log_that_an_earlier_version_refined_cannot_be_folded(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds([A])
-        crawl.read(A, [B])
-        crawl.checkpoint()
-    with closing(sqlite3.connect(crawl.path)) as connection, connection:
-        connection.execute("INSERT INTO meta VALUES ('restated', '2')")
-    found = audit(crawl.path)
+def test_a_log_that_an_earlier_version_refined_cannot_be_folded(store: Path) -> None:
+    found = damaged(store, "INSERT INTO meta VALUES ('restated', '2')")
     assert found.is_intact
     assert found.notes == ["the fold: the ranks were refined after step 2"]
 
@@ -84,29 +73,17 @@ def test_a_log_that_an_earlier_version_refined_cannot_be_folded(tmp_path: Path) 
         ("DELETE FROM urls WHERE id = 3", "ids: urls has 5 rows with ids from 0 to 5"),
         ("UPDATE frontier SET id = 9 WHERE id = 5", "ids: frontier has 6 rows"),
         ("UPDATE urls SET host = 77 WHERE id = 2", "ids: 1 URL without a host"),
-        ("DELETE FROM steps WHERE seq = 3", "ids: the log has 5 steps, and the last one"),
+        ("DELETE FROM steps WHERE seq = 3", "ids: the log has 5 steps"),
         ("DELETE FROM frontier WHERE id = 5", "births: the store has 6 URLs, but 5 pages"),
-        (
-            "UPDATE steps SET born = 9 WHERE seq = 3",
-            "births: the store has 6 URLs, but 13 pages by the steps",
-        ),
+        ("UPDATE steps SET born = 9 WHERE seq = 3", "births: .* 6 URLs, but 13 pages"),
         ("UPDATE steps SET spending = x'0500' WHERE seq = 3", "links: step 3: a link blob"),
-        (
-            "UPDATE steps SET spending = x'80' WHERE seq = 3",
-            "links: step 3: a link blob is truncated",
-        ),
+        ("UPDATE steps SET spending = x'80' WHERE seq = 3", "links: step 3: .* is truncated"),
         ("UPDATE steps SET spending = x'010063' WHERE seq = 3", "links: step 3 links to pages"),
         ("UPDATE frontier SET spent = 0 WHERE state = 2", "forwards: page 2 stands for another"),
         ("UPDATE frontier SET key = key + 1 WHERE id = 0", "books: -1 atoms of cash missing"),
-        (
-            "UPDATE frontier SET state = 5 WHERE id = 0",
-            "fold: page 0 has state 5, but 1 by the steps",
-        ),
+        ("UPDATE frontier SET state = 5 WHERE id = 0", "fold: page 0 has state 5, but 1"),
         ("UPDATE frontier SET history = 7 WHERE id = 0", "fold: page 0 has another history"),
-        (
-            "UPDATE frontier SET inlinks = 7 WHERE id = 0",
-            "fold: page 0 has inlinks 7, but 2 by the",
-        ),
+        ("UPDATE frontier SET inlinks = 7 WHERE id = 0", "fold: page 0 has inlinks 7, but 2"),
         ("UPDATE meta SET value = value + 9 WHERE name = 'recorded'", "fold: the totals are"),
         ("UPDATE meta SET value = replace(value, '\"1\": 2', '\"1\": 3')", "commit: states: {.*2"),
         (
@@ -114,10 +91,7 @@ def test_a_log_that_an_earlier_version_refined_cannot_be_folded(tmp_path: Path) 
             "commit",
         ),
         ("UPDATE steps SET kind = 99 WHERE seq = 6", "values: kind of steps is invalid"),
-        (
-            "UPDATE steps SET kind = 6, spending = x'010005' WHERE seq = 3",
-            "fold: step 3 cannot be replayed",
-        ),
+        ("UPDATE steps SET kind = 6, spending = x'010005' WHERE seq = 3", "fold: step 3 cannot be"),
         ("UPDATE meta SET value = '{' WHERE name = 'terms'", "values: Expecting property name"),
         ("UPDATE meta SET value = 'many' WHERE name = 'watermark'", "births: invalid literal"),
     ],

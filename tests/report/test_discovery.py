@@ -73,8 +73,6 @@ def test_the_report_counts_pages_by_seed(path: Path) -> None:
 
 
 def test_an_empty_store_has_no_seeds(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")):
-        pass
+    HandCrawl(tmp_path / "crawl.db").close()
     with snapshot(tmp_path / "crawl.db") as seen:
-        found = discovery(seen)
-    assert [len(one) for one in found] == [0, 0, 0]
+        assert [len(one) for one in discovery(seen)] == [0, 0, 0]

@@ -46,11 +46,8 @@ class TestKinds:
     def test_pages_and_requests_are_counted_with_their_share_of_all_requests(
         self, store: Path
     ) -> None:
-        assert kinds_of(store) == [
-            ("timeout", 2, 2, 0.4),
-            ("not-found", 1, 1, 0.2),
-            ("robots", 1, 1, 0.2),
-        ]
+        others = [("not-found", 1, 1, 0.2), ("robots", 1, 1, 0.2)]
+        assert kinds_of(store) == [("timeout", 2, 2, 0.4), *others]
         assert kinds_of(store, host="a.example") == [("timeout", 2, 2, 1.0)]
 
     def test_skipped_pages_and_failures_before_a_success_count_on_one_side(
@@ -120,7 +117,7 @@ class TestPages:
 
     def test_failures_can_be_limited_to_a_host(self, store: Path) -> None:
         assert [page.url for page in found(store, host="b.example").pages] == [GONE]
-        with pytest.raises(UsageError, match=r"no page of host d\.example is known"):
+        with pytest.raises(UsageError, match=r"d\.example"):
             found(store, host="d.example")
 
     def test_a_page_is_listed_once_with_the_request_that_decided_its_state(

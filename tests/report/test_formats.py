@@ -112,14 +112,9 @@ class TestParquet:
     ) -> None:
         path = tmp_path / "ranks.parquet"
         path.write_bytes(written(write_parquet, *rows))
-        times = ("first_fetched", "last_fetched")
-        columns = (
-            f"strftime({name} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%SZ')"
-            if name in times
-            else f'"{name}"'
-            for name in COLUMNS
-        )
-        found = duckdb.execute(f"SELECT {', '.join(columns)} FROM '{path}'").fetchall()
+        as_text = "strftime({0} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%SZ') AS {0}"
+        times = ", ".join(map(as_text.format, ("first_fetched", "last_fetched")))
+        found = duckdb.execute(f"SELECT * REPLACE ({times}) FROM '{path}'").fetchall()
         assert [ExportRow(*row) for row in found] == rows
         kinds = {row[0]: row[1] for row in duckdb.execute(f"DESCRIBE FROM '{path}'").fetchall()}
         assert list(kinds) == list(COLUMNS)
@@ -174,35 +169,31 @@ def test_an_unknown_suffix_is_refused_with_the_known_ones(path: str) -> None:
         format_of(Path(path))
 
 
-class TestReplacing:
-    def test_the_file_is_replaced_when_everything_is_written(self, tmp_path: Path) -> None:
-        path, plain = tmp_path / "ranks.csv", tmp_path / "plain"
-        plain.touch()
-        path.write_bytes(b"old")
-        with suppress(KeyboardInterrupt), replacing(path) as file:
-            file.write(b"half")
-            raise KeyboardInterrupt
+def test_a_file_is_replaced_when_everything_is_written(tmp_path: Path) -> None:
+    path, plain = tmp_path / "ranks.csv", tmp_path / "plain"
+    plain.touch()
+    path.write_bytes(b"old")
+    with suppress(KeyboardInterrupt), replacing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    with replacing(path) as file:
+        file.write(b"new")
+        file.flush()
         assert path.read_bytes() == b"old"
-        with replacing(path) as file:
-            file.write(b"new")
-            file.flush()
-            assert path.read_bytes() == b"old"
-        assert path.read_bytes() == b"new"
-        assert sorted(tmp_path.iterdir()) == [plain, path]
-        assert path.stat().st_mode == plain.stat().st_mode
+    assert path.read_bytes() == b"new"
+    assert sorted(tmp_path.iterdir()) == [plain, path]
+    assert path.stat().st_mode == plain.stat().st_mode
 
-    @pytest.mark.parametrize(
-        ("name", "told"),
-        [("no/a.csv", r"a\.csv cannot be written: No such file"), (".", "a folder")],
-    )
-    def test_a_place_without_room_for_a_file_is_refused(
-        self, name: str, told: str, tmp_path: Path
-    ) -> None:
-        with pytest.raises(UsageError, match=told):
-            replacing(tmp_path / name).__enter__()
 
-    def test_a_device_is_written_to_and_not_replaced(self) -> None:
-        null = Path(os.devnull)
-        with replacing(null) as file:
-            file.write(b"gone")
-        assert null.is_char_device()
+@pytest.mark.parametrize(("name", "told"), [("no/a.csv", r"a\.csv"), (".", "a folder")])
+def test_a_place_without_room_for_a_file_is_refused(name: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=told):
+        replacing(tmp_path / name).__enter__()
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    null = Path(os.devnull)
+    with replacing(null) as file:
+        file.write(b"gone")
+    assert null.is_char_device()

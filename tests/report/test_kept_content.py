@@ -1,6 +1,5 @@
 """Kept and skipped content is counted by type, host and outcome."""
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -8,9 +7,9 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.report import crawl_log
 from minicrawl.report.crawl_log import ContentRow, content_rows, counts_of
 from minicrawl.report.snapshot import snapshot
+from tests.cli.calls import Captured, as_json, printed
 from tests.webs import crawl_web
 
 HOST, OTHER = "http://a.example", "http://b.example"
@@ -86,7 +85,7 @@ def test_content_is_not_counted_without_kept_pages_or_with_too_many(
 
 
 def test_types_beyond_the_limit_are_merged(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crawl_log, "_MOST_NAMES", 2)
+    monkeypatch.setattr("minicrawl.report.crawl_log._MOST_NAMES", 2)
     with snapshot(store) as seen:
         found = content_rows(seen)
     assert found is not None
@@ -109,12 +108,11 @@ def test_counts_have_the_largest_entries_and_the_sum_of_the_others() -> None:
     }
 
 
-def test_status_and_report_show_content(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["status", "--json", "--store", str(store)]) == 0
-    shown = json.loads(capsys.readouterr().out)["content"]
+def test_status_and_report_show_content(store: Path, capsys: Captured) -> None:
+    status = ("status", "--store", store)
+    shown = as_json(capsys, *status)["content"]
     assert ContentRow("video/mp4", "a.example", "kept", 1, 5)._asdict() in shown
-    assert main(["status", "--store", str(store)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = printed(capsys, *status).splitlines()
     (kept,) = [line for line in lines if line.startswith("kept")]
     assert "text/html 2" in kept
     assert "others 1" in kept

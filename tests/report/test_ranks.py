@@ -15,11 +15,6 @@ from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return filled_store(tmp_path / "crawl.db")
-
-
 def urls(path: Path, **choice: object) -> list[str]:
     with snapshot(path) as seen:
         return [row.url for row in rows(seen, PageSelection(**choice))]  # type: ignore[arg-type]
@@ -101,11 +96,9 @@ class TestRows:
 
 def test_top_pages_say_whether_they_were_fetched(store: Path) -> None:
     with snapshot(store) as seen:
-        found = {page.url: page for page in top(seen, PageSelection())}
-    assert [url for url, page in found.items() if page.fetched] == urls(store, fetched=True)
-    assert [page.found for page in sorted(found.values(), key=lambda page: page.found)] == list(
-        range(1, len(found) + 1)
-    )
+        found = list(top(seen, PageSelection()))
+    assert [page.url for page in found if page.fetched] == urls(store, fetched=True)
+    assert sorted(page.found for page in found) == list(range(1, len(found) + 1))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 9])

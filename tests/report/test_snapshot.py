@@ -82,7 +82,7 @@ def test_a_rank_is_current_until_the_next_step_and_new_pages_have_no_score(store
 def test_an_unknown_rank_is_refused_with_the_known_ones(store: Path) -> None:
     with snapshot(store) as seen:
         assert kept_scores(seen, "trust") is None
-        with pytest.raises(UsageError, match=r"has no rank trust, only opic, pagerank: "):
+        with pytest.raises(UsageError, match="trust, only opic, pagerank"):
             scores(seen, "trust")
 
 
@@ -90,7 +90,7 @@ def test_a_store_without_saved_ranks_only_has_opic(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
     assert state(crawl.path) == []
-    refusal = pytest.raises(UsageError, match="only opic: make it with `minicrawl rank`")
+    refusal = pytest.raises(UsageError, match=r"pagerank, only opic: .*`minicrawl rank`")
     with snapshot(crawl.path) as seen, refusal:
         scores(seen, "pagerank")
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.model import Response
-from minicrawl.web.usage import PURPOSES
-from tests.archive.archives import HEADERS
+from tests.archive.archives import answered
 from tests.text.stores import URLS, keep_more, store_of
 
 Captured = pytest.CaptureFixture[str]
@@ -27,14 +25,14 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
-def exported(store: Path, capsys: Captured, *arguments: str) -> tuple[list[dict[str, object]], str]:
-    assert main(["export", "-", "--format", "jsonl", *arguments, "--store", str(store)]) == 0
-    output = capsys.readouterr()
-    return list(map(json.loads, output.out.splitlines())), output.err
+def exported(store: Path, capsys: Captured, *arguments: str) -> list[dict[str, object]]:
+    command = ("export", "-", "--format", "jsonl", *arguments, "--store", str(store))
+    assert main(command) == 0
+    return list(map(json.loads, capsys.readouterr().out.splitlines()))
 
 
 def test_the_column_has_each_answer_and_its_source(store: Path, capsys: Captured) -> None:
-    read, unread = exported(store, capsys, "--with", "usage,html")[0]
+    read, unread = exported(store, capsys, "--with", "usage,html")
     search, unset = {"answer": "allow", "where": "robots.txt"}, {"answer": "unset", "where": ""}
     assert read["usage"] == {
         "search": search,
@@ -42,7 +40,7 @@ def test_the_column_has_each_answer_and_its_source(store: Path, capsys: Captured
         "ai-train": {"answer": "deny", "where": "content-usage"},
         "archive": {"answer": "deny", "where": "meta robots"},
     }
-    assert unread["usage"] == {"search": search} | dict.fromkeys(PURPOSES[1:], unset)
+    assert unread["usage"] == {**dict.fromkeys(read["usage"], unset), "search": search}
     assert unread["html"] is None
 
 
@@ -53,8 +51,7 @@ def test_the_column_has_each_answer_and_its_source(store: Path, capsys: Captured
 def test_pages_that_deny_a_use_are_omitted(
     purpose: str, urls: tuple[str, ...], store: Path, capsys: Captured
 ) -> None:
-    rows, _ = exported(store, capsys, "--for", purpose)
-    assert [row["url"] for row in rows] == list(urls)
+    assert [row["url"] for row in exported(store, capsys, "--for", purpose)] == list(urls)
 
 
 def test_omitted_pages_are_counted(store: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -72,7 +69,7 @@ def test_a_version_that_denied_a_use_is_omitted_and_counted(
     tmp_path: Path, capsys: Captured
 ) -> None:
     path = store_of(tmp_path, b"<p>old", {"content-usage": "train-ai=n"})
-    keep_more(path, {URLS[0]: Response(status=200, headers=HEADERS, body=b"<p>new")})
+    keep_more(path, {URLS[0]: answered(b"<p>new")})
     for purpose, bodies in (("ai-train", [b"<p>new"]), ("search", [b"<p>old", b"<p>new"])):
         file = tmp_path / f"{purpose}.warc.gz"
         assert main(["export", str(file), "--for", purpose, "--store", str(path)]) == 0

@@ -1,6 +1,5 @@
 """Each link target is exactly one of alive, dead, blocked, forbidden and unchecked."""
 
-import json
 from pathlib import Path
 
 import httpx
@@ -12,6 +11,7 @@ from minicrawl.report.archived_pages import kept_pages, last_version
 from minicrawl.report.page_links import LinkVerdict, broken_links, linked_verdicts, verdict_of
 from minicrawl.report.snapshot import snapshot
 from minicrawl.web.responses import BLOCKS, COOKIE_WALL
+from tests.cli.calls import Captured, as_json, printed
 from tests.webs import crawl_web
 
 HOST, OTHER = "https://a.example", "https://b.example"
@@ -99,11 +99,8 @@ def test_blocked_links_are_distinguished_from_dead_ones(store: Path) -> None:
     assert counts == COUNTS
 
 
-def test_status_and_report_count_all_five(
-    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["status", "--json", "--store", str(store)]) == 0
-    assert json.loads(capsys.readouterr().out)["linked"] == COUNTS
+def test_status_and_report_count_all_five(store: Path, tmp_path: Path, capsys: Captured) -> None:
+    assert as_json(capsys, "status", "--store", store)["linked"] == COUNTS
     assert main(["report", str(tmp_path / "site.html"), "--store", str(store)]) == 0
     page = (tmp_path / "site.html").read_text(encoding="utf-8")
     assert all(f"{number:,} {name}" in page for name, number in COUNTS.items())
@@ -113,15 +110,14 @@ def test_status_and_report_count_all_five(
     ("verdict", "targets"), [("forbidden", {f"{OTHER}/private"}), ("unchecked", {f"{OTHER}/login"})]
 )
 def test_a_requested_verdict_is_listed_and_sets_the_exit_code(
-    store: Path, verdict: str, targets: set[str], capsys: pytest.CaptureFixture[str]
+    store: Path, verdict: str, targets: set[str], capsys: Captured
 ) -> None:
-    arguments = ["broken", "--verdict", verdict, "--exit-code", "--json", "--store", str(store)]
-    assert main(arguments) == 1
-    assert {row["target"] for row in json.loads(capsys.readouterr().out)} == targets
+    broken = ("broken", "--verdict", verdict, "--exit-code", "--store", store)
+    assert {row["target"] for row in as_json(capsys, *broken, code=1)} == targets
 
 
 def test_challenges_are_neither_indexed_nor_near_duplicates(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Captured
 ) -> None:
     """Crawl an article and three challenge pages with status 200."""
     walls = [f"/wall{number}" for number in range(3)]
@@ -138,21 +134,18 @@ def test_challenges_are_neither_indexed_nor_near_duplicates(
         assert all(last_version(archive, f"{HOST}{wall}") is None for wall in walls)
         assert last_version(archive, f"{HOST}/") is not None
         assert linked_verdicts(seen) == NONE | {"blocked": 3}
-    capsys.readouterr()
-    assert main(["search", "text", "--json", "--store", str(store)]) == 0
-    assert "wall" not in capsys.readouterr().out
+    assert "wall" not in printed(capsys, "search", "text", "--json", "--store", store)
 
 
 def test_the_exit_code_depends_on_dead_links_alone(
-    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
-    assert main(["broken", "--exit-code", "--store", str(store)]) == 1
-    capsys.readouterr()
+    assert printed(capsys, "broken", "--exit-code", "--store", store, code=1)
 
     def blocked(request: httpx.Request) -> httpx.Response:
         is_alive = request.url.path in {"/gone", "/cookies", "/consent", "/journal"}
         return httpx.Response(200, html="x") if is_alive else web(request)
 
     other = crawl_web(tmp_path / "blocked.db", blocked, [HOST], scope="host")
-    assert main(["broken", "--exit-code", "--json", "--store", str(other)]) == 0
-    assert [row["target"] for row in json.loads(capsys.readouterr().out)] == [f"{HOST}/wall"]
+    found = as_json(capsys, "broken", "--exit-code", "--store", other)
+    assert [row["target"] for row in found] == [f"{HOST}/wall"]
