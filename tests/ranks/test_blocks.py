@@ -16,9 +16,6 @@ from minicrawl.ranks.scores import Scores
 Floats = NDArray[np.float64]
 Pairs = list[tuple[int, int]]
 
-NODES = 7
-PAIRS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=40)
-
 
 def plan(block: int, stretch: int, portion: int) -> MemoryPlan:
     return MemoryPlan(block=block, sorted=portion, text=1, stretch=stretch, links=portion)

@@ -54,8 +54,6 @@ def test_degrees_agree_with_networkx(pairs: Pairs) -> None:
         assert (found.iterations, found.error_bound, found.converged) == (0, 0.0, True)
 
 
-# A triangle 0, 1, 2 with a tail 0, 3, 4.
-
 EITHER = EigenvectorOptions(LinkMatrix.EITHER)
 WITH_PAGE = EigenvectorOptions(virtual_page=True)
 
@@ -133,9 +131,9 @@ def test_without_an_eigenvalue_above_0_only_the_virtual_page_tells_pages_apart(
     assert (by_page[2] > by_page[0]) == bool(pairs)
 
 
-def test_a_graph_without_nodes_has_no_scores() -> None:
-    assert eigenvector(graph_of(0, [])).values.size == 0
-    assert eigenvector(graph_of(0, []), options=WITH_PAGE).values.size == 0
+@pytest.mark.parametrize("options", [EigenvectorOptions(), WITH_PAGE])
+def test_a_graph_without_nodes_has_no_scores(options: EigenvectorOptions) -> None:
+    assert eigenvector(graph_of(0, []), options=options).values.size == 0
 
 
 @given(some_links)
@@ -207,6 +205,5 @@ def test_on_a_real_graph_the_best_are_found(shared_graph: Callable[[str], Path])
 
 def test_hyperball_stops_after_its_most_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minicrawl.ranks.centrality.most_rounds", lambda _graph: 20)
-    path = graph_of(100, [(page, page + 1) for page in range(99)])
-    found = hyperball(path, rng=rng())
+    found = hyperball(graph_of(100, [(page, page + 1) for page in range(99)]), rng=rng())
     assert (found.iterations, found.converged) == (20, False)

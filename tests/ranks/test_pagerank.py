@@ -1,11 +1,9 @@
 """PageRank and its kin: limits, error bounds, topics, trust, and pages that dangle."""
 
-import gzip
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import networkx
 import numpy as np
@@ -76,11 +74,6 @@ def limit(
     return found
 
 
-def scaled_to_length_1(values: NDArray[np.floating]) -> list[float]:
-    found: list[float] = (values / np.linalg.norm(values)).round(4).tolist()
-    return found
-
-
 # ---------------------------------------------------------------- by hand
 
 
@@ -89,16 +82,14 @@ def test_the_example_of_four_pages_has_all_its_digits(method: Method, lazy: bool
     options = PageRankOptions(damping=0.8, method=method, lazy=lazy, tolerance=TIGHT)
     found = pagerank(graph_of(4, A_TO_D), options=options)
     assert found.values.round(6).tolist() == [0.176230, 0.176230, 0.331967, 0.315574]
-    by_length = found.values / np.linalg.norm(found.values)
-    assert by_length.round(6).tolist() == [0.337965, 0.337965, 0.636632, 0.605193]
 
 
 def test_pages_of_a_cycle_are_equal_and_collusion_pays() -> None:
     options = PageRankOptions(damping=0.8, tolerance=TIGHT)
     circle = [(0, 1), (1, 2), (2, 0)]
-    assert scaled_to_length_1(pagerank(graph_of(3, circle), options=options).values) == [0.5774] * 3
-    colluding = pagerank(graph_of(3, [*circle, (2, 1)]), options=options)
-    assert scaled_to_length_1(colluding.values) == [0.3707, 0.6672, 0.6461]
+    for links, wanted in ((circle, [0.5774] * 3), ([*circle, (2, 1)], [0.3707, 0.6672, 0.6461])):
+        found = pagerank(graph_of(3, links), options=options).values
+        assert found / np.linalg.norm(found) == pytest.approx(wanted, abs=5e-5)
 
 
 def test_links_followed_backwards_keep_their_weights() -> None:
@@ -238,11 +229,11 @@ def test_the_bound_holds_with_few_links_and_one_target_of_jumps(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"damping": 1.0}, "damping must be 0 or more and below 1, not 1.0"),
-        ({"damping": -0.1}, "damping must be 0 or more"),
-        ({"damping": None}, "needs the virtual page"),
-        ({"tolerance": 0.0}, "the tolerance must be above 0"),
-        ({"most_iterations": 0}, "at least 1 round"),
+        ({"damping": 1.0}, "damping .*not 1.0"),
+        ({"damping": -0.1}, "damping .*not -0.1"),
+        ({"damping": None}, "virtual page"),
+        ({"tolerance": 0.0}, "tolerance .*0"),
+        ({"most_iterations": 0}, "1 round"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
@@ -256,63 +247,53 @@ def test_jumps_without_a_positive_sum_are_refused(jumps: list[float]) -> None:
         pagerank(graph_of(2, [(0, 1)]), teleport=np.array(jumps))
 
 
-def test_the_virtual_page_takes_no_teleport() -> None:
+def test_the_virtual_page_takes_no_teleport_and_no_topics() -> None:
+    graph, options = graph_of(2, [(0, 1)]), PageRankOptions(dangling=Dangling.VIRTUAL)
     with pytest.raises(UsageError, match="links to all pages"):
-        pagerank(
-            graph_of(2, [(0, 1)]),
-            options=PageRankOptions(dangling=Dangling.VIRTUAL),
-            teleport=np.array([1.0, 0.0]),
-        )
+        pagerank(graph, options=options, teleport=np.array([1.0, 0.0]))
+    with pytest.raises(UsageError, match="no topics"):
+        topic_ranks(graph, {"a": [0]}, options=options)
 
 
 # ---------------------------------------------------------------- real graphs
 
 
-@pytest.mark.parametrize("method", Method)
-def test_hollins_has_its_known_ranks(shared_graph: Callable[[str], Path], method: Method) -> None:
-    with gzip.open(shared_graph("hollins.dat.gz"), "rt", errors="replace") as lines:
-        nodes, links, _ = map(int, next(lines).split())
-        ends = [line.split() for line in lines][nodes:]
-    assert len(ends) == links
-    graph = graph_of(nodes, [(int(a) - 1, int(b) - 1) for a, b in ends])
-    values = pagerank(graph, options=PageRankOptions(method=method, tolerance=1e-10)).values
-    assert (np.argsort(-values)[:3] + 1).tolist() == [2, 37, 38]
-    assert values[[1, 36, 37]] == pytest.approx([0.0198788, 0.00928762, 0.00861039], rel=1e-5)
-
-
-class Known(NamedTuple):
-    """Published numbers of a graph; `silent` nodes are in no link, so not in the file."""
-
-    nodes: int
-    edges: int
-    best: dict[str, float]
-    silent: int = 0
-
-
-GRAPHS = {
-    "hollins.dat.gz": Known(6012, 23_875, {"http://www.hollins.edu/": 0.0198788}),
-    "california.txt.gz": Known(9664, 16_150, {"http://www.ucdavis.edu/": 0.00623135}),
-    "wikispeedia-links.tsv.gz": Known(4592, 119_882, {"United_States": 0.00956108}, silent=12),
-    "cnr-2000.edges.txt.gz": Known(
-        325_557, 3_216_152, {"60595": 0.0177719, "60597": 0.0177719, "285152": 0.00750487}
-    ),
+HOLLINS = {
+    "http://www.hollins.edu/": 0.0198788,
+    "http://www.hollins.edu/admissions/visit/visit.htm": 0.00928762,
+    "http://www.hollins.edu/about/about_tour.htm": 0.00861039,
 }
+CNR = {"60595": 0.0177719, "60597": 0.0177719, "285152": 0.00750487}
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("name", GRAPHS)
-def test_a_real_graph_has_its_known_numbers(name: str, shared_graph: Callable[[str], Path]) -> None:
-    known, named = GRAPHS[name], read(shared_graph(name))
-    assert (named.graph.nodes, named.graph.edges) == (known.nodes, known.edges)
-    assert named.weights is None
-    graph = Csr.from_edges(known.nodes + known.silent, named.graph.sources(), named.graph.targets)
+@pytest.mark.parametrize(
+    ("name", "nodes", "edges", "silent", "best"),
+    [
+        ("hollins.dat.gz", 6012, 23_875, 0, HOLLINS),
+        ("california.txt.gz", 9664, 16_150, 0, {"http://www.ucdavis.edu/": 0.00623135}),
+        ("wikispeedia-links.tsv.gz", 4592, 119_882, 12, {"United_States": 0.00956108}),
+        pytest.param("cnr-2000.edges.txt.gz", 325_557, 3_216_152, 0, CNR, marks=pytest.mark.proof),
+    ],
+)
+def test_a_real_graph_has_its_known_numbers(
+    name: str,
+    nodes: int,
+    edges: int,
+    silent: int,
+    best: dict[str, float],
+    shared_graph: Callable[[str], Path],
+) -> None:
+    """Published numbers; silent nodes are in no link, so not in the file."""
+    named = read(shared_graph(name))
+    assert (named.graph.nodes, named.graph.edges, named.weights) == (nodes, edges, None)
+    graph = Csr.from_edges(nodes + silent, named.graph.sources(), named.graph.targets)
     scores = pagerank(graph, options=PageRankOptions(tolerance=1e-10)).values
-    nodes = [node for node in named.names.find(list(known.best)) if node is not None]
-    assert sorted(np.argsort(-scores)[: len(known.best)].tolist()) == sorted(nodes)
-    assert scores[nodes] == pytest.approx(list(known.best.values()), rel=1e-5)
+    found = [node for node in named.names.find(list(best)) if node is not None]
+    assert sorted(np.argsort(-scores)[: len(best)].tolist()) == sorted(found)
+    assert scores[found] == pytest.approx(list(best.values()), rel=1e-5)
 
 
-TIGHTLY = PageRankOptions(tolerance=1e-12)
+TIGHTLY = PageRankOptions(tolerance=TIGHT)
 some_nodes = st.lists(a_node, min_size=1, max_size=4)
 
 
@@ -331,15 +312,10 @@ def test_the_mixture_of_ranks_is_the_rank_of_the_mixture(
     assert mixed.converged
 
 
-def test_the_virtual_page_has_no_topics() -> None:
-    with pytest.raises(UsageError, match="has no topics"):
-        topic_ranks(graph_of(1, []), {"a": [0]}, options=PageRankOptions(dangling=Dangling.VIRTUAL))
-
-
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"c": 1.0}, "no topic 'c'; there are a, b"),
+        ({"c": 1.0}, "'c'.*a, b"),
         ({"a": -1.0, "b": 2.0}, "0 or more"),
         ({"a": 0.0}, "above 0"),
         ({}, "above 0"),
@@ -375,7 +351,7 @@ def test_the_newest_weighs_1_however_old_it_is(half_life: float) -> None:
 
 
 def test_ages_that_are_all_unknown_are_refused() -> None:
-    with pytest.raises(UsageError, match="the times of their changes are unknown"):
+    with pytest.raises(UsageError, match="unknown"):
         favouring_recent(np.array([np.nan, np.nan]), 7)
 
 
@@ -513,8 +489,6 @@ def test_distrust_passes_backwards_from_bad_pages() -> None:
     wanted = np.maximum(trusted - distrusted, 0)
     found = less_distrust(graph, [0], [3], options=terms)
     assert found.values == pytest.approx(wanted / wanted.sum())
-    assert found.values[3] == 0
-    assert found.values[2] < found.values[1]
     assert found.converged
 
 
@@ -548,5 +522,5 @@ def test_distrust_that_takes_all_trust_leaves_equal_scores() -> None:
 
 
 def test_a_page_that_is_trusted_and_bad_is_refused() -> None:
-    with pytest.raises(UsageError, match="a trusted page is also named as bad"):
+    with pytest.raises(UsageError, match=r"trusted .*bad"):
         less_distrust(graph_of(2, []), [0, 1], [1])

@@ -133,29 +133,25 @@ class TestMissingNumbers:
 judgements = st.lists(st.tuples(st.integers(0, 9), st.integers(1, GRADES)), min_size=1)
 
 
-def scored(*scores: float) -> Vector:
-    return np.array(scores, dtype=np.float64)
-
-
 def judged(*grades: int) -> Ints:
     return np.array(grades)
 
 
 def test_of_equal_scores_the_first_gets_the_better_grade() -> None:
     for grades in (judged(1, 2, 3, 4), judged(4, 3, 2, 1)):
-        assert graded(scored(5, 5, 5, 5), grades).tolist() == [4, 3, 2, 1]
+        assert graded(array(5, 5, 5, 5), grades).tolist() == [4, 3, 2, 1]
 
 
 def test_a_rank_in_the_order_of_the_grades_agrees_fully() -> None:
     grades = judged(1, 2, 3, 4, 4)
-    found = agreement(scored(0.1, 0.2, 0.3, 0.4, 0.5), grades)
+    found = agreement(array(0.1, 0.2, 0.3, 0.4, 0.5), grades)
     assert (found.judged, found.equal, found.within_one, found.remarks) == (5, 1, 1, ())
     assert found.by_chance == pytest.approx((1 + 1 + 1 + 4) / 25)
     assert found.spearman == pytest.approx(spearmanr([1, 2, 3, 4, 5], grades).statistic)
 
 
 def test_nodes_with_equal_scores_and_different_grades_are_counted() -> None:
-    found = agreement(scored(3, 2, 2, 2, 1, 1), judged(4, 4, 3, 3, 1, 1))
+    found = agreement(array(3, 2, 2, 2, 1, 1), judged(4, 4, 3, 3, 1, 1))
     (remark,) = found.remarks
     assert remark.endswith(" 3")
 
@@ -187,16 +183,13 @@ def test_the_table_agrees_with_the_shares(rows: list[tuple[int, int]], best: int
     assert near / len(rows) == pytest.approx(found.within_one)
 
 
-NONE = float("nan")
-
-
 def test_the_grade_of_several_judges_is_their_mean_and_a_half_is_rounded_up() -> None:
-    grades = np.array([[4, 3, 3], [1, 2, NONE], [NONE, NONE, 2], [1, 1, 2]])
+    grades = np.array([[4, 3, 3], [1, 2, NAN], [NAN, NAN, 2], [1, 1, 2]])
     assert mean_grades(grades).tolist() == [3, 2, 2, 1]
 
 
 def test_a_judge_without_grades_is_not_compared() -> None:
-    assert beside_mean(np.array([[1.0, NONE], [2.0, NONE]]))[1] is None
+    assert beside_mean(np.array([[1.0, NAN], [2.0, NAN]]))[1] is None
 
 
 @given(

@@ -103,16 +103,12 @@ def test_a_cap_of_0_for_all_links_is_refused() -> None:
 
 
 def test_links_inside_sites_and_between_sites_have_their_weights() -> None:
+    """Links of weight 0 are dropped."""
     graph = named(FARM_PAGES, [(0, 1), (0, 3), (3, 4)])
     assert weights_of(Guards(internal=0.5).guarded(graph)) == [0.5, 1, 1]
     assert weights_of(Guards(transverse=2).guarded(graph)) == [1, 2, 2]
-
-
-def test_links_of_weight_0_are_dropped() -> None:
-    graph = named(FARM_PAGES, [(0, 1), (0, 3), (3, 4)])
     outside = Guards(internal=0).guarded(graph)
-    assert links_of(outside.graph) == [(0, 3), (3, 4)]
-    assert weights_of(outside) == [1, 1]
+    assert (links_of(outside.graph), weights_of(outside)) == ([(0, 3), (3, 4)], [1, 1])
     assert links_of(Guards(transverse=0).guarded(graph).graph) == [(0, 1)]
 
 
@@ -130,22 +126,21 @@ def test_a_farm_gains_nothing_by_its_size() -> None:
         [*farm, *others, "http://spam.org/", "http://good.org/"],
         [*((page, spam) for page in range(20)), *((20 + page, good) for page in range(6))],
     )
-    plain, guarded = graph, Guards(most_of_site=1).guarded(graph)
-    assert np.argmax(hits(plain.graph).authorities.values) == spam
-    assert np.argmax(hits(guarded.graph).authorities.values) == good
+    for guards, best in ((Guards(), spam), (Guards(most_of_site=1), good)):
+        assert np.argmax(hits(guards.guarded(graph).graph).authorities.values) == best
 
 
 @pytest.mark.parametrize(
     ("pairs", "guards", "reason"),
     [
-        ([(0, 3), (3, 4)], Guards(most_internal=1), "no link is inside a registrable domain"),
-        ([(0, 3), (3, 4)], Guards(internal=0.5), "no link is inside a registrable domain"),
-        ([(0, 3), (3, 4)], Guards(transverse=2), "all links get the same weight"),
+        ([(0, 3), (3, 4)], Guards(most_internal=1), "inside a registrable domain"),
+        ([(0, 3), (3, 4)], Guards(internal=0.5), "inside a registrable domain"),
+        ([(0, 3), (3, 4)], Guards(transverse=2), "same weight"),
         ([(0, 3), (3, 4)], Guards(transverse=0), "drops all 2 links"),
-        ([(0, 1), (1, 2)], Guards(transverse=0), "no link leads from one"),
-        ([(0, 1), (1, 2)], Guards(internal=3), "all links get the same weight"),
+        ([(0, 1), (1, 2)], Guards(transverse=0), "leads from one"),
+        ([(0, 1), (1, 2)], Guards(internal=3), "same weight"),
         ([(0, 1), (1, 2)], Guards(internal=0), "drops all 2 links"),
-        ([(0, 1), (0, 3)], Guards(internal=2, transverse=2), "all links get the same weight"),
+        ([(0, 1), (0, 3)], Guards(internal=2, transverse=2), "same weight"),
         ([(0, 1), (0, 3)], Guards(internal=0, transverse=0), "drops all 2 links"),
     ],
 )
@@ -178,7 +173,7 @@ def test_a_guard_out_of_range_is_refused_with_its_value(options: dict[str, float
 )
 def test_a_cap_is_refused_where_each_node_is_a_domain_of_its_own(cap: str, guards: Guards) -> None:
     """No node has two links to one page, so a cap of 1 drops none."""
-    with pytest.raises(UsageError, match=f"{cap} changes nothing: no two nodes"):
+    with pytest.raises(UsageError, match=f"{cap} .*no two nodes"):
         guards.guarded(named(FARM_PAGES[2:], [(0, 1), (1, 2), (2, 2)]))
 
 

@@ -1,20 +1,18 @@
 """`rank degree` and `rank pagerank` on a base set, and `rank pagerank --remove-dangling`."""
 
-import json
 import re
 from contextlib import closing
 from math import sqrt
 from pathlib import Path
-from typing import Any
 
 import networkx
 import numpy as np
 import pytest
 
 from minicrawl.cli import main
+from tests.cli import calls
+from tests.cli.calls import Captured, refusal, scores
 from tests.stores import A, B, C, HandCrawl, filled_store
-
-Captured = pytest.CaptureFixture[str]
 
 # Root 1 links to 2 and 3; 3, 4 and 5 link to it; 6 is outside the base set of 1.
 LINKS = [(1, 2), (1, 3), (4, 1), (5, 1), (5, 3), (3, 1), (2, 6), (6, 5)]
@@ -30,17 +28,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ranked(capsys: Captured, *arguments: str) -> dict[Any, float]:
-    assert main(["rank", *arguments, "--n", "0", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    return {one["node"]: one["score"] for one in found["scores"]}
-
-
-def refusal(capsys: Captured, *arguments: str) -> str:
-    assert main(["rank", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1)
-    return err
+def ranked(capsys: Captured, *arguments: str) -> dict[str, float]:
+    return scores(calls.ranked(capsys, *arguments, "--n", "0"))
 
 
 def test_degrees_count_the_links_inside_the_base_set(capsys: Captured) -> None:
@@ -61,12 +50,9 @@ def test_a_walk_stays_in_the_base_set(capsys: Captured) -> None:
 
 def test_each_topic_has_its_walk_in_the_base_set(capsys: Captured) -> None:
     Path("topics.txt").write_text("left\t2\nright\t3\n")
-    arguments = ("--root", "roots.txt", "--topics", "topics.txt", "--json", "--n", "0")
-    assert main(["rank", "pagerank", "--graph", "web.txt", *arguments]) == 0
-    found = json.loads(capsys.readouterr().out)
-    left, right = (
-        {each["node"]: each["score"] for each in one["scores"]} for one in (found, *found["others"])
-    )
+    options = ("--root", "roots.txt", "--topics", "topics.txt", "--n", "0")
+    found = calls.ranked(capsys, "pagerank", "--graph", "web.txt", *options)
+    left, right = map(scores, (found, *found["others"]))
     assert left["6"] == right["6"] == 0
     assert sum(left.values()) == pytest.approx(1)
     assert sum(right.values()) == pytest.approx(1)
@@ -112,7 +98,7 @@ def words(url: str, title: str) -> set[str]:
 def test_options_that_do_not_fit_are_refused(
     capsys: Captured, arguments: list[str], said: str
 ) -> None:
-    assert said in refusal(capsys, *arguments, "--graph", "web.txt")
+    assert said in refusal(capsys, "rank", *arguments, "--graph", "web.txt")
 
 
 def test_recent_jumps_and_topics_mixed_by_words_stay_in_the_base_set(
@@ -128,12 +114,11 @@ def test_recent_jumps_and_topics_mixed_by_words_stay_in_the_base_set(
     roots, topics = tmp_path / "roots.txt", tmp_path / "topics.txt"
     roots.write_text(f"{B}\n")
     topics.write_text(f"sea\t{B}\nland\t{C}\n")
-    command = ["rank", "pagerank", f"--root={roots}", f"--store={crawl.path}", "--json"]
-    assert main([*command, "--recent", "1"]) == 0
-    found = {one["node"]: one["score"] for one in json.loads(capsys.readouterr().out)["scores"]}
+    command = ("pagerank", f"--root={roots}", f"--store={crawl.path}")
+    found = ranked(capsys, *command, "--recent", "1")
     # B and C are equally new to within a second, and A is outside.
     assert found == pytest.approx({A: 0, B: 0.5, C: 0.5}, abs=1e-4)
-    assert main([*command, f"--topics={topics}", "--mix-by=harbour"]) == 0
+    assert main(["rank", *command, f"--topics={topics}", "--mix-by=harbour"]) == 0
     # Eight different words: five are of the sea, harbour among them, and six of the land. So
     # harbour is likely by (1 + 1) / (5 + 8) and by (0 + 1) / (6 + 8).
     assert re.search(r"sea 68\.3%.*land 31\.7%", capsys.readouterr().err)
@@ -170,7 +155,6 @@ def test_likeness_weighs_links_by_the_likeness_of_their_ends(
 def test_the_size_of_a_base_set_needs_roots_or_a_query(
     capsys: Captured, options: list[str], needs: str
 ) -> None:
-    for command in ("degree", "hits", "pagerank"):
-        assert f"{options[0]} needs {needs}" in refusal(
-            capsys, command, "--graph", "web.txt", *options
-        )
+    for rank in ("degree", "hits", "pagerank"):
+        said = refusal(capsys, "rank", rank, "--graph", "web.txt", *options)
+        assert f"{options[0]} needs {needs}" in said

@@ -1,16 +1,13 @@
 """`rank degree` with guards against collusion, on a random web and against a plain count."""
 
-import json
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
-from minicrawl.cli import main
+from tests.cli.calls import Captured, ranked, refusal, scores
 
-Captured = pytest.CaptureFixture[str]
 Links = list[tuple[str, str]]
 
 DOMAINS = ("alpha.org", "beta.com", "gamma.co.uk", "delta.github.io", "10.0.0.7")
@@ -55,11 +52,6 @@ def counted(links: Links, most: int, *, inside_only: bool) -> Counter[str]:
     return counts
 
 
-def degrees(capsys: Captured, file: Path, *guards: str) -> Any:
-    assert main(["rank", "degree", "--graph", str(file), "--json", "--n", "0", *guards]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 @pytest.mark.parametrize("most", [0, 1, 4, 7])
 def test_a_cap_drops_exactly_the_links_above_it(
     tmp_path: Path, capsys: Captured, most: int
@@ -68,15 +60,13 @@ def test_a_cap_drops_exactly_the_links_above_it(
     file.write_text("source,target\n" + "".join(f"{one},{other}\n" for one, other in links))
     inside, any_domain = (counted(links, most, inside_only=only) for only in (True, False))
     for option, wanted in (("--intra-cap", inside), ("--domain-cap", any_domain)):
-        if not wanted.total():
-            assert main(["rank", "degree", "--graph", str(file), option, "0"]) == 2
-            assert option in capsys.readouterr().err
-            continue
-        found = degrees(capsys, file, option, str(most))
-        assert found["edges"] == wanted.total()
-        shares = {one["node"]: one["score"] for one in found["scores"]}
         total = wanted.total()
-        assert shares == pytest.approx({node: wanted[node] / total for node in shares})
+        if not total:
+            assert option in refusal(capsys, "rank", "degree", "--graph", file, option, "0")
+            continue
+        found = ranked(capsys, "degree", "--graph", file, "--n", "0", option, str(most))
+        assert found["edges"] == total
+        assert scores(found) == pytest.approx({one: wanted[one] / total for one in scores(found)})
     crossing = sum(domain_of(one) != domain_of(other) for one, other in links)
     assert LINKS > inside.total() >= crossing
     assert inside.total() > any_domain.total()
