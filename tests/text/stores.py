@@ -11,8 +11,8 @@ from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_
 from minicrawl.model import KeptAnswer, Response
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import HEADERS
-from tests.stores import HandCrawl
+from tests.archive.archives import HEADERS, answered
+from tests.stores import NOON, HandCrawl
 
 URLS = ("http://a.example/", "http://a.example/unread")
 
@@ -28,12 +28,8 @@ def store_of(
 def store_of_many(folder: Path, bodies: Sequence[bytes]) -> Path:
     """Create a store of pages /0, /1 and so on; every third was not kept."""
     urls = [f"http://a.example/{n}" for n in range(len(bodies))]
-    responses = {
-        url: Response(status=200, headers=HEADERS, body=body)
-        for number, (url, body) in enumerate(zip(urls, bodies, strict=True))
-        if number % 3
-    }
-    return _store(folder, urls, urls, responses, "pages")
+    kept = {urls[n]: answered(body) for n, body in enumerate(bodies) if n % 3}
+    return _store(folder, urls, urls, kept, "pages")
 
 
 def _store(
@@ -60,7 +56,7 @@ def keep_more(path: Path, kept: Mapping[str, Response], keep: str = "pages") -> 
         assert archive is not None
         with closing(archive):
             pages = [
-                KeptAnswer(pack(kind, url, response, PLAIN, number=0), 1.0)
+                KeptAnswer(pack(kind, url, response, PLAIN, number=0), NOON)
                 for url, response in kept.items()
             ]
             StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=pages))

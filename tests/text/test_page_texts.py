@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +19,10 @@ from minicrawl.report.archived_pages import kept_pages, pages_of_site
 from minicrawl.report.page_texts import KillableProcess, PageTexts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.text.main import FEWEST_PAGES
+from tests.cli.calls import Captured, printed, refusal
 from tests.text.sites import pages
 from tests.text.stores import URLS, store_of, store_of_many
 
-Captured = pytest.CaptureFixture[str]
 SENTENCE = "This sentence is long enough to be one, and says something about the subject itself."
 PAGE = f"<nav>menu</nav><h1>Title</h1><p>{SENTENCE}<p>{SENTENCE} <a href=/b>More</a> of it."
 MAIN = f"Title\n{SENTENCE}\n{SENTENCE} More of it."
@@ -33,28 +34,27 @@ def store(tmp_path: Path) -> Path:
     return store_of(tmp_path, PAGE.encode())
 
 
-def shown(capsys: Captured, store: Path, *arguments: str) -> str:
-    assert main([*arguments, "--store", str(store)]) == 0, capsys.readouterr()
-    return capsys.readouterr().out
+def exported(capsys: Captured, store: Path, columns: str) -> list[dict[str, Any]]:
+    export = ("export", "-", "--format", "jsonl", "--with", columns, "--store", store)
+    return list(map(json.loads, printed(capsys, *export).splitlines()))
 
 
 def test_a_page_can_be_shown_as_main_text_or_markdown(store: Path, capsys: Captured) -> None:
-    assert shown(capsys, store, "page", URLS[0], "--main") == f"{MAIN}\n"
-    assert shown(capsys, store, "page", URLS[0], "--markdown") == f"{MARKDOWN}\n"
-    assert main(["page", URLS[0], "--main", "--text", "--store", str(store)]) == 2
-    assert main(["page", URLS[0], "--main", "--versions", "--store", str(store)]) == 2
+    page = ("page", URLS[0], "--store", store)
+    assert printed(capsys, *page, "--main") == f"{MAIN}\n"
+    assert printed(capsys, *page, "--markdown") == f"{MARKDOWN}\n"
+    assert "--text" in refusal(capsys, *page, "--main", "--text")
+    assert "--versions" in refusal(capsys, *page, "--main", "--versions")
 
 
 def test_an_export_has_main_text_in_columns(store: Path, tmp_path: Path, capsys: Captured) -> None:
-    columns = ("--with", "main,text,markdown")
-    lines = shown(capsys, store, "export", "-", "--format", "jsonl", *columns)
-    read, unread = map(json.loads, lines.splitlines())
+    read, unread = exported(capsys, store, "main,text,markdown")
     assert (read["main"], read["markdown"]) == (MAIN, MARKDOWN)
     assert read["text"].startswith("menu")
     assert (unread["main"], unread["markdown"]) == (None, None)
     duckdb = pytest.importorskip("duckdb")
     place = tmp_path / "pages.parquet"
-    shown(capsys, store, "export", str(place), "--with", "main")
+    printed(capsys, "export", place, "--with", "main", "--store", store)
     assert duckdb.sql(f"SELECT main FROM '{place}' ORDER BY rank").fetchall() == [(MAIN,), (None,)]
 
 
@@ -68,30 +68,29 @@ def test_an_export_has_facts_of_the_page_in_columns(
     headers = {"content-type": "Text/HTML; charset=utf-8", "x-robots-tag": "nofollow"}
     store = store_of(tmp_path, body, headers)
 
-    def exported(columns: str) -> list[list[object]]:
-        exported_lines = shown(capsys, store, "export", "-", "--format", "jsonl", "--with", columns)
-        rows = map(json.loads, exported_lines.splitlines())
+    def facts(columns: str) -> list[list[object]]:
+        rows = exported(capsys, store, columns)
         return [[row[name] for name in FACTS.split(",")] for row in rows]
 
     digest = sha256(MAIN.encode()).hexdigest()
     read = [0, 1, "text/html", len(body), "nofollow, noarchive, noai", digest]
     unread = [1, None, None, None, None, None]
-    assert exported(FACTS) == exported(f"{FACTS},main") == [read, unread]
+    assert facts(FACTS) == facts(f"{FACTS},main") == [read, unread]
     duckdb = pytest.importorskip("duckdb")
     place = tmp_path / "pages.parquet"
-    shown(capsys, store, "export", str(place), "--with", FACTS)
+    printed(capsys, "export", place, "--with", FACTS, "--store", store)
     types = duckdb.sql(f"SELECT page_id, crawl_order, bytes FROM '{place}'").types
     assert set(map(str, types)) == {"BIGINT"}
-    whole = shown(capsys, store, "page", URLS[0], "--text").removesuffix("\n")
+    whole = printed(capsys, "page", URLS[0], "--text", "--store", store).removesuffix("\n")
     without_rooms()
-    assert exported(FACTS) == [[*read[:-1], sha256(whole.encode()).hexdigest()], unread]
+    assert facts(FACTS) == [[*read[:-1], sha256(whole.encode()).hexdigest()], unread]
 
 
 def test_a_wet_file_has_the_main_text_of_each_page(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     place = tmp_path / "pages.warc.wet.gz"
-    shown(capsys, store, "export", str(place))
+    printed(capsys, "export", place, "--store", store)
     warcio = pytest.importorskip("warcio.archiveiterator")
     with place.open("rb") as file:
         records = [
@@ -130,10 +129,8 @@ def test_pages_kept_as_text_have_no_main_text(tmp_path: Path, capsys: Captured) 
     path = store_of(tmp_path, b"Old news", keep="text")
     with Store(path) as opened:
         assert opened.page(URLS[0]).main is None
-    assert main(["page", URLS[0], "--main", "--store", str(path)]) == 2
-    assert "only its whole text was kept" in capsys.readouterr().err
-    lines = shown(capsys, path, "export", "-", "--format", "jsonl", "--with", "main,text")
-    found = json.loads(lines.splitlines()[0])
+    assert URLS[0] in refusal(capsys, "page", URLS[0], "--main", "--store", path)
+    found, _ = exported(capsys, path, "main,text")
     assert (found["main"], found["text"]) == (None, "Old news")
 
 
@@ -146,14 +143,12 @@ def test_without_the_text_room_options_name_its_extra(
         ("page", URLS[0], "--markdown"),
         ("export", "-", "--format", "jsonl", "--with", "main"),
     ):
-        assert main([*arguments, "--store", str(store)]) == 2
-        assert "install minicrawl[text] again" in capsys.readouterr().err
+        assert "minicrawl[text]" in refusal(capsys, *arguments, "--store", store)
 
 
 def test_unknown_columns_are_refused(store: Path, capsys: Captured) -> None:
-    arguments = ["export", "-", "--format", "jsonl", "--with", "made", "--store", str(store)]
-    assert main(arguments) == 2
-    assert "--with made: use text, html" in capsys.readouterr().err
+    export = ("export", "-", "--format", "jsonl", "--with", "made", "--store", store)
+    assert "--with made: use text, html" in refusal(capsys, *export)
 
 
 def test_pages_share_a_process() -> None:
@@ -269,9 +264,7 @@ def test_texts_belong_to_their_pages_if_two_processes_make_them(
 ) -> None:
     bodies = [f"<p>{SENTENCE} {number}".encode() for number in range(9)]
     store = store_of_many(tmp_path, bodies)
-    lines = shown(capsys, store, "export", "-", "--format", "jsonl", "--with", "main")
-    rows = map(json.loads, lines.splitlines())
-    assert {row["url"]: row["main"] for row in rows} == {
+    assert {row["url"]: row["main"] for row in exported(capsys, store, "main")} == {
         f"http://a.example/{number}": f"{SENTENCE} {number}" if number % 3 else None
         for number in range(9)
     }
@@ -308,13 +301,12 @@ def test_headings_and_links_are_lists_in_jsonl_and_parquet(
     tmp_path: Path, capsys: Captured
 ) -> None:
     store, place = store_of(tmp_path, LISTS.encode()), tmp_path / "pages.parquet"
-    columns = ("--with", "headings,links,data")
-    lines = shown(capsys, store, "export", "-", "--format", "jsonl", *columns)
-    read, unread = map(json.loads, lines.splitlines())
+    columns = "headings,links,data"
+    read, unread = exported(capsys, store, columns)
     assert (read["headings"], read["links"], read["data"]) == (HEADINGS, LINKS, "")
     assert (unread["headings"], unread["links"]) == (None, None)
     duckdb = pytest.importorskip("duckdb")
-    shown(capsys, store, "export", str(place), *columns)
+    printed(capsys, "export", place, "--with", columns, "--store", store)
     found = duckdb.sql(f"SELECT headings, links FROM '{place}' ORDER BY rank").fetchall()
     assert found == [(HEADINGS, LINKS), (None, None)]
     unnested = f"SELECT l.url FROM (SELECT unnest(links) l FROM '{place}') WHERE l.rel = ''"

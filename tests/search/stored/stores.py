@@ -6,16 +6,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from minicrawl.archive.writer import ArchiveWriter
-from minicrawl.config import Storing
-from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
 from minicrawl.store import tables
-from minicrawl.store.records import Batch
-from minicrawl.store.writer import StoreWriter
 from minicrawl.web.html_page import parse_page
-from tests.archive.archives import HEADERS, kept
+from tests.archive.archives import HEADERS, answered
 from tests.stores import HandCrawl
+from tests.text.stores import keep_more
 
 if TYPE_CHECKING:
     from minicrawl.search.notes import Entry
@@ -86,9 +81,4 @@ def prose(seed: int, length: int = 200) -> str:
 
 def keep(path: Path, pages: Pages) -> None:
     """Add pages to the archive of a store."""
-    with closing(StoreWriter.open(path)) as opened:
-        archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
-        assert isinstance(archive, ArchiveWriter)
-        with closing(archive):
-            answers = [kept(url, body) for url, body in pages.items()]
-            StoreWithArchive(opened, ArchiveSinks(archive)).commit(Batch(answers=answers))
+    keep_more(path, {url: answered(body) for url, body in pages.items()})

@@ -13,16 +13,13 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.cli import main
 from minicrawl.report.crawl_status import mirrors
 from minicrawl.report.snapshot import NEAR_DUPLICATES_FILE, snapshot
-from minicrawl.search import searching as alike
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.near_duplicates import ReadText, are_alike
 from minicrawl.store.reader import search_folder
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.search.stored.stores import indexed, read_into
-
-Captured = pytest.CaptureFixture[str]
 
 ARTICLE = " ".join(Random(1).choices([f"word{n}" for n in range(900)], k=200))
 FIRST, PRINTED, OTHER, TWIN = (
@@ -49,22 +46,12 @@ def likes(store: Path) -> dict[str, str]:
         return {seen.url(page): seen.url(original) for page, original in pairs}
 
 
-def run(capsys: Captured, *arguments: str) -> str:
-    capsys.readouterr()
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out
-
-
 def test_search_folds_near_duplicates_and_can_show_all(store: Path, capsys: Captured) -> None:
-    command = ("search", "lighthouse", "--store", str(store))
-    found = json.loads(run(capsys, *command, "--json"))
-    assert len(found) == 2
-    assert sorted(one["folded"] for one in found) == [0, 2]
-    assert "and 2 pages like it" in run(capsys, *command)
-    everything = json.loads(run(capsys, *command, "--json", "--all"))
-    assert {one["url"] for one in everything} == set(PAGES)
-    by_rank = json.loads(run(capsys, *command, "--json", "--by", "opic"))
-    assert len(by_rank) == 2
+    command = ("search", "lighthouse", "--store", store)
+    assert sorted(one["folded"] for one in as_json(capsys, *command)) == [0, 2]
+    assert "2 pages like it" in printed(capsys, *command)
+    assert {one["url"] for one in as_json(capsys, *command, "--all")} == set(PAGES)
+    assert len(as_json(capsys, *command, "--by", "opic")) == 2
 
 
 def test_many_near_duplicates_do_not_hide_other_results(tmp_path: Path, capsys: Captured) -> None:
@@ -74,29 +61,27 @@ def test_many_near_duplicates_do_not_hide_other_results(tmp_path: Path, capsys: 
     }
     pages[FIRST] = f"<title>One</title><p>A harbour of its own. {'Else. ' * 90}"
     path = indexed(tmp_path / "many.db", pages)
-    found = json.loads(run(capsys, "search", "harbour", "--store", str(path), "--json"))
+    found = as_json(capsys, "search", "harbour", "--store", path)
     assert FIRST in {one["url"] for one in found}
 
 
 def test_top_can_fold_near_duplicates(store: Path, capsys: Captured) -> None:
-    top = ("top", "--store", str(store), "--json")
-    assert len(json.loads(run(capsys, *top))) == len(PAGES)
-    folded = json.loads(run(capsys, *top, "--fold"))
+    top = ("top", "--store", store)
+    assert len(as_json(capsys, *top)) == len(PAGES)
+    folded = as_json(capsys, *top, "--fold")
     assert sorted(page["near_duplicates"] for page in folded) == [0, 2]
-    on_host = json.loads(run(capsys, *top, "--fold", "--host", "a.example"))
-    assert len(on_host) == 2
-    assert "alike" in run(capsys, "top", "--store", str(store), "--fold").splitlines()[0]
+    assert len(as_json(capsys, *top, "--fold", "--host", "a.example")) == 2
+    assert "alike" in printed(capsys, *top, "--fold").splitlines()[0]
     shutil.rmtree(search_folder(store))
-    assert main(["top", "--fold", "--store", str(store)]) == 2
-    assert "minicrawl index" in capsys.readouterr().err
+    assert "minicrawl index" in refusal(capsys, *top, "--fold")
 
 
 def test_export_and_explain_name_the_original(store: Path, capsys: Captured) -> None:
-    lines = run(capsys, "export", "-", "--format", "jsonl", "--store", str(store)).splitlines()
+    lines = printed(capsys, "export", "-", "--format", "jsonl", "--store", store).splitlines()
     rows = {row["url"]: row["like"] for row in map(json.loads, lines)}
     assert rows == {FIRST: "", OTHER: "", PRINTED: FIRST, TWIN: FIRST}
-    assert FIRST in run(capsys, "explain", PRINTED, "--store", str(store))
-    explained = json.loads(run(capsys, "explain", FIRST, "--store", str(store), "--json"))
+    assert FIRST in printed(capsys, "explain", PRINTED, "--store", store)
+    explained = as_json(capsys, "explain", FIRST, "--store", store)
     assert explained["near_duplicates"] == [PRINTED, TWIN]
 
 
@@ -137,7 +122,7 @@ def test_only_changed_pairs_are_compared_again(
         judged.append(other.title)
         return are_alike(one, other)
 
-    monkeypatch.setattr(alike, "are_alike", judge)
+    monkeypatch.setattr("minicrawl.search.searching.are_alike", judge)
     bring_up_to_date(store)
     assert judged == []
     read_into(store, {"http://a.example/new": PAGES[FIRST].encode() + b" anew"})

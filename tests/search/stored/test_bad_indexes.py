@@ -13,15 +13,13 @@ pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
 from minicrawl.errors import NoRoom
-from minicrawl.search import indexing as index_folder
 from minicrawl.search.index import index_errors
 from minicrawl.search.indexing import bring_up_to_date, locked_folder
 from minicrawl.search.notes import VERSION
 from minicrawl.search.searching import IMPORTANCE
 from minicrawl.store.reader import archive_folder, search_folder
+from tests.cli.calls import Captured, refusal
 from tests.search.stored.stores import PAGES, SEA, read_into
-
-Captured = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +36,13 @@ def store(made: Path, tmp_path: Path) -> Path:
     return tmp_path / "crawl.db"
 
 
-def searched(store: Path, capsys: Captured) -> tuple[int, str, list[str]]:
+def searched(store: Path, capsys: Captured) -> list[str]:
+    """Search for a page, and return the lines on stderr."""
     capsys.readouterr()
-    code = main(["search", "salt", "--store", str(store)])
+    assert main(["search", "salt", "--store", str(store)]) == 0
     out, err = capsys.readouterr()
-    return code, out, err.splitlines()
+    assert SEA in out
+    return err.splitlines()
 
 
 def test_an_index_of_an_older_version_is_rebuilt_with_a_message(
@@ -50,30 +50,23 @@ def test_an_index_of_an_older_version_is_rebuilt_with_a_message(
 ) -> None:
     with closing(sqlite3.connect(search_folder(store) / "notes.db")) as connection, connection:
         connection.execute("UPDATE meta SET value = 1 WHERE name = 'version'")
-    code, out, err = searched(store, capsys)
-    assert code == 0
-    assert SEA in out
-    assert f"version 1 instead of {VERSION}" in err[0]
-    assert searched(store, capsys)[2] == []
+    assert f"version 1 instead of {VERSION}" in searched(store, capsys)[0]
+    assert searched(store, capsys) == []
 
 
 def test_during_a_write_searches_work_and_a_second_writer_is_refused(
     store: Path, capsys: Captured
 ) -> None:
     with locked_folder(search_folder(store)):
-        code, out, err = searched(store, capsys)
-        assert (code, err) == (0, [])
-        assert SEA in out
-        assert main(["index", "--store", str(store)]) == 1
-        assert "another process" in capsys.readouterr().err
+        assert searched(store, capsys) == []
+        assert "another process" in refusal(capsys, "index", "--store", store, code=1)
 
 
 def test_fresh_refuses_if_the_archive_lacks_pages(store: Path, capsys: Captured) -> None:
     (archive_folder(store) / "segment-000001.pages").unlink()
-    assert main(["index", "--fresh", "--store", str(store)]) == 2
-    assert "segment-000001.pages of" in capsys.readouterr().err
-    code, out, _ = searched(store, capsys)
-    assert (code, SEA in out) == (0, True)
+    said = refusal(capsys, "index", "--fresh", "--store", store)
+    assert "segment-000001.pages of" in said
+    searched(store, capsys)
 
 
 @pytest.mark.parametrize(
@@ -91,21 +84,18 @@ def test_damaged_and_missing_files_are_repaired_by_a_fresh_index(
         file.unlink()
         if content is not None:
             file.write_bytes(content)
-    code, out, err = searched(store, capsys)
+    code = main(["search", "salt", "--store", str(store)])
+    out, err = capsys.readouterr()
     assert code in (0, 1)
     assert (SEA in out) == (code == 0)
-    assert not any("Traceback" in line for line in err)
+    assert "Traceback" not in err
     assert main(["index", "--fresh", "--store", str(store)]) == 0
-    code, out, err = searched(store, capsys)
-    assert (code, err) == (0, [])
-    assert SEA in out
+    assert searched(store, capsys) == []
 
 
 def test_a_damaged_table_of_near_duplicates_folds_nothing(store: Path, capsys: Captured) -> None:
     (search_folder(store) / "near-duplicates").write_bytes(b"likes 1\n\xff")
-    code, out, _ = searched(store, capsys)
-    assert code == 0
-    assert SEA in out
+    searched(store, capsys)
 
 
 def no_room(*_: object, **__: object) -> None:
@@ -124,11 +114,8 @@ def test_on_a_full_disk_searches_work_and_the_index_is_unchanged(
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     monkeypatch.setattr(Path, "touch", no_room)
     monkeypatch.setattr(Path, "write_bytes", no_room)
-    monkeypatch.setattr(index_folder, "Notes", no_room_for_sqlite)
-    code, out, err = searched(store, capsys)
-    assert code == 0
-    assert SEA in out
-    (line,) = err
+    monkeypatch.setattr("minicrawl.search.indexing.Notes", no_room_for_sqlite)
+    (line,) = searched(store, capsys)
     assert all(word in line for word in (IMPORTANCE, "No space left on device"))
     assert {file: file.read_bytes() for file in before} == before
 

@@ -1,6 +1,5 @@
 """The counts of stored data in `status --stored`."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,12 +7,10 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.cli import main
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
+from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.search.stored.stores import PAGES, read_into
-
-Captured = pytest.CaptureFixture[str]
 
 
 def test_each_existing_part_is_counted_and_a_damaged_index_is_empty(
@@ -21,11 +18,10 @@ def test_each_existing_part_is_counted_and_a_damaged_index_is_empty(
 ) -> None:
     path = tmp_path / "crawl.db"
     read_into(path, PAGES)
-    status = ["status", "--store", str(path)]
+    status = ("status", "--store", path)
 
     def counted() -> dict[str, int]:
-        assert main([*status, "--stored", "--json"]) == 0
-        stored = json.loads(capsys.readouterr().out)["stored"]
+        stored = as_json(capsys, *status, "--stored")["stored"]
         return {part["part"]: part["number"] for part in stored}
 
     before = counted()
@@ -33,12 +29,9 @@ def test_each_existing_part_is_counted_and_a_damaged_index_is_empty(
     assert "index" not in before
     done = bring_up_to_date(path)
     assert counted() == before | {"index": done.of_all, "anchors": 5}
-    assert main([*status, "--stored"]) == 0
-    assert "repository" in capsys.readouterr().out
-    assert main([*status, "--json"]) == 0
-    assert "stored" not in json.loads(capsys.readouterr().out)
+    assert "repository" in printed(capsys, *status, "--stored")
+    assert "stored" not in as_json(capsys, *status)
     (search_folder(path) / "index" / "meta.json").write_bytes(b"?")
     assert counted()["index"] == 0
     (search_folder(path) / "notes.db").write_bytes(b"?" * 5000)
-    assert main([*status, "--stored"]) == 1
-    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert search_folder(path).name in refusal(capsys, *status, "--stored", code=1)
