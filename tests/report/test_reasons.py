@@ -121,7 +121,8 @@ def test_a_duplicate_names_its_original_and_the_reason(
 
 def test_a_waiting_page_has_its_position_in_the_queue(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds([A, B, C, DEEP])
+        crawl.seeds([GONE, A, B, C, DEEP])
+        crawl.read(GONE)
     assert explained(crawl.path, A).place == QueuePosition(1, 4, 1, 2)
     last = explained(crawl.path, DEEP)
     assert last.place == QueuePosition(4, 4, 2, 2)

@@ -10,7 +10,6 @@ from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.errors import UsageError
 from minicrawl.opic.money import UNIT
 from minicrawl.report.snapshot import (
-    QueuePosition,
     kept_scores,
     page_of,
     queue_position,
@@ -107,17 +106,6 @@ def test_the_page_that_received_most_cash_is_next(tmp_path: Path) -> None:
     assert (by_url[DEEP].host, by_url[DEEP].depth, by_url[DEEP].inlinks) == ("a.example", 1, 1)
     assert by_url[DEEP].cash > 2.7
     assert [page.rank for page in found] == [1, 2]
-
-
-def test_a_position_counts_all_waiting_pages_and_those_of_the_host(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds([A, B, C, DEEP])
-        crawl.read(A, [B])
-    with snapshot(crawl.path) as seen:
-        for page, place in ((1, 1), (3, 3)):
-            assert queue_position(seen, page) == QueuePosition(
-                of_all=place, all_waiting=3, of_host=1, host_waiting=1
-            )
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "breadth-first", "random"])

@@ -48,15 +48,6 @@ def test_a_page_about_a_word_may_say_it_often(tmp_path: Path) -> None:
     assert only.score.natural > 0.5
 
 
-def test_copies_on_many_doorway_pages_are_one_result(tmp_path: Path) -> None:
-    doorway = f"lighthouse tours {prose(4)}"
-    pages = {f"door{n}.example": f"<title>Town {n}</title><p>{doorway} {n}" for n in range(30)}
-    pages["honest.example"] = f"<title>Tours</title><p>{prose(5)} a lighthouse may be visited"
-    results = found(tmp_path, pages, "lighthouse")
-    assert len(results) == 2
-    assert sorted(one.folded for one in results) == [0, 29]
-
-
 @pytest.mark.parametrize(
     "attributes",
     [
