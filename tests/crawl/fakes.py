@@ -348,6 +348,8 @@ class Run:
     events: list[Event]
     path: Path
     recorder: Recorder
+    ended_at: float
+    web: FakeWeb
 
     @property
     def asked(self) -> list[str]:
@@ -431,7 +433,7 @@ async def crawling(
         scene = Scene(crawler, recorder, web, clock)
         beside = during and asyncio.ensure_future(during(scene))
         try:
-            reason = await crawler.run()
+            reason, ended_at = await crawler.run(), clock.now()
             if chosen.asks_beside:
                 await crawler.attend(check_links(crawler))
         finally:
@@ -446,7 +448,7 @@ async def crawling(
         assert loaded.ledger.totals == recorder.frontier.ledger.totals
         assert loaded.ledger.key == recorder.frontier.ledger.key
         assert loaded.state == recorder.frontier.state
-    return Run(reason, events, path, recorder)
+    return Run(reason, events, path, recorder, ended_at, web)
 
 
 def crawl(
