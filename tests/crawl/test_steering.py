@@ -11,6 +11,7 @@ import pytest
 from minicrawl import Reason, Settled, Steered
 from minicrawl.control import ControlRequest, Reply, Verb
 from minicrawl.crawl.progress import ProgressMeter
+from minicrawl.crawl.shards import Whole
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
 from minicrawl.model import State
@@ -18,7 +19,18 @@ from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.crawl.fakes import Answer, FakeWeb, Run, Scene, crawl, frontier_of, html, text, web_of
+from tests.crawl.fakes import (
+    Answer,
+    During,
+    FakeWeb,
+    Run,
+    Scene,
+    crawl,
+    frontier_of,
+    html,
+    text,
+    web_of,
+)
 
 A, B = "http://a.example", "http://b.example"
 
@@ -51,6 +63,11 @@ def chain(origin: str, pages: int) -> dict[str, Answer]:
     return web_of({f"{origin}/{n}": [f"{origin}/{n + 1}"] for n in range(pages)})
 
 
+def steer(path: Path, web: dict[str, Answer], during: During, **settings: Any) -> Run:
+    """Crawl with requests that take a tenth of a second."""
+    return crawl(FakeWeb(web, takes_s=0.1), path, f"{A}/0", during=during, **settings)
+
+
 def steered(run: Run) -> list[str]:
     return [event.text for event in run.events if isinstance(event, Steered)]
 
@@ -61,7 +78,7 @@ async def requested(scene: Scene, pages: int) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_a_paused_crawl_requests_nothing_until_it_is_resumed(tmp_path: Path) -> None:
+def test_a_paused_crawl_requests_nothing_until_it_is_resumed(path: Path) -> None:
     seen: list[int] = []
 
     async def during(scene: Scene) -> None:
@@ -76,15 +93,14 @@ def test_a_paused_crawl_requests_nothing_until_it_is_resumed(tmp_path: Path) -> 
         assert scene.recorder.counters.number("running_s") == running_s
         assert (await send(scene, Verb.RESUME))["state"] == "running"
 
-    web = FakeWeb(chain(A, 15), takes_s=0.1)
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during)
+    run = steer(path, chain(A, 15), during)
     assert run.reason is Reason.EMPTY
     assert seen[0] == seen[1]
     assert sum(state is State.FETCHED for state in run.states.values()) == 15
     assert steered(run) == ["paused", "resumed"]
 
 
-def test_a_paused_crawl_does_not_wake_hosts(tmp_path: Path) -> None:
+def test_a_paused_crawl_does_not_wake_hosts(path: Path) -> None:
     turns: list[int] = []
 
     async def during(scene: Scene) -> None:
@@ -103,34 +119,32 @@ def test_a_paused_crawl_does_not_wake_hosts(tmp_path: Path) -> None:
         turns.append(count)
         await send(scene, Verb.STOP)
 
-    run = crawl(FakeWeb(chain(A, 30), takes_s=0.1), tmp_path / "crawl.db", f"{A}/0", during=during)
+    run = steer(path, chain(A, 30), during)
     assert run.reason is Reason.STOPPED
     assert turns == [0]
 
 
-def test_a_pause_does_not_outlast_the_time_limit_of_the_crawl(tmp_path: Path) -> None:
+def test_a_pause_does_not_outlast_the_time_limit_of_the_crawl(path: Path) -> None:
     async def during(scene: Scene) -> None:
         await requested(scene, 3)
         await send(scene, Verb.PAUSE)
 
-    web = FakeWeb(chain(A, 3000), takes_s=0.1)
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, for_=100)
+    run = steer(path, chain(A, 3000), during, for_=100)
     assert run.reason is Reason.BUDGET
 
 
-def test_the_budget_of_pages_may_grow_and_shrink(tmp_path: Path) -> None:
+def test_the_budget_of_pages_may_grow_and_shrink(path: Path) -> None:
     async def during(scene: Scene) -> None:
         await requested(scene, 2)
         await send(scene, Verb.SET, values={"pages": "20"})
         await requested(scene, 12)
         await send(scene, Verb.SET, values={"pages": 14})
 
-    web = FakeWeb(chain(A, 30), takes_s=0.1)
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, pages=5)
+    run = steer(path, chain(A, 30), during, pages=5)
     assert run.reason is Reason.BUDGET
     assert len(run.asked) == 14
     assert steered(run) == ["pages 20 (was 5)", "pages 14 (was 20)"]
-    with reading(tmp_path / "crawl.db") as connection:
+    with reading(path) as connection:
         assert tables.counters(connection)[tables.MAXIMUM] == 14
 
 
@@ -142,7 +156,7 @@ def gaps_after(web: FakeWeb, moment: float) -> list[float]:
 
 @pytest.mark.parametrize(("first", "then", "crawl_delay"), [(10, 1, 0), (10, 1, 3), (1, 10, 3)])
 def test_a_new_delay_holds_at_once_and_a_crawl_delay_always(
-    tmp_path: Path, first: int, then: int, crawl_delay: int
+    path: Path, first: int, then: int, crawl_delay: int
 ) -> None:
     moment: list[float] = []
     robots = text(f"User-agent: *\nCrawl-delay: {crawl_delay}")
@@ -152,21 +166,18 @@ def test_a_new_delay_holds_at_once_and_a_crawl_delay_always(
         moment.append(scene.clock.now())
         await send(scene, Verb.SET, values={"delay": then})
 
-    web = FakeWeb({**chain(A, 12), f"{A}/robots.txt": robots}, takes_s=0.1)
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, delay=first)
+    run = steer(path, {**chain(A, 12), f"{A}/robots.txt": robots}, during, delay=first)
     assert run.reason is Reason.EMPTY
-    found = gaps_after(web, moment[0] - first - 1)[1:]
+    found = gaps_after(run.web, moment[0] - first - 1)[1:]
     wanted = max(then, crawl_delay)
     assert len(found) >= 8
     assert all(wanted <= gap + 1e-6 for gap in found)
     assert all(gap <= wanted + 0.5 for gap in found[1:])
 
 
-def test_the_limit_of_requests_at_once_may_be_raised(tmp_path: Path) -> None:
-    hosts = [f"http://h{number}.example" for number in range(12)]
-    web = web_of({f"{A}/": [f"{host}/{n}" for host in hosts for n in range(10)]})
-    for host in hosts:
-        web |= web_of({f"{host}/{n}": [] for n in range(10)})
+def test_the_limit_of_requests_at_once_may_be_raised(path: Path) -> None:
+    pages = [f"http://h{host}.example/{n}" for host in range(12) for n in range(10)]
+    fake = FakeWeb(web_of({f"{A}/": pages} | {page: [] for page in pages}), takes_s=0.1)
     most: list[int] = []
 
     async def during(scene: Scene) -> None:
@@ -174,13 +185,12 @@ def test_the_limit_of_requests_at_once_may_be_raised(tmp_path: Path) -> None:
         most.append(scene.web.most_at_once)
         await send(scene, Verb.SET, values={"concurrency": 8})
 
-    fake = FakeWeb(web, takes_s=0.1)
-    crawl(fake, tmp_path / "crawl.db", f"{A}/", during=during, concurrency=2, per_address=64)
+    crawl(fake, path, f"{A}/", during=during, concurrency=2, per_address=64)
     assert most == [2]
     assert fake.most_at_once == 8
 
 
-def test_a_rate_holds_from_when_the_user_sets_it_until_there_is_none(tmp_path: Path) -> None:
+def test_a_rate_holds_from_when_the_user_sets_it_until_there_is_none(path: Path) -> None:
     web, counts = FakeWeb(chain(A, 12), takes_s=0.1), list[int]()
 
     async def during(scene: Scene) -> None:
@@ -192,7 +202,7 @@ def test_a_rate_holds_from_when_the_user_sets_it_until_there_is_none(tmp_path: P
         await send(scene, Verb.SET, values={"max-rate": "none"})
         counts.append(len(scene.web.asked))
 
-    crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, delay=0.5)
+    crawl(web, path, f"{A}/0", during=during, delay=0.5)
     found = gaps_after(web, 0)
     first, last = counts
     slow, quick = found[first : last - 1], found[last:]
@@ -202,15 +212,13 @@ def test_a_rate_holds_from_when_the_user_sets_it_until_there_is_none(tmp_path: P
     assert quick
 
 
-def test_the_small_edge_may_change_while_a_crawl_runs(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
-
+def test_the_small_edge_may_change_while_a_crawl_runs(path: Path) -> None:
     async def during(scene: Scene) -> None:
         await requested(scene, 4)
         reply = await send(scene, Verb.SET, values={"small-edge": "0.5"})
         assert reply["settings"]["small-edge"] == 0.5
 
-    crawl(FakeWeb(chain(A, 12), takes_s=0.1), path, f"{A}/0", during=during)
+    steer(path, chain(A, 12), during)
     assert frontier_of(path).small_edge == 0.5
     assert frontier_of(path).terms.small_edge == SMALL_EDGE
     assert audit(path).is_intact
@@ -218,7 +226,7 @@ def test_the_small_edge_may_change_while_a_crawl_runs(tmp_path: Path) -> None:
         assert tables.settings(connection)["small-edge"] == 0.5
 
 
-def test_no_request_begins_outside_hours_that_the_user_sets(tmp_path: Path) -> None:
+def test_no_request_begins_outside_hours_that_the_user_sets(path: Path) -> None:
     web, closed = FakeWeb(chain(A, 9), takes_s=0.1), list[int]()
 
     async def during(scene: Scene) -> None:
@@ -231,12 +239,12 @@ def test_no_request_begins_outside_hours_that_the_user_sets(tmp_path: Path) -> N
         closed.append(len(scene.web.asked))
         await send(scene, Verb.SET, values={"hours": "none"})
 
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during)
+    run = crawl(web, path, f"{A}/0", during=during)
     assert run.reason is Reason.EMPTY
     assert closed[1] - closed[0] <= 1
 
 
-def test_the_number_of_workers_is_passed_to_the_pool(tmp_path: Path) -> None:
+def test_the_number_of_workers_is_passed_to_the_pool(path: Path) -> None:
     pool = NoPool()
 
     async def during(scene: Scene) -> None:
@@ -246,12 +254,12 @@ def test_the_number_of_workers_is_passed_to_the_pool(tmp_path: Path) -> None:
             reply = await steer.handle(ControlRequest(verb=Verb.SET, values={"workers": wanted}))
             assert reply["workers"] == pool.sizes[-1]
 
-    crawl(FakeWeb(chain(A, 9), takes_s=0.1), tmp_path / "crawl.db", f"{A}/0", during=during)
+    steer(path, chain(A, 9), during)
     assert pool.sizes[:2] == [3, 0]
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "siblings", "breadth-first", "random"])
-def test_a_url_that_is_added_is_a_seed(tmp_path: Path, strategy: str) -> None:
+def test_a_url_that_is_added_is_a_seed(path: Path, strategy: str) -> None:
     async def during(scene: Scene) -> None:
         await requested(scene, 3)
         for _ in range(2):
@@ -259,16 +267,14 @@ def test_a_url_that_is_added_is_a_seed(tmp_path: Path, strategy: str) -> None:
 
     web = FakeWeb({**chain(A, 20), **chain(B, 20)}, takes_s=0.1)
     settings: dict[str, Any] = {"scope": "host", "max_depth": 25, "strategy": strategy}
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, **settings)
+    run = crawl(web, path, f"{A}/0", during=during, **settings)
     states = run.states
     assert sum(state is State.FETCHED for state in states.values()) == 40
     assert web.asked.count(f"{A}/1") == 1
 
 
 @pytest.mark.parametrize("continuous", [True, False])
-def test_only_a_continuous_crawl_reads_a_pinged_page_again(
-    tmp_path: Path, *, continuous: bool
-) -> None:
+def test_only_a_continuous_crawl_reads_a_pinged_page_again(path: Path, *, continuous: bool) -> None:
     pinged: list[str] = []
 
     async def during(scene: Scene) -> None:
@@ -281,9 +287,8 @@ def test_only_a_continuous_crawl_reads_a_pinged_page_again(
         await requested(scene, 19)
         await send(scene, Verb.STOP)
 
-    web = FakeWeb(chain(A, 20), takes_s=0.1)
-    crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, continuous=continuous)
-    assert web.asked.count(pinged[0]) == 1 + continuous
+    run = steer(path, chain(A, 20), during, continuous=continuous)
+    assert run.web.asked.count(pinged[0]) == 1 + continuous
 
 
 @pytest.mark.parametrize(
@@ -297,33 +302,34 @@ def test_only_a_continuous_crawl_reads_a_pinged_page_again(
     ],
 )
 def test_urls_of_other_shards_are_reported_and_not_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, urls: tuple[str, ...], says: list[str]
+    path: Path, urls: tuple[str, ...], says: list[str]
 ) -> None:
-    is_own = "minicrawl.crawl.shards.Whole.is_own"
-    monkeypatch.setattr(is_own, lambda _, url: not url.startswith(B))
+    class ShardOfA(Whole):
+        def is_own(self, url: str) -> bool:
+            return url.startswith(A)
 
     async def during(scene: Scene) -> None:
+        scene.recorder.shard = ShardOfA()
         await requested(scene, 1)
         await send(scene, Verb.ADD, urls=urls)
 
-    web = FakeWeb({**chain(A, 5), **chain(B, 5)}, takes_s=0.1)
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during)
+    run = steer(path, {**chain(A, 5), **chain(B, 5)}, during)
     assert steered(run) == says
 
 
-def test_a_seed_brings_pages_that_were_too_deep_within_reach(tmp_path: Path) -> None:
+def test_a_seed_brings_pages_that_were_too_deep_within_reach(path: Path) -> None:
     async def during(scene: Scene) -> None:
         await requested(scene, 10)
         await send(scene, Verb.ADD, urls=(f"{A}/3",))
 
     others = web_of({f"{B}/": [f"{B}/{n}" for n in range(30)]})
     web = FakeWeb({**chain(A, 20), **others}, takes_s=0.1)
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", f"{B}/", during=during, max_depth=2)
+    run = crawl(web, path, f"{A}/0", f"{B}/", during=during, max_depth=2)
     assert [run.states[f"{A}/{n}"] for n in range(6)] == [State.FETCHED] * 6
     assert run.states[f"{A}/6"] is State.DEPTH
 
 
-def test_a_running_crawl_describes_itself_and_its_hosts(tmp_path: Path) -> None:
+def test_a_running_crawl_describes_itself_and_its_hosts(path: Path) -> None:
     replies: list[Reply] = []
 
     async def during(scene: Scene) -> None:
@@ -334,7 +340,7 @@ def test_a_running_crawl_describes_itself_and_its_hosts(tmp_path: Path) -> None:
         replies.append(await steer.handle(ControlRequest(verb=Verb.HOSTS, hosts=(0, 99))))
 
     web = FakeWeb({f"{A}/": html("/1", "/2", "/3")}, takes_s=1.0)
-    crawl(web, tmp_path / "crawl.db", f"{A}/", during=during, delay=5, pages=9)
+    crawl(web, path, f"{A}/", during=during, delay=5, pages=9)
     shown, hosts = replies
     assert shown["state"] == "running"
     assert shown["settings"]["delay"] == 5
