@@ -17,17 +17,22 @@ import pytest
 from minicrawl import Crawl, PageRead, Reason, Settings, Store
 from minicrawl.crawl.parts import Hooks
 from minicrawl.crawl.settle.keeping import forget
-from minicrawl.crawl.settle.settler import LINKS_AT_ONCE, Introduced, PageIntroducer
+from minicrawl.crawl.settle.settler import LINKS_AT_ONCE
 from minicrawl.crawl.workers.scoring import MOST_BODY_BYTES, page_read
 from minicrawl.errors import UsageError
 from minicrawl.model import ParsedPage, Response
+from minicrawl.opic.ledger import StepKind
 from minicrawl.report.audit import audit
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
 from minicrawl.web.urls import posted
 
 HOST = "http://a.example"
 SEARCH = f"{HOST}/search"
 FORM = b"q=harbour"
 POSTED = posted(SEARCH, FORM)
+
+OnPage = Callable[[PageRead], None]
 
 
 class Web:
@@ -49,19 +54,23 @@ class Web:
             return httpx.Response(200, html=f'<title>{word}</title><a href="/{word}">found</a>')
         return httpx.Response(200, html=f"<title>{path}</title>page at {request.url}")
 
-    @property
-    def transport(self) -> httpx.MockTransport:
-        return httpx.MockTransport(self)
-
     def got(self) -> list[tuple[str, str, bytes]]:
         return [(one.method, str(one.url), one.content) for one in self.asked]
 
 
-def settings_in(folder: Path, **values: object) -> Settings:
-    return Settings.of(delay=0, store=folder / "crawl.db", **values)  # type: ignore[arg-type]  # settings by name
+def crawl(
+    folder: Path,
+    web: Web,
+    on_page: OnPage | None = None,
+    *,
+    seeds: Sequence[str] = (HOST,),
+    **values: Any,
+) -> Reason:
+    settings = Settings.of(delay=0, store=folder / "crawl.db", **values)
+    return Crawl(seeds, settings, transport=httpx.MockTransport(web), on_page=on_page).run()
 
 
-def asking(*urls: str, **own: object) -> Callable[[PageRead], None]:
+def asking(*urls: str, **own: object) -> OnPage:
     """Return an `on_page` that enqueues these URLs on the first page."""
 
     def on_page(page: PageRead) -> None:
@@ -86,8 +95,7 @@ def test_a_form_is_posted_and_its_answer_is_a_page_of_its_own(tmp_path: Path) ->
             assert page.enqueue("/search", method="POST", body=FORM)
             assert page.enqueue("/search", method="POST", body=b"q=sea")
 
-    crawl = Crawl([HOST], settings_in(tmp_path), transport=web.transport, on_page=on_page)
-    assert crawl.run() is Reason.EMPTY
+    assert crawl(tmp_path, web, on_page) is Reason.EMPTY
     posts = [(url, body) for method, url, body in web.got() if method == "POST"]
     assert sorted(posts) == [(SEARCH, FORM), (SEARCH, b"q=sea")]
     types = {one.headers["content-type"] for one in web.asked if one.method == "POST"}
@@ -104,8 +112,7 @@ def test_a_form_is_posted_and_its_answer_is_a_page_of_its_own(tmp_path: Path) ->
 
 def test_headers_go_to_the_page_and_nowhere_else(tmp_path: Path) -> None:
     web = Web('<a href="/b">b</a><a href="/c">c</a>')
-    hook = asking("/b", headers={"X-Part": "2", "accept": "text/html"})
-    Crawl([HOST], settings_in(tmp_path), transport=web.transport, on_page=hook).run()
+    crawl(tmp_path, web, asking("/b", headers={"X-Part": "2", "accept": "text/html"}))
     parts = {one.url.path: one.headers.get("x-part") for one in web.asked}
     assert parts == {"/": None, "/b": "2", "/c": None}
     (asked,) = (one for one in web.asked if one.url.path == "/b")
@@ -121,10 +128,10 @@ def test_headers_go_to_the_page_and_nowhere_else(tmp_path: Path) -> None:
     ],
 )
 def test_robots_txt_scope_and_depth_apply_as_for_any_link(
-    tmp_path: Path, robots: str, values: dict[str, object], state: str
+    tmp_path: Path, robots: str, values: dict[str, Any], state: str
 ) -> None:
-    web, hook = Web(robots=robots), asking("/search", method="POST", body=FORM)
-    Crawl([HOST], settings_in(tmp_path, **values), transport=web.transport, on_page=hook).run()
+    web = Web(robots=robots)
+    crawl(tmp_path, web, asking("/search", method="POST", body=FORM), **values)
     assert states(tmp_path)[POSTED] == state
     assert [method for method, _, _ in web.got()] == ["GET"]
 
@@ -132,41 +139,31 @@ def test_robots_txt_scope_and_depth_apply_as_for_any_link(
 def test_the_next_run_sends_what_this_one_did_not(tmp_path: Path) -> None:
     own = {"method": "POST", "body": FORM, "headers": {"X-Part": "2"}}
     first, second = Web(), Web()
-    Crawl(
-        [HOST],
-        settings_in(tmp_path, pages=1),
-        transport=first.transport,
-        on_page=asking("/search", **own),
-    ).run()
+    crawl(tmp_path, first, asking("/search", **own), pages=1)
     assert states(tmp_path)[POSTED] == "unread"
-    Crawl([], settings_in(tmp_path, pages=2), transport=second.transport).run()
+    crawl(tmp_path, second, seeds=(), pages=2)
     assert second.got() == [("POST", SEARCH, FORM)]
     assert second.asked[0].headers["x-part"] == "2"
 
 
 def test_a_link_that_looks_like_a_post_is_requested_with_get(tmp_path: Path) -> None:
     web = Web(f'<a href="{POSTED}">x</a>')
-    Crawl([HOST], settings_in(tmp_path), transport=web.transport).run()
+    crawl(tmp_path, web)
     assert web.got()[1:] == [("GET", POSTED, b"")]
 
 
 def test_a_post_waits_until_its_body_is_known_on_a_page_with_very_many_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    early: list[str] = []
-    introduce = PageIntroducer.introduce
-
-    async def watched(self: PageIntroducer, urls: Sequence[str], *rest: Any) -> Introduced:
-        early.extend(urls)
-        return await introduce(self, urls, *rest)
-
-    monkeypatch.setattr(PageIntroducer, "introduce", watched)
+    """The other links become known in two blocks, and the POST with the step that has its body."""
     others = "".join(f'<a href="/n/{number}">x</a>' for number in range(LINKS_AT_ONCE + 1))
     web, hook = Web(others), asking("/search", method="POST", body=FORM)
-    values = settings_in(tmp_path, deny=["/n/"])
-    Crawl([HOST], values, transport=web.transport, on_page=hook).run()
-    assert len(early) == LINKS_AT_ONCE + 1
-    assert POSTED not in early
+    crawl(tmp_path, web, hook, deny=["/n/"])
+    with reading(tmp_path / "crawl.db") as connection:
+        steps = [row.step for row in tables.steps_after(connection, 0) if row.step.born]
+    _seed, *blocks, home, _found = ((step.kind, step.born) for step in steps)
+    assert blocks == [(StepKind.BORN, LINKS_AT_ONCE), (StepKind.BORN, 1)]
+    assert home == (StepKind.VISIT, 1)
     assert web.got()[1:] == [("POST", SEARCH, FORM), ("GET", f"{HOST}/harbour", b"")]
     assert audit(tmp_path / "crawl.db").is_intact
 
@@ -179,21 +176,22 @@ def test_requests_of_a_program_are_never_taken_for_a_trap(tmp_path: Path) -> Non
             for number in range(60):
                 page.enqueue("/search", method="POST", body=f"q=same&n={number}".encode())
 
-    Crawl([HOST], settings_in(tmp_path), transport=web.transport, on_page=on_page).run()
+    crawl(tmp_path, web, on_page)
     assert sum(method == "POST" for method, _, _ in web.got()) == 60
 
 
 def test_a_take_down_forgets_the_body(tmp_path: Path) -> None:
-    web, hook = Web(), asking("/search", method="POST", body=FORM)
-    Crawl([HOST], settings_in(tmp_path), transport=web.transport, on_page=hook).run()
+    crawl(tmp_path, Web(), asking("/search", method="POST", body=FORM))
     assert forget(tmp_path / "crawl.db", POSTED, 0.0).pages == 1
     with closing(sqlite3.connect(tmp_path / "crawl.db")) as connection:
         assert connection.execute("SELECT count(*) FROM own_requests").fetchone() == (0,)
 
 
+EMPTY = Response(status=200, headers={}, body=b"")
+
+
 def page() -> PageRead:
-    found = Response(status=200, headers={}, body=b"")
-    return page_read(f"{HOST}/", found, ParsedPage())
+    return page_read(f"{HOST}/", EMPTY, ParsedPage())
 
 
 @pytest.mark.parametrize(
@@ -232,8 +230,7 @@ def test_a_content_type_replaces_that_of_a_form() -> None:
 def test_in_shards_own_requests_are_refused() -> None:
     hooks = Hooks(on_page=asking("/x", headers={"X-A": "1"}))
     hooks.is_shard = True
-    found = Response(status=200, headers={}, body=b"")
-    handed = asyncio.run(hooks.hand_over(f"{HOST}/", found, ParsedPage(), 0, strip_marks=True))
+    handed = asyncio.run(hooks.hand_over(f"{HOST}/", EMPTY, ParsedPage(), 0, strip_marks=True))
     assert isinstance(handed, UsageError)
 
 
