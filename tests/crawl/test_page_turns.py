@@ -43,7 +43,7 @@ def test_cookies_that_another_page_brought_count_for_a_chain_that_waits() -> Non
     assert not turns.chain_to(OTHER).sets_cookies  # nothing is sent back without a jar
 
 
-def test_a_finished_crawl_remembers_no_suspended_turn(tmp_path: Path) -> None:
+def test_a_finished_crawl_remembers_no_suspended_turn(path: Path) -> None:
     web: dict[str, Answer] = {
         f"{A}/": html("/moved", "/gone", "/down", title="All"),
         f"{A}/moved": moved("/here"),
@@ -56,7 +56,7 @@ def test_a_finished_crawl_remembers_no_suspended_turn(tmp_path: Path) -> None:
     def hear(scene: Scene, _event: Event) -> None:
         remembered.append(len(scene.crawler.parts.suspended))
 
-    run = crawl(web, tmp_path / "crawl.db", f"{A}/", hear=hear)
+    run = crawl(web, path, f"{A}/", hear=hear)
     assert run.states[f"{A}/here"] is State.FETCHED
     assert max(remembered) > 0
     assert remembered[-1] == 0

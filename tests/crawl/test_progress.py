@@ -10,6 +10,7 @@ from minicrawl.crawl.progress import ImportanceLimit, ProgressMeter
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Response
 from minicrawl.opic.estimate import Level
+from minicrawl.store.tables import GATHERED
 from minicrawl.web.urls import ResolvedUrl
 from tests.crawl.coroutines import in_jumping_time
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, keeping, web_of
@@ -17,7 +18,7 @@ from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, keeping, web_of
 A, B = "http://a.example", "http://b.example"
 
 
-def test_the_meter_counts_pages_hosts_requests_bytes_and_importance(tmp_path: Path) -> None:
+def test_the_meter_counts_pages_hosts_requests_bytes_and_importance(path: Path) -> None:
     web = FakeWeb(
         web_of({f"{A}/": ["/1", "/gone", f"{B}/", "/cat.jpg"], f"{A}/1": []})
         | {f"{B}/": failed(FailureKind.TLS)},
@@ -28,7 +29,7 @@ def test_the_meter_counts_pages_hosts_requests_bytes_and_importance(tmp_path: Pa
     def hear(scene: Scene, _: Event) -> None:
         read.append(ProgressMeter(scene.recorder, scene.clock).read())
 
-    crawl(web, tmp_path / "crawl.db", f"{A}/", hear=hear)
+    crawl(web, path, f"{A}/", hear=hear)
     first, last = read[0], read[-1]
     assert (first.known, first.unread, first.fetched, first.hosts) == (1, 1, 0, 1)
     assert first.importance_gathered == 0
@@ -44,7 +45,7 @@ def test_the_meter_counts_pages_hosts_requests_bytes_and_importance(tmp_path: Pa
 
 
 @in_jumping_time
-async def test_importance_is_seldom_summed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_importance_is_seldom_summed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class StepClock:
         """A clock that advances by a second whenever it, or the processor time, is read."""
 
@@ -57,30 +58,24 @@ async def test_importance_is_seldom_summed(tmp_path: Path, monkeypatch: pytest.M
         def today(self) -> float:
             return self.now()
 
-    with keeping(tmp_path / "crawl.db") as recorder:
-        clock, sums = StepClock(), list[float]()
+    with keeping(path) as recorder:
+        clock, sums = StepClock(), 0
         monkeypatch.setattr("minicrawl.crawl.progress.thread_time", clock.now)
-        add_up = recorder.frontier.importance_of
-
-        def count(level: Level | None, start: int, stop: int) -> NDArray[np.float64]:
-            sums.append(clock.seconds)
-            return add_up(level, start, stop)
-
-        monkeypatch.setattr(recorder.frontier, "importance_of", count)
         meter = ProgressMeter(recorder, clock)
         assert meter.read().importance_gathered == 0
-        assert sums == []
+        assert GATHERED not in recorder.counters
         await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
         while clock.seconds < 1000:
             meter.read()
-        assert 5 <= len(sums) <= 12
+            sums += recorder.counters.pop(GATHERED, None) is not None
+        assert 5 <= sums <= 12
 
 
 @in_jumping_time
 async def test_a_busy_machine_does_not_delay_the_limit_of_importance(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with keeping(tmp_path / "crawl.db") as recorder:
+    with keeping(path) as recorder:
         await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
         sums, add_up = list[int](), recorder.frontier.importance_of
 
