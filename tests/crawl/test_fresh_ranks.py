@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -17,7 +18,6 @@ from typing import Any
 import pytest
 
 from minicrawl import Crawl, Ended, Event, Reason, Warned
-from minicrawl.app import SystemClock
 from minicrawl.crawl.events import Converged, Converging
 from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.refinement import (
@@ -29,12 +29,9 @@ from minicrawl.crawl.refinement import (
     kept_fresh,
     refine,
     refine_beside,
-    spare_s,
-    waited,
 )
 from minicrawl.errors import DamagedStore
 from minicrawl.frontier.importance import UNTIL
-from minicrawl.memory import OWN_PYTHON
 from minicrawl.report.audit import audit
 from minicrawl.report.crawl_status import status
 from minicrawl.store import tables
@@ -42,7 +39,7 @@ from minicrawl.store.derived import OPIC, OPIC_SITES, beside, kept_ranks, readin
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.crawl.fakes import keeping
+from tests.crawl.fakes import FakeClock, keeping
 from tests.crawl.refined_stores import a_store
 from tests.limits import settings_of
 from tests.stores import A, B, C, HandCrawl
@@ -50,35 +47,20 @@ from tests.stores import A, B, C, HandCrawl
 PATIENCE_S = 60.0
 
 
-def test_idle_time_and_time_for_work_of_low_priority_are_spare() -> None:
-    second = os.sysconf("SC_CLK_TCK")
-    lines = [
-        f"cpu  {9 * second} {9 * second} 0 {9 * second} 0 0 0",
-        f"cpu0 {3 * second} {1 * second} 0 {2 * second} {5 * second} 0 0",
-        f"cpu1 {3 * second} 0 0 {4 * second} 0 0 0",
-        f"cpu2 0 0 0 {7 * second} 0 0 0",
-        "intr 12345",
-    ]
-    assert spare_s(lines, {0, 1}, (2, 4)) == 1 + 2 + 4
-    assert spare_s(lines, {2}, (2, 4)) == 7
-    assert spare_s((), {0}, (2, 4)) == 0
-
-
-def test_for_a_crawl_of_low_priority_only_idle_time_is_spare(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(("nice", "spare"), [(0, 8), (5, 5)])
+def test_idle_time_of_own_cores_is_spare_and_for_a_crawl_of_usual_priority_that_of_nice_work(
+    nice: int, spare: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A line of /proc/stat has times for user, nice, system and idle."""
-    tick = os.sysconf("SC_CLK_TCK")
-    lines = [f"cpu{core} 9 {3 * tick} 9 {5 * tick}\n" for core in os.sched_getaffinity(0)]
-    (tmp_path / "stat").write_text("".join(lines))
-    for nice, spare in ((0, 8), (5, 5)):
-        monkeypatch.setattr(os, "nice", lambda _more, nice=nice: nice)
-        assert Load.measured(7.0, tmp_path).spare_s == spare * len(lines)
+    """A line of /proc/stat has times for user, nice, system, idle and more."""
+    monkeypatch.setattr(os, "nice", lambda _more: nice)
+    cores, tick = os.sched_getaffinity(0), os.sysconf("SC_CLK_TCK")
+    lines = [f"cpu{core} 9 {3 * tick} 9 {5 * tick} 9" for core in (*cores, max(cores) + 1)]
+    total = "cpu " + lines[0].partition(" ")[2]
+    (tmp_path / "stat").write_text("\n".join([total, *lines, "intr 12345", ""]))
+    assert Load.measured(7.0, tmp_path).spare_s == spare * len(cores)
 
 
 def test_waiting_for_a_core_counts_as_busy(tmp_path: Path) -> None:
-    assert waited("") == 0
-    assert waited("5000000 2500000000 17\n") == 2.5
     (tmp_path / "self").mkdir()
     (tmp_path / "self" / "schedstat").write_text("1 3000000000 2\n")
     began = process_time()
@@ -133,7 +115,7 @@ def fresh(
 
     async def work() -> None:
         with keeping(path) as recorder:
-            async with kept_fresh(settings.storing, recorder, SystemClock(), policy=policy):
+            async with kept_fresh(settings.storing, recorder, FakeClock(), policy=policy):
                 await seen_within_patience(is_so)
 
     asyncio.run(work())
@@ -180,7 +162,7 @@ def test_guaranteed_importance_is_proven_even_without_time_to_spare(
     async def work(*, is_first: bool) -> float:
         with keeping(path) as recorder:
             limit = ImportanceLimit("1% guaranteed", recorder)
-            async with kept_fresh(storing, recorder, SystemClock(), proves=True, policy=policy):
+            async with kept_fresh(storing, recorder, FakeClock(), proves=True, policy=policy):
                 limit.look(0)
                 assert limit.is_reached is not is_first
                 await seen_within_patience(lambda: recorder.counters.number(tables.GUARANTEED) > 0)
@@ -204,21 +186,21 @@ def test_a_process_is_killed_after_too_long(path: Path) -> None:
     assert not asyncio.run(refine_beside(path, 0.1, "import time; time.sleep(600)"))
 
 
-class Failing:
-    """Computation that fails, and notes the stores that it was asked for, with its time limit."""
+def begun(path: Path, storing: dict[str, Any], **limits: Any) -> list[tuple[Path, float]]:
+    """Return the stores, with time limits, of the computations of some time, which all fail."""
+    begun: list[tuple[Path, float]] = []
 
-    def __init__(self) -> None:
-        self.begun: list[tuple[Path, float]] = []
-
-    async def __call__(self, store: Path, most_s: float) -> bool:
-        self.begun.append((store, most_s))
+    async def fail(store: Path, most_s: float) -> bool:
+        begun.append((store, most_s))
         return False
+
+    looks = iter(range(1000))
+    fresh(path, lambda: next(looks) == 50, replace(WITH_TIME, compute=fail, **limits), **storing)
+    return begun
 
 
 def test_no_failed_process_restarts_at_once(path: Path) -> None:
-    fails, looks = Failing(), iter(range(1000))
-    fresh(path, lambda: next(looks) == 50, replace(WITH_TIME, compute=fails, most_s=7.0))
-    assert fails.begun == [(path, 7.0)]
+    assert begun(path, {}, most_s=7.0) == [(path, 7.0)]
 
 
 @pytest.mark.parametrize(
@@ -233,16 +215,13 @@ def test_no_failed_process_restarts_at_once(path: Path) -> None:
 def test_no_process_is_started_for_ranks_of_no_use(
     limit: dict[str, Any], storing: dict[str, Any], path: Path
 ) -> None:
-    fails, looks = Failing(), iter(range(1000))
-    policy = replace(WITH_TIME, compute=fails, **limit)
-    fresh(path, lambda: next(looks) == 50, policy, **storing)
-    assert fails.begun == []
+    assert begun(path, storing, **limit) == []
 
 
 def test_the_process_has_the_lowest_priority(path: Path) -> None:
     # The tests may run at the lowest priority, so that only the call tells.
     code = "import os; from minicrawl.crawl.refinement import main; os.nice = print; main()"
-    found = subprocess.run((*OWN_PYTHON, "-c", code, path), capture_output=True, check=True)
+    found = subprocess.run((sys.executable, "-c", code, path), capture_output=True, check=True)
     assert found.stdout.split() == [b"19"]
     assert are_ranks_complete(path)
 
@@ -302,15 +281,11 @@ def test_the_last_convergence_may_take_a_tenth_of_the_time_but_at_least_five_sec
     path: Path, ran_s: float, limit_s: float
 ) -> None:
     """The clock is read once at the beginning, and then before each part of the work."""
-    assert is_complete(converged(path, StillClock(0.0, limit_s - 0.01), ran_s))
-    beside(path).unlink()
-    assert not is_complete(converged(path, StillClock(0.0, limit_s), ran_s))
-
-
-def is_complete(heard: list[Event]) -> bool:
-    last = heard[-1]
-    assert isinstance(last, Converged)
-    return last.is_complete
+    for moment_s, is_complete in ((limit_s - 0.01, True), (limit_s, False)):
+        last = converged(path, StillClock(0.0, moment_s), ran_s)[-1]
+        assert isinstance(last, Converged)
+        assert last.is_complete is is_complete
+        beside(path).unlink(missing_ok=True)
 
 
 def test_ranks_broken_off_too_early_are_not_kept(path: Path) -> None:
@@ -338,7 +313,7 @@ def test_halt_waits_for_one_round(path: Path) -> None:
     asked = count()  # the clock is read once before the log is
     last = LastConvergence(path, Waiting(0.0), hear)
     asyncio.run(last.run(0.0))
-    assert not is_complete(heard)
+    assert heard[-1] == Converged(error_bound=None, is_complete=False)
     assert not last.is_under_way
 
 

@@ -107,6 +107,11 @@ def dump(path: Path) -> list[str]:
         return list(connection.iterdump())
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return a_store(tmp_path / "crawl.db")
+
+
 @pytest.mark.parametrize("window", WINDOWS)
 def test_reports_show_the_pagerank_of_the_links(window: str, tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", StoreTerms(window=window))
@@ -119,8 +124,7 @@ def test_reports_show_the_pagerank_of_the_links(window: str, tmp_path: Path) -> 
     assert found.moved == pytest.approx(np.abs(expected - before).sum(), abs=1e-9)
 
 
-def test_refining_changes_nothing_in_the_store(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_refining_changes_nothing_in_the_store(path: Path) -> None:
     before, keys = dump(path), frontier_of(path).ledger.key
     refine(path)
     assert dump(path) == before
@@ -129,8 +133,7 @@ def test_refining_changes_nothing_in_the_store(tmp_path: Path) -> None:
         assert list(differences(connection, frontier_of(path), unreported)) == []
 
 
-def test_steps_behind_the_last_checkpoint_count(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_steps_behind_the_last_checkpoint_count(path: Path) -> None:
     last = StepRow(last_step(path) + 1, State.FETCHED, Step(StepKind.VISIT, 70, 0, Spending((75,))))
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(steps=[last]))
@@ -152,8 +155,7 @@ def go_on(path: Path) -> None:
         take(store, (Step(StepKind.VISIT, 79, 1, Spending((0, 80))), State.FETCHED))
 
 
-def test_with_a_short_log_the_ranks_are_always_up_to_date(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_with_a_short_log_the_ranks_are_always_up_to_date(path: Path) -> None:
     refine(path)
     with closing(StoreWriter.open(path)) as store:
         take(
@@ -171,17 +173,15 @@ def test_with_a_short_log_the_ranks_are_always_up_to_date(tmp_path: Path) -> Non
     assert is_due(path)  # showing ranks does not store them
 
 
-def test_a_crawl_that_converges_shows_true_ranks_before_any_are_stored(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_a_crawl_that_converges_shows_true_ranks_before_any_are_stored(path: Path) -> None:
     for converges, expected in ((False, frontier_of(path).importance()), (True, pagerank(path))):
         with closing(StoreWriter.open(path)) as store:
             store.commit(Batch(counters={tables.CONVERGES: converges}))
         assert shown(path) == pytest.approx(expected, abs=UNTIL)
 
 
-def test_a_report_does_not_use_ranks_newer_than_its_snapshot(tmp_path: Path) -> None:
+def test_a_report_does_not_use_ranks_newer_than_its_snapshot(path: Path) -> None:
     """The crawl goes on, and its ranks are refined again, while a report is made."""
-    path = a_store(tmp_path / "crawl.db")
     refine(path)
     expected = pagerank(path)
     with snapshot(path) as seen:
@@ -193,12 +193,9 @@ def test_a_report_does_not_use_ranks_newer_than_its_snapshot(tmp_path: Path) -> 
 LongLog = Callable[..., None]
 
 
-def test_in_a_long_log_later_visits_are_added_to_the_ranks(
-    tmp_path: Path, long_log: LongLog
-) -> None:
+def test_in_a_long_log_later_visits_are_added_to_the_ranks(path: Path, long_log: LongLog) -> None:
     """By hand: the flow through page 79, less the small edge, goes to its two links."""
     long_log(20)
-    path = a_store(tmp_path / "crawl.db")
     refine(path, until=TIGHT)
     flows = flows_of(path)
     go_on(path)
@@ -211,10 +208,9 @@ def test_in_a_long_log_later_visits_are_added_to_the_ranks(
 
 
 def test_in_a_long_log_a_later_redirect_hands_its_flow_to_its_target(
-    tmp_path: Path, long_log: LongLog
+    path: Path, long_log: LongLog
 ) -> None:
     long_log(20)
-    path = a_store(tmp_path / "crawl.db")
     refine(path, until=TIGHT)
     flows = flows_of(path)
     with closing(StoreWriter.open(path)) as store:
@@ -245,8 +241,7 @@ def test_in_a_long_log_a_page_that_is_read_again_hands_on_nothing_new(
     assert shown(path) == pytest.approx(before)
 
 
-def test_after_many_steps_pages_are_estimated(tmp_path: Path, long_log: LongLog) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_after_many_steps_pages_are_estimated(path: Path, long_log: LongLog) -> None:
     refine(path)
     converged = shown(path)
     go_on(path)
@@ -257,8 +252,7 @@ def test_after_many_steps_pages_are_estimated(tmp_path: Path, long_log: LongLog)
     assert found[:80] == pytest.approx(converged * (1 - estimated[80]))
 
 
-def test_the_next_refinement_begins_from_the_stored_ranks(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_the_next_refinement_begins_from_the_stored_ranks(path: Path) -> None:
     cold = refined(path).rounds
     assert refined(path).rounds == 0
     go_on(path)
@@ -267,8 +261,7 @@ def test_the_next_refinement_begins_from_the_stored_ranks(tmp_path: Path) -> Non
     assert shown(path) == pytest.approx(expected, abs=1e-6)
 
 
-def test_refinement_is_due_until_ranks_converge_and_after_each_step(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_refinement_is_due_until_ranks_converge_and_after_each_step(path: Path) -> None:
     assert is_due(path)
     broken_off(path, rounds=4)
     assert is_due(path)
@@ -278,10 +271,9 @@ def test_refinement_is_due_until_ranks_converge_and_after_each_step(tmp_path: Pa
     assert is_due(path)
 
 
-def test_without_the_file_of_ranks_reports_show_the_estimate(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_without_the_file_of_ranks_reports_show_the_estimate(path: Path) -> None:
     refine(path)
-    for file in tmp_path.glob("crawl.db-ranks*"):
+    for file in path.parent.glob("crawl.db-ranks*"):
         file.unlink()
     assert shown(path) == pytest.approx(frontier_of(path).importance())
     assert status(path).convergence is None
@@ -293,8 +285,7 @@ def broken_off(path: Path, rounds: int, to: Path | None = None) -> Refined | Non
     return refine(path, to=to, goes_on=lambda: next(asked) <= rounds)
 
 
-def test_ranks_broken_off_are_kept_with_an_honest_error_bound(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_ranks_broken_off_are_kept_with_an_honest_error_bound(path: Path) -> None:
     limit, before = pagerank(path), frontier_of(path).importance()
     found = broken_off(path, rounds=4)
     assert found is not None
@@ -308,8 +299,7 @@ def test_ranks_broken_off_are_kept_with_an_honest_error_bound(tmp_path: Path) ->
     assert told.error_bound == found.error_bound
 
 
-def test_without_time_to_read_the_log_nothing_is_done(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_without_time_to_read_the_log_nothing_is_done(path: Path) -> None:
     assert refine(path, goes_on=lambda: False) is None
     assert status(path).convergence is None
 
@@ -327,9 +317,8 @@ refine(Path(sys.argv[1]), tell=tell)
 """
 
 
-def test_a_kill_leaves_the_ranks_that_were_there(tmp_path: Path) -> None:
+def test_a_kill_leaves_the_ranks_that_were_there(path: Path) -> None:
     """The kill comes in the last round, before the ranks are written."""
-    path = a_store(tmp_path / "crawl.db")
     broken_off(path, rounds=4)
     before = shown(path)
     killed = subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False)
@@ -338,8 +327,8 @@ def test_a_kill_leaves_the_ranks_that_were_there(tmp_path: Path) -> None:
     assert refined(path).converged
 
 
-def test_the_ranks_may_be_kept_beside_a_copy(tmp_path: Path) -> None:
-    path, to = a_store(tmp_path / "crawl.db"), tmp_path / "new" / "copy.db"
+def test_the_ranks_may_be_kept_beside_a_copy(path: Path) -> None:
+    to = path.parent / "new" / "copy.db"
     assert refined(path, to=to).store == to
     assert dump(to) == dump(path)
     assert status(path).convergence is None
@@ -348,8 +337,8 @@ def test_the_ranks_may_be_kept_beside_a_copy(tmp_path: Path) -> None:
     assert not list(to.parent.glob("*.part*"))
 
 
-def test_no_copy_is_made_of_ranks_broken_off_too_early(tmp_path: Path) -> None:
-    path, to = a_store(tmp_path / "crawl.db"), tmp_path / "copy.db"
+def test_no_copy_is_made_of_ranks_broken_off_too_early(path: Path) -> None:
+    to = path.with_name("copy.db")
     broken_off(path, rounds=0, to=to)
     assert not to.exists()
 
@@ -370,8 +359,7 @@ def test_an_empty_and_a_missing_store_are_refused_and_none_is_made(tmp_path: Pat
     assert not absent.exists()
 
 
-def test_a_copy_overwrites_nothing(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
+def test_a_copy_overwrites_nothing(path: Path) -> None:
     with pytest.raises(UsageError, match="--to"):
         refine(path, to=path)
 
