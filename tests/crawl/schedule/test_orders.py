@@ -84,17 +84,6 @@ def test_a_shorter_path_found_by_another_shard_counts() -> None:
     assert depths.brought_nearer == {FARTHER}
 
 
-def test_a_parked_page_is_released_by_a_shorter_path() -> None:
-    known = Known(0, 3)
-    depths = DepthTracker(known.frontier, 2)
-    depths.park(FAR)
-    known.read(SEED, FAR)
-    assert depths.shorten(SEED, Spending([FAR])) == [FAR]
-    assert known.frontier.urls.depth[FAR] == 1
-    assert depths.shorten(SEED, Spending([FAR])) == []
-    assert depths.give_up() == []
-
-
 @pytest.mark.parametrize("state", [State.MOVED, State.CANONICAL, State.ALIAS])
 def test_a_page_is_as_deep_as_the_page_that_stands_for_it(state: State) -> None:
     known = Known(1, 5)
@@ -105,27 +94,12 @@ def test_a_page_is_as_deep_as_the_page_that_stands_for_it(state: State) -> None:
     assert known.frontier.urls.depth[FAR] == 1
 
 
-def test_give_up_returns_all_parked_pages() -> None:
-    depths = DepthTracker(Known(0, 9, 9).frontier, 2)
-    for page in (FARTHER, FAR):
-        depths.park(page)
-    assert depths.give_up() == [FAR, FARTHER]
-    assert depths.give_up() == []
-
-
 def test_depths_do_not_grow_beyond_255() -> None:
     known = Known(255, 255)
     depths = DepthTracker(known.frontier, 1)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, Spending([FAR])) == []
     assert known.frontier.urls.depth[FAR] == 255
-
-
-def test_shorter_paths_are_found_from_the_links_of_earlier_runs() -> None:
-    known = Known(0, 9, 9)
-    known.read(SEED, FAR)
-    known.read(FAR, FARTHER)
-    assert not DepthTracker(known.frontier, 2).is_too_far(FARTHER)
 
 
 def test_a_resumed_crawl_knows_the_shorter_paths(tmp_path: Path) -> None:
@@ -201,35 +175,29 @@ def test_unused_replays_may_be_used_later_but_not_all_at_once() -> None:
 START = "http://www.a.example/docs/index"
 
 
-def refusal(url: str, depth: int = 0, pages: int = 0, scope: Scope | None = None) -> State | None:
-    return ScopeGate(scope or Scope(), [START]).refusal(url, depth, pages)
+SOME = Scope(allow=("/docs/",), deny=("private",))
 
 
 @pytest.mark.parametrize(
-    ("kind", "url", "state"),
+    ("scope", "url", "state"),
     [
-        ("host", "http://www.a.example/other", None),
-        ("host", "http://a.example/", State.SCOPE),
-        ("domain", "http://a.example/", None),
-        ("domain", "http://b.example/", State.SCOPE),
-        ("prefix", "http://www.a.example/docs/deep/page", None),
-        ("prefix", "http://www.a.example/other", State.SCOPE),
+        (Scope(scope="host"), "http://www.a.example/other", None),
+        (Scope(scope="host"), "http://a.example/", State.SCOPE),
+        (Scope(scope="domain"), "http://a.example/", None),
+        (Scope(scope="domain"), "http://b.example/", State.SCOPE),
+        (Scope(scope="prefix"), "http://www.a.example/docs/deep/page", None),
+        (Scope(scope="prefix"), "http://www.a.example/other", State.SCOPE),
+        (SOME, "http://a.example/docs/", None),
+        (SOME, "http://a.example/docs/private", State.SCOPE),
+        (SOME, "http://a.example/", State.SCOPE),
+        (Scope(), "http://a.example/cat.jpg", State.TYPE),
+        (Scope(scope="host"), "http://b.example/cat.JPG", State.TYPE),
     ],
 )
-def test_the_scope_follows_from_the_seeds(kind: str, url: str, state: State | None) -> None:
-    assert refusal(url, scope=Scope(scope=kind)) is state
-
-
-def test_denied_pages_and_pages_not_allowed_are_out_of_scope() -> None:
-    scope = Scope(allow=("/docs/",), deny=("private",))
-    assert refusal("http://a.example/docs/", scope=scope) is None
-    assert refusal("http://a.example/docs/private", scope=scope) is State.SCOPE
-    assert refusal("http://a.example/", scope=scope) is State.SCOPE
-
-
-def test_the_ending_of_a_url_may_refuse_it_before_the_scope_does() -> None:
-    assert refusal("http://a.example/cat.jpg") is State.TYPE
-    assert refusal("http://b.example/cat.JPG", scope=Scope(scope="host")) is State.TYPE
+def test_a_page_may_be_refused_for_its_ending_or_for_the_scope(
+    scope: Scope, url: str, state: State | None
+) -> None:
+    assert ScopeGate(scope, [START]).refusal(url, 0, 0) is state
 
 
 def test_a_pattern_that_does_not_compile_is_named() -> None:

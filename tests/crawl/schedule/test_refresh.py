@@ -1,89 +1,16 @@
-from array import array
+"""Pages are read again in the order of their worth times the chance that they have changed."""
+
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import (
-    RefreshScheduler,
-    WatchedPages,
-    dated_at,
-    worth_of,
-)
+from minicrawl.crawl.schedule.refresh import WatchedPages, dated_at, worth_of
 from minicrawl.opic.ledger import Plan
-from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import FakeWeb, crawl, web_of
+from tests.crawl.schedule.read_pages import DAY_S, TODAY, Pages, document, yesterday
 from tests.crawl.schedule.rereading import LICENCE, shares, turns_of, web_with_small_hosts
-
-DAY_S = 86_400.0
-TODAY = 1000 * DAY_S
-
-
-def document(page: int, *, first: float = 0, last: float = 0, changes: int = 0) -> DocumentRow:
-    """Return a document of a page first read `first` days ago, and last read `last` days ago."""
-    return DocumentRow(
-        page=page,
-        title="",
-        status=200,
-        etag=None,
-        last_modified=None,
-        content=0,
-        noindex=False,
-        first_at=TODAY - first * DAY_S,
-        last_at=TODAY - last * DAY_S,
-        checks=0,
-        changes=changes,
-    )
-
-
-class Pages:
-    """A scheduler of pages that were read, their cash, and hosts that are busy."""
-
-    def __init__(
-        self,
-        *documents: DocumentRow,
-        endless: bool = False,
-        hosts: int = 1000,
-        strategy: str = "greedy",
-    ) -> None:
-        host_of = array("I", [page % hosts for page in range(1000)])
-        self.cash = np.ones(1000)
-        self.today = TODAY
-        self.refresh = RefreshScheduler(
-            host_of,
-            worth_of(strategy),
-            lambda pages: self.cash[pages],
-            lambda: self.today,
-            endless=endless,
-        )
-        for one in documents:
-            self.refresh.saw(one)
-        self.busy: set[int] = set()
-
-    def take(self) -> int | None:
-        host = self.refresh.next_host(lambda host: host not in self.busy)
-        return None if host is None else self.refresh.take_of(host)
-
-    def pay(self, page: int, cash: float) -> None:
-        self.cash[page] = cash
-        self.refresh.posted([Plan(999, 0, [page], 0, (), 0)])
-        self.today += 1  # so that the scheduler looks at its plans
-
-    def free(self, *hosts: int) -> None:
-        for host in hosts:
-            self.busy.remove(host)
-            self.refresh.look_again(host)
-
-    def free_all(self) -> None:
-        for host in range(2):
-            self.refresh.look_again(host)
-
-    def take_all(self) -> list[int]:
-        taken = []
-        while (page := self.take()) is not None:
-            taken.append(page)
-            self.refresh.release(page)
-        return taken
 
 
 def chance_of(first_at: float, last_at: float, changes: int, today: float) -> float:
@@ -106,30 +33,30 @@ def test_a_page_read_when_the_clock_was_ahead_is_soon_read_again() -> None:
     assert 0 < chance_of(TODAY + year, TODAY - DAY_S, 0, TODAY) < 0.1
 
 
-def test_an_unknown_page_changes_once_in_a_fortnight() -> None:
-    assert chance_of(0, 0, 0, 14 * DAY_S) == pytest.approx(1 - np.exp(-1))
-
-
-def test_a_page_that_changed_often_has_probably_changed_again() -> None:
-    still, lively = (chance_of(0, 70 * DAY_S, changes, 77 * DAY_S) for changes in (0, 20))
-    assert still == pytest.approx(1 - np.exp(-0.5 / 11))
-    assert lively == pytest.approx(1 - np.exp(-20.5 / 11))
-
-
-def test_the_chance_of_a_change_grows_with_time() -> None:
-    chances = [chance_of(0, 0, 1, days * DAY_S) for days in range(0, 100, 10)]
-    assert chances == sorted(chances)
-    assert 0.9 < chances[-1] < 1
+@pytest.mark.parametrize(
+    ("watched_days", "changes", "later_days", "chance"),
+    [
+        pytest.param(0, 0, 14, 1 - np.exp(-1), id="an unknown page changes once in a fortnight"),
+        pytest.param(70, 0, 7, 1 - np.exp(-0.5 / 11), id="a page that never changed"),
+        pytest.param(70, 20, 7, 1 - np.exp(-20.5 / 11), id="a page that changed often"),
+    ],
+)
+def test_the_chance_of_a_change_grows_with_time_and_with_earlier_changes(
+    watched_days: int, changes: int, later_days: int, chance: float
+) -> None:
+    last_at = watched_days * DAY_S
+    found = chance_of(0, last_at, changes, last_at + later_days * DAY_S)
+    assert found == pytest.approx(chance)
 
 
 def test_the_order_is_cash_times_chance() -> None:
-    pages = Pages(document(0, first=9, last=9), document(1, first=3, last=3), document(2))
+    pages = Pages([document(0, first=9, last=9), document(1, first=3, last=3), document(2)])
     pages.cash[:3] = (1, 100, 10_000)
     assert pages.take_all() == [1, 0, 2]
 
 
 def test_a_page_of_a_busy_host_is_skipped_and_keeps_its_place() -> None:
-    pages = Pages(*(document(page, first=1, last=1) for page in range(3)))
+    pages = Pages(yesterday(3))
     pages.cash[:3] = (3, 2, 1)
     pages.busy = {0}
     assert pages.take() == 1
@@ -141,7 +68,7 @@ def test_a_page_of_a_busy_host_is_skipped_and_keeps_its_place() -> None:
 
 def test_each_host_that_becomes_free_gets_a_turn_until_it_has_no_more_pages() -> None:
     """All hosts become free at the same moment, before a page of the others was chosen."""
-    pages = Pages(*(document(page, first=1, last=1) for page in range(60)), hosts=3)
+    pages = Pages(yesterday(60), hosts=3)
     pages.cash[::3] = 9
     pages.busy = {0, 1, 2}
     taken = []
@@ -160,7 +87,7 @@ def test_each_host_that_becomes_free_gets_a_turn_until_it_has_no_more_pages() ->
 
 def test_the_pages_of_a_host_come_in_the_order_of_cash_times_chance() -> None:
     rng = np.random.default_rng(1)
-    pages = Pages(*(document(page, first=1, last=1) for page in range(1000)), hosts=5)
+    pages = Pages(yesterday(1000), hosts=5)
     pages.cash = rng.random(1000)
     taken = pages.take_all()
     for host in range(5):
@@ -169,24 +96,24 @@ def test_the_pages_of_a_host_come_in_the_order_of_cash_times_chance() -> None:
 
 
 def test_a_forgotten_page_is_not_read_again() -> None:
-    pages = Pages(document(0, first=1, last=1), endless=True)
+    pages = Pages(yesterday(1), endless=True)
     assert pages.take() == 0
     pages.refresh.forget(0)
     assert not pages.refresh.has_more()
     assert pages.take() is None
-    pages.refresh.saw(document(0, first=1, last=1))
+    pages.refresh.saw(*yesterday(1))
     assert pages.take() == 0
 
 
 def test_a_page_that_was_given_back_is_the_next_one() -> None:
-    pages = Pages(*(document(page, first=1, last=1) for page in range(3)), hosts=1)
+    pages = Pages(yesterday(3), hosts=1)
     assert pages.take() == 0
     pages.refresh.give_back(0)
     assert pages.take_all() == [0, 1, 2]
 
 
 def test_a_page_that_may_be_cached_waits_longer_if_its_host_was_right() -> None:
-    pages = Pages(*(document(page, first=100, last=100) for page in range(2)))
+    pages = Pages(document(page, first=100, last=100) for page in range(2))
     for day in range(99, 0, -1):
         pages.refresh.cached(0, DAY_S)
         for page in range(2):
@@ -212,7 +139,7 @@ def test_waiting_pages_are_counted_by_host() -> None:
 
 def test_a_page_that_is_given_cash_moves_up_at_once() -> None:
     """Its host is queued with another page, and has many waiting pages."""
-    pages = Pages(*(document(page, first=1, last=1) for page in range(600)), hosts=3)
+    pages = Pages(yesterday(600), hosts=3)
     pages.cash[:600] = np.arange(600)
     assert pages.take() == 599
     pages.pay(0, 1000)
@@ -221,7 +148,7 @@ def test_a_page_that_is_given_cash_moves_up_at_once() -> None:
 
 
 def test_after_it_was_read_again_the_former_cash_of_a_page_does_not_count() -> None:
-    pages = Pages(*(document(page, first=1, last=1) for page in range(3)), endless=True, hosts=1)
+    pages = Pages(yesterday(3), endless=True, hosts=1)
     pages.pay(1, 50)
     pages.pay(1, 70)
     assert pages.take() == 1
@@ -232,14 +159,14 @@ def test_after_it_was_read_again_the_former_cash_of_a_page_does_not_count() -> N
 
 
 def test_a_page_that_spent_its_cash_in_a_replay_moves_down() -> None:
-    pages = Pages(*(document(page, first=1, last=1) for page in range(3)), hosts=1)
+    pages = Pages(yesterday(3), hosts=1)
     pages.pay(1, 50)
     pages.pay(1, 0)
     assert pages.take_all() == [0, 2, 1]
 
 
 def test_the_best_host_of_all_may_be_busy() -> None:
-    pages = Pages(*(document(page, first=1, last=1) for page in range(3)))
+    pages = Pages(yesterday(3))
     pages.cash[:3] = (1, 3, 2)
     pages.busy = {1}
     assert pages.refresh.best_host() == 1
@@ -251,7 +178,7 @@ def test_the_best_host_of_all_may_be_busy() -> None:
 
 def test_in_random_order_each_page_is_read_again_with_equal_chance() -> None:
     known = [document(page, first=20, last=page) for page in range(10)]
-    pages = Pages(*known, endless=True, hosts=1, strategy="random")
+    pages = Pages(known, endless=True, hosts=1, strategy="random")
     pages.cash[:10] = np.arange(10) ** 4
     turns = np.zeros(10)
     for turn in range(2000):
@@ -310,14 +237,6 @@ def test_no_page_starves_where_small_hosts_have_nothing_unread(
     assert sum(turn.url == LICENCE for turn in turns[200:]) >= 3
 
 
-def test_in_an_endless_run_a_page_has_many_turns() -> None:
-    pages = Pages(document(0, first=1, last=1), endless=True)
-    for _ in range(3):
-        assert pages.take() == 0
-        assert pages.take() is None
-        pages.refresh.release(0)
-
-
 def test_the_share_of_pages_to_read_again_holds_though_other_hosts_are_idle(tmp_path: Path) -> None:
     """Two hosts have pages to read again, and six others have only unread pages."""
     old: dict[str, list[str]] = {
@@ -330,8 +249,8 @@ def test_the_share_of_pages_to_read_again_holds_though_other_hosts_are_idle(tmp_
     links |= dict.fromkeys(old, new) | {page: [] for page in new}
     web = FakeWeb(web_of(links), takes_s=0.1)
     pages = len(old) + 1 + 40
-    shares = {"refresh": 0.8, "delay": 1.0, "address_delay": 0.0}
-    run = crawl(web, path, pages=pages, later_s=10 * DAY_S, during=None, hear=None, **shares)
+    chosen: dict[str, Any] = {"refresh": 0.8, "delay": 1.0}
+    run = crawl(web, path, pages=pages, later_s=10 * DAY_S, **chosen)
     again = [url for url in run.asked if url in old or url == "http://a.example/"]
     assert len(again) / 40 == pytest.approx(0.8, abs=0.05)
 
@@ -351,7 +270,7 @@ def test_one_slow_host_with_unread_pages_does_not_make_a_crawl_idle(tmp_path: Pa
 
 def test_a_page_without_cash_is_read_again_beside_one_that_always_gets_some() -> None:
     """The worth of a page grows with the time since it was read."""
-    pages = Pages(document(0, first=1), document(1, first=1), endless=True)
+    pages = Pages((document(page, first=1) for page in range(2)), endless=True)
     pages.cash[0] = 20
     taken = []
     for _ in range(50):
@@ -359,7 +278,7 @@ def test_a_page_without_cash_is_read_again_beside_one_that_always_gets_some() ->
         page = pages.take()
         assert page is not None
         taken.append(page)
-        pages.free_all()
+        pages.free(0, 1)
         pages.refresh.saw(document(page)._replace(last_at=pages.today))
         pages.refresh.posted([Plan(page, 0, [0], 0, (), 0)])
         pages.refresh.release(page)
