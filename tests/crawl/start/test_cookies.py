@@ -14,10 +14,10 @@ from minicrawl.crawl.start.preparation import WithCookies, with_cookies
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.model import Request, Response
+from minicrawl.model import Request
 from minicrawl.report.crawl_status import status
 from minicrawl.web.cookie_jar import HEADER, CookieJar
-from tests.crawl.fakes import FakeClock, FakeWeb
+from tests.crawl.fakes import FakeClock, FakeWeb, html, in_time
 
 PAGES = 5
 HTML = {"Content-Type": "text/html"}
@@ -56,10 +56,15 @@ def server(web: SessionWeb) -> Iterator[DemoServer]:
         yield served
 
 
-def crawled(server: DemoServer, store: Path, workers: int = 0, **more: object) -> int:
-    said = {"delay": 0, "allow_private": True, "keep": "pages", "resolve": f"*={server.address}"}
-    settings = load({**said, "workers": workers, "store": store, **more}, {}, None)
-    Crawl(["http://a.example/", "http://b.example/"], settings).run()
+def run(server: DemoServer, store: Path, *seeds: str, **more: object) -> Crawl:
+    said = {"delay": 0, "allow_private": True, "resolve": f"*={server.address}", "workers": 0}
+    crawl = Crawl(seeds, load({**said, "store": store, **more}, {}, None))
+    crawl.run()
+    return crawl
+
+
+def crawled(server: DemoServer, store: Path, **more: object) -> int:
+    run(server, store, "http://a.example/", "http://b.example/", keep="pages", **more)
     return status(store).pages_fetched or 0
 
 
@@ -68,7 +73,7 @@ def test_a_site_that_redirects_to_itself_with_a_cookie_is_read(
     web: SessionWeb, server: DemoServer, tmp_path: Path, workers: int
 ) -> None:
     store = tmp_path / "crawl.db"
-    assert crawled(server, store, workers, cookies="on") == 2 * PAGES + 2
+    assert crawled(server, store, workers=workers, cookies="on") == 2 * PAGES + 2
     assert web.sessions == 2  # one for each site, shared by all processes
     jar = tmp_path / "crawl.db-cookies"
     assert stat.S_IMODE(jar.stat().st_mode) == 0o600
@@ -104,10 +109,7 @@ class LoginWeb:
 def logged_in(store: Path, web: LoginWeb, **more: object) -> dict[str, str]:
     """Crawl, and return the state of each page by path."""
     with DemoServer(web) as server:
-        said = {"delay": 0, "allow_private": True, "resolve": f"*={server.address}", "workers": 0}
-        settings = load({**said, "store": store, **more}, {}, None)
-        crawl = Crawl(["http://a.example/", "http://a.example/old"], settings)
-        crawl.run()
+        crawl = run(server, store, "http://a.example/", "http://a.example/old", **more)
         return {row.url.removeprefix("http://a.example"): row.state for row in crawl.pages()}
 
 
@@ -187,37 +189,33 @@ def test_a_bad_file_is_refused_at_once(tmp_path: Path, content: bytes | None, wh
     assert not store.exists()
 
 
-class OneAnswer:
-    """Web access whose responses all set a cookie."""
-
-    async def fetch(self, _request: Request) -> Response:
-        return Response(200, {}, b"", cookies=("a=b",))
+def setting_cookies(*cookies: str) -> FakeWeb:
+    """Return a web whose responses all set these cookies."""
+    return FakeWeb({}, elsewhere=html()._replace(cookies=cookies))
 
 
-def test_the_jar_is_saved_during_the_crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.crawl.start.preparation.SAVE_EVERY_S", 0.0)
-    store = tmp_path / "crawl.db"
+def test_the_jar_is_saved_during_the_crawl(tmp_path: Path) -> None:
+    settings = Settings.of(cookies="on", store=tmp_path / "crawl.db")
+    jar = tmp_path / "crawl.db-cookies"
 
     async def go_on() -> None:
-        access = with_cookies(OneAnswer(), Settings.of(cookies="on", store=store), FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
-        async with access as web, asyncio.timeout(60):
+        access = with_cookies(setting_cookies("a=b"), settings, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
+        async with access as web:
             await web.fetch(Request(url="http://a.example/"))
-            while not (tmp_path / "crawl.db-cookies").exists():
-                await asyncio.sleep(0)
+            while not jar.exists():
+                await asyncio.sleep(1)
 
-    asyncio.run(go_on())
-    assert "a.example\tFALSE\t/\tFALSE\t0\ta\tb" in (tmp_path / "crawl.db-cookies").read_text()
+    in_time(go_on(), for_ever_s=60)
+    assert "a.example\tFALSE\t/\tFALSE\t0\ta\tb" in jar.read_text()
 
 
 def test_an_anonymous_request_has_no_cookies_and_sets_none() -> None:
-    url, jar = "https://a.example/", CookieJar()
+    url, jar, sent = "https://a.example/", CookieJar(), setting_cookies("session=new")
     jar.take(url, ("session=old",), 0.0)
-    web = WithCookies(OneAnswer(), jar, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
-    found = asyncio.run(web.fetch(Request(url=url, is_anonymous=True)))
+    web = WithCookies(sent, jar, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
+    found = in_time(web.fetch(Request(url=url, is_anonymous=True)))
     assert found.cookies == ()
     assert jar.header(url, 0.0) == "session=old"
-    sent = FakeWeb({})
-    web = WithCookies(sent, jar, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
-    for is_anonymous in (False, True):
-        asyncio.run(web.fetch(Request(url=url, is_anonymous=is_anonymous)))
-    assert [visit.request.cookies for visit in sent.visits] == ["session=old", ""]
+    in_time(web.fetch(Request(url=url)))
+    assert jar.header(url, 0.0) == "session=new"
+    assert [visit.request.cookies for visit in sent.visits] == ["", "session=old"]
