@@ -70,22 +70,6 @@ def test_a_retry_after_in_the_past_allows_no_request_at_once(path: Path) -> None
 
 
 @either_way
-def test_pages_that_robots_txt_forbade_do_not_wait_for_a_year(path: Path, turned_s: float) -> None:
-    web = FakeWeb({f"{A}/0": html()})
-    web.answers[f"{A}/robots.txt"] = in_turn(text("User-agent: *\nDisallow: /"), text(""))
-    assert crawl(web, path, f"{A}/0").states == {f"{A}/0": State.ROBOTS}
-    assert crawl(web, path, later_s=turned_s).asked == [f"{A}/0"]
-
-
-@either_way
-def test_pages_with_temporary_failures_do_not_wait_for_a_year(path: Path, turned_s: float) -> None:
-    web = FakeWeb({f"{A}/0": failed(FailureKind.TIMEOUT), f"{B}/0": failed(FailureKind.TLS)})
-    crawl(web, path, f"{A}/0", f"{B}/0")
-    web.answers |= {f"{A}/0": html(title="a"), f"{B}/0": html(title="b")}
-    assert set(crawl(web, path, later_s=turned_s).asked) == {f"{A}/0", f"{B}/0"}
-
-
-@either_way
 def test_pages_are_read_again_at_the_pace_of_their_host(path: Path, turned_s: float) -> None:
     links = {f"{A}/{number}": [f"{A}/{number + 1}"] for number in range(5)}
     crawl(FakeWeb(web_of(links)), path, f"{A}/0")

@@ -132,10 +132,12 @@ async def plant(
     seeds: Iterable[ResolvedUrl],
     endowment: int,
     tell: Listener = nobody_listens,
+    *,
+    at_once: int = _SEEDS_AT_ONCE,
 ) -> int:
-    """Make the seeds known and endow them. Return the number of new seeds."""
+    """Make the seeds known, `at_once` in a block, and endow them. Return how many are new."""
     before = recorder.seeds.ids()
-    named = await _introduce(recorder, iter(seeds), tell)
+    named = await _introduce(recorder, iter(seeds), tell, at_once)
     new = sorted(named - before)
     if new:
         units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
@@ -156,16 +158,18 @@ def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first
     return -(-endowment * new // first)
 
 
-async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Listener) -> set[int]:
+async def _introduce(
+    recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Listener, at_once: int
+) -> set[int]:
     pages: set[int] = set()
-    while block := dict(islice(seeds, _SEEDS_AT_ONCE)):
+    while block := dict(islice(seeds, at_once)):
         originals = tuple([(url, original) for url, original in block.items() if original])
         meeting = recorder.meet(list(block), 0, originals)
         pages.update(meeting.pages)
         if meeting.urls:
             recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
         await recorder.committer.commit()
-        if len(block) == _SEEDS_AT_ONCE:
+        if len(block) == at_once:
             tell(Noted(text=f"{len(pages):,} seeds so far"))
     return pages
 

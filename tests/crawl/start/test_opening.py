@@ -1,12 +1,12 @@
 """Seeds are endowed once, and skipped pages wait again when the reason is gone."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from minicrawl import Noted
-from minicrawl.crawl.settle.recorder import SeedPages
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Refusal, Refused, State
 from minicrawl.opic.money import UNIT
@@ -34,15 +34,11 @@ A, B = "http://a.example", "http://b.example"
 
 
 def planted(path: Path, *seeds: str, endowment: int = 1000, terms: StoreTerms | None = None) -> int:
-    """Add seeds to a store, and return how many of them are new."""
-
-    async def work() -> int:
-        with keeping(path, terms) as recorder:
-            new = await plant(recorder, map(ResolvedUrl, seeds), endowment)
-            assert books_balance(recorder.frontier)
-            return new
-
-    return in_time(work())
+    """Add seeds to a store, two in a block, and return how many of them are new."""
+    with keeping(path, terms) as recorder:
+        new = in_time(plant(recorder, map(ResolvedUrl, seeds), endowment, at_once=2))
+        assert books_balance(recorder.frontier)
+        return new
 
 
 def cash_of(path: Path) -> list[float]:
@@ -80,32 +76,22 @@ def test_without_an_endowment_seeds_are_pages_like_others(path: Path) -> None:
     assert seeds_of(path) == [f"{A}/"]
 
 
-@pytest.fixture
-def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.crawl.start.opening._SEEDS_AT_ONCE", 2)
-
-
-@pytest.mark.usefixtures("_small_blocks")
 def test_seeds_in_several_blocks_get_equal_shares(path: Path) -> None:
     planted(path, *(f"{A}/{n % 5}" for n in range(12)), endowment=10)
     assert cash_of(path) == [3] * 5
 
 
-@pytest.mark.usefixtures("_small_blocks")
-def test_the_next_run_completes_an_endowment(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_run_completes_an_endowment(path: Path) -> None:
+    seeds = [ResolvedUrl(f"{A}/{n}") for n in range(4)]
 
-    class Cut(Exception):
-        pass
+    def cut_off() -> Iterator[ResolvedUrl]:
+        yield from seeds
+        raise EOFError
 
-    def cut(*_: object) -> None:
-        raise Cut
-
-    with monkeypatch.context() as patched:
-        patched.setattr(SeedPages, "endowed_by", cut)
-        with pytest.raises(Cut):
-            planted(path, *(f"{A}/{n}" for n in range(4)), endowment=8)
+    with keeping(path) as recorder, pytest.raises(EOFError):
+        in_time(plant(recorder, cut_off(), 8, at_once=2))
     assert cash_of(path) == [1] * 4
-    assert planted(path, *(f"{A}/{n}" for n in range(4)), endowment=8) == 4
+    assert planted(path, *(seed.url for seed in seeds), endowment=8) == 4
     assert cash_of(path) == [3] * 4
 
 
@@ -143,12 +129,8 @@ def test_a_store_without_links_endows_no_seed_twice(path: Path) -> None:
 
 def test_the_original_of_a_seed_with_marks_is_kept(path: Path) -> None:
     marked = f"{A}/?gclid=1"
-
-    async def work() -> None:
-        with keeping(path) as recorder:
-            await plant(recorder, [ResolvedUrl(f"{A}/", marked), ResolvedUrl(f"{A}/1")], 0)
-
-    in_time(work())
+    with keeping(path) as recorder:
+        in_time(plant(recorder, [ResolvedUrl(f"{A}/", marked), ResolvedUrl(f"{A}/1")], 0))
     with reading(path) as connection:
         assert [tables.original(connection, page) for page in range(2)] == [marked, None]
 
@@ -200,8 +182,10 @@ def test_a_raised_limit_reopens_pages_beyond_the_former_one(
     assert crawl(web, path, deny=["b.example"], **wide).asked == [f"{A}/2"]
 
 
-@pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S, []), (1.1 * DAY_S, [f"{A}/0"])])
-def test_forbidden_pages_are_reopened_when_robots_txt_has_expired(
+@pytest.mark.parametrize(
+    ("later_s", "asked"), [(HOUR_S, []), (1.1 * DAY_S, [f"{A}/0"]), (-365 * DAY_S, [f"{A}/0"])]
+)
+def test_forbidden_pages_are_reopened_when_robots_txt_has_expired_or_the_clock_was_turned_back(
     path: Path, later_s: float, asked: list[str]
 ) -> None:
     forbidding, allowing = text("User-agent: *\nDisallow: /"), text("")
@@ -216,18 +200,24 @@ def test_forbidden_pages_are_reopened_without_robots(path: Path) -> None:
     assert crawl(web, path, robots=False).asked == [f"{A}/0"]
 
 
-@pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S / 2, []), (2 * HOUR_S, [f"{A}/0"])])
-def test_timeouts_are_retried_after_an_hour(path: Path, later_s: float, asked: list[str]) -> None:
-    web = FakeWeb({f"{A}/0": failed(FailureKind.TIMEOUT)})
+@pytest.mark.parametrize(
+    ("kind", "later_s", "asked"),
+    [
+        (FailureKind.TIMEOUT, HOUR_S / 2, []),
+        (FailureKind.TIMEOUT, 2 * HOUR_S, [f"{A}/0"]),
+        (FailureKind.TIMEOUT, -365 * DAY_S, [f"{A}/0"]),
+        (FailureKind.TLS, 365 * DAY_S, [f"{A}/0"]),
+        (FailureKind.TLS, -365 * DAY_S, [f"{A}/0"]),
+        (FailureKind.NOT_FOUND, DAY_S, []),
+    ],
+)
+def test_temporary_failures_are_retried_later_and_missing_pages_are_not(
+    path: Path, kind: FailureKind, later_s: float, asked: list[str]
+) -> None:
+    web = FakeWeb({f"{A}/0": failed(kind)})
     crawl(web, path, f"{A}/0")
     web.answers[f"{A}/0"] = html()
     assert crawl(web, path, later_s=later_s).asked == asked
-
-
-def test_missing_pages_are_not_reopened(path: Path) -> None:
-    web = FakeWeb({})
-    crawl(web, path, f"{A}/0")
-    assert crawl(web, path, later_s=DAY_S).asked == []
 
 
 def test_pages_at_private_addresses_are_reopened_when_these_are_allowed(path: Path) -> None:
