@@ -2,11 +2,11 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minicrawl import Event, Reason, Settled, Warned
-from minicrawl.crawl.hosts.pacing import SILENT_S
 from minicrawl.crawl.settle import recorder as recording
 from minicrawl.crawl.settle.recorder import TRY_AGAIN_S, Committer
 from minicrawl.errors import NoRoom
@@ -50,44 +50,34 @@ async def until_full(scene: Scene) -> None:
 
 
 def test_a_crawl_waits_for_room_and_ends_as_usual(path: Path, tmp_path: Path, disk: Disk) -> None:
+    """Meanwhile no page is replayed, and only requests under way add steps in memory."""
     whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
     asked_while_full: list[list[str]] = []
+    steps_while_full: list[int] = []
 
     async def make_room(scene: Scene) -> None:
         await until_full(scene)
+        steps = scene.recorder.frontier.last_seq
         await asyncio.sleep(TRY_AGAIN_S / 2)  # requests under way end
         asked_while_full.append(list(scene.web.asked))
         await asyncio.sleep(3 * TRY_AGAIN_S)
         asked_while_full.append(list(scene.web.asked))
+        steps_while_full.append(scene.recorder.frontier.last_seq - steps)
         disk.takes_batches = True
 
     web = FakeWeb(web_of(LINKS), takes_s=0.3)
-    run = crawl(web, path, SEED, during=make_room, hear=fills_after(disk, 20), concurrency=AT_ONCE)
+    limits: dict[str, Any] = {"concurrency": AT_ONCE, "replay": 5}
+    run = crawl(web, path, SEED, during=make_room, hear=fills_after(disk, 20), **limits)
     before, after = asked_while_full
     assert before == after
     assert len(before) < len(web.asked)
+    assert steps_while_full[0] <= AT_ONCE
     full, _ = (event.text for event in run.events if isinstance(event, Warned))
     assert "crawl.db" in full
     assert 3 <= disk.tries <= 5
     assert run.reason is Reason.EMPTY
     assert run.states == whole.states
     assert audit(path).wrong == []
-
-
-def test_on_a_full_disk_only_requests_under_way_add_steps_in_memory(path: Path, disk: Disk) -> None:
-    kept: list[int] = []
-
-    async def look(scene: Scene) -> None:
-        await until_full(scene)
-        waiting = scene.recorder.frontier.last_seq
-        await asyncio.sleep(3 * TRY_AGAIN_S)
-        kept.append(scene.recorder.frontier.last_seq - waiting)
-        disk.takes_batches = True
-
-    web = FakeWeb(web_of(LINKS), takes_s=0.3)
-    hear = fills_after(disk, 20)
-    crawl(web, path, SEED, during=look, hear=hear, concurrency=AT_ONCE, replay=5)
-    assert kept[0] <= AT_ONCE
 
 
 def test_stopping_on_a_full_disk_raises_and_changes_nothing(path: Path, disk: Disk) -> None:
@@ -114,12 +104,12 @@ def test_hosts_that_wait_for_silent_ones_do_not_make_the_loop_spin_on_a_full_dis
     silent_hosts = [f"http://silent{number}.example/" for number in range(40)]
 
     async def say_nothing(_: Request) -> FetchResult:
-        await asyncio.sleep(SILENT_S * 10)
+        await asyncio.sleep(10)
         return failed(FailureKind.TIMEOUT)
 
     async def make_room(scene: Scene) -> None:
         await until_full(scene)
-        await asyncio.sleep(SILENT_S * 5)
+        await asyncio.sleep(5)
         disk.takes_batches = True
 
     chain = [f"http://a.example/{number}" for number in range(9)]
