@@ -1,13 +1,13 @@
 """Fixtures for tests of a crawl."""
 
-from math import inf
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
-from tests.crawl.fakes import Disk
+from tests.crawl.fakes import Disk, work_takes_no_time
 
 
 @pytest.fixture
@@ -16,10 +16,10 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cheap_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+def cheap_hosts() -> Iterator[None]:
     """Let hosts cost nothing: they cost real processor time, which would change the order."""
-    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_S", inf)
-    monkeypatch.setattr("minicrawl.crawl.hosts.politeness.FREE_UNASKED_S", inf)
+    with work_takes_no_time():
+        yield
 
 
 @pytest.fixture
