@@ -671,16 +671,18 @@ def test_a_resumed_crawl_may_have_another_small_edge(path: Path) -> None:
 
 
 def test_a_redirect_of_a_seed_widens_the_scope_to_where_it_leads(path: Path) -> None:
-    links = {f"{C}/": [f"{C}/1"], f"{C}/1": [f"{C}/2", "http://d.example/"], f"{C}/2": []}
-    web = FakeWeb(web_of(links) | {f"{A}/": moved(f"{B}/"), f"{B}/": moved(f"{C}/")})
-    crawl(web, path, f"{A}/", scope="host", pages=2)
-    run = crawl(web, path, scope="host")
-    assert {url for url, state in run.states.items() if state is State.FETCHED} == {
-        f"{C}/",
-        f"{C}/1",
-        f"{C}/2",
-    }
-    assert run.states["http://d.example/"] is State.SCOPE
+    """What the user denies stays out of it, and so do other hosts."""
+    ends = [f"{C}/2", f"{C}/private", "http://d.example/"]
+    web = FakeWeb(
+        web_of({f"{C}/": [f"{C}/1"], f"{C}/1": ends, f"{C}/2": []})
+        | {f"{A}/": moved(f"{B}/"), f"{B}/": moved(f"{C}/")}
+    )
+    scope: dict[str, Any] = {"scope": "host", "deny": ["private"]}
+    crawl(web, path, f"{A}/", pages=2, **scope)
+    run = crawl(web, path, **scope)
+    read = [url for url, state in run.states.items() if state is State.FETCHED]
+    assert sorted(read) == [f"{C}/", f"{C}/1", f"{C}/2"]
+    assert [run.states[url] for url in ends[1:]] == [State.SCOPE] * 2
 
 
 def test_links_of_a_nofollow_page_do_not_become_known(path: Path) -> None:

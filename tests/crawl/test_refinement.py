@@ -359,11 +359,6 @@ def test_an_empty_and_a_missing_store_are_refused_and_none_is_made(tmp_path: Pat
     assert not absent.exists()
 
 
-def test_a_copy_overwrites_nothing(path: Path) -> None:
-    with pytest.raises(UsageError, match="--to"):
-        refine(path, to=path)
-
-
 @pytest.mark.parametrize("until", [0, -1, 1, 1e-13, float("nan"), float("inf")])
 def test_an_error_bound_that_cannot_be_reached_is_refused(until: float, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--until"):

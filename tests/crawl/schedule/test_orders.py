@@ -205,16 +205,6 @@ def test_a_pattern_that_does_not_compile_is_named() -> None:
         ScopeGate(Scope(deny=("(",)), [])
 
 
-def test_the_target_of_a_seed_that_redirects_widens_the_scope() -> None:
-    gate = ScopeGate(Scope(scope="host", deny=("private",)), [START])
-    assert gate.refusal("https://a.example/new", 0, 0) is State.SCOPE
-    gate.widen("https://a.example/")
-    gate.widen("https://a.example/twice")
-    assert gate.refusal("https://a.example/new", 0, 0) is None
-    assert gate.refusal("https://a.example/private", 0, 0) is State.SCOPE
-    assert gate.refusal("https://b.example/", 0, 0) is State.SCOPE
-
-
 def test_a_script_is_requested_only_as_a_seed() -> None:
     gate = ScopeGate(Scope(), ["http://a.example/app.js"])
     for url in ("http://a.example/app.js", "http://a.example/setup.exe"):
