@@ -83,15 +83,3 @@ def shares(turns: list[Turn]) -> Iterator[tuple[str, int, float]]:
     again = Counter(turn.host for turn in turns if turn.again)
     for host, number in count.items():
         yield host, number, again[host] / number
-
-
-def longest_wait(turns: list[Turn]) -> int:
-    """Return the largest number of turns that a host took until it read its richest page."""
-    next_of = dict[str, int]()
-    of_host, found = Counter[str](), 0
-    for turn in reversed(turns):
-        of_host[turn.host] += 1
-        next_of[turn.url] = of_host[turn.host]
-        host = turn.richest[: turn.richest.index("/", 8)]
-        found = max(found, of_host[host] - next_of.get(turn.richest, 0))
-    return found
