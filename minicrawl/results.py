@@ -292,8 +292,8 @@ class Store(AbstractContextManager["Store"]):
         return page_links.backlinks(self._seen, url, count).pages
 
     def broken_links(self, host: str | None = None) -> list[page_links.BrokenLink]:
-        """Return the broken links."""
-        return page_links.broken_links(self._seen, host)
+        """Return the broken links. Their texts and kinds are those of kept pages, or kept links."""
+        return page_links.with_texts(self._seen, page_links.broken_links(self._seen, host))
 
     # ------------------------------------------------------------ ranks and the graph
 

@@ -18,7 +18,7 @@ from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
 from minicrawl.model import FailureKind
 from minicrawl.ports import Timed
-from minicrawl.report.page_links import BrokenLink, linked_verdicts, with_texts
+from minicrawl.report.page_links import BrokenLink, linked_verdicts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import CheckRow, all_checks
 from minicrawl.web.responses import missing_siblings
@@ -78,13 +78,8 @@ def verdicts(path: Path) -> Mapping[str, int]:
         return linked_verdicts(seen)
 
 
-def with_kinds(path: Path) -> list[BrokenLink]:
-    with snapshot(path) as seen:
-        return with_texts(seen, broken_links(path))
-
-
 def broken(path: Path) -> set[tuple[str, str, str]]:
-    found = with_kinds(path)
+    found = broken_links(path)
     usual = BrokenLink._field_defaults["kind"]
     return {
         (link.target, link.state, link.text if link.kind == usual else link.kind) for link in found
@@ -178,7 +173,7 @@ def test_broken_references_have_their_kinds_after_one_run_and_after_two(tmp_path
     """A dead canonical URL is not a broken link."""
     for _ in range(2):
         path = crawled(tmp_path / "crawl.db", web_of_kinds, check="all")
-        found, counts = with_kinds(path), verdicts(path)
+        found, counts = broken_links(path), verdicts(path)
         assert {(link.kind, link.target, link.verdict) for link in found} == {
             ("alternate", f"{HOST}/de", "dead"),
             ("nofollow", f"{OTHER}/ad", "blocked"),
