@@ -31,7 +31,9 @@ def copy_without(rooms: Sequence[str], folder: Path) -> dict[str, str]:
     for name in _COPIED:
         source = ROOT / name
         if source.is_dir():
-            leave_out = shutil.ignore_patterns("__pycache__", "*.pyc")
+            # Python's own bytecode is copied, as each --help would compile the package. That of
+            # pytest names the files that it was made from.
+            leave_out = shutil.ignore_patterns("*-pytest-*.pyc")
             shutil.copytree(source, folder / name, ignore=leave_out)
         else:
             shutil.copy(source, folder / name)
@@ -44,7 +46,7 @@ def copy_without(rooms: Sequence[str], folder: Path) -> dict[str, str]:
     gone = [line for line in lines if is_of_room.match(line)]
     described.write_text("".join(line for line in lines if line not in gone), encoding="utf-8")
     _describe(folder)
-    compileall.compile_dir(folder / "minicrawl", quiet=2)  # else each --help compiles it
+    compileall.compile_dir(folder / "minicrawl", quiet=2)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commands = project["entry-points"]["minicrawl.commands"]
     names = {name: value.split(".")[1] for name, value in commands.items()}
