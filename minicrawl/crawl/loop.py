@@ -185,6 +185,16 @@ class Dispatcher:
         return len(self._tasks) - self._parts.side_requests.idle
 
     @property
+    def may_lead_on(self) -> bool:
+        """Whether what comes next depends on turns that hold a request.
+
+        Once the budget is spent, turns of hosts lead to nothing. Those of pages may fail and leave
+        a part of the budget.
+        """
+        has_room = self._page_turns.under_way or not self.is_budget_spent()
+        return self.requesting > 0 and bool(has_room)
+
+    @property
     def in_flight(self) -> int:
         """Number of turns that do not wait for a host."""
         return len(self._tasks) - self._parts.side_requests.waiting
@@ -643,7 +653,7 @@ class Crawler:
         turns, own = self._turns, None
         # A crawl never ends while it is busy: a request under way may lead to new pages, news may
         # have freed a host, and in a pause or with a full disk, pages may still wait.
-        is_busy = turns.requesting or self._news.is_set() or self._is_paused or not takes_more
+        is_busy = turns.may_lead_on or self._news.is_set() or self._is_paused or not takes_more
         if not is_busy:
             own = self._own_reason()
         return self._context.exchange.reason_to_end(own, self._skipped.has_unread, turns=len(turns))

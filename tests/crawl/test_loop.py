@@ -259,15 +259,18 @@ def test_silent_hosts_hold_at_most_half_of_the_slots(path: Path) -> None:
     assert max(at_once) == 3
 
 
-def test_the_end_does_not_wait_for_name_lookups(path: Path) -> None:
+@pytest.mark.parametrize(("budget", "end"), [({"for_": 5}, 1005), ({"pages": 2}, 1002)])
+def test_the_end_does_not_wait_for_name_lookups(
+    budget: dict[str, Any], end: float, path: Path
+) -> None:
     class Hanging(FakeWeb):
         async def locate(self, url: str) -> str | Refused | Failed:
             if url.startswith(B):
                 await asyncio.sleep(1000)
             return await super().locate(url)
 
-    run = crawl(Hanging(star(A, 20)), path, f"{A}/", f"{B}/", delay=1, for_=5)
-    assert (run.reason, run.ended_at) == (Reason.BUDGET, 1005)
+    run = crawl(Hanging(star(A, 20)), path, f"{A}/", f"{B}/", delay=1, **budget)
+    assert (run.reason, run.ended_at) == (Reason.BUDGET, end)
 
 
 def test_slow_hosts_that_hold_too_many_slots_give_way_and_lose_no_page(path: Path) -> None:
