@@ -26,7 +26,6 @@ from minicrawl.model import PageId
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.urls import host as host_of_url, site, split
-from minicrawl.web.words import words_of
 
 # ================================================================ url index
 #
@@ -339,6 +338,8 @@ def traits_of(url: str) -> int:
 
     Numbers do not count as words: they say little about other pages.
     """
+    from minicrawl.web.words import words_of  # deferred: few orders need traits
+
     path, _, query = url.partition("?")
     folder, _, name = path.rpartition("/")
     said = unquote(f"{name} {query}")

@@ -190,7 +190,7 @@ def place(
 def blocks(starts: Starts) -> Iterator[tuple[int, int]]:
     """Yield ranges (first, end) of rows with about `_AT_ONCE` links each."""
     cuts = np.searchsorted(starts, np.arange(0, starts[-1], _AT_ONCE))
-    return pairwise(np.unique(np.append(cuts, len(starts) - 1)).tolist())
+    return pairwise(sorted({*cuts.tolist(), len(starts) - 1}))
 
 
 # ================================================================ named
@@ -607,7 +607,7 @@ class Adjacency:
         # Blocks have about equally many links, not nodes: with equally many nodes, a block with a
         # node of a million links would not fit into the cache.
         firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, links_at_once))
-        self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
+        self._cuts = sorted({0, *firsts.tolist(), graph.nodes})
         self._cached_ones: AnyFloats = np.empty(0)
         self._products = row_products()
 

@@ -21,12 +21,13 @@ search goes deeper than `most_rounds`. In a deeper graph the mean is unknown, an
 lower bound.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
@@ -167,7 +168,7 @@ def exact(graph: Csr, tell: Progress = unreported) -> Extent:
 
 
 def sampled(
-    graph: Csr, rng: Generator, sources: int = SAMPLE, tell: Progress = unreported
+    graph: Csr, rng: np.random.Generator, sources: int = SAMPLE, tell: Progress = unreported
 ) -> Extent:
     """Measure the paths from randomly drawn nodes that have links."""
     starting = np.flatnonzero(graph.out_degrees())
@@ -308,7 +309,7 @@ class HyperLogLogCounters:
     """Ball of every node, as a HyperLogLog counter; `rng` draws the hashes."""
 
     def __init__(
-        self, graph: Csr, bits: int, rng: Generator, bytes_at_once: int = _BYTES_AT_ONCE
+        self, graph: Csr, bits: int, rng: np.random.Generator, bytes_at_once: int = _BYTES_AT_ONCE
     ) -> None:
         self._graph = graph
         self._grew = np.ones(graph.nodes, dtype=np.bool_)
@@ -391,7 +392,7 @@ def _estimated_sizes(
 # ---------------------------------------------------------------- distances
 
 
-def estimated(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
+def estimated(graph: Csr, rng: np.random.Generator, tell: Progress = unreported) -> Extent:
     """Estimate the distances of all pairs."""
     balls, sizes = (
         HyperLogLogCounters(graph, _BITS, rng),

@@ -14,14 +14,16 @@ from a node with many links along links and against them. The rest goes through 
 in the form that needs one number for each node (Pearce, 2016).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.graph import distances as hyperball
@@ -64,8 +66,6 @@ FEWEST_PAGES = 50
 LEAST_P = 0.1
 """Share of samples below which the law is rejected."""
 _SAMPLES = 200
-_EDGES = np.unique(np.geomspace(TAIL, 1 << 31, 400).astype(np.int64)) - 0.5
-"""Edges of the bins at which tail and law are compared; small degrees have a bin each."""
 RANGE = 20
 _RANGES = 8
 _LAST_RANGE = RANGE * (_RANGES - 1)
@@ -134,7 +134,7 @@ def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
 
 def _goodness(tail: NDArray[np.int64], exponent: float) -> tuple[float, float]:
     """Return the distance of the tail from its law, and the share of samples at least as far."""
-    counts = np.histogram(tail, np.append(_EDGES, np.inf))[0][np.newaxis]
+    counts = np.histogram(tail, np.append(_edges(), np.inf))[0][np.newaxis]
     law = -np.diff(_above(exponent), append=0.0)
     samples = np.random.default_rng(0).multinomial(len(tail), law / law.sum(), _SAMPLES)
     distances = _distances(np.concatenate([counts, samples]))
@@ -143,18 +143,26 @@ def _goodness(tail: NDArray[np.int64], exponent: float) -> tuple[float, float]:
 
 def _distances(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the distance of each row of counts from the law that is fitted to it."""
-    middles = np.sqrt(_EDGES * np.append(_EDGES[1:], 2 * _EDGES[-1]))
+    edges = _edges()
+    middles = np.sqrt(edges * np.append(edges[1:], 2 * edges[-1]))
     nodes = counts.sum(axis=1)
-    exponents = 1 + nodes / np.maximum(counts @ np.log(middles / _EDGES[0]), 1e-9)
+    exponents = 1 + nodes / np.maximum(counts @ np.log(middles / edges[0]), 1e-9)
     above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] / nodes[:, np.newaxis]
     found: NDArray[np.float64] = np.abs(above - _above(exponents[:, np.newaxis])).max(axis=1)
     return found
 
 
 def _above(exponent: Any) -> NDArray[np.float64]:
-    """Return the law's share of nodes with a degree above each of the `_EDGES`."""
-    found: NDArray[np.float64] = (_EDGES / _EDGES[0]) ** (1 - exponent)
+    """Return the law's share of nodes with a degree above each edge of the bins."""
+    found: NDArray[np.float64] = (_edges() / _edges()[0]) ** (1 - exponent)
     return found
+
+
+@cache
+def _edges() -> NDArray[np.float64]:
+    """Return the edges of the bins that are compared; small degrees have a bin each."""
+    edges = np.unique(np.geomspace(TAIL, 1 << 31, 400).astype(np.int64))
+    return edges.astype(np.float64) - 0.5
 
 
 def _fitted(tail: NDArray[np.int64]) -> tuple[float | None, float | None]:
@@ -393,7 +401,7 @@ class Connections:
 
 def outline(
     graph: Csr,
-    rng: Generator,
+    rng: np.random.Generator,
     tell: Progress = unreported,
     most_work: int = MOST_WORK,
 ) -> Outline:
@@ -403,7 +411,7 @@ def outline(
 
 
 def extent(
-    graph: Csr, rng: Generator, tell: Progress = unreported, most_work: int = MOST_WORK
+    graph: Csr, rng: np.random.Generator, tell: Progress = unreported, most_work: int = MOST_WORK
 ) -> Extent:
     """Return exact distances if they take at most `most_work`, else an estimate."""
     if exact_work(graph) <= most_work and (found := exact(graph, tell)).is_exact:
@@ -411,7 +419,7 @@ def extent(
     return estimate(graph, rng, tell)
 
 
-def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
+def estimate(graph: Csr, rng: np.random.Generator, tell: Progress = unreported) -> Extent:
     """Return the better of two estimates of the mean, and the larger bound of the diameter."""
     sources = _FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
     by_paths = sampled(graph, rng, sources, tell)

@@ -51,7 +51,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise, repeat
 from math import floor, log2, nextafter
 from typing import NamedTuple
@@ -769,5 +768,7 @@ class RankMass:
         read = int(flow[is_read].sum())
         if not read or not is_open.any():
             return 1.0 if read else 0.0
+        from fractions import Fraction  # deferred: most commands need no proof
+
         others = int(self._through[is_open].sum()) + self._left(is_open) / Fraction(self._edge)
         return max(nextafter(float(read / (read + others)), 0), 0.0)

@@ -19,7 +19,7 @@ from enum import StrEnum
 from itertools import chain, pairwise
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.importance import converges_anew, gathered_now
-from minicrawl.graph.outline import BowTie, DegreeDistribution, Outline
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.model import (
     READ_STATES,
@@ -62,6 +61,9 @@ from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import WrittenLinks, written_bytes
 from minicrawl.store.tables import Connection, last_step
 from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.graph.outline import Outline
 
 # ================================================================ status
 #
@@ -349,6 +351,8 @@ class Sample:
     @classmethod
     def from_json(cls, figures: dict[str, Any]) -> Sample:
         """Return the sample that was stored."""
+        from minicrawl.graph.outline import BowTie, DegreeDistribution, Outline
+
         known = {name: figures[name] for name in cls.__dataclass_fields__}
         outline = dict(known["outline"])
         for name in ("out_degrees", "in_degrees"):

@@ -29,7 +29,6 @@ from minicrawl.web.markup import (
     scan,
     unescaped,
 )
-from minicrawl.web.references import entries
 from minicrawl.web.responses import HTML_TYPES, link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.urls import (
     LONGEST,
@@ -463,6 +462,8 @@ class _UrlResolver:
 
     def written(self, links: Collection[str]) -> tuple[str, ...]:
         """Return the short entry of each link (see `references`), in order."""
+        from minicrawl.web.references import entries  # deferred: most crawls keep none
+
         marks = self._strip_marks
         return entries(self._anchors, links, self._own, self._base, strip_marks=marks)
 

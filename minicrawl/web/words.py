@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain, groupby
 from math import exp, log
 from typing import NamedTuple
@@ -235,18 +235,13 @@ Hashes = NDArray[np.uint32]
 
 Signatures = NDArray[np.uint8]
 
-_random = np.random.RandomState(128)  # its numbers are the same in every version of numpy
-
-_FACTORS = _random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32) | np.uint32(1)
-
-_OFFSETS = _random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32)
-
 _FACTOR, _INVERSE = 0x9E3779B97F4A7C15, 0xF1DE83E19937733D
 """Inverse to each other modulo 2^64."""
 
 _MIXERS = np.array((0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93), np.uint64)
 
 
+@cache
 def _letters() -> NDArray[np.uint64]:
     """Return the value of each byte in the hash of a word; 0 for bytes between words."""
     found = np.arange(256, dtype=np.uint64)
@@ -256,16 +251,28 @@ def _letters() -> NDArray[np.uint64]:
     return found
 
 
-def _powers(first: int, factor: int) -> NDArray[np.uint64]:
+def _power_series(first: int, factor: int) -> NDArray[np.uint64]:
     """Return first * factor^k for each position k of a text."""
     factors = np.full(LONGEST_SIGNED, factor, np.uint64)
     factors[0] = first
     return np.cumprod(factors)
 
 
-_LETTERS = _letters()
+# Tables of 3 MB, made on demand: most commands that need words sign no text.
 
-_POWERS, _SHIFTS = _powers(_FACTOR, _FACTOR), _powers(1, _INVERSE)
+
+@cache
+def _orders() -> tuple[Hashes, Hashes]:
+    """Return the factors and the offsets that put shingles in random orders."""
+    random = np.random.RandomState(128)  # its numbers are the same in every version of numpy
+    factors = random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32) | np.uint32(1)
+    return factors, random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32)
+
+
+@cache
+def _powers() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return a power for each position of a text, and its inverse."""
+    return _power_series(_FACTOR, _FACTOR), _power_series(1, _INVERSE)
 
 
 def signature(text: str, words: str = "") -> bytes | None:
@@ -305,7 +312,7 @@ def likeness(ones: Signatures, others: Signatures) -> NDArray[np.float64]:
 
 def _hashes_of_words(text: str) -> NDArray[np.uint64]:
     """Return a hash of each word, in order: the sum of its letters times powers by position."""
-    letters = _LETTERS.take(np.frombuffer(text.encode()[:LONGEST_SIGNED], np.uint8))
+    letters = _letters().take(np.frombuffer(text.encode()[:LONGEST_SIGNED], np.uint8))
     is_letter = letters != 0
     is_begin = is_letter.copy()
     is_begin[1:] &= ~is_letter[:-1]
@@ -314,17 +321,19 @@ def _hashes_of_words(text: str) -> NDArray[np.uint64]:
         return np.empty(0, np.uint64)
     # Powers by position in the text are faster than by position in the word; the inverse power of
     # the word's start converts one into the other.
-    letters *= _POWERS[: len(letters)]
-    hashes: NDArray[np.uint64] = np.add.reduceat(letters, begins) * _SHIFTS[begins]
+    powers, inverse_powers = _powers()
+    letters *= powers[: len(letters)]
+    hashes: NDArray[np.uint64] = np.add.reduceat(letters, begins) * inverse_powers[begins]
     return hashes ^ (hashes >> np.uint64(32))
 
 
 def _least(found: Hashes) -> Signatures:
     """Return 8 bits of the least shingle in each order."""
+    factors, offsets = _orders()
     least = np.full(PLACES, np.iinfo(np.uint32).max, np.uint32)
     for start in range(0, len(found), _AT_ONCE):
-        ordered = _FACTORS * found[start : start + _AT_ONCE]
-        ordered += _OFFSETS  # in place: a second table would cost more than all the rest
+        ordered = factors * found[start : start + _AT_ONCE]
+        ordered += offsets  # in place: a second table would cost more than all the rest
         np.minimum(least, ordered.min(axis=1), out=least)
     return (least * np.uint32(0x9E3779B1) >> np.uint32(24)).astype(np.uint8)
 

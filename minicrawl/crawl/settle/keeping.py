@@ -13,13 +13,11 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from shutil import rmtree
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.archive.reader import ArchiveReader, IndexRow
 from minicrawl.archive.record import PLAIN, key_of
 from minicrawl.archive.segments import FIRST, Segments, bytes_between, disk_errors
-from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
-from minicrawl.archive.warc_series import WarcFiles, WarcSeries, read_earlier
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.config import Storing
 from minicrawl.config.values import warc_place
@@ -38,6 +36,9 @@ from minicrawl.store.tables import Takedown
 from minicrawl.store.writer import StoreLock, StoreWriter, blank
 from minicrawl.web.scope import pattern_of_urls
 from minicrawl.web.urls import canonical
+
+if TYPE_CHECKING:
+    from minicrawl.archive.warc_series import WarcFiles
 
 
 class ArchiveSinks(NamedTuple):
@@ -165,6 +166,8 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
     if storing.dedupe_with is not None:
         if not storing.keeps_failures:
             raise UsageError("--dedupe-with needs --keep pages or --warc")
+        from minicrawl.archive.warc_series import read_earlier
+
         file = earlier_file(store.path)
         read_earlier(storing.dedupe_with, file, lambda text: tell(Noted(text=text)))
     if not (storing.keeps_answers or storing.warc is not None):
@@ -207,6 +210,7 @@ def open_warcs(
     """
     if where is None:
         return None
+    from minicrawl.archive.warc_series import WarcFiles, WarcSeries
 
     folder, name, full_bytes = warc_place(where)
     counters, place = tables.counters(store.connection), real_path(store.path)
@@ -224,6 +228,8 @@ def open_warcs(
 
 
 def _facts(connection: tables.Connection) -> Mapping[str, str]:
+    from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
+
     return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
 
 
@@ -351,6 +357,8 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
         note = note._replace(answers=note.answers + answers, complete=is_gone)
         _note_takedowns(store, [*others, note])
         store.compact()
+        from minicrawl.archive.warc_series import WarcSeries
+
         series = WarcSeries.read(tables.counters(store.connection).get(tables.WARC))
         return TakenDown(what, answers, len(pages), is_gone, series.folder if series else "")
 

@@ -51,7 +51,6 @@ from minicrawl.store.records import (
 )
 from minicrawl.store.tables import Numbers
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.references import joined
 
 if TYPE_CHECKING:
     from minicrawl.crawl.shards import Membership
@@ -769,6 +768,8 @@ class Recorder:
     def keep_written(self, page: PageId, links: Sequence[int], entries: Sequence[str]) -> None:
         """Keep the links of a page as written in it, if collected, in the order of its step."""
         if entries:
+            from minicrawl.web.references import joined  # deferred: most crawls keep no entries
+
             of_link = dict(zip(links, entries, strict=True))
             # In the order of the stored links, whose ids ascend.
             ordered = sorted(of_link)
