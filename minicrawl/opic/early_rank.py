@@ -104,16 +104,21 @@ class EarlyRank:
         self, rank: Floats, waits: NDArray[np.bool_], endowed: Mapping[PageId, int]
     ) -> Floats:
         """Return the ranks of all pages, whose sum is 1, after a few iterations from `rank`."""
-        pages, givers = len(rank), np.frombuffer(self._givers, dtype=np.uint32)
-        targets = np.frombuffer(self._targets, dtype=np.uint32)
+        pages = len(rank)
+        # Converted once: numpy would convert these numbers in each iteration.
+        givers = np.frombuffer(self._givers, dtype=np.uint32).astype(np.intp)
+        targets = np.frombuffer(self._targets, dtype=np.uint32).astype(np.intp)
         links = np.bincount(givers, minlength=pages)
         part = _DAMPING / np.maximum(links, 1)
-        returned = np.where(waits[targets], _RETURNED, 0.0)
-        passed, kept = part[givers] * (1 - returned), part * np.bincount(givers, returned, pages)
+        returned = np.where(waits.take(targets), _RETURNED, 0.0)
+        passed, kept = (
+            part.take(givers) * (1 - returned),
+            part * np.bincount(givers, returned, pages),
+        )
         jumping = np.where(links, 1 - _DAMPING, 1.0)
         jumps = _jumps(pages, endowed)
         for _ in range(_ITERATIONS):
-            there = np.bincount(targets, rank[givers] * passed, pages)
+            there = np.bincount(targets, rank.take(givers) * passed, pages)
             rank = there + rank * kept + (rank * jumping).sum() * jumps
         return rank
 
