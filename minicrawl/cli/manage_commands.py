@@ -488,7 +488,10 @@ def forget(
 
 def _take_down(store: Path, what: str, *, dry_run: bool, as_json: bool) -> None:
     from minicrawl.crawl.settle.keeping import forget as take_down, would_forget
+    from minicrawl.store.reader import reading
 
+    with reading(store):  # refuses a missing store, which the take-down would create
+        pass
     done = would_forget(store, what) if dry_run else take_down(store, what, time.time())
     if as_json:
         show_json(done._asdict() | {"is_complete": done.is_complete and not dry_run})

@@ -175,6 +175,18 @@ def test_the_command_forget_removes_a_page(path: Path, capsys: pytest.CaptureFix
         forget(path, "no url", 1.0)
 
 
+@pytest.mark.parametrize("options", [[], ["--dry-run"], ["--keep-versions", "1"]])
+def test_the_command_forget_creates_no_store(
+    tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (empty := tmp_path / "empty.db").touch()
+    for path in (empty, tmp_path / "missing.db"):
+        assert main(["forget", GONE[1], *options, "--store", str(path)]) == 2
+        assert f"no store at {path}" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [empty]
+    assert empty.stat().st_size == 0
+
+
 def test_a_dry_run_of_a_take_down_changes_nothing(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
