@@ -327,6 +327,11 @@ class RowCount:
             self.rows += len(next(iter(block.values())))
             yield block
 
+    def correct(self, written: int | None) -> None:
+        """Take the number of a writer that leaves rows out."""
+        if written is not None:
+            self.rows = written
+
 
 def _writer(
     seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
@@ -355,7 +360,7 @@ def _writer(
     write = WRITERS[suffix]
     if output.row_group:
         write = partial(write_parquet, row_group_bytes=output.row_group)
-    return lambda file: write(rows.of_blocks(found), file, columns)
+    return lambda file: rows.correct(write(rows.of_blocks(found), file, columns))
 
 
 def _pages(

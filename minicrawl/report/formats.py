@@ -258,8 +258,11 @@ def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
     ]
 
 
-Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
-"""Function that writes blocks with these columns."""
+Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], int | None]
+"""Function that writes blocks with these columns.
+
+If it leaves rows out, it returns the number of those that it wrote.
+"""
 
 ROW_WRITERS: dict[str, Writer] = {
     "csv": write_csv,

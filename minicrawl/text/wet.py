@@ -18,8 +18,9 @@ class WetFormat:
 
     contents = ("main",)
 
-    def __call__(self, blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str]) -> None:
-        """Write the pages of these blocks."""
+    def __call__(self, blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str]) -> int:
+        """Write the pages of these blocks that have a main text, and return their number."""
+        written = 0
         writer = WarcWriter(file, "pages.wet.gz")
         rest = iter(blocks)
         first = next(rest, None)
@@ -32,6 +33,8 @@ class WetFormat:
             ):
                 if text:
                     writer.add_text(url, date, text)
+                    written += 1
+        return written
 
 
 WET = WetFormat()

@@ -90,7 +90,8 @@ def test_a_wet_file_has_the_main_text_of_each_page(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     place = tmp_path / "pages.warc.wet.gz"
-    printed(capsys, "export", place, "--store", store)
+    told = printed(capsys, "export", place, "--store", store, "--json")
+    assert json.loads(told)["rows"] == 1  # the other page has not been read
     warcio = pytest.importorskip("warcio.archiveiterator")
     with place.open("rb") as file:
         records = [
