@@ -38,7 +38,7 @@ from minicrawl.report.snapshot import (
 from minicrawl.report.store_graph import CashGifts, CashSoFar, gifts_to, history_of
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder
-from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, reporting_damage
+from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow, HostRow, reporting_damage
 from minicrawl.wording import counted, iso
 
 # ================================================================ errors
@@ -369,7 +369,7 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
         depth=depth,
         inlinks=int(snapshot.inlinks_of(alone)[0]),
         title=document.title if document else "",
-        status=document.status or None if document else None,
+        status=_status(snapshot, page, state, document),
         first_fetched=iso(document.first_at) if document else None,
         last_fetched=iso(document.last_at) if document else None,
         stands_for=None if target == page else snapshot.url(target),
@@ -383,6 +383,18 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
         givers=_cash_sources(snapshot, gifts),
         received=history_of(snapshot, gifts),
     )
+
+
+def _status(
+    snapshot: Snapshot, page: PageId, state: State, document: DocumentRow | None
+) -> int | None:
+    """Return the status in the lists of pages."""
+    if document and snapshot.was_read[page]:
+        return document.status or None
+    if state is State.UNREAD:
+        return None
+    (last,) = questions.last_statuses(snapshot.connection, [page])
+    return last
 
 
 def _rank_scores(snapshot: Snapshot, page: PageId) -> Iterator[RankScore]:
@@ -418,12 +430,19 @@ def _reasons(
     if (value := tables.values_of(snapshot.connection, [page]).get(page)) is not None:
         reasons.append(f"its value is {value / FULL_VALUE:.2f}")
     host = _host(snapshot, page)
-    if host.trouble and not state.was_read and not _last_fetches(snapshot, page):
+    if _is_reason(host.trouble or "", state) and not _last_fetches(snapshot, page):
         reasons.append(f"the problem of its host was: {host.trouble}")
     if state is State.ROBOTS and host.robots_until is not None:
         until = iso(host.robots_until)
         reasons.append(f"a crawl that runs after {until} asks for robots.txt again")
     return reasons
+
+
+def _is_reason(trouble: str, state: State) -> bool:
+    """Whether the last problem of a host explains this state of a page without requests."""
+    if state is State.ROBOTS:  # the host may have had a problem later, with another page
+        return trouble.startswith("robots.txt: ")
+    return bool(trouble) and (state.is_failure or state is State.ADDRESS)
 
 
 def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.page_states import Explanation, Fetch, explain
+from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import QueuePosition, snapshot
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, StoreTerms
 from minicrawl.web.robots import Rules
@@ -41,6 +42,19 @@ def test_the_largest_givers_come_first_and_their_shares_add_up(store: Path) -> N
     (giver,) = explained(store, DEEP).givers
     assert (giver.url, giver.share) == (A, 1)
     assert giver.amount == pytest.approx(6 * 0.85 / 3)
+
+
+def test_a_page_has_the_status_of_the_lists(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, GONE, C])
+        crawl.read(A)
+        crawl.batch.fetches.append(FetchRow(1, crawl.now, "failed:not-found", 404, 0, 0.0, ""))
+        crawl.ended(GONE, State.NOT_FOUND)
+        crawl.batch.fetches.pop()
+    with snapshot(crawl.path) as seen:
+        listed = {page.url: page.status for page in rows(seen, PageSelection())}
+    assert listed == {A: 200, GONE: 404, C: None}
+    assert {url: explained(crawl.path, url).status for url in listed} == listed
 
 
 def test_a_redirect_names_its_target(store: Path) -> None:
@@ -77,6 +91,10 @@ NEXT, UNASKED, PAUSES = "most cash", "not requested yet", "pause until 2027-01-1
         (None, HostRow(0, HOST, Rules(crawl_delay_s=2.5).text(), 0.0), [NEXT, "2.5 s"]),
         (State.ROBOTS, HostRow(0, HOST, FORBIDDEN, UNTIL), ["", "after 2027-01-15T08:00:00Z"]),
         (State.TLS, HostRow(0, HOST, trouble="tls: it has expired"), ["tls", "it has expired"]),
+        (State.ROBOTS, HostRow(0, HOST, trouble="robots.txt: x"), ["", "was: robots.txt: x"]),
+        (State.ROBOTS, HostRow(0, HOST, trouble="reset: of another page"), ["robots.txt"]),
+        (State.SCOPE, HostRow(0, HOST, trouble="reset: of another page"), ["scope"]),
+        (State.ADDRESS, HostRow(0, HOST, trouble="address: 10.0.0.1"), ["", "10.0.0.1"]),
     ],
 )
 def test_a_page_has_the_reasons_of_its_host(
