@@ -20,7 +20,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EDQUOT, ENOSPC
+from errno import EDQUOT, EFBIG, ENOSPC
 from pathlib import Path
 from typing import BinaryIO
 
@@ -121,11 +121,11 @@ def scratch(label: str, parent: Path | None = None) -> Iterator[Path]:
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """Name the file in the error if the disk is full."""
+    """Name the file in the error if the disk is full, or the file too large for it."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (ENOSPC, EDQUOT):
+        if error.errno not in (ENOSPC, EDQUOT, EFBIG):
             raise
         raise MinicrawlError(f"{path} cannot be written: {error.strerror}") from error
 

@@ -4,7 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
-from errno import EACCES, ENOSPC
+from errno import EACCES, EFBIG, ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +183,7 @@ class TestTrouble:
         ("code", "kind", "said"),
         [
             (ENOSPC, MinicrawlError, r"ranks\.csv.*No space"),
+            (EFBIG, MinicrawlError, r"ranks\.csv.*too large"),  # as on a disk with FAT
             (EACCES, PermissionError, "Permission"),
         ],
     )

@@ -420,7 +420,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("soft-404", E, "'not found' with status 200", found("soft-404")),
     # redirects and structure
-    Check("redirect-loop", E, "redirect loop", own(_endless)),
+    Check("redirect-loop", E, "redirect loop, or redirect to nowhere", own(_endless)),
     Check(
         "redirect-chain",
         W,

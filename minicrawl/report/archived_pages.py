@@ -400,7 +400,7 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
     if state.was_read:
         lost = lost_pages(snapshot.connection, archive_folder(snapshot.path))
         return next(lost, "it was fetched before pages were kept, or its archive is gone")
-    return "it has not been fetched"
+    return f"its requests failed: {state.label}" if state.is_failure else "it has not been fetched"
 
 
 class PermittedPages:

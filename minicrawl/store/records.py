@@ -261,6 +261,8 @@ def translating_derived_errors(path: Path) -> Iterator[None]:
     try:
         with translating_sqlite_errors(path, DERIVED):
             yield
+    except NoRoom as error:  # a rebuilt file would need the same room
+        raise NoRoom(str(error).removesuffix(f"; {DERIVED}")) from error
     except DamagedStore as error:
         raise StoreError(str(error)) from error
 

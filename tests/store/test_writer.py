@@ -430,6 +430,12 @@ def test_damaged_derived_data_is_no_damage_of_the_store(path: Path) -> None:
     assert raised.type is StoreError
 
 
+def test_a_full_disk_is_no_reason_to_delete_derived_data(path: Path) -> None:
+    with pytest.raises(NoRoom) as raised, translating_derived_errors(path):
+        raise complaint(sqlite3.SQLITE_FULL)
+    assert str(raised.value).endswith("(disk I/O error)")
+
+
 @pytest.mark.parametrize(
     ("code", "kind"), [(ENOSPC, NoRoom), (EDQUOT, NoRoom), (EACCES, StoreError)]
 )
