@@ -38,7 +38,7 @@ from minicrawl.audit.site import (
     note_facts,
     titles,
 )
-from minicrawl.errors import UsageError
+from minicrawl.errors import NoRoom, UsageError
 from minicrawl.model import State
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.formats import write_csv
@@ -883,7 +883,7 @@ def report_sections(seen: Snapshot, tell: Progress) -> Iterator[ReportSection]:
     """Yield the sections of `minicrawl report`: the issues, and the first pages of each."""
     try:
         audit = audit_of(seen, chosen_checks(()), tell=tell)
-    except UsageError as error:  # a folder that is read-only has no place for facts
+    except (UsageError, NoRoom) as error:  # a read-only folder, or a full disk, has no place
         yield ReportSection("Issues", f"Not checked: {error}", (), (), 0)
         return
     means = f"{len(audit.found)} kinds of issues were checked"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.errors import StoreError
+from minicrawl.errors import StoreError, UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.model import PageId, State
 from minicrawl.ports import Progress, unreported
@@ -310,7 +310,7 @@ def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> N
     if indexed is not None:
         return indexed
     inlinks = _inlinks(snapshot, tell)
-    with suppress(StoreError):
+    with suppress(StoreError, UsageError):  # the folder may be read-only
         keep_backlinks(snapshot.path, snapshot.connection, snapshot.frontier.last_seq, inlinks)
     return np.concatenate([inlinks.targets_of(page) for page in pages]).astype(np.int64)
 

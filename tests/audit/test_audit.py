@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
-from minicrawl.audit.checks import CHECKED, CHECKS, audited
+from minicrawl.audit.checks import CHECKED, CHECKS, audited, report_sections
+from minicrawl.errors import NoRoom, UsageError
+from minicrawl.report.site_report import ReportSection
+from minicrawl.report.snapshot import snapshot
 from tests.audit.held_out import HOST, PARTNER, HeldOutSite, planted_site
 from tests.cli.calls import Captured, as_json
+from tests.stores import filled_store
 from tests.webs import crawl_web
 
 OF_A_BUSY_MACHINE = {"slow", "slow-first-byte"}
@@ -126,3 +130,16 @@ def test_stores_of_versions_that_did_not_time_first_bytes_are_not_judged_by_them
         connection.execute("UPDATE fetches SET first_byte_s = NULL")
     with audited(path) as found:
         assert dict(found.skipped) == {"slow-first-byte": "needs response times: crawl again"}
+
+
+@pytest.mark.parametrize("error", [NoRoom("it is full"), UsageError("it is full")])
+def test_a_report_needs_no_room_beside_the_store(
+    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("minicrawl.audit.checks.audit_of", fail)
+    with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
+        (section,) = report_sections(seen, lambda _share: None)
+    assert section == ReportSection("Issues", "Not checked: it is full", (), (), 0)

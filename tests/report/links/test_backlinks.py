@@ -87,6 +87,14 @@ def test_backlinks_need_no_index_if_it_cannot_be_saved(store: Path) -> None:
     assert indexed(store) is None
 
 
+def test_backlinks_need_no_index_in_a_folder_that_is_read_only(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # root may write to any folder
+    assert back(store, A) == {B, MOVED}
+    assert not beside(store).exists()
+
+
 @pytest.mark.parametrize("ask", [backlinks, links])
 def test_a_store_without_links_is_refused(tmp_path: Path, ask: Ask) -> None:
     path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
