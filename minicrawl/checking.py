@@ -69,6 +69,7 @@ from minicrawl.ports import Clock, PageFetcher
 from minicrawl.report.archived_pages import kept_pages, markup_of, may_lead_on, needed_by_file
 from minicrawl.report.page_links import SHOWN, PageReferences, link_counts, verdicts_of
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot, urls
+from minicrawl.report.store_graph import redirect_ends
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     LARGE_IMAGE,
@@ -1001,10 +1002,10 @@ def _references_to(url: str, sources: Sources) -> Iterator[tuple[int, str, str]]
 
 
 def _external(seen: Snapshot) -> Iterator[str]:
-    """Yield linked pages that are not read because of their scope or type."""
+    """Yield the targets of links, behind redirects, that are not read for their scope or type."""
     inlinks, _ = link_counts(seen)
-    is_aside = np.isin(seen.states, (State.SCOPE, State.TYPE)) & (inlinks > 0)
-    yield from urls(seen, np.flatnonzero(is_aside))
+    ends = np.unique(redirect_ends(seen)[inlinks > 0])
+    yield from urls(seen, ends[np.isin(seen.states[ends], (State.SCOPE, State.TYPE))])
 
 
 def _read_pages(seen: Snapshot) -> list[tuple[int, str]]:

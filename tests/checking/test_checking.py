@@ -94,6 +94,23 @@ def test_without_checks_no_other_link_is_requested(tmp_path: Path) -> None:
     assert broken(path) == set()
 
 
+def test_links_that_leave_the_scope_by_a_redirect_are_checked(tmp_path: Path) -> None:
+    def web(request: httpx.Request) -> httpx.Response:
+        url = str(request.url)
+        if url == f"{HOST}/":
+            return httpx.Response(200, html='<a href="/go">away</a> <a href="/to">there</a>')
+        if url in (f"{HOST}/go", f"{HOST}/to"):
+            end = "gone" if url.endswith("go") else "there"
+            return httpx.Response(302, headers={"location": f"{OTHER}/{end}"})
+        return httpx.Response(200 if url == f"{OTHER}/there" else 404)
+
+    path = crawled(tmp_path / "crawl.db", web, check="external")
+    (link,) = broken_links(path)
+    assert (link.target, link.through, link.text) == (f"{OTHER}/gone", f"{HOST}/go", "away")
+    found = verdicts(path)
+    assert (found["alive"], found["dead"], found["unchecked"]) == (2, 2, 0)
+
+
 def test_each_external_link_is_requested_once_a_day_after_robots_txt(tmp_path: Path) -> None:
     web, again = Web(), Web()
     path = crawled(tmp_path / "crawl.db", web, check="external")
