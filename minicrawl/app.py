@@ -107,8 +107,9 @@ class Crawl:
     equals its default does not count as given; one of `Settings.given` does.
 
     A `fresh` crawl starts over and renames the old store. `command` resumes the crawl; `minicrawl
-    status` prints it. A crawl `aside` fetches pages only, not the requisites and files that the
-    store keeps with them, and leaves the store its command and its limits of pages.
+    status` prints it. With None, the store keeps its command and its limits of pages, as does that
+    of a crawl `aside`, which fetches pages only, not the requisites and files that the store keeps
+    with them.
 
     `accept` is called with each URL in scope, and returns whether to fetch it. A refused page is
     known and ranked like one outside the scope; the next run calls `accept` again.
@@ -145,7 +146,7 @@ class Crawl:
         settings: Settings | Loaded | None = None,
         *,
         fresh: bool = False,
-        command: str = "",
+        command: str | None = "",
         aside: bool = False,
         accept: Accept | None = None,
         on_page: OnPage | None = None,
@@ -291,8 +292,9 @@ class Crawl:
         async with opened as recorder:
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
             recorder.counters[tables.BEGAN] = SystemClock.today()
-            if not self._is_aside:
-                recorder.counters |= resume_command(self._beginning.command, store)
+            command = self._beginning.command
+            if command is not None and not self._is_aside:
+                recorder.counters |= resume_command(command, store)
                 budget = self.settings.budget
                 recorder.counters[tables.MAXIMUM] = budget.pages
                 recorder.counters[tables.PAGES_OF_A_RUN] = budget.pages or budget.new_pages

@@ -174,7 +174,7 @@ def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
     with ExitStack() as stack:
         web = next((web for one in companions() if (web := one.own_web(asked))), None)
         served = None if web is None else stack.enter_context(web)
-        crawl = _open_crawl(asked, served, stack)
+        crawl = _open_crawl(asked, asked.resume, served, stack)
         if given["must_resume"]:
             _refuse_missing_store(crawl.settings.storing.store)
         if given["dry_run"]:
@@ -267,8 +267,13 @@ def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
             next(rest, None)  # its value
 
 
-def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) -> Crawl:
-    """Return the crawl of the seeds or of `served`; it ends with the stack."""
+def _open_crawl(
+    asked: CrawlRequest, command: str | None, served: OwnWeb | None, stack: ExitStack
+) -> Crawl:
+    """Return the crawl of the seeds or of `served`; it ends with the stack.
+
+    The store gets the command, or keeps its own.
+    """
     from minicrawl import app
     from minicrawl.cli.options import reporting_damaged_store
 
@@ -280,7 +285,7 @@ def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) ->
         seeds,
         loaded,
         fresh=asked.given["fresh"],
-        command=asked.resume,
+        command=command,
         on_page=on_page,
         on_error="retry",
     )
@@ -293,7 +298,7 @@ def _open_crawl(asked: CrawlRequest, served: OwnWeb | None, stack: ExitStack) ->
 # `minicrawl update`: read a crawl again, and say what changed.
 #
 # Laws: the same command does the same every night. Each update has the page limit of the last run
-# for itself: the limit of the crawl also counts revisits, so a few updates would use it up.
+# of `crawl` for itself: that limit also counts revisits, so a few updates would use it up.
 
 _OF_AN_UPDATE = frozenset(
     row.name
@@ -316,7 +321,7 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     Each page is requested once, those that have probably changed first. On hosts whose sitemaps
     have been right before, pages that the sitemap says are unchanged are left out, but one in
     eleven is requested all the same. New pages and pages that were missing are requested too. The
-    limit of pages is that of the last run. Run the same command every night, and list the pages
+    limit of pages is that of the last `crawl`. Run the same command every night, and list the pages
     with `minicrawl changes`.
     """
     from minicrawl.cli.crawl_session import RunOptions, Session
@@ -328,16 +333,19 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     _warn_of_logins(loaded, ())
     with reading(store) as connection:
         counters = tables.counters(connection)
-    stored = str(counters.get(tables.COMMAND, ""))  # resumes the crawl itself and not an update
     values: dict[str, object] = {"refresh": 1.0, "continuous": False}
     most = counters.get(tables.PAGES_OF_A_RUN, counters.get(tables.MAXIMUM))
     if loaded.settings.budget.new_pages is None and isinstance(most, int):
         values["new-pages"] = most
+    received = counters.get("wire_bytes")
+    if (more := loaded.settings.budget.body_bytes) is not None and isinstance(received, int):
+        values["bytes"] = received + more  # the limit of a crawl counts the bytes of all runs
     again = replace(loaded, settings=loaded.settings.with_values(values))
     command = shlex.join([PROGRAM, "update", *_without_secrets(context.meta[_ARGUMENTS])])
     with ExitStack() as stack:
         given = {"seeds": (), "fresh": False, "sink": None}
-        crawl = _open_crawl(CrawlRequest(again, given, stored), None, stack)
+        # The store keeps the command of the crawl itself, and its limits.
+        crawl = _open_crawl(CrawlRequest(again, given, command), None, None, stack)
         session = Session(crawl, RunOptions(resume=command, quiet=quiet))
         session.run()
         _show_changes(store, session.not_requested, as_json=as_json)

@@ -259,10 +259,7 @@ def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
 
 
 Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], int | None]
-"""Function that writes blocks with these columns.
-
-If it leaves rows out, it returns the number of those that it wrote.
-"""
+"""Function that writes blocks with these columns, and counts its rows if it leaves some out."""
 
 ROW_WRITERS: dict[str, Writer] = {
     "csv": write_csv,

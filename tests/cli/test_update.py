@@ -89,10 +89,10 @@ def let_the_night_pass() -> None:
         assert connection.execute(query).rowcount
 
 
-def updated(capsys: Captured) -> dict[str, int]:
+def updated(capsys: Captured, *options: str) -> dict[str, int]:
     """Run an update in the next night, and return its counts that are not 0."""
     let_the_night_pass()
-    found: dict[str, int] = as_json(capsys, "update", "-q")
+    found: dict[str, int] = as_json(capsys, "update", "-q", *options)
     assert found.keys() == COUNTS
     return {what: pages for what, pages in found.items() if pages}
 
@@ -124,6 +124,31 @@ def test_an_update_has_the_budget_of_the_last_run(site: Site, capsys: Captured) 
         server.requests.clear()
         assert updated(capsys) == {"unchanged": 3}
         assert len([url for url in server.requests if "robots" not in url]) == 3
+
+
+@pytest.mark.usefixtures("site")
+def test_a_limit_of_an_update_counts_for_this_update_alone(capsys: Captured) -> None:
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "50", "-q"]) == 0
+    for _ in range(2):
+        assert updated(capsys, "--new-pages", "2") == {"unchanged": 2}
+        assert updated(capsys, "--bytes", "1") == {"unchanged": 1}
+    assert updated(capsys) == {"unchanged": 5}
+
+
+@pytest.mark.usefixtures("site")
+def test_an_update_in_another_folder_leaves_the_command_that_resumes_the_crawl(
+    capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, seeds = Path("data/crawl.db").absolute(), Path("seeds.txt")
+    seeds.write_text(f"http://{HOST}/\n")
+    assert main(["crawl", str(seeds), "--scope", "host", "--pages", "3", "-q"]) == 0
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(elsewhere)
+    resume = as_json(capsys, "status", "--store", store)["command"]
+    assert f"cd {store.parent.parent} && minicrawl crawl seeds.txt" in resume
+    assert main(["update", "-q", "--store", str(store)]) == 0
+    capsys.readouterr()
+    assert as_json(capsys, "status", "--store", store)["command"] == resume
 
 
 def test_an_update_of_a_site_that_is_down_exits_with_3(site: Site) -> None:

@@ -359,7 +359,7 @@ class StartOptions(NamedTuple):
 
     seeds: Iterable[str]
     fresh: bool
-    command: str
+    command: str | None
     logins: SeedLogins
 
     def is_new(self, store: Path) -> bool:
