@@ -41,6 +41,7 @@ from minicrawl.cli.crawl_display import (
 )
 from minicrawl.cli.options import naming
 from minicrawl.cli.output import as_json as json_line, progress, show_json
+from minicrawl.config.values import as_size
 from minicrawl.control import NOTIFY_SOCKET, tell_systemd
 from minicrawl.crawl.events import (
     Asked,
@@ -73,7 +74,12 @@ FEWEST_ANSWERS = 20
 """With fewer responses, the share of failures is meaningless."""
 _NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
 _LABEL = 12
-_PAGES = re.compile(r"(?<= )--pages[ =]\S+")
+
+
+def _with_option(command: str, name: str, value: str) -> str:
+    """Return the command with this value of an option, which it may have already."""
+    enlarged, count = re.subn(rf"(?<= ){name}[ =]\S+", f"{name} {value}", command)
+    return enlarged if count else f"{command} {name} {value}"
 
 
 class NotFetched(click.ClickException):
@@ -193,23 +199,23 @@ class Session:
         for command in (*audit, "top --n 20", "status", *refine):
             self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is Reason.BUDGET:
-            goes_on = self._crawl.settings.budget.new_pages is not None
-            what = "goes on" if goes_on else "with a larger budget"
-            self._print(f"  {self._resume_with_more()}  # {what}")
+            command = self._resume_with_more()
+            what = "goes on" if command == self._options.resume else "with a larger budget"
+            self._print(f"  {command}  # {what}")
         elif self._reason is Reason.EMPTY and self._found.pages_fetched and self._options.update:
             self._print(f"  {self._options.update}  # reads the pages again")
 
     def _resume_with_more(self) -> str:
-        """Return the command that resumes the crawl. If the page budget is used up, it is doubled,
-        because the same command would do nothing. Revisits count towards the budget.
+        """Return the command that resumes the crawl. A budget of all runs that is used up is larger
+        there, because the same command would do nothing. Revisits count towards it.
         """
-        pages, command = self._crawl.settings.budget.pages, self._options.resume
-        fetched = self._found.pages_fetched or 0
-        if pages is None or fetched < pages:
-            return command
-        more = f"--pages {2 * max(pages, fetched)}"
-        enlarged, count = _PAGES.subn(more, command)
-        return enlarged if count else f"{command} {more}"
+        budget, found, command = self._crawl.settings.budget, self._found, self._options.resume
+        fetched, received = found.pages_fetched or 0, found.bytes or 0
+        if (pages := budget.pages) is not None and fetched >= pages:
+            command = _with_option(command, "--pages", str(2 * max(pages, fetched)))
+        if (most := budget.body_bytes) is not None and received >= most:
+            command = _with_option(command, "--bytes", as_size(most * (1 + received // most)))
+        return command
 
     def fail_without_success(self) -> None:
         """Raise `NotFetched` if nothing was fetched, or --max-failures was exceeded."""

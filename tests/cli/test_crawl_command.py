@@ -18,6 +18,7 @@ import pytest
 
 from minicrawl import Crawl, Reason, Settings
 from minicrawl.cli import main
+from minicrawl.config.values import as_size
 from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.report.crawl_status import latest_sample, status
@@ -186,6 +187,34 @@ class TestACrawl:
         as_given = ["minicrawl", "crawl", "seeds.txt", "--pages", "30", *of(server)]
         assert shlex.split(str(numbers(capsys)["command"])) == as_given
         assert numbers(capsys)["pages_fetched"] == 30
+
+    @pytest.mark.parametrize(
+        ("budget", "again", "remark"),
+        [
+            (["--bytes", "1kB"], None, "with a larger budget"),
+            (["--bytes=1kB"], None, "with a larger budget"),
+            (["--new-pages", "2"], ["--new-pages", "2"], "goes on"),
+            (["--pages", "2", "--bytes", "1GB"], ["--pages", "4", "--bytes", "1GB"], "larger"),
+        ],
+    )
+    def test_the_advice_after_a_budget_is_spent_goes_on(
+        self,
+        server: DemoServer,
+        budget: list[str],
+        again: list[str] | None,
+        remark: str,
+        capsys: Captured,
+    ) -> None:
+        assert main(["crawl", "seeds.txt", *budget, *of(server)]) == 0
+        command, _, told = capsys.readouterr().err.splitlines()[-1].partition("  # ")
+        assert remark in told
+        if again is None:
+            again = ["--bytes", as_size((numbers(capsys)["bytes"] // 1000 + 1) * 1000)]
+        words = shlex.split(command)
+        assert words == ["minicrawl", "crawl", "seeds.txt", *again, *of(server)]
+        before = numbers(capsys)["requests"]
+        assert main(words[1:]) == 0
+        assert numbers(capsys)["requests"] > before
 
     def test_a_complete_crawl_advises_an_update(self, server: DemoServer, capsys: Captured) -> None:
         seed = "http://www.open-commons.example/licence"
