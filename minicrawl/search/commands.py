@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from minicrawl.cli import PROGRAM
 from minicrawl.cli.options import Number, given_options, json_option, store_with_pages_option
 from minicrawl.cli.output import percent, progress, share, show_json, show_paragraph
 from minicrawl.errors import needs
@@ -341,7 +342,8 @@ class WantedPages:
         finder = self.choice.finder(self.store, query)
         asked = self.choice.asked(self.n, self.offset, folds=not self.shows_all)
         if not corrects:
-            return FoundPages(finder, finder.find(query, asked), self.offset + 1)
+            found = finder.find(query, asked)
+            return FoundPages(self.store, finder, found, self.offset + 1)
         answered = finder.answer(self.text, asked)
         for text, said in (
             (answered.instead, "no page has these words; shown is"),
@@ -349,12 +351,13 @@ class WantedPages:
         ):
             if text:
                 click.echo(f"{said}: {visible(text)}", err=True)
-        return FoundPages(finder, answered.results, self.offset + 1)
+        return FoundPages(self.store, finder, answered.results, self.offset + 1)
 
 
 class FoundPages(NamedTuple):
     """Search results, with the place of the first result."""
 
+    store: Path
     finder: Finder
     results: list[Result]
     first: int
@@ -366,7 +369,12 @@ class FoundPages(NamedTuple):
     def ranked(self) -> Iterator[tuple[int, Result]]:
         """Return the results with their places. Print a message if there are none."""
         if not self.results:
-            click.echo("no page has these words", err=True)
+            from minicrawl.search.indexing import is_behind
+
+            more = (
+                f"; `{PROGRAM} index` adds what was fetched since" if is_behind(self.store) else ""
+            )
+            click.echo(f"no page has these words{more}", err=True)
         return enumerate(self.results, self.first)
 
 

@@ -98,6 +98,17 @@ def why_pruned(folder: Path, archive: ArchiveReader) -> str:
     return "pages were removed from the archive" if is_behind else ""
 
 
+def is_behind(store: Path) -> bool:
+    """Return True if responses were kept since the index was updated."""
+    folder = search_folder(store)
+    with (
+        reading(store) as connection,
+        translating_derived_errors(folder),
+        closing(Notes(folder)) as notes,
+    ):
+        return notes.watermark.place < (tables.archive_end(connection) or 0)
+
+
 def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
     """Raise UsageError if archive segments are lost: the index may be the last copy."""
     if lost := archive.segments.lost(archive.begin, archive.end):
