@@ -202,7 +202,7 @@ def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost
             snapshot.origins[host],
             int(counts[place]),
             LABELS[usual],
-            details.get(host) or _trouble(snapshot, host),
+            details.get(host) or _trouble(snapshot, host, State(usual)),
         )
 
 
@@ -228,12 +228,12 @@ def _one_by_one(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[Failed
         for page, url in zip(
             block, questions.locations(snapshot.connection, block).urls, strict=True
         ):
-            kind, row = LABELS[int(snapshot.states[page])], rows.get(page)
+            state, row = State(snapshot.states[page]), rows.get(page)
             if row is None:
-                trouble = _trouble(snapshot, int(snapshot.host_of[page]))
-                yield FailedPage(url, kind, None, trouble, None)
+                trouble = _trouble(snapshot, int(snapshot.host_of[page]), state)
+                yield FailedPage(url, state.label, None, trouble, None)
             else:
-                yield FailedPage(url, kind, row.status, row.detail, iso(row.at))
+                yield FailedPage(url, state.label, row.status, row.detail, iso(row.at))
 
 
 def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
@@ -249,10 +249,13 @@ def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
             yield row
 
 
-def _trouble(snapshot: Snapshot, host: int) -> str:
-    """Return the last problem of a host, or ""."""
+def _trouble(snapshot: Snapshot, host: int, state: State) -> str:
+    """Return the last problem of a host if it explains the state of pages without requests."""
     row = tables.host(snapshot.connection, host)
-    return "" if row is None else row.trouble or ""
+    trouble = "" if row is None else row.trouble or ""
+    if state is State.ROBOTS:  # the host may have had a problem later, with another page
+        return trouble if trouble.startswith("robots.txt: ") else ""
+    return trouble if state.is_failure or state is State.ADDRESS else ""
 
 
 # ================================================================ reasons
@@ -430,19 +433,13 @@ def _reasons(
     if (value := tables.values_of(snapshot.connection, [page]).get(page)) is not None:
         reasons.append(f"its value is {value / FULL_VALUE:.2f}")
     host = _host(snapshot, page)
-    if _is_reason(host.trouble or "", state) and not _last_fetches(snapshot, page):
-        reasons.append(f"the problem of its host was: {host.trouble}")
+    trouble = _trouble(snapshot, host.id, state)
+    if trouble and not _last_fetches(snapshot, page):
+        reasons.append(f"the problem of its host was: {trouble}")
     if state is State.ROBOTS and host.robots_until is not None:
         until = iso(host.robots_until)
         reasons.append(f"a crawl that runs after {until} asks for robots.txt again")
     return reasons
-
-
-def _is_reason(trouble: str, state: State) -> bool:
-    """Whether the last problem of a host explains this state of a page without requests."""
-    if state is State.ROBOTS:  # the host may have had a problem later, with another page
-        return trouble.startswith("robots.txt: ")
-    return bool(trouble) and (state.is_failure or state is State.ADDRESS)
 
 
 def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:

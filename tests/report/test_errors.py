@@ -101,6 +101,16 @@ class TestHosts:
         assert report.pages == [FailedPage(A, "tls", None, "tls: has expired", None)]
         assert kinds_of(crawl.path) == [("tls", 1, 0, 0.0)]
 
+    def test_a_problem_with_another_page_is_no_reason_of_a_refusal(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.ended(A, State.ROBOTS)
+            crawl.batch.fetches.clear()
+            crawl.batch.hosts = [HostRow(0, "http://a.example", trouble="reset: of a page")]
+        report = found(crawl.path, State.ROBOTS)
+        assert report.hosts == [FailingHost("http://a.example", 1, "robots", "")]
+        assert report.pages == [FailedPage(A, "robots", None, "", None)]
+
 
 class TestPages:
     def test_the_latest_failure_comes_first(self, store: Path) -> None:
