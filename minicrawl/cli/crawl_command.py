@@ -305,9 +305,9 @@ _OF_AN_UPDATE = frozenset(
     for row in TABLE
     if row.section.name in ("budget", "politeness", "network", "access", "limits")
     or (row.section.name == "store" and not row.kept)
-) - {"pages", "continuous"} | {"store"}
+) - {"pages", "until", "continuous"} | {"store"}
 """Settings with an option: those of one run, and those that a store may not weaken. The store has
-the others."""
+the others. Limits of all runs would end an update at its start."""
 
 
 @click.command(cls=CrawlCommand)
@@ -333,7 +333,7 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     _warn_of_logins(loaded, ())
     with reading(store) as connection:
         counters = tables.counters(connection)
-    values: dict[str, object] = {"refresh": 1.0, "continuous": False}
+    values: dict[str, object] = {"refresh": 1.0, "continuous": False, "pages": None, "until": None}
     most = counters.get(tables.PAGES_OF_A_RUN, counters.get(tables.MAXIMUM))
     if loaded.settings.budget.new_pages is None and isinstance(most, int):
         values["new-pages"] = most

@@ -136,6 +136,20 @@ def test_a_limit_of_an_update_counts_for_this_update_alone(capsys: Captured) -> 
 
 
 @pytest.mark.usefixtures("site")
+@pytest.mark.parametrize("limit", ["pages = 3", 'until = "10%"'])
+def test_limits_of_all_runs_in_a_file_or_variable_do_not_end_an_update(
+    limit: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "3", "-q"]) == 0
+    Path("minicrawl.toml").write_text(f"[budget]\n{limit}\n")
+    assert updated(capsys) == {"unchanged": 3}
+    Path("minicrawl.toml").unlink()
+    name, _, value = limit.replace('"', "").partition(" = ")
+    monkeypatch.setenv(f"MINICRAWL_{name.upper()}", value)
+    assert updated(capsys) == {"unchanged": 3}
+
+
+@pytest.mark.usefixtures("site")
 def test_an_update_in_another_folder_leaves_the_command_that_resumes_the_crawl(
     capsys: Captured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
