@@ -333,6 +333,11 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     _warn_of_logins(loaded, ())
     with reading(store) as connection:
         counters = tables.counters(connection)
+        if tables.settings(connection).get("deterministic"):
+            raise UsageError(
+                f"{store} was crawled with --deterministic, but an update varies with time: "
+                f"`{PROGRAM} crawl --no-deterministic` allows updates from then on"
+            )
     values: dict[str, object] = {"refresh": 1.0, "continuous": False, "pages": None, "until": None}
     most = counters.get(tables.PAGES_OF_A_RUN, counters.get(tables.MAXIMUM))
     if loaded.settings.budget.new_pages is None and isinstance(most, int):

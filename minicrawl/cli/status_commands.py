@@ -571,11 +571,12 @@ def plot(store: Path, file: Path, graph_of: str) -> None:
     from minicrawl.report.site_report import draw_crawl
 
     pyplot()
+    hosts = _hosts(store, graph_of)  # refuses a store without links, whose log has no history
     with progress("samples") as tell:
         found = history(store, graph_of, tell)
     last = found[-1]
     title = f"{store.name}: {last.crawled:,} of {counted(last.known, 'page')} crawled"
-    draw_crawl(file, title, found, _hosts(store, graph_of))
+    draw_crawl(file, title, found, hosts)
     click.echo(file)
 
 

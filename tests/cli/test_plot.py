@@ -12,8 +12,9 @@ from minicrawl.graph.outline import DegreeDistribution
 from minicrawl.report.formats import pyplot
 from minicrawl.report.sampling import remade
 from minicrawl.report.site_report import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl
-from tests.cli.calls import Captured
-from tests.stores import HandCrawl
+from minicrawl.store.records import StoreTerms
+from tests.cli.calls import Captured, refusal
+from tests.stores import HandCrawl, filled_store
 
 PAGES = [f"http://{'abc'[number % 3]}{'x' * 40}.example/{number}" for number in range(9)]
 
@@ -38,6 +39,12 @@ def test_a_crawl_is_one_picture(store: Path, tmp_path: Path, capsys: Captured, e
         assert ElementTree.parse(picture).getroot().tag.endswith("svg")
     else:
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_store_without_links_has_no_history_to_plot(tmp_path: Path, capsys: Captured) -> None:
+    path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
+    said = refusal(capsys, "plot", tmp_path / "crawl.png", "--store", path)
+    assert "--no-links" in said
 
 
 def test_each_curve_has_a_point_for_each_sample(store: Path) -> None:

@@ -14,7 +14,7 @@ from minicrawl.crawl.hosts import politeness
 from minicrawl.dashboard.views import Views
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
-from tests.cli.calls import Captured, as_json
+from tests.cli.calls import Captured, as_json, refusal
 
 HOST = "site.example"
 COUNTS = {
@@ -146,6 +146,15 @@ def test_limits_of_all_runs_in_a_file_or_variable_do_not_end_an_update(
     Path("minicrawl.toml").unlink()
     name, _, value = limit.replace('"', "").partition(" = ")
     monkeypatch.setenv(f"MINICRAWL_{name.upper()}", value)
+    assert updated(capsys) == {"unchanged": 3}
+
+
+@pytest.mark.usefixtures("site")
+def test_a_deterministic_crawl_has_no_updates_until_it_ceases_to_be_so(capsys: Captured) -> None:
+    options = ["--scope", "host", "--pages", "3", "-q"]
+    assert main(["crawl", f"http://{HOST}/", *options, "--deterministic"]) == 0
+    assert "`minicrawl crawl --no-deterministic`" in refusal(capsys, "update", "-q")
+    assert main(["crawl", *options, "--no-deterministic"]) == 0
     assert updated(capsys) == {"unchanged": 3}
 
 
