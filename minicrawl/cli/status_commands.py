@@ -146,13 +146,16 @@ def status(
 
 
 def _linked(store: Path, found: report.Status, *, of_many: bool) -> dict[str, int] | None:
-    """Count linked pages and files by verdict. Return None for a large store, unless asked for."""
+    """Count linked pages and files by verdict.
+
+    Return None for a store without links, and for a large one unless asked for.
+    """
     if found.pages_known > report.MOST_AT_ONCE and not of_many:
         return None
     from minicrawl.report.page_links import linked_verdicts
 
     with snapshot(store) as seen:
-        return linked_verdicts(seen)
+        return linked_verdicts(seen) if seen.frontier.terms.links else None
 
 
 def _content(store: Path, found: report.Status, *, of_many: bool) -> list[ContentRow] | None:

@@ -10,8 +10,10 @@ from minicrawl.model import State
 from minicrawl.report.archived_pages import kept_pages, last_version
 from minicrawl.report.page_links import LinkVerdict, broken_links, linked_verdicts, verdict_of
 from minicrawl.report.snapshot import snapshot
+from minicrawl.store.records import StoreTerms
 from minicrawl.web.responses import BLOCKS, COOKIE_WALL
 from tests.cli.calls import Captured, as_json, printed
+from tests.stores import filled_store
 from tests.webs import crawl_web
 
 HOST, OTHER = "https://a.example", "https://b.example"
@@ -97,6 +99,13 @@ def test_blocked_links_are_distinguished_from_dead_ones(store: Path) -> None:
         f"{HOST}/journal": "blocked",
     }
     assert counts == COUNTS
+
+
+def test_linked_pages_of_a_store_without_links_are_not_counted(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
+    assert as_json(capsys, "status", "--store", path)["linked"] is None
 
 
 def test_status_and_report_count_all_five(store: Path, tmp_path: Path, capsys: Captured) -> None:
