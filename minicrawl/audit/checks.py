@@ -46,6 +46,7 @@ from minicrawl.report.page_links import LinkVerdict
 from minicrawl.report.selected_pages import Block, hosts_named
 from minicrawl.report.site_report import ReportSection
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
+from minicrawl.store import tables
 from minicrawl.store.derived import LARGE_IMAGE
 from minicrawl.wording import counted, visible
 
@@ -653,8 +654,11 @@ def audit_of(
     keys = UrlKeys(seen)
     noted = note_facts(seen, keys, part(tell, 0, _SHARE_OF_NOTING))
     site = AuditedSite(seen, keys, part(tell, _SHARE_OF_NOTING, 1))
+    keeps_text = tables.settings(seen.connection).get("keep") == "text" and not site.html.any()
     lacks = {
-        MARKUP: "" if noted.has_markup else "needs kept pages: crawl with --keep pages",
+        MARKUP: ""
+        if noted.has_markup and not keeps_text
+        else "needs kept pages: crawl with --keep pages",
         LINKS: "" if seen.frontier.terms.links else "needs links: crawl with --links",
         LISTED: "" if site.listed.any() else "needs sitemaps: crawl with --sitemaps",
         CHECKED: "" if site.was_checked else "needs checks: crawl with --check assets",

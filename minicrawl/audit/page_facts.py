@@ -24,7 +24,7 @@ from minicrawl.web.markup import ATTRIBUTES, STOP, attributes, decoded, unescape
 from minicrawl.web.responses import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-VERSION = 6
+VERSION = 7
 """Version of the facts; facts of another version are read again."""
 
 FLAGS = (

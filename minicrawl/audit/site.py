@@ -166,6 +166,8 @@ class _Round:
         content_type = answer.headers.get("content-type")
         if page < 0 and (found := list(_entries(answer, key))):
             self.listed[key] = found
+        if answer.kind is RecordKind.TEXT:  # of a page that was read again, and had not changed
+            return
         kind = type_of(content_type, answer.url, answer.body, ALL)
         if page >= 0 and kind is DocumentType.HTML and "location" not in answer.headers:
             markup, _ = decode(answer.body, parse_content_type(content_type)[1])

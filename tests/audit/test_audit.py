@@ -113,8 +113,13 @@ def test_a_page_without_words_is_thin(tmp_path: Path) -> None:
     assert issues(crawled(tmp_path / "crawl.db", site))["text-thin"] == {page.path}
 
 
-def test_skipped_checks_are_named(tmp_path: Path) -> None:
-    path = crawled(tmp_path / "crawl.db", HeldOutSite(), keep="none", check="none")
+@pytest.mark.parametrize("keep", ["none", "text"])
+@pytest.mark.parametrize("runs", [1, 2])
+def test_skipped_checks_are_named(tmp_path: Path, keep: str, runs: int) -> None:
+    site = HeldOutSite()
+    site.item()
+    for _ in range(runs):  # the second one keeps revisits of unchanged texts
+        path = crawled(tmp_path / "crawl.db", site, keep=keep, check="none", refresh=1.0)
     with audited(path) as found:
         skipped = {name for name, _ in found.skipped}
         made = {one.check.name for one in found.found}
