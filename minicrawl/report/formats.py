@@ -531,9 +531,12 @@ def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
             band = {"color": drawn.get_color(), "alpha": 0.2, "linewidth": 0}
             axes.fill_between(line.x, *zip(*ends, strict=True), **band)
     axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-    axes.set_xscale("log" if figure.log_x else "linear")
-    axes.set_yscale("log" if figure.log_y else "linear")
-    for axis, is_log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
+    # A logarithmic axis needs a value above 0: a crawl of one page has no links.
+    log_x = figure.log_x and any(x > 0 for line in figure.lines for x in line.x)
+    log_y = figure.log_y and any(y > 0 for line in figure.lines for y in line.y)
+    axes.set_xscale("log" if log_x else "linear")
+    axes.set_yscale("log" if log_y else "linear")
+    for axis, is_log in ((axes.xaxis, log_x), (axes.yaxis, log_y)):
         if is_log:
             axis.set_major_formatter(plot.FuncFormatter(lambda value, _place: f"{value:g}"))
             axis.set_minor_formatter(plot.LogFormatter(minor_thresholds=_FEW_DECADES))

@@ -1,5 +1,6 @@
 """`minicrawl plot`: pictures of a crawl, and errors of one line."""
 
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +40,13 @@ def test_a_crawl_is_one_picture(store: Path, tmp_path: Path, capsys: Captured, e
         assert ElementTree.parse(picture).getroot().tag.endswith("svg")
     else:
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_crawl_of_one_page_is_plotted(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds(PAGES[:1])
+        crawl.read(PAGES[0], PAGES[1:])
+    assert main(["plot", str(tmp_path / "crawl.svg"), "--store", str(crawl.path)]) == 0
 
 
 def test_a_store_without_links_has_no_history_to_plot(tmp_path: Path, capsys: Captured) -> None:
