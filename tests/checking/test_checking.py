@@ -16,6 +16,7 @@ from minicrawl.cli import main
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.demo.small_web import DemoResponse
 from minicrawl.demo.web import DemoServer
+from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind
 from minicrawl.ports import Timed
 from minicrawl.report.page_links import BrokenLink, linked_verdicts
@@ -92,6 +93,17 @@ def test_without_checks_no_other_link_is_requested(tmp_path: Path) -> None:
     assert {url for _, url in web.asked} == {f"{HOST}/", f"{HOST}/robots.txt", f"{HOST}/page"}
     assert checks(path) == {}
     assert broken(path) == set()
+
+
+@pytest.mark.parametrize("keep", ["text", "links", "none"])
+@pytest.mark.parametrize("what", ["assets", "all"])
+def test_assets_are_not_checked_without_pages(tmp_path: Path, keep: str, what: str) -> None:
+    path, web = tmp_path / "crawl.db", Web()
+    with pytest.raises(UsageError, match="--check assets needs --keep pages"):
+        crawl_web(path, web, [HOST], scope="host", keep=keep, check=what)
+    crawl_web(path, web, [HOST], scope="host", keep=keep)
+    with pytest.raises(UsageError, match="--check assets needs --keep pages"):
+        crawl_web(path, web, [], check=what)
 
 
 def test_links_that_leave_the_scope_by_a_redirect_are_checked(tmp_path: Path) -> None:

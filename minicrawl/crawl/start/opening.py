@@ -79,6 +79,8 @@ def refuse_contradictions(settings: Settings) -> None:
     refuse_scorers(settings)
     if settings.storing.keep == "links" and not settings.storing.links:
         raise UsageError("--keep links needs stored links: drop --no-links")
+    if "assets" in settings.storing.check and settings.storing.keep != "pages":
+        raise UsageError("--check assets needs --keep pages")
     if settings.network.raw_bodies and not settings.storing.keeps_failures:
         raise UsageError("--raw-bodies needs --keep pages or --warc")
     if settings.politeness.obey_usage is not None and not settings.politeness.robots:
