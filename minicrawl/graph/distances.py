@@ -143,16 +143,19 @@ def exact_work(graph: Csr) -> int:
     return -(-graph.nodes // _SOURCES) * (graph.edges + graph.nodes)
 
 
-def most_rounds(graph: Csr) -> int:
-    """Return the largest depth of a search."""
-    return max(_SURE_ROUNDS, MOST_LINK_VISITS // max(graph.edges + graph.nodes, 1))
+def most_rounds(graph: Csr, most_visits: int = MOST_LINK_VISITS) -> int:
+    """Return the largest depth of a search that may visit so many links."""
+    return max(_SURE_ROUNDS, most_visits // max(graph.edges + graph.nodes, 1))
 
 
-def exact(graph: Csr, tell: Progress = unreported) -> Extent:
+def exact(
+    graph: Csr, tell: Progress = unreported, *, most_visits: int = MOST_LINK_VISITS
+) -> Extent:
     """Measure the paths from all nodes; give up, with an inexact result, if they are very long."""
     back = graph.reversed()
     longest = total = pairs = 0
-    most = max(_SURE_ROUNDS, most_rounds(graph) // 4)  # eight words take four times as long as one
+    # Eight words take four times as long as one.
+    most = max(_SURE_ROUNDS, most_rounds(graph, most_visits) // 4)
     left = max(most, _ROUNDS_OF_ALL * -(-graph.nodes // _SOURCES))
     for first in range(0, graph.nodes, _SOURCES):
         sources = np.arange(first, min(first + _SOURCES, graph.nodes))
@@ -168,12 +171,17 @@ def exact(graph: Csr, tell: Progress = unreported) -> Extent:
 
 
 def sampled(
-    graph: Csr, rng: np.random.Generator, sources: int = SAMPLE, tell: Progress = unreported
+    graph: Csr,
+    rng: np.random.Generator,
+    sources: int = SAMPLE,
+    tell: Progress = unreported,
+    *,
+    most_visits: int = MOST_LINK_VISITS,
 ) -> Extent:
     """Measure the paths from randomly drawn nodes that have links."""
     starting = np.flatnonzero(graph.out_degrees())
     chosen = rng.choice(starting, size=min(sources, len(starting)), replace=False)
-    back, searches, most = graph.reversed(), list[_Search](), most_rounds(graph)
+    back, searches, most = graph.reversed(), list[_Search](), most_rounds(graph, most_visits)
     for first in range(0, len(chosen), _WORD):
         searches.append(_search(back, np.sort(chosen[first : first + _WORD]), 1, most))
         tell(min(1.0, (first + _WORD) / len(chosen)))
@@ -392,14 +400,20 @@ def _estimated_sizes(
 # ---------------------------------------------------------------- distances
 
 
-def estimated(graph: Csr, rng: np.random.Generator, tell: Progress = unreported) -> Extent:
+def estimated(
+    graph: Csr,
+    rng: np.random.Generator,
+    tell: Progress = unreported,
+    *,
+    most_visits: int = MOST_LINK_VISITS,
+) -> Extent:
     """Estimate the distances of all pairs."""
     balls, sizes = (
         HyperLogLogCounters(graph, _BITS, rng),
         np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32),
     )
     grown, reached = np.arange(graph.nodes), list[Sizes]()
-    most = most_rounds(graph)
+    most = most_rounds(graph, most_visits)
     while grown.size:
         sizes[grown] = balls.sizes_without(grown)
         reached.append(sizes.sum(axis=0, dtype=np.float64))

@@ -411,23 +411,36 @@ def outline(
 
 
 def extent(
-    graph: Csr, rng: np.random.Generator, tell: Progress = unreported, most_work: int = MOST_WORK
+    graph: Csr,
+    rng: np.random.Generator,
+    tell: Progress = unreported,
+    most_work: int = MOST_WORK,
+    *,
+    most_visits: int = hyperball.MOST_LINK_VISITS,
 ) -> Extent:
     """Return exact distances if they take at most `most_work`, else an estimate."""
-    if exact_work(graph) <= most_work and (found := exact(graph, tell)).is_exact:
-        return found
-    return estimate(graph, rng, tell)
+    if exact_work(graph) <= most_work:
+        found = exact(graph, tell, most_visits=most_visits)
+        if found.is_exact:
+            return found
+    return estimate(graph, rng, tell, most_visits=most_visits)
 
 
-def estimate(graph: Csr, rng: np.random.Generator, tell: Progress = unreported) -> Extent:
+def estimate(
+    graph: Csr,
+    rng: np.random.Generator,
+    tell: Progress = unreported,
+    *,
+    most_visits: int = hyperball.MOST_LINK_VISITS,
+) -> Extent:
     """Return the better of two estimates of the mean, and the larger bound of the diameter."""
     sources = _FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
-    by_paths = sampled(graph, rng, sources, tell)
+    by_paths = sampled(graph, rng, sources, tell, most_visits=most_visits)
     is_fine = by_paths.error <= COARSE * (by_paths.mean_distance or 0)
     # In a deep graph HyperBall takes a round for each link of the diameter, so the sample must do.
-    if is_fine or by_paths.diameter * graph.edges > hyperball.MOST_LINK_VISITS:
+    if is_fine or by_paths.diameter * graph.edges > most_visits:
         return by_paths
-    by_balls = hyperball.estimated(graph, rng, tell)
+    by_balls = hyperball.estimated(graph, rng, tell, most_visits=most_visits)
     better = min(by_paths, by_balls, key=lambda found: (found.mean_distance is None, found.error))
     return better._replace(diameter=max(by_paths.diameter, by_balls.diameter))
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Adjacency, BuiltGraph, Csr, Vector, Weights
-from minicrawl.graph.distances import HyperLogLogCounters, fronts, most_rounds
+from minicrawl.graph.distances import MOST_LINK_VISITS, HyperLogLogCounters, fronts, most_rounds
 from minicrawl.opic.estimate import shares
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.hits import Approximation, all_alike, chord, images_within, leading, scores
@@ -85,13 +85,14 @@ def hyperball(
     rng: np.random.Generator,
     precision: int = PRECISION,
     memory_bytes: int = MEMORY_BYTES,
+    most_visits: int = MOST_LINK_VISITS,
     tell: Progress = unreported,
 ) -> Scores:
     """Estimate harmonic centrality with HyperLogLog counters, in at most `most_rounds` steps."""
     check(graph.nodes, precision, memory_bytes)
     balls = HyperLogLogCounters(graph.reversed(), precision, rng)
     sums, sizes, steps = np.zeros(graph.nodes), np.ones(graph.nodes), 0
-    most, is_done = most_rounds(graph), False
+    most, is_done = most_rounds(graph, most_visits), False
     while steps < most:
         if is_done := not (grown := balls.grow()).size:
             break

@@ -219,12 +219,12 @@ def test_where_a_sample_tells_little_hyperball_estimates() -> None:
     assert (outlined.by_hyperball, outlined.is_exact) == (True, False)
 
 
-def test_hyperball_does_not_run_on_a_deep_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hyperball_does_not_run_on_a_deep_graph() -> None:
     graph, dice = random_graph(3000, 3000), partial(np.random.default_rng, 1)
     by_paths = sampled(graph, dice())
     most = by_paths.diameter * graph.edges - 1
-    monkeypatch.setattr("minicrawl.graph.distances.MOST_LINK_VISITS", most)
-    assert estimate(graph, dice()) == by_paths
+    assert estimate(graph, dice(), most_visits=most) == by_paths
+    assert estimate(graph, dice(), most_visits=most + 1).by_hyperball
 
 
 def test_more_than_a_million_pages_are_searched_from_fewer() -> None:
