@@ -368,7 +368,9 @@ class ContentRow(NamedTuple):
     bytes: int
 
 
-def content_rows(seen: Snapshot, most: int | None = None) -> list[ContentRow] | None:
+def content_rows(
+    seen: Snapshot, most: int | None = None, *, most_names: int = _MOST_NAMES
+) -> list[ContentRow] | None:
     """Return the counts, the largest first.
 
     Return None if the crawl keeps no responses, or more than `most`.
@@ -376,7 +378,7 @@ def content_rows(seen: Snapshot, most: int | None = None) -> list[ContentRow] | 
     if tables.archive_end(seen.connection) is None or not archive_folder(seen.path).is_dir():
         return None
     pages = np.bincount(seen.host_of, minlength=len(seen.hosts))
-    largest = np.argsort(-pages, kind="stable")[: _MOST_NAMES // 2].tolist()
+    largest = np.argsort(-pages, kind="stable")[: most_names // 2].tolist()
     hosts, types = {seen.hosts[one] for one in largest}, set[str]()
     numbers, sizes = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
     with kept_pages(seen) as archive:
@@ -384,8 +386,8 @@ def content_rows(seen: Snapshot, most: int | None = None) -> list[ContentRow] | 
         if most is not None and sum(kind.records for kind in kinds) > most:
             return None
         for url, content_type, outcome, size in _urls(seen, archive):
-            of_type = _told_apart(content_type or _extension_of(url), types)
-            row = of_type, _told_apart(host(url), hosts), outcome
+            of_type = _told_apart(content_type or _extension_of(url), types, most_names)
+            row = of_type, _told_apart(host(url), hosts, most_names), outcome
             numbers[row] += 1
             sizes[row] += size
     rows = (ContentRow(*row, number, sizes[row]) for row, number in numbers.items())
@@ -412,9 +414,9 @@ def counts_of(rows: Sequence[ContentRow], most: int) -> Iterator[tuple[str, dict
         yield name, largest
 
 
-def _told_apart(name: str, known: set[str]) -> str:
+def _told_apart(name: str, known: set[str], most: int) -> str:
     """Return the name, or `others` if the maximum of names is known already."""
-    if name not in known and len(known) >= _MOST_NAMES:
+    if name not in known and len(known) >= most:
         return OTHERS
     known.add(name)
     return name

@@ -82,6 +82,7 @@ def write_parquet(
     row_group_bytes: int = ROW_GROUP_BYTES,
     most_bytes: int | None = None,
     types: Mapping[str, str] | None = None,
+    least_memory: int = _LEAST_MEMORY,
 ) -> None:
     """Write Parquet, block by block; times are timestamps in UTC.
 
@@ -90,7 +91,7 @@ def write_parquet(
     """
     with needs("parquet", "Parquet"):
         import duckdb
-    memory = max(_LEAST_MEMORY, _MEMORY_OF_GROUP * row_group_bytes)
+    memory = max(least_memory, _MEMORY_OF_GROUP * row_group_bytes)
     typed = ", ".join(f'{_cast(name, types or {})} AS "{name}"' for name in columns)
     none = ", ".join(f'NULL AS "{name}"' for name in columns)
     with scratch("parquet") as folder:

@@ -144,11 +144,12 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         sample: Callable[[str], Sequence[str]] = lambda _host: (),
         deadline_s: float = DEADLINE_S,
         most_of_a_site_s: float = _MOST_OF_A_SITE_S,
+        many_slow: int = _MANY_SLOW,
     ) -> None:
         """`sample` returns the markup of some pages of a host, from which parsers learn."""
         self.names, self._sample = names, sample
         self._most_of_a_site_s = most_of_a_site_s
-        self._deadline_s = deadline_s
+        self._deadline_s, self._many_slow = deadline_s, many_slow
         self._hosts = set[str]()  # hosts whose samples the process has
         self._too_slow = set[str]()  # hosts whose samples took too long
         self._page: str | None = None  # to be sent when the process has learned from samples
@@ -194,7 +195,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
             self._charge(name, self._deadline_s)
             self._end()
             self._slow += 1
-            if self._slow >= _MANY_SLOW:
+            if self._slow >= self._many_slow:
                 self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
             raise NoText("its text was not made: it takes too long, or too much memory")
         error, texts, cost_s = found

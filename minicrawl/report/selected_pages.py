@@ -433,12 +433,16 @@ class _SelectedGraph:
         selection: PageSelection,
         ranks: Sequence[str] = (),
         tell: Progress = unreported,
+        *,
+        rows_at_once: int = _ROWS_AT_ONCE,
+        pairs_at_once: int = _PAIRS_AT_ONCE,
     ) -> None:
         refuse_without_links(snapshot)
         self._snapshot = snapshot
         self._pages = selected_pages(snapshot, selection)
         self._scores = {score_column(name): scores(snapshot, name) for name in ranks}
         self._tell = tell
+        self._rows_at_once, self._pairs_at_once = rows_at_once, pairs_at_once
 
 
 class PageGraph(_SelectedGraph):
@@ -471,8 +475,8 @@ class PageGraph(_SelectedGraph):
 
     def _nodes(self) -> Iterator[Block]:
         seen, leads_to = self._snapshot, final_pages(self._snapshot)
-        for start in range(0, len(self._pages), _ROWS_AT_ONCE):
-            pages = self._pages[start : start + _ROWS_AT_ONCE]
+        for start in range(0, len(self._pages), self._rows_at_once):
+            pages = self._pages[start : start + self._rows_at_once]
             ends = leads_to[pages]
             others = np.flatnonzero(ends != pages)
             stands_for = np.full(len(pages), "", dtype=object)
@@ -534,8 +538,8 @@ class HostGraph(_SelectedGraph):
         columns = self._columns()
         order = np.argsort(-columns["importance"], kind="stable")
         hosts = order[columns["pages"][order] > 0]
-        for start in range(0, len(hosts), _ROWS_AT_ONCE):
-            some = hosts[start : start + _ROWS_AT_ONCE]
+        for start in range(0, len(hosts), self._rows_at_once):
+            some = hosts[start : start + self._rows_at_once]
             yield {
                 "id": some.tolist(),
                 "label": [self._names[number] for number in some.tolist()],
@@ -556,7 +560,8 @@ class HostGraph(_SelectedGraph):
         return summed
 
     def _links(self) -> Iterator[Block]:
-        pairs, is_given = _HostPairs(len(self._names)), self._snapshot.frontier.terms.imported
+        is_given = self._snapshot.frontier.terms.imported
+        pairs = _HostPairs(len(self._names), self._rows_at_once, self._pairs_at_once)
         for block in links_among(self._snapshot, _mask(self._snapshot, self._pages), self._tell):
             counts = block.weights if is_given else np.ones_like(block.weights)
             pairs.add(FlowLinks(self._host_of[block.givers], self._host_of[block.ends], counts))
@@ -566,8 +571,9 @@ class HostGraph(_SelectedGraph):
 class _HostPairs:
     """Counter of linked pairs of hosts. New links are merged in batches."""
 
-    def __init__(self, hosts: int) -> None:
+    def __init__(self, hosts: int, rows_at_once: int, pairs_at_once: int) -> None:
         self._hosts = max(hosts, 1)
+        self._rows_at_once, self._pairs_at_once = rows_at_once, pairs_at_once
         self._keys = self._counts = np.empty(0, dtype=np.int64)
         self._new: list[tuple[Numbers, Numbers]] = []
         self._added = 0
@@ -576,13 +582,13 @@ class _HostPairs:
         sources, targets, counts = found
         self._new.append((sources * self._hosts + targets, counts))
         self._added += len(counts)
-        if self._added > max(_PAIRS_AT_ONCE, len(self._keys)):
+        if self._added > max(self._pairs_at_once, len(self._keys)):
             self._count()
 
     def counted(self) -> Iterator[FlowLinks]:
         self._count()
-        for start in range(0, len(self._keys), _ROWS_AT_ONCE):
-            some = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, len(self._keys), self._rows_at_once):
+            some = slice(start, start + self._rows_at_once)
             sources, targets = np.divmod(self._keys[some], self._hosts)
             yield FlowLinks(sources, targets, self._counts[some])
 

@@ -319,9 +319,15 @@ class ReadPage(NamedTuple):
 class PageReader:
     """Process that reads the pages of an archive. It is started on demand."""
 
-    def __init__(self, folder: Path, end: int, deadline_s: float = DEADLINE_S) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        end: int,
+        deadline_s: float = DEADLINE_S,
+        many_slow: int = _MANY_SLOW,
+    ) -> None:
         self._arguments = (str(folder), str(end))
-        self._deadline_s = deadline_s
+        self._deadline_s, self._many_slow = deadline_s, many_slow
         self._process: KillableProcess | None = None
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
@@ -352,7 +358,7 @@ class PageReader:
         self._slow += 1
         if page is not None:
             self._spent_s[_site(page.url)] += self._deadline_s
-        if self._slow == _MANY_SLOW:
+        if self._slow == self._many_slow:
             self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
 
     def _answers(self, places: Sequence[int], *, is_simple: bool) -> Iterator[ReadPage | None]:

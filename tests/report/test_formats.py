@@ -128,11 +128,8 @@ class TestParquet:
         with pytest.raises(UsageError, match=r"install minicrawl\[parquet\]"):
             write_parquet([], io.BytesIO())
 
-    def test_a_file_of_large_pages_needs_the_memory_of_a_row_group(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_file_of_large_pages_needs_the_memory_of_a_row_group(self, tmp_path: Path) -> None:
         """Write 120 MB of pages while DuckDB may use 64 MB."""
-        monkeypatch.setattr("minicrawl.report.formats._LEAST_MEMORY", 64 << 20)
         path, html = tmp_path / "pages.parquet", "".join(map(str, range(4000, 8000)))
 
         def pages() -> Iterator[Block]:
@@ -142,7 +139,8 @@ class TestParquet:
                 yield block_of(rows) | {"html": texts}
 
         with path.open("wb") as file:
-            write_parquet(pages(), file, (*COLUMNS, "html"), row_group_bytes=4 << 20)
+            limits = {"row_group_bytes": 4 << 20, "least_memory": 64 << 20}
+            write_parquet(pages(), file, (*COLUMNS, "html"), **limits)
         with duckdb.connect() as database:
             groups = database.execute(
                 "SELECT sum(total_uncompressed_size) FROM parquet_metadata(?) GROUP BY "

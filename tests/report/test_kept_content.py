@@ -84,10 +84,9 @@ def test_content_is_not_counted_without_kept_pages_or_with_too_many(
         assert content_rows(seen) is None
 
 
-def test_types_beyond_the_limit_are_merged(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.report.crawl_log._MOST_NAMES", 2)
+def test_types_beyond_the_limit_are_merged(store: Path) -> None:
     with snapshot(store) as seen:
-        found = content_rows(seen)
+        found = content_rows(seen, most_names=2)
     assert found is not None
     assert len({row.type for row in found}) == 3
     assert "others" in {row.type for row in found}

@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from minicrawl.report.page_texts import KillableProcess, PageTexts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.text.main import FEWEST_PAGES
 from tests.cli.calls import Captured, printed, refusal
+from tests.crawl.children import children
 from tests.text.sites import pages
 from tests.text.stores import URLS, store_of, store_of_many
 
@@ -223,26 +225,34 @@ def test_a_site_pays_for_processor_time_only() -> None:
         assert [texts.of(PAGE, url) for url in (URLS[0], URLS[0])] == [[MAIN]] * 2
 
 
-def test_a_process_may_take_any_time_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+_ECHO = """
+from minicrawl.report.page_texts import Parent
+parent = Parent()
+parent.answer(b"ready")
+parent.answer(parent.asked())
+"""
+
+
+def test_a_process_is_asked_when_it_is_ready() -> None:
     """Otherwise its message that it is ready would be taken for the text of the first page."""
-    waits = list[float | None]()
-    monkeypatch.setattr(KillableProcess, "answer", lambda _, within_s: waits.append(within_s))
-    KillableProcess("", ()).end()
-    assert waits == [None]
+    process = KillableProcess(_ECHO, ())
+    process.ask(b"page")
+    assert process.answer(None) == b"page"
+    process.end()
 
 
-def test_many_slow_pages_shorten_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_texts, "_MANY_SLOW", 1)
-    monkeypatch.setattr(KillableProcess, "answer", lambda *_: None)
-    with PageTexts(["main"]) as texts:
-        texts._deadline_s = 0.0
+@pytest.mark.parametrize(("deadline_s", "later_s"), [(5.0, 1.0), (0.5, 0.5)])
+def test_many_slow_pages_shorten_the_deadline(deadline_s: float, later_s: float) -> None:
+    with PageTexts(["main"], deadline_s=deadline_s, many_slow=1) as texts:
+        began = time.monotonic()
+        texts.begin(PAGE, URLS[0])
+        assert texts.due >= began + deadline_s
+        assert texts._process is not None
+        texts._process.child.kill()
         with pytest.raises(NoText):
-            texts.of(PAGE, URLS[0])
-        assert texts._deadline_s == 0.0
-        texts._deadline_s = 5.0
-        with pytest.raises(NoText):
-            texts.of(PAGE, URLS[0])
-        assert texts._deadline_s == page_texts.SHORT_DEADLINE_S
+            texts.finish(URLS[0])
+        texts.begin(PAGE, URLS[0])
+        assert texts.due <= time.monotonic() + later_s
 
 
 @pytest.mark.parametrize("step", ["begin", "finish"])
@@ -271,22 +281,15 @@ def test_texts_belong_to_their_pages_if_two_processes_make_them(
     }
 
 
-def test_a_store_makes_the_texts_of_all_its_pages_in_one_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started = []
-
-    class Counted(KillableProcess):
-        def __init__(self, code: str, arguments: Sequence[str]) -> None:
-            started.append(arguments)
-            super().__init__(code, arguments)
-
-    monkeypatch.setattr(page_texts, "KillableProcess", Counted)
+def test_a_store_makes_the_texts_of_all_its_pages_in_one_process(tmp_path: Path) -> None:
+    before, made = {*children()}, list[set[int]]()
     bodies = [f"<p>{SENTENCE} {number}".encode() for number in range(3)]
     with Store.open(store_of_many(tmp_path, bodies)) as store:
-        found = [store.page(f"http://a.example/{number}").main for number in (1, 2)]
-    assert found == [f"{SENTENCE} 1", f"{SENTENCE} 2"]
-    assert started == [["main"]]
+        for number in (1, 2):
+            assert store.page(f"http://a.example/{number}").main == f"{SENTENCE} {number}"
+            made.append({*children()} - before)
+    assert made[0] == made[1]
+    assert len(made[0]) == 1
 
 
 LISTS = f"""<h1>One</h1><h3>Two &amp; three</h3><h2> </h2><a href=/b rel="nofollow ugc">B</a>

@@ -127,23 +127,20 @@ def test_saved_ranks_are_attributes(seen: Snapshot) -> None:
 
 @pytest.mark.parametrize("kind", [PageGraph, HostGraph])
 def test_the_graph_does_not_depend_on_the_block_size_and_progress_rises_to_1(
-    seen: Snapshot, kind: Kind, monkeypatch: pytest.MonkeyPatch
+    seen: Snapshot, kind: Kind
 ) -> None:
-    def told() -> set[tuple[Any, ...]]:
+    def told(**sizes: int) -> set[tuple[Any, ...]]:
         shares: list[float] = []
-        drawing = kind(seen, ALL, tell=shares.append).drawing()
+        drawing = kind(seen, ALL, tell=shares.append, **sizes).drawing()
         assert rows(drawing.nodes)
         assert rows(drawing.links)
         assert (shares, shares[-1]) == (sorted(shares), 1)
         shares.clear()
-        found = named(kind(seen, ALL, tell=shares.append))
+        found = named(kind(seen, ALL, tell=shares.append, **sizes))
         assert shares[-1] == 1
         return found
 
-    whole = told()
-    for name, size in {"_ROWS_AT_ONCE": 1, "_PAIRS_AT_ONCE": 0}.items():
-        monkeypatch.setattr(f"minicrawl.report.selected_pages.{name}", size)
-    assert told() == whole
+    assert told(rows_at_once=1, pairs_at_once=0) == told()
 
 
 @pytest.mark.parametrize("kind", [PageGraph, HostGraph])
