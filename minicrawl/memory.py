@@ -117,7 +117,6 @@ def freeze_loaded_objects() -> None:
 # Memory and processor time, as Linux reports them in /proc.
 
 _PROC = Path("/proc")
-_STATM = Path("/proc/self/statm")
 _PAGE_BYTES, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 _PARENT, _FIRST_TIME, _AFTER_TIMES = 1, 11, 15
 """Fields of /proc/PID/stat behind the name. Those of time include dead children."""
@@ -126,7 +125,7 @@ _PARENT, _FIRST_TIME, _AFTER_TIMES = 1, 11, 15
 def resident_bytes() -> int:
     """Return the resident memory of this process in bytes: now on Linux, the peak elsewhere."""
     try:
-        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+        pages = int((_PROC / "self" / "statm").read_text(encoding="ascii").split()[1])
     except OSError:
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

@@ -129,7 +129,6 @@ def test_without_proc_the_peak_is_resident_and_descendants_use_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     now = memory.resident_bytes()
-    monkeypatch.setattr(memory, "_STATM", tmp_path / "absent")
     monkeypatch.setattr(memory, "_PROC", tmp_path / "absent")
     assert memory.resident_bytes() > 0.9 * now
     assert memory.descendants(os.getpid()) == []

@@ -418,10 +418,18 @@ class _Records:
 
 TERMS = StoreTerms(strip_marks=False, imported=True)
 
-_NAMES_AT_ONCE = 10_000
-_BIRTHS_AT_ONCE = 50_000
-_VISITS_AT_ONCE = 5_000
-_CHANGES_A_CHECKPOINT = 1_000_000
+
+class ImportSizes(NamedTuple):
+    """Sizes of the blocks in which a graph is imported."""
+
+    names: int = 10_000
+    births: int = 50_000
+    visits: int = 5_000
+    changes: int = 1_000_000
+    """Changed pages after which a checkpoint is written."""
+
+
+_USUAL_SIZES = ImportSizes()
 _LARGEST_WEIGHT = 2**31
 _LARGEST_WHOLE = 2**53
 
@@ -450,17 +458,22 @@ class GraphToImport(NamedTuple):
 
 
 def import_graph(
-    named: NamedGraph, store: Path, label: str, now: float, tell: Progress = unreported
+    named: NamedGraph,
+    store: Path,
+    label: str,
+    now: float,
+    tell: Progress = unreported,
+    sizes: ImportSizes = _USUAL_SIZES,
 ) -> Imported:
     """Write the store; `label` names the source of the graph in it."""
     refuse_to_overwrite(store)
-    web = _web_of(named)
+    web = _web_of(named, sizes.names)
     place = real_path(store)
     with drafting(place) as folder:
         beside = folder / place.name
         with closing(StoreWriter.open(beside)) as opened:
             opened.agree(TERMS)
-            _CrawlWriter(opened, web, label, now).read_all(tell)
+            _CrawlWriter(opened, web, label, now, sizes).read_all(tell)
         refuse_to_overwrite(store)
         beside.rename(place)
     return Imported(
@@ -476,11 +489,11 @@ def import_graph(
 # ---------------------------------------------------------------- content of the store
 
 
-def _web_of(named: NamedGraph) -> GraphToImport:
+def _web_of(named: NamedGraph, at_once: int) -> GraphToImport:
     graph, weights = named.graph, named.weights
     pages: dict[Location, int] = {}
     page_of = np.fromiter(
-        (pages.setdefault(home, len(pages)) for home in _homes(named)),
+        (pages.setdefault(home, len(pages)) for home in _homes(named, at_once)),
         dtype=np.int64,
         count=graph.nodes,
     )
@@ -496,9 +509,9 @@ def _web_of(named: NamedGraph) -> GraphToImport:
     return GraphToImport(list(pages), linked, _whole(summed), self_links)
 
 
-def _homes(named: NamedGraph) -> Iterator[Location]:
-    for first in range(0, len(named.names), _NAMES_AT_ONCE):
-        nodes = range(first, min(first + _NAMES_AT_ONCE, len(named.names)))
+def _homes(named: NamedGraph, at_once: int) -> Iterator[Location]:
+    for first in range(0, len(named.names), at_once):
+        nodes = range(first, min(first + at_once, len(named.names)))
         yield from map(location, map(visible, named.names.of(nodes)))
 
 
@@ -519,8 +532,10 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
 class _CrawlWriter:
     """Writes the log of a crawl that reads all pages with links, one by one."""
 
-    def __init__(self, store: StoreWriter, web: GraphToImport, label: str, now: float) -> None:
-        self._store, self._web = store, web
+    def __init__(
+        self, store: StoreWriter, web: GraphToImport, label: str, now: float, sizes: ImportSizes
+    ) -> None:
+        self._store, self._web, self._sizes = store, web, sizes
         self._label, self._now = f"imported from {label}", now
         self._frontier = Frontier(TERMS, _nothing_is_spent_twice)
         self._hosts: dict[str, int] = {}
@@ -529,12 +544,13 @@ class _CrawlWriter:
     def read_all(self, tell: Progress) -> None:
         reads = np.flatnonzero(self._web.graph.out_degrees())
         pages, all_turns = len(self._web.homes), max(len(self._web.homes) + len(reads), 1)
-        for first in range(0, pages, _BIRTHS_AT_ONCE):
-            self._introduce(first, self._web.homes[first : first + _BIRTHS_AT_ONCE])
-            tell(min(first + _BIRTHS_AT_ONCE, pages) / all_turns)
-        for first in range(0, len(reads), _VISITS_AT_ONCE):
-            self._visit(reads[first : first + _VISITS_AT_ONCE].tolist())
-            tell((pages + min(first + _VISITS_AT_ONCE, len(reads))) / all_turns)
+        births, visits = self._sizes.births, self._sizes.visits
+        for first in range(0, pages, births):
+            self._introduce(first, self._web.homes[first : first + births])
+            tell(min(first + births, pages) / all_turns)
+        for first in range(0, len(reads), visits):
+            self._visit(reads[first : first + visits].tolist())
+            tell((pages + min(first + visits, len(reads))) / all_turns)
         self._commit(Batch(), {tables.GATHERED: gathered(self._frontier)})
         self._store.checkpoint(cut_checkpoint(self._frontier))
 
@@ -564,7 +580,7 @@ class _CrawlWriter:
             )
         self._fetches += len(pages)
         self._commit(batch)
-        if self._frontier.changes > _CHANGES_A_CHECKPOINT:
+        if self._frontier.changes > self._sizes.changes:
             self._store.checkpoint(cut_checkpoint(self._frontier))
 
     def _do(self, step: Step, state: State) -> StepRow:

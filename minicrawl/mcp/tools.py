@@ -178,7 +178,7 @@ IDLE_S = 30.0
 """
 _SHARE_OF_LOADING = 0.1
 _PATIENCE_S = 0.5
-_MOST_SEARCHED = 50_000
+MOST_SEARCHED = 50_000
 """Number of pages whose URLs and titles `search` reads without an index. To read those of all pages
 takes 2 s for a million; `sql` can do it.
 """
@@ -262,8 +262,8 @@ class NamedPages:
 class HeldSnapshot:
     """Snapshot shared by several questions, with the named and changed pages that they ask for."""
 
-    def __init__(self, store: Path) -> None:
-        self._store = store
+    def __init__(self, store: Path, most_named: int = MOST_SEARCHED) -> None:
+        self._store, self.most_named = store, most_named
         self._open = ExitStack()
         self._seen: Snapshot | None = None
         self._renewal = Renewal(store)
@@ -300,7 +300,7 @@ class HeldSnapshot:
         """Return the most important pages."""
         seen = self.get()
         if self._named is None:
-            self._named = NamedPages(_named(seen))
+            self._named = NamedPages(_named(seen, self.most_named))
         return self._named
 
     def texts(self) -> archived_pages.MadeTexts:
@@ -318,8 +318,8 @@ class HeldSnapshot:
         self._open.close()
 
 
-def _named(seen: Snapshot) -> Iterator[NamedPage]:
-    best = places_of_largest(seen.importance, _MOST_SEARCHED)[:_MOST_SEARCHED].tolist()
+def _named(seen: Snapshot, most: int) -> Iterator[NamedPage]:
+    best = places_of_largest(seen.importance, most)[:most].tolist()
     for start in range(0, len(best), _AT_ONCE):
         pages = best[start : start + _AT_ONCE]
         titles = {row.page: row.title for row in questions.documents(seen.connection, pages)}
@@ -406,9 +406,9 @@ class HeldAudit:
 class StoreTools:
     """Tools of one store."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, most_searched: int = MOST_SEARCHED) -> None:
         self._store = store
-        self._held = HeldSnapshot(store)
+        self._held = HeldSnapshot(store, most_searched)
         self._audit: HeldAudit | None = None
         self._search: Callable[[str, int], Answer] | None = None
 
@@ -454,7 +454,7 @@ class StoreTools:
             return found
         pages = self._held.named()
         rows = list(islice(pages.having(query.lower().split()), count))
-        few = f" of the {len(pages):,} most important pages" * (len(pages) == _MOST_SEARCHED)
+        few = f" of the {len(pages):,} most important pages" * (len(pages) == self._held.most_named)
         return answer_with_rows(rows, {"searched": f"URLs and titles{few}"})
 
     def page(
@@ -685,13 +685,17 @@ _GRACE_S = 1
 
 
 def server_for(
-    store: Path, grant: CrawlGrant | None = None, *, idle_s: float = IDLE_S
+    store: Path,
+    grant: CrawlGrant | None = None,
+    *,
+    idle_s: float = IDLE_S,
+    most_searched: int = MOST_SEARCHED,
 ) -> MCPServer[Any]:
     """Return a server with the tools of a store, and with the tool that crawls if granted.
 
     It closes the store after `idle_s` without a question.
     """
-    tools = StoreTools(store)
+    tools = StoreTools(store, most_searched)
     thread = _ToolThread(tools, idle_s)
 
     @asynccontextmanager

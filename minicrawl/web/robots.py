@@ -215,12 +215,12 @@ class _Stars:
         self._ends = {pattern.longest[-1] for pattern in self._patterns}
         self._searches = [(it.longest, it.longest[-1], 6 + len(it.longest) // 3) for it in patterns]
 
-    def rank(self, path: str, least: int, budget: int) -> int:
+    def rank(self, path: str, least: int, budget: int, cheap: int) -> int:
         """Return the greatest rank of the matching patterns, or `least` if that is greater."""
         count = bisect_right(self._ranks, -least)
         length = len(path)
         comparisons = min(self._chars, count * length // 4) * length
-        if comparisons // _COMPARISONS + self._further * _FIND > _CHEAP:
+        if comparisons // _COMPARISONS + self._further * _FIND > cheap:
             return self._rank_within(budget, path, least, count)
         for pattern in self._patterns[:count]:
             if pattern.longest in path and pattern.matches(path):
@@ -278,9 +278,9 @@ class _Patterns:
         ]
         self._literals = _Literals(dict(sorted(literals)))
 
-    def rank(self, key: str, budget: int) -> int:
+    def rank(self, key: str, budget: int, cheap: int) -> int:
         least = max(self._literals.rank(key), self._exact.get(key, 0))
-        return least if self._stars is None else self._stars.rank(key, least, budget)
+        return least if self._stars is None else self._stars.rank(key, least, budget, cheap)
 
 
 class Matcher:
@@ -295,16 +295,18 @@ class Matcher:
         unsure = [it for it in ranked if "%" in it[1] and _depends_on_place(it[1])]
         self._as_written = _Patterns(unsure) if unsure else None
 
-    def allows(self, path: str) -> bool:
-        """Return whether the rules allow a path: the part of a canonical URL after its origin."""
-        if "%" not in path:
-            key, budget = path, _BUDGET
-        else:
-            key, budget = _key(path), _BUDGET - _DECODE * path.count("%")
+    def allows(self, path: str, budget: int = _BUDGET, cheap: int = _CHEAP) -> bool:
+        """Return whether the rules allow a path: the part of a canonical URL after its origin.
+
+        A check that may cost more than `cheap` is within the budget, or forbids.
+        """
+        key = path
+        if "%" in path:
+            key, budget = _key(path), budget - _DECODE * path.count("%")
         if self._as_written is None:
-            return self._patterns.rank(key, budget) % 2 == 1
-        others = [self._as_written.rank(it, budget // 3) for it in _other_keys(path, key)]
-        return max(self._patterns.rank(key, budget // 3), *others) % 2 == 1
+            return self._patterns.rank(key, budget, cheap) % 2 == 1
+        others = [self._as_written.rank(it, budget // 3, cheap) for it in _other_keys(path, key)]
+        return max(self._patterns.rank(key, budget // 3, cheap), *others) % 2 == 1
 
 
 def _depends_on_place(pattern: str) -> bool:

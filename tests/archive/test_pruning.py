@@ -10,7 +10,6 @@ from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import pytest
 
-from minicrawl.archive import segments
 from minicrawl.archive.reader import ArchiveReader, delete_index
 from minicrawl.archive.record import AskedBy, RecordKind, digest_of, key_of, pack_any
 from minicrawl.archive.segments import FIRST, Segments, held, held_alone
@@ -129,16 +128,16 @@ def test_a_kill_during_a_second_pruning_keeps_the_first(
     end = pruned(folder, pruned(folder, end))
     begin = Segments(folder).begin(end)
     assert begin > FIRST
-    real, left = segments.sync, iter([*[True] * syncs, False])
+    real, left = os.fsync, iter([*[True] * syncs, False])
 
-    def sync(path: Path) -> None:
+    def sync(handle: int) -> None:
         if not next(left, True):
             raise KeyboardInterrupt
-        real(path)
+        real(handle)
 
     killed = opened(folder, end)
     with suppress(KeyboardInterrupt), monkeypatch.context() as patched:
-        patched.setattr(segments, "sync", sync)
+        patched.setattr(os, "fsync", sync)
         prune(killed, ONE_VERSION)
     with closing(ArchiveReader(folder, end)) as reader:
         assert reader.begin == begin

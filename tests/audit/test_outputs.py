@@ -11,7 +11,10 @@ from zipfile import ZipFile
 import pytest
 
 from minicrawl.audit.checks import SiteAudit, write_junit
+from minicrawl.audit.site import UrlKeys, note_facts
 from minicrawl.cli import main
+from minicrawl.ports import unreported
+from minicrawl.report.snapshot import snapshot
 from tests.audit.held_out import HOST, HeldOutSite
 from tests.audit.test_audit import crawled
 from tests.cli.imports import HEAVY, packages_imported_by
@@ -121,14 +124,10 @@ def test_names_of_checks_of_packages_are_escaped_in_junit() -> None:
     assert [case.get("name") for case in ElementTree.fromstring(file.getvalue())] == [name]
 
 
-def test_facts_of_pages_are_computed_once(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from minicrawl.audit import site
-
+def test_facts_of_pages_are_computed_once(store: Path) -> None:
     assert run(store) == 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(site, "facts_of", None)  # a call would fail
-        assert run(store, "--json") == 0
-    capsys.readouterr()
+    with snapshot(store) as seen:
+        assert note_facts(seen, UrlKeys(seen), unreported).pages == 0
 
 
 def test_the_site_report_lists_issues_and_their_pages(store: Path, tmp_path: Path) -> None:

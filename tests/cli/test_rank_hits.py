@@ -214,15 +214,17 @@ class TestCommunities:
         assert (best["url"], best["score"]) == (hub["node"], hub["score"])
 
     def test_a_table_names_communities_that_have_not_converged(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+        self, place: Path, capsys: Captured
     ) -> None:
-        command = ["rank", "communities", "--count=1", "--n=1", *EXAMPLE]
-        lines = printed(capsys, *command).splitlines()
+        command = ["rank", "communities", "--count=1", "--n=1"]
+        lines = printed(capsys, *command, *EXAMPLE).splitlines()
         assert lines[0].split() == ["community", "role", "score", "node"]
         assert lines[1].split()[:2] == ["1+", "authority"]
         assert lines[-1] == "1 community by deflation"
-        monkeypatch.setattr("minicrawl.ranks.hits._MOST_STEPS", 1)
-        assert "; not converged: 1+" in printed(capsys, *command)
+        # Many pages in a row: each shares one of its two links with the next.
+        row = "".join(f"{page} {page}0\n{page} {page + 1}0\n" for page in range(1, 3000))
+        (place / "row.txt").write_text(row)
+        assert "; not converged: 1+" in printed(capsys, *command, "--graph", "row.txt")
 
 
 class TestHarmonic:

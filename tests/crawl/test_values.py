@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from io import BytesIO
 from math import nan
 from pathlib import Path
 from threading import Event
@@ -15,9 +16,9 @@ import httpx
 import pytest
 
 from minicrawl import Crawl, PageRead, Settings, Store, Warned
-from minicrawl.crawl.workers import scoring
+from minicrawl.crawl.workers.scoring import PageScorer, page_read
 from minicrawl.errors import UsageError
-from minicrawl.model import FULL_VALUE
+from minicrawl.model import FULL_VALUE, ParsedPage, Response
 from minicrawl.report.audit import audit
 from minicrawl.report.page_states import explain
 from minicrawl.report.snapshot import snapshot
@@ -197,11 +198,19 @@ def test_scorers_of_packages_run_in_a_process_and_the_largest_value_counts(path:
     assert kept == ["url:/1/", "words:wanted,harbour", "url:/2/"]
 
 
-def test_a_scorer_that_hangs_is_killed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "SCORING_S", 0.5)
-    (line,) = run(path, 1, score=["url:(.*.*.*.*.*.*)*!"])
-    assert "stopped" in line
-    assert list(values(path).values()) == [None]
+def test_a_scorer_that_hangs_is_killed() -> None:
+    async def score(pattern: str, within_s: float) -> ParsedPage:
+        scorer = PageScorer([f"url:{pattern}"], within_s)
+        page = page_read(f"{HOST}/", Response(status=200, headers={}, body=b""), ParsedPage())
+        try:
+            return await scorer.scored(page, ParsedPage(), BytesIO())
+        finally:
+            await scorer.close()
+
+    assert asyncio.run(score("/", 10.0)).value == FULL_VALUE
+    hung = asyncio.run(score("(.*.*.*.*.*.*)*!", 0.5))
+    assert "stopped: not parsed within 0.5 s" in hung.unscored
+    assert hung.value is None
 
 
 def test_without_a_scorer_no_values_are_stored_and_none_are_estimated(path: Path) -> None:

@@ -153,15 +153,11 @@ def test_pages_are_found_by_title_and_with_an_index_by_text(tmp_path: Path) -> N
     assert found["url"] == f"{HOST}/"
 
 
-def test_without_an_index_the_most_important_pages_are_searched(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_index_the_most_important_pages_are_searched(store: Path) -> None:
     found = untrusted(server_for(store), "search", query="LEAF site.example", count=50)
     assert (len(found["rows"]), found["searched"]) == (40, "URLs and titles")
     top = [row["url"] for row in untrusted(server_for(store), "top", count=5)["rows"]]
-    monkeypatch.setattr(tools, "_MOST_SEARCHED", 5)
-    monkeypatch.setattr(tools, "_AT_ONCE", 2)
-    found = untrusted(server_for(store), "search", query="site", count=50)
+    found = untrusted(server_for(store, most_searched=5), "search", query="site", count=50)
     assert [row["url"] for row in found["rows"]] == top
     assert found["searched"] == "URLs and titles of the 5 most important pages"
 

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
-from minicrawl.web import robots as match
 from minicrawl.web.robots import (
     ALLOW_ALL,
     ANSWER_VALID_S,
     FORBID_ALL,
     SILENCE_VALID_S,
+    Matcher,
     RobotsDecision,
     Rules,
     decision_for,
@@ -316,15 +316,14 @@ def test_too_many_stars_forbid_more_and_never_less() -> None:
 
 
 @given(PATTERNS, PATTERNS, st.text(st.sampled_from("ab/$"), max_size=8), st.integers(0, 2000))
+@example((), ("/*a",), "a", 0)
 def test_a_smaller_budget_never_allows_more(
     allowed: tuple[str, ...], forbidden: tuple[str, ...], path: str, budget: int
 ) -> None:
-    parsed = Rules(allowed=allowed, forbidden=forbidden)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(match, "_CHEAP", -1)
-        assert allows(parsed, f"/{path}") == naive_allows(parsed, f"/{path}")
-        patch.setattr(match, "_BUDGET", budget)
-        assert allows(parsed, f"/{path}") <= naive_allows(parsed, f"/{path}")
+    wanted = naive_allows(Rules(allowed=allowed, forbidden=forbidden), f"/{path}")
+    matcher = Matcher(allowed, forbidden)
+    assert matcher.allows(f"/{path}", cheap=-1) == wanted
+    assert matcher.allows(f"/{path}", budget, cheap=-1) <= wanted
 
 
 # ---------------------------------------------------------------- decisions after a fetch
@@ -429,7 +428,7 @@ USUAL_PATHS = [USUAL_PATH[:length] for length in (20, 40, 60, 80, 100, 120, 140)
 
 
 def test_real_files_are_parsed_restored_and_checked_exactly(
-    shared_vector: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    shared_vector: Callable[[str], Path],
 ) -> None:
     with_stars, read = list[Rules](), 0
     with tarfile.open(shared_vector("protego_robots.tar.gz")) as archive:
@@ -441,6 +440,7 @@ def test_real_files_are_parsed_restored_and_checked_exactly(
                 if sum("*" in pattern for pattern in parsed.allowed + parsed.forbidden) > 50:
                     with_stars.append(parsed)
     assert read > 3_000
-    within = [allows(parsed, path) for parsed in with_stars for path in USUAL_PATHS]
-    monkeypatch.setattr(match, "_CHEAP", 1 << 60)
-    assert within == [allows(parsed, path) for parsed in with_stars for path in USUAL_PATHS]
+    for parsed in with_stars:
+        matcher = Matcher(parsed.allowed, parsed.forbidden)
+        for path in USUAL_PATHS:
+            assert matcher.allows(path) == matcher.allows(path, cheap=1 << 60)

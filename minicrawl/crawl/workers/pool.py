@@ -114,7 +114,7 @@ class LoadShedder:
 # ================================================================ pool
 
 SILENCE_S = 10.0
-_END_S = 5.0
+END_S = 5.0
 RETIRE_S = 5.0
 _CODE = "from minicrawl.crawl.workers.worker import main; main()"
 
@@ -156,8 +156,8 @@ _NUMBERS = count(1)
 class WorkerProcess(ChildProcess):
     """Child process that fetches and parses pages."""
 
-    def __init__(self, config: WorkerConfig, silence_s: float) -> None:
-        super().__init__(ChildJob(code=_CODE, config=config, silence_s=silence_s, end_s=_END_S))
+    def __init__(self, config: WorkerConfig, silence_s: float, end_s: float) -> None:
+        super().__init__(ChildJob(code=_CODE, config=config, silence_s=silence_s, end_s=end_s))
         self.load_shedder = LoadShedder()
         self.activity = Activity()
         self.number = next(_NUMBERS)  # among all workers that this process has started
@@ -175,8 +175,10 @@ class WorkerProcess(ChildProcess):
 class WorkerSlot:
     """Holds one worker at a time. A worker that never started is not replaced."""
 
-    def __init__(self, config: WorkerConfig, silence_s: float = SILENCE_S) -> None:
-        self._config, self._silence_s = config, silence_s
+    def __init__(
+        self, config: WorkerConfig, silence_s: float = SILENCE_S, end_s: float = END_S
+    ) -> None:
+        self._config, self._silence_s, self._end_s = config, silence_s, end_s
         self._worker: WorkerProcess | None = None
         self._living: set[WorkerProcess] = set()
 
@@ -189,7 +191,7 @@ class WorkerSlot:
         # A worker that ended before its first reply, perhaps for lack of memory, would end again:
         # it stays in its slot, and the crawl process does its work.
         if self._worker is None or (self._worker.is_over and self._worker.has_started):
-            self._worker = worker = WorkerProcess(self._config, self._silence_s)
+            self._worker = worker = WorkerProcess(self._config, self._silence_s, self._end_s)
             self._living.add(worker)
             worker.life.add_done_callback(lambda _: self._living.discard(worker))
         return self._worker
@@ -205,7 +207,7 @@ class WorkerSlot:
 
     def another(self) -> WorkerSlot:
         """Return a new slot for workers of the same kind."""
-        return WorkerSlot(self._config, self._silence_s)
+        return WorkerSlot(self._config, self._silence_s, self._end_s)
 
     async def retire(self) -> None:
         """End the processes of this slot when their requests are answered."""

@@ -185,9 +185,9 @@ def scorers_of(names: Sequence[str]) -> list[Scorer]:
 class PageScorer:
     """Runs scorers in a child process."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], within_s: float = SCORING_S) -> None:
         self._names = tuple(names)
-        self._process = ParserProcess(SCORING_S)
+        self._process = ParserProcess(within_s)
 
     async def scored(self, page: PageRead, parsed: ParsedPage, body: IO[bytes]) -> ParsedPage:
         """Return the parsed page with its value."""

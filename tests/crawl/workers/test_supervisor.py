@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl import Settings
-from minicrawl.crawl.workers import pool
-from minicrawl.crawl.workers.pool import SILENCE_S, WorkerProcess, WorkerSlot
+from minicrawl.crawl.workers.pool import END_S, SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.supervisor import ChildLost, kill
 from minicrawl.crawl.workers.worker import WorkerCommand, WorkerConfig
 from minicrawl.model import Request
@@ -29,11 +28,11 @@ PLACE = "http://127.0.0.1/"
 Work = Callable[[WorkerSlot], Awaitable[None]]
 
 
-def with_slot(work: Work, silence_s: float = SILENCE_S) -> None:
+def with_slot(work: Work, silence_s: float = SILENCE_S, end_s: float = END_S) -> None:
     """Give the work a slot for workers, and check that it leaves nothing behind."""
 
     async def done() -> None:
-        slot = WorkerSlot(CONFIG, silence_s)
+        slot = WorkerSlot(CONFIG, silence_s, end_s)
         try:
             async with asyncio.timeout(60):
                 await work(slot)
@@ -123,16 +122,14 @@ async def test_only_the_call_that_a_killed_worker_was_busy_with_is_to_blame(
     assert [one.is_to_blame for one in lost if isinstance(one, ChildLost)] == [False, True]
 
 
-def test_a_worker_that_is_silent_for_too_long_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "_END_S", 0.05)
-
+def test_a_worker_that_is_silent_for_too_long_is_killed() -> None:
     async def work(slot: WorkerSlot) -> None:
         os.kill(await pid_of(slot), signal.SIGSTOP)
         with pytest.raises(ChildLost):
             await slot.worker.call(WorkerCommand.LOCATE, PLACE)
         assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
 
-    with_slot(work, silence_s=1.0)
+    with_slot(work, silence_s=1.0, end_s=0.05)
 
 
 @pytest.mark.usefixtures("_python_that_cannot_work")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from minicrawl.crawl.imports import Imported, import_graph
+from minicrawl.crawl.imports import Imported, ImportSizes, import_graph
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import NamedGraph
@@ -150,16 +150,12 @@ def test_an_interrupted_import_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_large_graphs_are_imported_in_batches_and_checkpoints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limits = dict.fromkeys(("_NAMES_AT_ONCE", "_BIRTHS_AT_ONCE", "_VISITS_AT_ONCE"), 7)
-    for name, limit in (limits | {"_CHANGES_A_CHECKPOINT": 20}).items():
-        monkeypatch.setattr(f"minicrawl.crawl.imports.{name}", limit)
+def test_large_graphs_are_imported_in_batches_and_checkpoints(tmp_path: Path) -> None:
     told: list[float] = []
     links = [(page, (page * 7 + step) % 40) for page in range(40) for step in range(3)]
     graph = named([f"http://h{page % 5}.example/{page}" for page in range(40)], links)
-    import_graph(graph, tmp_path / "web.db", "web.txt", NOON, told.append)
+    sizes = ImportSizes(names=7, births=7, visits=7, changes=20)
+    import_graph(graph, tmp_path / "web.db", "web.txt", NOON, told.append, sizes)
     assert audit(tmp_path / "web.db").wrong == []
     assert len(told) == 6 + 6
     assert told == sorted(told)
