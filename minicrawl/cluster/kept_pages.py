@@ -271,15 +271,17 @@ def _note_archive_end(store: Path, end: int) -> None:
 class KeptPagesLog:
     """Writing end of the log of a shard's kept pages."""
 
-    def __init__(self, shard: int, taken: TakenPages, thread: EngineThread) -> None:
+    def __init__(
+        self, shard: int, taken: TakenPages, thread: EngineThread, piece_bytes: int = PIECE_BYTES
+    ) -> None:
         self._log = LogWriter(thread, thread.engine.pages, shard, taken.entry)
-        self._segments = Segments(taken.folder)
+        self._segments, self._piece_bytes = Segments(taken.folder), piece_bytes
         self._confirmed = 0  # place before which the engine has everything
 
     def keep(self, begin: int, end: int) -> None:
         """Send what was appended to the archive between two places."""
         self._confirmed = max(self._confirmed, begin)
-        for place, size in _pieces(self._segments, self._confirmed, end):
+        for place, size in _pieces(self._segments, self._confirmed, end, self._piece_bytes):
             content = self._segments.read_bytes(place, size)
             self._log.append(pack_piece(ArchivePiece(PieceKind.MORE, place, content)))
             self._confirmed = place + size
@@ -288,14 +290,14 @@ class KeptPagesLog:
         self._segments.close()
 
 
-def _pieces(segments: Segments, begin: int, end: int) -> Iterator[tuple[int, int]]:
+def _pieces(segments: Segments, begin: int, end: int, most: int) -> Iterator[tuple[int, int]]:
     """Yield place and size of the pieces between two places."""
     place = begin
     while place < end:
         number = segment_of(place)
         is_last = number == segment_of(end)
         length = offset_of(end) if is_last else segments.length(number)
-        size = min(PIECE_BYTES, length - offset_of(place))
+        size = min(most, length - offset_of(place))
         if size > 0:
             yield place, size
             place += size

@@ -432,6 +432,8 @@ class ReplicaLimits:
     store_part: int = 2
     """For a large store: a snapshot waits until the log has 1 / `store_part` of the store's size.
     """
+    piece_bytes: int = PIECE_BYTES
+    """Size of the pieces in which kept pages are sent."""
 
 
 class ShardReplica:
@@ -456,7 +458,8 @@ class ShardReplica:
         self._log_bytes = taken.log_bytes
         self._queued = deque[bytes]()  # entries that are not confirmed yet
         self._compressor = WalCompressor()
-        self._pages = KeptPagesLog(shard, pages, self._thread) if pages else None
+        sent = self._limits.piece_bytes
+        self._pages = KeptPagesLog(shard, pages, self._thread, sent) if pages else None
         self._tail = WalTail(path)
         try:
             self._snapshots = _Snapshots(shard, path, taken, self._thread)

@@ -122,12 +122,12 @@ class Cut:
         places = np.minimum(np.searchsorted(mine, pages), len(mine) - 1)
         return np.where(mine[places] == pages, gains[places], 0)
 
-    def paid(self, saved: int, turned: Numbers) -> Iterator[PaidRow]:
+    def paid(self, saved: int, turned: Numbers, at_once: int) -> Iterator[PaidRow]:
         """Yield the rows of pages that were paid, but are neither new nor `turned`."""
         pages, gained, keys = self._once
         stay = (pages < saved) & ~np.isin(pages, turned, assume_unique=True)
-        for start in range(0, len(stay), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, len(stay), at_once):
+            block = slice(start, start + at_once)
             columns = (keys, gained, pages)
             values = (column[block][stay[block]].tolist() for column in columns)
             yield from zip(*values, strict=True)
@@ -418,8 +418,11 @@ class Frontier:
 Row = TypeVar("Row")
 
 
-def cut_checkpoint(frontier: Frontier) -> Checkpoint:
-    """Return the rows that changed since the last checkpoint, frozen as of now."""
+def cut_checkpoint(frontier: Frontier, at_once: int = _ROWS_AT_ONCE) -> Checkpoint:
+    """Return the rows that changed since the last checkpoint, frozen as of now.
+
+    They are made `at_once` while they are read.
+    """
     changes = frontier.take_changes()
     cut = changes.cut(frontier.ledger.key)
     turned = UpdatedRows.of(frontier, changes.turned, changes.saved)
@@ -430,9 +433,9 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
     return Checkpoint(
         watermark=frontier.last_seq,
         totals=frontier.ledger.totals,
-        born=Rows(partial(born.rows, cut)),
-        turned=Rows(partial(turned.rows, cut)),
-        paid=Rows(partial(cut.paid, changes.saved, turned.pages)),
+        born=Rows(partial(born.rows, cut, at_once)),
+        turned=Rows(partial(turned.rows, cut, at_once)),
+        paid=Rows(partial(cut.paid, changes.saved, turned.pages, at_once)),
         siblings=order,
         channels=None if channels is None else channels.as_rows(),
     )
@@ -460,12 +463,12 @@ class Columns:
     spent: NDArray[np.int64]
     measures: Mapping[int, bytes | None]
 
-    def rows(self, cut: Cut) -> Iterator[FrontierRow]:
+    def rows(self, cut: Cut, at_once: int) -> Iterator[FrontierRow]:
         """Yield the rows, with the in-links that the pages gained."""
         inlinks = cut.gained(self.pages)
         columns = (self.state, self.key, self.history, self.g_time, inlinks, self.spent)
-        for start in range(0, len(self.pages), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, len(self.pages), at_once):
+            block = slice(start, start + at_once)
             pages = self.pages[block].tolist()
             values = (column[block].tolist() for column in columns)
             measures = map(self.measures.get, pages)
@@ -495,17 +498,17 @@ class NewRows:
             spent=frontier.spendings.newest,
         )
 
-    def rows(self, cut: Cut) -> Iterator[FrontierRow]:
+    def rows(self, cut: Cut, at_once: int) -> Iterator[FrontierRow]:
         """Yield the rows in blocks, with the in-links that the pages gained.
 
         Only the copied columns take memory, not the rows of a large web.
         """
         times, turned = self.births.by_page(), sorted(self.pasts)
-        for start in range(0, len(self.state), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, len(self.state), at_once):
+            block = slice(start, start + at_once)
             first = self.first + start
-            mine = slice(bisect_left(turned, first), bisect_left(turned, first + _ROWS_AT_ONCE))
-            yield from self._block(block, times[block], turned[mine]).rows(cut)
+            mine = slice(bisect_left(turned, first), bisect_left(turned, first + at_once))
+            yield from self._block(block, times[block], turned[mine]).rows(cut, at_once)
 
     def _block(self, block: slice, times: Numbers, turned: Sequence[int]) -> Columns:
         """Return the columns of a block of pages, some of which had a turn."""
@@ -550,7 +553,7 @@ class UpdatedRows:
             spent=frontier.spendings.newest,
         )
 
-    def rows(self, cut: Cut) -> Iterator[FrontierRow]:
+    def rows(self, cut: Cut, at_once: int) -> Iterator[FrontierRow]:
         """Yield the rows, with the in-links that the pages gained."""
         pages = self.pages.tolist()
         pasts = list(map(self.pasts.__getitem__, pages))
@@ -564,7 +567,7 @@ class UpdatedRows:
             spent=np.array([self.spent.get(page, UNCHANGED) for page in pages], dtype=np.int64),
             measures=dict(zip(pages, measures, strict=True)),
         )
-        return columns.rows(cut)
+        return columns.rows(cut, at_once)
 
 
 # ================================================================ loading

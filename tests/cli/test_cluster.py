@@ -170,17 +170,10 @@ def test_the_status_names_shards_without_a_node(unheld: tuple[int, ...], shown: 
     assert dict(facts_of(replace(STATUS, doing="ended")))["shards"] == "4"
 
 
-def test_a_finished_crawl_shows_names_and_values_in_columns(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
-    async def crawled(_run: crawling.ClusterRun, _shown: crawling.ClusterDisplay) -> ClusterStatus:
-        return STATUS
-
-    monkeypatch.setattr(crawling, "_crawled", crawled)
+def test_a_finished_crawl_shows_names_and_values_in_columns(capsys: Captured) -> None:
     loaded = load({"cluster": NOBODY}, {}, None)
-    crawling.crawl_in_cluster(
-        crawling.ClusterRun(loaded, (), None, 0, resume="", is_quiet=False, as_json=False)
-    )
+    run = crawling.ClusterRun(loaded, (), None, 0, resume="", is_quiet=False, as_json=False)
+    crawling.show_end(run, STATUS)
     lines = capsys.readouterr().err.splitlines()
     assert {line.find(value) for line in lines for value in ("running", "1.50 units")} == {-1, 18}
 

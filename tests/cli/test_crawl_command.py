@@ -1,5 +1,6 @@
 """`minicrawl crawl`: from seeds to pages, fresh and dry runs, signals, and every way to end."""
 
+import asyncio
 import json
 import os
 import re
@@ -15,9 +16,11 @@ from socket import create_server
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from minicrawl import Crawl, Reason, Settings
 from minicrawl.cli import main
+from minicrawl.cli.crawl_display import DisplayState, Lines, RunCounter, Speed, watched
 from minicrawl.config.values import as_size
 from minicrawl.demo.web import DemoServer, DemoWeb
 from minicrawl.errors import UsageError
@@ -328,10 +331,13 @@ class TestACrawl:
         assert 0 <= logged[-1]["error_bound"] <= 1e-6
 
     def test_without_a_terminal_progress_is_a_line_at_intervals(
-        self, server: DemoServer, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+        self, server: DemoServer, capsys: Captured
     ) -> None:
-        monkeypatch.setattr("minicrawl.cli.crawl_display.Lines.__init__.__defaults__", (0.01,))
-        assert main(["crawl", "seeds.txt", "--pages", "60", *of(server)]) == 0
+        there: dict[str, Any] = {"resolve": [f"*={server.address}"], "allow_private": True}
+        crawl = Crawl(WEB.seeds, Settings.of(pages=60, delay=0, per_address=64, **there))
+        state = DisplayState(RunCounter(), Speed(), crawl.settings.budget)
+        lines = Lines(state, Console, every_s=0.01)
+        asyncio.run(watched(crawl, lines, lambda _progress: None))
         assert re.search(r"^\d+ of 60 pages, .* known on", capsys.readouterr().err, re.MULTILINE)
 
     @pytest.mark.parametrize(("color", "is_coloured"), [("always", True), ("never", False)])

@@ -24,7 +24,8 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 _FAULTS = st.lists(st.sampled_from([None, None, *Fault]), min_size=1, max_size=5)
 
 
-SMALL = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000, store_part=1_000)
+SMALL = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000, store_part=1_000, piece_bytes=700)
+_SEGMENT_BYTES = 4_000
 
 
 class ShardNode:
@@ -54,7 +55,9 @@ class ShardNode:
             self._files.callback(close)
         if keeps:
             try:
-                archive = open_archive(self.store, Storing(keep="pages"), lambda _event: None)
+                archive = open_archive(
+                    self.store, Storing(keep="pages"), lambda _event: None, _SEGMENT_BYTES
+                )
             except BaseException:
                 self.end()
                 raise

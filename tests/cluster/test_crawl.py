@@ -11,7 +11,6 @@ from minicrawl.cluster.engine import Fenced
 from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, restore, take_over
 from minicrawl.crawl.settle.recorder import TRY_AGAIN_S
 from minicrawl.report.audit import audit
-from minicrawl.store.writer import StoreWriter
 from tests.cluster.documents import SHARD
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.crawl.fakes import FakeWeb, Scene, crawl, frontier_of, web_of
@@ -29,17 +28,15 @@ def servers() -> FakeServers:
 
 
 @pytest.fixture
-def replica(servers: FakeServers, path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Replicate the store that the next crawl opens."""
+def replica(servers: FakeServers, path: Path) -> Iterator[ShardReplica]:
+    """Replica of the store at this path."""
 
     async def engine() -> FakeEngine:
         return FakeEngine(servers)
 
     taken = asyncio.run(take_over(FakeEngine(servers), SHARD, path))
     replica = ShardReplica(SHARD, path, taken, engine, ReplicaLimits(log_bytes=1 << 40))
-    opened = StoreWriter.open
-    monkeypatch.setattr(StoreWriter, "open", lambda found: opened(found, replica))
-    yield
+    yield replica
     replica.close()
 
 
@@ -53,18 +50,18 @@ def warnings(events: list[Event]) -> list[str]:
     return [event.text for event in events if isinstance(event, Warned)]
 
 
-@pytest.mark.usefixtures("replica")
-def test_a_crawl_is_restored_from_the_engine_unchanged(path: Path, servers: FakeServers) -> None:
-    crawl(FakeWeb(web_of(LINKS)), path, SEED)
+def test_a_crawl_is_restored_from_the_engine_unchanged(
+    path: Path, servers: FakeServers, replica: ShardReplica
+) -> None:
+    crawl(FakeWeb(web_of(LINKS)), path, SEED, replica=replica)
     again = restored(servers, path)
     assert audit(again).wrong == []
     assert frontier_of(again).ledger.totals == frontier_of(path).ledger.totals
     assert frontier_of(again).last_seq == frontier_of(path).last_seq
 
 
-@pytest.mark.usefixtures("replica")
 def test_a_crawl_waits_while_the_log_is_full_and_says_so_once(
-    path: Path, servers: FakeServers
+    path: Path, servers: FakeServers, replica: ShardReplica
 ) -> None:
     asked: list[int] = []
 
@@ -82,7 +79,7 @@ def test_a_crawl_waits_while_the_log_is_full_and_says_so_once(
         servers.log_bytes = None
 
     web = FakeWeb(web_of(LINKS), takes_s=0.3)
-    run = crawl(web, path, SEED, during=make_room, hear=fill, concurrency=AT_ONCE)
+    run = crawl(web, path, SEED, during=make_room, hear=fill, replica=replica, concurrency=AT_ONCE)
     before, after = asked
     assert before == after < len(web.asked)
     full, _ = warnings(run.events)
@@ -92,8 +89,9 @@ def test_a_crawl_waits_while_the_log_is_full_and_says_so_once(
     assert audit(restored(servers, path)).wrong == []
 
 
-@pytest.mark.usefixtures("replica")
-def test_a_crawl_ends_when_another_node_has_its_shard(path: Path, servers: FakeServers) -> None:
+def test_a_crawl_ends_when_another_node_has_its_shard(
+    path: Path, servers: FakeServers, replica: ShardReplica
+) -> None:
     asked: list[int] = []
 
     async def lose(scene: Scene) -> None:
@@ -104,7 +102,7 @@ def test_a_crawl_ends_when_another_node_has_its_shard(path: Path, servers: FakeS
 
     web = FakeWeb(web_of(LINKS), takes_s=0.3)
     with pytest.raises(Fenced):
-        crawl(web, path, SEED, during=lose)
+        crawl(web, path, SEED, during=lose, replica=replica)
     assert servers.logs[SHARD].last == asked[0]
     assert audit(path.with_name("taken.db")).wrong == []
     assert len(web.asked) < len(LINKS)

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import rule
 
-from minicrawl.archive import segments, writer
+from minicrawl.archive import segments
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.cluster import kept_pages as shipping
 from minicrawl.cluster.engine import EngineError, Fenced
 from minicrawl.cluster.kept_pages import (
     ArchivePiece,
@@ -51,9 +50,6 @@ class KeptPages(MovingShard):
     keeps = True
 
     def __init__(self) -> None:
-        self.small = pytest.MonkeyPatch()
-        self.small.setattr(writer, "SEGMENT_BYTES", 4_000)
-        self.small.setattr(shipping, "PIECE_BYTES", 700)
         super().__init__()
         self.known: dict[str, list[bytes]] = {}
         self.possible = [self.known]
@@ -99,10 +95,6 @@ class KeptPages(MovingShard):
         assert found in self.possible
         if self.batch is None:
             self.known, self.possible = found, [found]
-
-    def teardown(self) -> None:
-        super().teardown()
-        self.small.undo()
 
 
 TestKeptPages = KeptPages.TestCase

@@ -41,7 +41,7 @@ from minicrawl.opic.siblings import Siblings
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import Batch, StoreTerms
-from minicrawl.store.writer import StoreWriter
+from minicrawl.store.writer import StoreReplica, StoreWriter
 from minicrawl.web.urls import ResolvedUrl
 from tests.limits import settings_of
 from tests.stores import urls_of
@@ -317,10 +317,12 @@ def loaded_and_folded(path: Path) -> tuple[Frontier, Frontier]:
 
 
 @contextmanager
-def keeping(path: Path, terms: StoreTerms | None = None) -> Iterator[Recorder]:
+def keeping(
+    path: Path, terms: StoreTerms | None = None, replica: StoreReplica | None = None
+) -> Iterator[Recorder]:
     """Open a store with a recorder, as `app` does."""
     with ExitStack() as leaving:
-        store = StoreWriter.open(path)
+        store = StoreWriter.open(path, replica)
         leaving.callback(store.close)
         # Waiting for the real disk would test nothing here.
         store.connection.execute("PRAGMA synchronous = OFF")
@@ -403,6 +405,7 @@ async def crawling(
     during: During | None = None,
     hear: Hear | None = None,
     later_s: float = 0.0,
+    replica: StoreReplica | None = None,
     **settings: Any,
 ) -> Run:
     """Run a crawl as `app` does, and `during` beside it. The books must balance at the end."""
@@ -416,7 +419,7 @@ async def crawling(
         strip_marks=storing.strip_marks,
     )
     events: list[Event] = []
-    with keeping(path, terms) as recorder:
+    with keeping(path, terms, replica) as recorder:
         await plant(recorder, map(ResolvedUrl, seeds), order.endowment)
         clock, gate = FakeClock(later_s), gate_for(recorder, chosen.scope)
 
@@ -458,8 +461,9 @@ def crawl(
     during: During | None = None,
     hear: Hear | None = None,
     later_s: float = 0.0,
+    replica: StoreReplica | None = None,
     **settings: Any,
 ) -> Run:
     """Run a crawl with `crawling` in a loop whose time jumps, begun `later_s` after noon."""
     fake = web if isinstance(web, FakeWeb) else FakeWeb(web)
-    return in_time(crawling(fake, path, seeds, during, hear, later_s, **settings))
+    return in_time(crawling(fake, path, seeds, during, hear, later_s, replica, **settings))

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minicrawl.frontier import page_table
 from minicrawl.frontier.page_table import contradictions, cut_checkpoint, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.windows import WINDOWS
@@ -77,18 +76,20 @@ def test_a_checkpoint_has_exactly_the_rows_that_changed(crawl: HandCrawl) -> Non
     assert list(saved.paid) == [(keys[2], 2, 2)]
 
 
-def test_rows_of_a_checkpoint_may_be_read_twice_and_in_blocks_of_any_size(
-    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crawl.seeds(SITES[:4])
-    crawl.checkpoint()
-    crawl.read(SITES[0], [SITES[1], *SITES[5:9]])
-    crawl.read(SITES[6], [SITES[7]])
-    saved = cut_checkpoint(crawl.frontier)
-    crawl.read(SITES[1], SITES[9:12])
-    whole = [list(rows) for rows in (saved.born, saved.turned, saved.paid)]
-    monkeypatch.setattr(page_table, "_ROWS_AT_ONCE", 3)
-    assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == whole
+def test_rows_of_a_checkpoint_may_be_read_twice_and_in_blocks_of_any_size(tmp_path: Path) -> None:
+    def rows(at_once: int) -> list[list[object]]:
+        with closing(HandCrawl(tmp_path / f"{at_once}.db")) as crawl:
+            crawl.seeds(SITES[:4])
+            crawl.checkpoint()
+            crawl.read(SITES[0], [SITES[1], *SITES[5:9]])
+            crawl.read(SITES[6], [SITES[7]])
+            saved = cut_checkpoint(crawl.frontier, at_once)
+            crawl.read(SITES[1], SITES[9:12])
+            whole, again = ([[*saved.born], [*saved.turned], [*saved.paid]] for _ in range(2))
+            assert whole == again
+            return whole
+
+    assert rows(1) == rows(3) == (whole := rows(1000))
     assert len(whole[0]) == 4
 
 

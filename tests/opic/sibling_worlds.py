@@ -218,9 +218,14 @@ class SitesByHost:
 class SiblingWorld:
     """World that does everything twice: in the order under test, and in the oracle."""
 
-    def __init__(self, site_of: Sequence[int], importance: ImportanceOfHosts | None = None) -> None:
+    def __init__(
+        self,
+        site_of: Sequence[int],
+        importance: ImportanceOfHosts | None = None,
+        siblings: type[Siblings] = Siblings,
+    ) -> None:
         self.ledger, self.host_of = Ledger(), array("I")
-        self.siblings = Siblings(self.ledger, self.host_of, SitesByHost(site_of))
+        self.siblings = siblings(self.ledger, self.host_of, SitesByHost(site_of))
         self.queue = ByGroup(self.siblings, importance)
         self.truth = Truth(self.ledger, self.host_of, site_of)
         self.leased: set[int] = set()

@@ -52,6 +52,11 @@ def crawl_in_cluster(run: ClusterRun) -> None:
     shown = ClusterDisplay(is_quiet=run.is_quiet)
     found = asyncio.run(_crawled(run, shown))
     shown.end()
+    show_end(run, found)
+
+
+def show_end(run: ClusterRun, found: ClusterStatus) -> None:
+    """Show how the crawl has ended; raise for the exit code if it was stopped or read nothing."""
     if run.as_json:
         show_json(found.as_json())
     elif not run.is_quiet:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.archive.reader import ArchiveReader, IndexRow
 from minicrawl.archive.record import PLAIN, key_of
-from minicrawl.archive.segments import FIRST, Segments, bytes_between, disk_errors
+from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, bytes_between, disk_errors
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.config import Storing
 from minicrawl.config.values import warc_place
@@ -233,7 +233,9 @@ def _facts(connection: tables.Connection) -> Mapping[str, str]:
     return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
 
 
-def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveWriter | None:
+def open_archive(
+    store: StoreWriter, storing: Storing, tell: Listener, segment_bytes: int = SEGMENT_BYTES
+) -> ArchiveWriter | None:
     """Open the archive of a store as of its last commit; None if no responses are kept."""
     if not storing.keeps_answers:
         return None
@@ -247,7 +249,8 @@ def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
             tell(Noted(text=f"{folder} had pages of an unknown store: moved to {aside}"))
         end = FIRST
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
-    archive = ArchiveWriter(folder, end, only_changes=storing.keep_versions == "changed")
+    only_changes = storing.keep_versions == "changed"
+    archive = ArchiveWriter(folder, end, only_changes=only_changes, segment_bytes=segment_bytes)
     if archive.was_shortened:
         known = tables.counters(store.connection)
         store.commit(Batch(counters=known | {tables.LOST_AT: time.time()}))
