@@ -14,7 +14,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.model import State
-from minicrawl.report.crawl_status import Basis, keep_sample
+from minicrawl.report.crawl_status import MOST_AT_ONCE, Basis, keep_sample
 from minicrawl.report.sampling import sampled_now
 from minicrawl.report.selected_pages import COLUMNS
 from minicrawl.store.reader import reading
@@ -22,10 +22,12 @@ from tests.cli.calls import Captured, as_json, printed
 from tests.stores import DEEP, GONE, MOVED, A, B, HandCrawl
 
 
-@pytest.fixture
-def large_graph(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return a function that makes the graph of the store too large to be measured unasked."""
-    return lambda: monkeypatch.setattr("minicrawl.report.crawl_status.MOST_AT_ONCE", 5)
+def grow(store: Path) -> None:
+    """Add so many pages that the graph is too large to be measured unasked."""
+    with closing(HandCrawl(store)) as crawl:
+        crawl.frontier = crawl.loaded()
+        crawl.seeds(f"http://large.example/{number}" for number in range(MOST_AT_ONCE))
+        crawl.commit()
 
 
 LISTS = [["top"], ["top", "--sites"], ["frontier"]]
@@ -129,10 +131,8 @@ class TestStatus:
         known = as_json(capsys, "status", "--graph-of", "known")
         assert known["graph"]["outline"]["nodes"] == 6
 
-    def test_a_large_graph_is_measured_only_on_request(
-        self, capsys: Captured, large_graph: Callable[[], None], store: Path
-    ) -> None:
-        large_graph()
+    def test_a_large_graph_is_measured_only_on_request(self, capsys: Captured, store: Path) -> None:
+        grow(store)
         assert as_json(capsys, "status")["graph"] is None
         assert "graph of" not in printed(capsys, "status")
         found = as_json(capsys, "status", "--graph")
@@ -150,7 +150,7 @@ class TestStatus:
         assert re.search("diameter +at least 1\n", shown)
 
     def test_an_older_sample_of_the_graph_is_shown_only_for_a_large_graph(
-        self, capsys: Captured, large_graph: Callable[[], None], store: Path
+        self, capsys: Captured, store: Path
     ) -> None:
         now = sampled_now(store)
         assert now is not None
@@ -159,7 +159,7 @@ class TestStatus:
             keep_sample(store, connection, stale)
         found = as_json(capsys, "status")
         assert found["graph"]["outline"]["nodes"] == found["graph"]["crawled"] == 2
-        large_graph()
+        grow(store)
         found = as_json(capsys, "status")
         assert found["graph"]["crawled"] == 1, "of too many pages the last sample is shown"
         assert "1 crawled" in printed(capsys, "status")
