@@ -122,10 +122,10 @@ _PARENT, _FIRST_TIME, _AFTER_TIMES = 1, 11, 15
 """Fields of /proc/PID/stat behind the name. Those of time include dead children."""
 
 
-def resident_bytes() -> int:
+def resident_bytes(proc: Path = _PROC) -> int:
     """Return the resident memory of this process in bytes: now on Linux, the peak elsewhere."""
     try:
-        pages = int((_PROC / "self" / "statm").read_text(encoding="ascii").split()[1])
+        pages = int((proc / "self" / "statm").read_text(encoding="ascii").split()[1])
     except OSError:
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
@@ -139,18 +139,18 @@ class ResourceUsage(NamedTuple):
     cpu_s: float
 
 
-def resource_usage(of: int) -> ResourceUsage:
+def resource_usage(of: int, proc: Path = _PROC) -> ResourceUsage:
     """Return the time of a process and its descendants, and the memory of the descendants."""
-    tree = descendants(of)
-    ticks = sum(sum(map(int, _stat(pid)[_FIRST_TIME:_AFTER_TIMES])) for pid in (of, *tree))
-    return ResourceUsage(sum(map(_unshared_bytes, tree)), ticks / _TICKS)
+    tree = descendants(of, proc)
+    ticks = sum(sum(map(int, _stat(proc, pid)[_FIRST_TIME:_AFTER_TIMES])) for pid in (of, *tree))
+    return ResourceUsage(sum(_unshared_bytes(proc, pid) for pid in tree), ticks / _TICKS)
 
 
-def descendants(of: int) -> list[int]:
+def descendants(of: int, proc: Path = _PROC) -> list[int]:
     """Return the descendants of a process; none where the system has no /proc."""
     children: dict[int, list[int]] = {}
-    for folder in _PROC.iterdir() if _PROC.is_dir() else ():
-        if folder.name.isdecimal() and (fields := _stat(int(folder.name))):
+    for folder in proc.iterdir() if proc.is_dir() else ():
+        if folder.name.isdecimal() and (fields := _stat(proc, int(folder.name))):
             children.setdefault(int(fields[_PARENT]), []).append(int(folder.name))
     found, new = list[int](), [of]
     while new:
@@ -159,22 +159,22 @@ def descendants(of: int) -> list[int]:
     return found
 
 
-def kill_descendants(of: int) -> None:
+def kill_descendants(of: int, proc: Path = _PROC) -> None:
     """Kill the descendants of a process."""
-    for pid in descendants(of):
+    for pid in descendants(of, proc):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
-def _stat(pid: int) -> list[str]:
+def _stat(proc: Path, pid: int) -> list[str]:
     """Return the fields behind the name, or none if the process has ended."""
     with suppress(OSError):
-        return (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        return (proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     return []
 
 
-def _unshared_bytes(pid: int) -> int:
+def _unshared_bytes(proc: Path, pid: int) -> int:
     with suppress(OSError):
-        fields = (_PROC / str(pid) / "statm").read_text().split()
+        fields = (proc / str(pid) / "statm").read_text().split()
         return (int(fields[1]) - int(fields[2])) * _PAGE_BYTES
     return 0

@@ -125,12 +125,9 @@ def test_searches_are_rare_until_the_last_crawl_has_ended_or_failed() -> None:
 # ---------------------------------------------------------------- measures
 
 
-def test_without_proc_the_peak_is_resident_and_descendants_use_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    now = memory.resident_bytes()
-    monkeypatch.setattr(memory, "_PROC", tmp_path / "absent")
-    assert memory.resident_bytes() > 0.9 * now
-    assert memory.descendants(os.getpid()) == []
-    assert memory.resource_usage(os.getpid()) == (0, 0)
-    memory.kill_descendants(os.getpid())
+def test_without_proc_the_peak_is_resident_and_descendants_use_nothing(tmp_path: Path) -> None:
+    absent = tmp_path / "absent"
+    assert memory.resident_bytes(absent) > 0.9 * memory.resident_bytes()
+    assert memory.descendants(os.getpid(), absent) == []
+    assert memory.resource_usage(os.getpid(), absent) == (0, 0)
+    memory.kill_descendants(os.getpid(), absent)

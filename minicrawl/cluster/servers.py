@@ -51,7 +51,7 @@ _KNOWN_SHA256 = {
 _FIRST_ADDRESS = 2
 """Last byte of the first server's address, 127.0.0.2."""
 _END_S = 5.0
-_SYSTEM = "/usr/sbin:/usr/bin:/usr/local/bin"
+SYSTEM = "/usr/sbin:/usr/bin:/usr/local/bin"
 _LOG_TAIL_LINES = 3
 _STARTER = """\
 import ctypes, os, signal, sys
@@ -77,10 +77,10 @@ cluster {{
 """
 
 
-def server_program() -> str | None:
+def server_program(system: str = SYSTEM) -> str | None:
     """Return the path of the system's nats-server, or else of the wheel's, or None."""
     # A user's PATH may lack the folders where systems install servers.
-    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=_SYSTEM) or _program_of_wheel()
+    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=system) or _program_of_wheel()
 
 
 @cache
@@ -103,9 +103,11 @@ def _program_of_wheel() -> str | None:
 class LocalServer:
     """A server that can be killed and started again with its data."""
 
-    def __init__(self, name: str, address: tuple[str, int], folder: Path) -> None:
+    def __init__(
+        self, name: str, address: tuple[str, int], folder: Path, system: str = SYSTEM
+    ) -> None:
         self.name, self.address = name, address
-        self.program = server_program()
+        self.program = server_program(system)
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
 
@@ -194,14 +196,16 @@ async def local_servers(
     *,
     more: str = "",
     access_for: Callable[[str], ClusterAccess] = ClusterAccess,
+    system: str = SYSTEM,
 ) -> AsyncIterator[LocalServers]:
     """Start servers that keep their data in the folder, and end them on exit.
 
     They answer when the block is entered. `more` is added to the configuration of each server.
-    `access_for` returns the access to the server at a URL.
+    `access_for` returns the access to the server at a URL. `system` are the folders where the
+    system may have the program.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    found = LocalServers(_configured(folder, count, more))
+    found = LocalServers(_configured(folder, count, more, system))
     try:
         for server in found.servers:
             await server.start()
@@ -226,7 +230,7 @@ async def _ready(server: LocalServer, access_for: Callable[[str], ClusterAccess]
     answering.result()
 
 
-def _configured(folder: Path, count: int, more: str) -> list[LocalServer]:
+def _configured(folder: Path, count: int, more: str, system: str) -> list[LocalServer]:
     with ExitStack() as held:
         places = [
             (_free_place(held, number), _free_place(held, number))
@@ -235,7 +239,7 @@ def _configured(folder: Path, count: int, more: str) -> list[LocalServer]:
     routes = ", ".join(f'"nats-route://{host}:{port}"' for _, (host, port) in places)
     servers = []
     for number, (listens, (host, port)) in enumerate(places):
-        server = LocalServer(f"server-{number}", listens, folder)
+        server = LocalServer(f"server-{number}", listens, folder, system)
         cluster = _CLUSTER.format(address=host, port=port, routes=routes) if count > 1 else ""
         server.write_config(cluster, more)
         servers.append(server)

@@ -263,13 +263,17 @@ class Linked:
 
 
 def backlinks(
-    snapshot: Snapshot, text: str, count: int = 0, tell: Progress = lambda _share: None
+    snapshot: Snapshot,
+    text: str,
+    count: int = 0,
+    tell: Progress = lambda _share: None,
+    few_steps: int = _FEW_STEPS,
 ) -> Linked:
     """Return the pages that link to this page, or to the page it stands for. `count` 0 is all."""
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     end = snapshot.frontier.books.stands_for(page)
-    found = np.unique(linking_pages(snapshot, standing_for(snapshot, end), tell))
+    found = np.unique(linking_pages(snapshot, standing_for(snapshot, end), tell, few_steps))
     return _linked(snapshot, page, found[found != end], count)
 
 
@@ -304,9 +308,11 @@ def standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
     return [end, *pages[ends == end].tolist()]
 
 
-def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> Numbers:
+def linking_pages(
+    snapshot: Snapshot, pages: Sequence[int], tell: Progress, few_steps: int = _FEW_STEPS
+) -> Numbers:
     """Return the pages that link to any of these pages, by the links as written."""
-    indexed = indexed_linking_pages(snapshot, pages)
+    indexed = indexed_linking_pages(snapshot, pages, few_steps)
     if indexed is not None:
         return indexed
     inlinks = _inlinks(snapshot, tell)
@@ -315,11 +321,13 @@ def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> N
     return np.concatenate([inlinks.targets_of(page) for page in pages]).astype(np.int64)
 
 
-def indexed_linking_pages(snapshot: Snapshot, pages: Sequence[int]) -> Numbers | None:
+def indexed_linking_pages(
+    snapshot: Snapshot, pages: Sequence[int], few_steps: int = _FEW_STEPS
+) -> Numbers | None:
     """Return the pages that link to any of these pages, or None if there is no index of links."""
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         step = backlinks_step(derived)
-        if derived is None or step is None or not _is_near(snapshot, step):
+        if derived is None or step is None or not _is_near(snapshot, step, few_steps):
             return None
         known = backlinks_of(derived, pages)
         last = snapshot.last_spent[known]
@@ -328,11 +336,11 @@ def indexed_linking_pages(snapshot: Snapshot, pages: Sequence[int]) -> Numbers |
         return np.concatenate((unchanged, _newer(snapshot, pages, step)))
 
 
-def _is_near(snapshot: Snapshot, step: int) -> bool:
+def _is_near(snapshot: Snapshot, step: int, few_steps: int) -> bool:
     """Return True if the index is not newer than the snapshot, and not much older."""
     # A snapshot may be older than the index, if that was rebuilt after the snapshot was opened:
     # then the index has links that the snapshot must not show.
-    return 0 <= snapshot.frontier.last_seq - step <= max(_FEW_STEPS, step // _MANY_OF)
+    return 0 <= snapshot.frontier.last_seq - step <= max(few_steps, step // _MANY_OF)
 
 
 def _newer(snapshot: Snapshot, pages: Iterable[int], step: int) -> Numbers:

@@ -18,7 +18,6 @@ needs_wheel = pytest.mark.skipif(find_spec(WHEEL) is None, reason=f"no wheel of 
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return the only folder of the system's programs, which does not exist yet."""
     monkeypatch.setenv("PATH", str(tmp_path / "system"))
-    monkeypatch.setattr(servers, "_SYSTEM", str(tmp_path / "system"))
     servers._program_of_wheel.cache_clear()
     yield tmp_path / "system"
     servers._program_of_wheel.cache_clear()
@@ -42,26 +41,26 @@ def written(program: Path) -> str:
 
 
 def test_the_program_of_the_system_comes_first(system: Path) -> None:
-    assert written(system / PROGRAM) == server_program()
+    assert written(system / PROGRAM) == server_program(str(system))
 
 
 @needs_wheel
-async def test_without_one_the_program_of_the_wheel_runs(tmp_path: Path) -> None:
-    assert WHEEL in str(server_program())
-    async with local_servers(tmp_path / "servers", 1) as started:
+async def test_without_one_the_program_of_the_wheel_runs(tmp_path: Path, system: Path) -> None:
+    assert WHEEL in str(server_program(str(system)))
+    async with local_servers(tmp_path / "servers", 1, system=str(system)) as started:
         assert started.servers[0].pid is not None
 
 
-def test_a_program_with_another_checksum_is_refused(wheel: Path) -> None:
+def test_a_program_with_another_checksum_is_refused(wheel: Path, system: Path) -> None:
     with pytest.raises(UsageError, match=rf"{written(wheel)} .*[0-9a-f]{{64}}"):
-        server_program()
+        server_program(str(system))
 
 
 @pytest.mark.usefixtures("wheel")
 async def test_with_neither_the_error_names_the_program_and_the_version_of_the_wheel(
-    tmp_path: Path,
+    tmp_path: Path, system: Path
 ) -> None:
-    assert server_program() is None
+    assert server_program(str(system)) is None
     with pytest.raises(UsageError, match=f"install {PROGRAM}.* {WHEEL_VERSION}"):
-        async with local_servers(tmp_path / "servers", 1):
+        async with local_servers(tmp_path / "servers", 1, system=str(system)):
             raise AssertionError

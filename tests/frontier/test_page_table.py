@@ -3,7 +3,7 @@
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -85,8 +85,9 @@ def test_rows_of_a_checkpoint_may_be_read_twice_and_in_blocks_of_any_size(tmp_pa
             crawl.read(SITES[6], [SITES[7]])
             saved = cut_checkpoint(crawl.frontier, at_once)
             crawl.read(SITES[1], SITES[9:12])
-            whole, again = ([[*saved.born], [*saved.turned], [*saved.paid]] for _ in range(2))
-            assert whole == again
+            parts: list[Iterable[object]] = [saved.born, saved.turned, saved.paid]
+            whole = list(map(list, parts))
+            assert whole == list(map(list, parts))
             return whole
 
     assert rows(1) == rows(3) == (whole := rows(1000))

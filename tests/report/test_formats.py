@@ -139,8 +139,8 @@ class TestParquet:
                 yield block_of(rows) | {"html": texts}
 
         with path.open("wb") as file:
-            limits = {"row_group_bytes": 4 << 20, "least_memory": 64 << 20}
-            write_parquet(pages(), file, (*COLUMNS, "html"), **limits)
+            columns = (*COLUMNS, "html")
+            write_parquet(pages(), file, columns, 4 << 20, least_memory=64 << 20)
         with duckdb.connect() as database:
             groups = database.execute(
                 "SELECT sum(total_uncompressed_size) FROM parquet_metadata(?) GROUP BY "

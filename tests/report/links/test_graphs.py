@@ -129,7 +129,7 @@ def test_saved_ranks_are_attributes(seen: Snapshot) -> None:
 def test_the_graph_does_not_depend_on_the_block_size_and_progress_rises_to_1(
     seen: Snapshot, kind: Kind
 ) -> None:
-    def told(**sizes: int) -> set[tuple[Any, ...]]:
+    def told(**sizes: Any) -> set[tuple[Any, ...]]:
         shares: list[float] = []
         drawing = kind(seen, ALL, tell=shares.append, **sizes).drawing()
         assert rows(drawing.nodes)

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.graph.distances import Extent
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import KNOWN, State
 from minicrawl.report.crawl_status import EVERY_S, Basis, latest_sample, samples
@@ -96,9 +95,7 @@ def test_many_links_at_once_are_a_batch(crawl: HandCrawl, pages: int, is_exact: 
     assert followed(LiveGraph(), crawl).is_exact is is_exact
 
 
-def test_distances_are_old_until_they_are_measured_by_a_named_method(
-    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distances_are_old_until_they_are_measured_by_a_named_method(crawl: HandCrawl) -> None:
     live = LiveGraph(most_exact=0)
     assert live.is_unmeasured
     read(crawl, 1)
@@ -106,9 +103,13 @@ def test_distances_are_old_until_they_are_measured_by_a_named_method(
     live.measure(7.0, most_work=0)
     assert (live.are_distances_old, live.is_unmeasured, live.distances_at) == (False, False, 7.0)
     assert str(live.distances_basis) == "estimate"
-    by_hyperball = Extent(9, 4.0, 50, is_exact=False, error=0.1, by_hyperball=True)
-    monkeypatch.setattr("minicrawl.report.sampling.extent", lambda *_: by_hyperball)
-    live.measure(8.0, most_work=0)
+    # A chain of pages, and many pairs of pages: a sample of them tells little.
+    names = [f"http://b.example/{number}" for number in range(1200)]
+    crawl.seeds(names)
+    for page, name in enumerate(names[:-1]):
+        crawl.read(name, [names[page + 1]] if page < 30 or page % 2 else [name])
+    crawl.commit()
+    followed(live, crawl).measure(8.0, most_work=0)
     assert str(live.distances_basis) == "HyperBall"
     assert live.outline().by_hyperball
 
