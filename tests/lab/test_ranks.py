@@ -15,6 +15,7 @@ from minicrawl.graph.csr import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks.commands.named_ranks import BUILT_IN, RANKS
 from minicrawl.ranks.scores import Scores
+from minicrawl.store.records import StoreTerms
 from tests.ranks.commands.plain_ranks import (
     NEW,
     Captured,
@@ -25,7 +26,7 @@ from tests.ranks.commands.plain_ranks import (
     refusal,
     store_with_ranks,
 )
-from tests.stores import MOVED, A, B, HandCrawl
+from tests.stores import MOVED, A, B, HandCrawl, filled_store
 
 
 @pytest.fixture(autouse=True)
@@ -259,12 +260,12 @@ class TestAgree:
             capsys, "agree", "degree", "labels.csv", "--sites", "--graph", "web.csv"
         )
 
-    def test_a_saved_rank_loads_no_links(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("minicrawl.report.store_graph.flows", None)
+    def test_a_saved_rank_loads_no_links(self, capsys: Captured) -> None:
+        filled_store(Path("no-links.db"), StoreTerms(links=False))
         Path("labels.csv").write_text(f"{A},4\n{B},1\n")
-        assert as_json(capsys, "agree", "opic", "labels.csv")["judged"] == 2
+        arguments = ("labels.csv", "--store", "no-links.db")
+        assert as_json(capsys, "agree", "opic", *arguments)["judged"] == 2
+        assert "--no-links" in refusal(capsys, "agree", "degree", *arguments)
 
     def test_grades_may_come_from_standard_input(self) -> None:
         found = subprocess.run(

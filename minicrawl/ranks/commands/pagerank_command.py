@@ -87,6 +87,8 @@ class MemoryLimits:
     memory: int | None = None
     blocks: int | None = None
     temp: Path | None = None
+    taken: Callable[[], int] = resident_bytes
+    """Function that returns the bytes that the process takes now."""
 
 
 class NodeNames(Protocol):
@@ -218,9 +220,9 @@ def _free(limits: MemoryLimits, reserve: int) -> int:
     """Return how many more bytes of memory may be used."""
     if limits.memory is None:
         return _USUAL_FREE
-    free = limits.memory - resident_bytes() - reserve
+    free = limits.memory - limits.taken() - reserve
     if free < LEAST_FREE:
-        raise _too_little(limits.memory, LEAST_FREE)
+        raise _too_little(limits, LEAST_FREE)
     return free
 
 
@@ -230,12 +232,12 @@ def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
         return memory_plan(free)
     wanted = -(-nodes // count)
     if limits.memory is not None and free_for(wanted) > free:
-        raise _too_little(limits.memory, free_for(wanted), f" in {counted(count, 'block')}")
+        raise _too_little(limits, free_for(wanted), f" in {counted(count, 'block')}")
     return memory_plan(free)._replace(block=wanted)
 
 
-def _too_little(memory: int, free: int, how: str = "") -> UsageError:
-    least = -(-(resident_bytes() + _RESERVE + free) // MEGA) + 1
+def _too_little(limits: MemoryLimits, free: int, how: str = "") -> UsageError:
+    least, memory = -(-(limits.taken() + _RESERVE + free) // MEGA) + 1, limits.memory or 0
     return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: use {least} MB")
 
 

@@ -179,33 +179,28 @@ def test_a_folder_that_cannot_take_files_is_named(
 # ---------------------------------------------------------------- limits
 
 
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that the process takes 30 MB."""
-    module = "minicrawl.ranks.commands.pagerank_command"
-    monkeypatch.setattr(f"{module}.resident_bytes", lambda: 30 * MEGA)
+def limited(megabytes: int, blocks: int | None = None) -> MemoryLimits:
+    """Return the limit of a process that takes 30 MB."""
+    return MemoryLimits(memory=megabytes * MEGA, blocks=blocks, taken=lambda: 30 * MEGA)
 
 
-@pytest.mark.usefixtures("taken")
 def test_too_little_memory_is_refused_with_the_least_that_works(
     graph_file: Callable[[str], Path],
 ) -> None:
     path = graph_file(SMALL)
     with pytest.raises(UsageError, match=r"^39 MB .* 41 MB"):
-        computed(file_in_blocks(path), MemoryLimits(memory=39 * MEGA))
-    assert computed(file_in_blocks(path), MemoryLimits(memory=41 * MEGA)).blocks == 1
+        computed(file_in_blocks(path), limited(39))
+    assert computed(file_in_blocks(path), limited(41)).blocks == 1
 
 
-@pytest.mark.usefixtures("taken")
 def test_blocks_that_are_too_large_for_the_memory_are_refused(
     graph_file: Callable[[str], Path],
 ) -> None:
     path = graph_file("".join(f"{node} {node + 1}\n" for node in range(300_000)))
-    limits = MemoryLimits(memory=40 * MEGA, blocks=1)
     with pytest.raises(UsageError, match=r"40 MB .* 1 block: .* 42 MB"):
-        computed(file_in_blocks(path), limits, tolerance=1)
+        computed(file_in_blocks(path), limited(40, 1), tolerance=1)
     for megabytes, count, wanted in ((40, None, 2), (40, 2, 2), (42, 1, 1)):
-        limits = MemoryLimits(memory=megabytes * MEGA, blocks=count)
+        limits = limited(megabytes, count)
         assert computed(file_in_blocks(path), limits, tolerance=1).blocks == wanted
 
 
