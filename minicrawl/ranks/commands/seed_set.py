@@ -195,7 +195,7 @@ def _show_trial(trial: Trial, seeds: int) -> None:
             (f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random))
             for number, depth in enumerate(trial.crawls.depths)
         ),
-        _caption(trial),
+        caption(trial),
         err=True,
     )
     show_table(
@@ -217,7 +217,8 @@ def _read_cells(read: DepthCoverage) -> tuple[str, str]:
     return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", worth
 
 
-def _caption(trial: Trial) -> str:
+def caption(trial: Trial) -> str:
+    """Return how far cores and pages are from each other, and whether that is an estimate."""
     connected = int(np.count_nonzero(trial.between_cores > 0))
     pairs = len(trial.between_cores) * (len(trial.between_cores) - 1)
     return (

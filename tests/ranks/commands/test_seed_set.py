@@ -5,14 +5,15 @@ import json
 import sys
 from collections import Counter
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.outline import extent
+from minicrawl.graph.distances import Extent
+from minicrawl.ranks.commands.seed_set import Trial, caption
 from minicrawl.web.urls import read_seeds
 from tests.cli.calls import Captured, refusal
 from tests.stores import HandCrawl
@@ -235,14 +236,14 @@ class TestEvaluation:
         assert one == same
         assert one["evaluation"]["depths"] != other["evaluation"]["depths"]
 
+    @pytest.mark.parametrize(("is_exact", "told"), [(True, ""), (False, ", estimated")])
     def test_a_sampled_measure_of_a_large_graph_gets_a_remark(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+        self, is_exact: bool, told: str
     ) -> None:
-        monkeypatch.setattr(
-            "minicrawl.ranks.commands.seed_set.extent_of", partial(extent, most_work=0)
-        )
-        _, err = printed(capsys, "--evaluate")
-        assert ", estimated" in " ".join(err).replace("  ", " ")
+        unused: Any = None
+        found = Extent(3, 1.5, 10, is_exact=is_exact)
+        trial = Trial(between_cores=np.zeros((1, 1), np.int32), extent=found, crawls=unused)
+        assert caption(trial).endswith(f"between pages: 1.5 links on average{told}")
 
     def test_cores_without_a_path_between_them_get_a_remark(
         self, folder: Path, capsys: Captured
