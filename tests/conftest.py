@@ -37,12 +37,24 @@ sys.dont_write_bytecode = False
 USUAL = "not proof and not documents"
 """Marker expression of a plain `python -m pytest`, as in pyproject.toml."""
 
+MARKERS = {"proof", "documents"}
+"""Markers of the tests that a plain run leaves out; each file that has some names their marker."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Ignore the default markers if only files are named; with them, try fewer examples."""
     if _names_files(config) and config.option.markexpr.strip() == USUAL:
         config.option.markexpr = ""
     settings.load_profile("usual" if config.option.markexpr.strip() == USUAL else "whole")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no files without tests of the wanted markers, as for `-m "proof or documents"`."""
+    wanted = config.option.markexpr.strip().split(" or ")
+    if collection_path.suffix != ".py" or not set(wanted) <= MARKERS:
+        return None
+    source = collection_path.read_text(encoding="utf-8")
+    return None if any(f"mark.{marker}" in source for marker in wanted) else True
 
 
 def pytest_collection_finish() -> None:
