@@ -32,8 +32,8 @@ def copy_without(rooms: Sequence[str], folder: Path) -> dict[str, str]:
         source = ROOT / name
         if source.is_dir():
             # Python's own bytecode is copied, as each --help would compile the package. That of
-            # pytest names the files that it was made from.
-            leave_out = shutil.ignore_patterns("*-pytest-*.pyc")
+            # pytest names the files that it was made from, and unfinished files go away.
+            leave_out = shutil.ignore_patterns("*-pytest-*.pyc", "*.pyc.*")
             shutil.copytree(source, folder / name, ignore=leave_out)
         else:
             shutil.copy(source, folder / name)

@@ -54,7 +54,11 @@ OF_THE_WHOLE = (
 def tests_without(rooms: Sequence[str], folder: Path, below: Sequence[str]) -> list[str]:
     """Return the files of the core's tests that do not need the rooms."""
     gone = {*rooms, *chain.from_iterable(NEEDED_BY[room] for room in rooms)}
-    files = (file for name in below for file in sorted((folder / name).rglob("test_*.py")))
+    files = (
+        file
+        for path in map(folder.joinpath, below)
+        for file in ([path] if path.suffix else sorted(path.rglob("test_*.py")))
+    )
     chosen = []
     for file in files:
         name = file.relative_to(folder).as_posix()
