@@ -18,6 +18,7 @@ from minicrawl.store import reader, schema
 from minicrawl.store.reader import reading
 from minicrawl.store.schema import APPLICATION_ID, MIGRATIONS, check_version
 from minicrawl.store.writer import StoreWriter
+from tests.proofs import IS_LONG
 from tests.stores import filled_store
 
 ALL = (
@@ -27,6 +28,8 @@ ALL = (
     "UPDATE documents SET title = title || '!';"
     "ALTER TABLE hosts ADD COLUMN later INTEGER NOT NULL DEFAULT 7;",
 )
+KILLED_FROM = range(len(ALL)) if IS_LONG else (0, 1, len(ALL) - 1)
+"""Versions whose migration is killed: a new store, all migrations in turn, and the last one."""
 KILLED = """
 import os, shutil, signal, sqlite3, sys
 from itertools import count
@@ -143,7 +146,7 @@ def test_a_store_of_any_version_is_migrated_with_all_rows(
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("version", range(len(ALL)))
+@pytest.mark.parametrize("version", KILLED_FROM)
 def test_after_a_kill_at_any_statement_a_store_has_one_version_and_can_be_migrated(
     tmp_path: Path, today: Path, version: int
 ) -> None:
