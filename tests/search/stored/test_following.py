@@ -20,6 +20,7 @@ from minicrawl.search.indexing import (
     locked_folder,
 )
 from minicrawl.store.reader import search_folder
+from tests.proofs import IS_LONG
 from tests.search.stored.stores import PAGES, PIER, SEA, UNREAD, read_into
 from tests.search.stored.test_indexing import entries, urls
 
@@ -114,7 +115,7 @@ next(IndexFollower(Path(sys.argv[1])).pauses())
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize("step", [1, 2, 3, 5])
+@pytest.mark.parametrize("step", [1, 2, 3, 5] if IS_LONG else [1, 5])
 def test_kills_while_pages_arrive_neither_lose_nor_duplicate_any(tmp_path: Path, step: int) -> None:
     path, killed = tmp_path / "crawl.db", 0
     for number, (url, page) in enumerate(PAGES.items()):
