@@ -31,6 +31,7 @@ from minicrawl.opic.estimate import Importance, Level, Sums, rising, shares
 from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.money import one_more_link
 from minicrawl.opic.windows import WINDOWS, Interpolation
+from tests.proofs import IS_LONG
 
 VARIABLE_4, VARIABLE_8, VARIABLE_16 = (WindowPolicy("variable", width) for width in (4, 8, 16))
 FIXED_8, FIXED_9, FIXED_19 = (WindowPolicy("fixed", width) for width in (8, 9, 19))
@@ -323,7 +324,7 @@ def test_dead_pages_do_not_change_the_importance_of_the_living() -> None:
 
 
 DAYS = Days(warm_up=10, counted=20, seed=1)
-WEB = synthetic_web(Model.COPYING, 200, 1)
+WEB = synthetic_web(Model.COPYING, 200 if IS_LONG else 100, 1)
 
 
 def test_the_best_rates_of_equal_pages_are_equal() -> None:
