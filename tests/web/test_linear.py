@@ -177,7 +177,7 @@ WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
     "link header": (responses.link_canonical, 60_000, HEADER),
     "headers": (read_headers, 60_000, HEADER),
     "url": (link_to, 60_000, ADDRESSES),
-    "urls": (many_links, 60_000, [(a, b + " ") for a, b in ADDRESSES]),
+    "urls": (many_links, 15_000, [(a, b + " ") for a, b in ADDRESSES]),
     "base": (lambda text: urls.canonical("../x", text), 60_000, ADDRESSES),
     "seed": (urls.canonical_seed, 60_000, ADDRESSES),
     "robots": (parse_robots, 60_000, RULES),
