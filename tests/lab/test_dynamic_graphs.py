@@ -21,6 +21,7 @@ from minicrawl.lab.dynamic_graphs import (
     complete,
     random_edges,
     roads,
+    solved,
     staged,
 )
 from tests.graph.graphs import networkx_of
@@ -83,6 +84,17 @@ def test_components_of_a_larger_graph_edge_by_edge() -> None:
         tarjan.add(*edge)
         assert np.array_equal(levels.components, tarjan.components)
     assert max(levels._level) > 2
+
+
+def test_a_solved_graph_has_its_distances_and_components() -> None:
+    graph = SUITE["sc2"]()
+    found = solved(graph)
+    assert found.graph == graph
+    for answer, kind in (
+        (found.distances, AlgorithmKind.DISTANCES),
+        (found.components, AlgorithmKind.COMPONENTS),
+    ):
+        assert np.array_equal(answer, oracle(graph.nodes, graph.edges, kind))
 
 
 def test_algorithms_have_names_and_numbers() -> None:
