@@ -45,7 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Ignore the default markers if only files are named; with them, try fewer examples."""
     if _names_files(config) and config.option.markexpr.strip() == USUAL:
         config.option.markexpr = ""
-    settings.load_profile("usual" if config.option.markexpr.strip() == USUAL else "whole")
+    is_usual = config.option.markexpr.strip().startswith(USUAL)
+    settings.load_profile("usual" if is_usual else "whole")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

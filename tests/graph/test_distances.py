@@ -171,6 +171,7 @@ def test_the_diameter_is_never_above_the_exact_one(case: tuple[int, list[Link]],
     assert estimated(graph, dice(seed)).diameter <= exact(graph).diameter
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("nodes", "links"), [(2000, 3000), (2000, 20_000), (3000, 3000)])
 def test_random_graphs_are_within_the_stated_error(nodes: int, links: int, seed: int) -> None:
@@ -187,6 +188,7 @@ def agree(graph: Csr, seed: int) -> None:
     assert found.diameter <= right.diameter
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("at_once", [1, 7 * 64, 5000])
 def test_the_size_of_pieces_does_not_change_how_balls_grow(at_once: int) -> None:
     graph = random_graph(300, 500)

@@ -251,6 +251,7 @@ def crawled(web: Web, share: float, seed: int, endowment: int) -> Crawled:
     return Crawled(estimated, by_cash, converged.importance, is_unread)
 
 
+@pytest.mark.large
 def test_an_unfinished_crawl_knows_the_importance_of_unread_pages() -> None:
     """They have a quarter of the error of their cash, all pages two thirds, and order is kept."""
     crawls = [
@@ -367,6 +368,7 @@ def test_refinement_agrees_with_pagerank(
     assert refined(flow_of(pages, links)) == pytest.approx(pagerank(pages, links), abs=1e-9)
 
 
+@pytest.mark.large
 def test_replays_in_the_ledger_converge_to_the_refinement() -> None:
     """Pages 4 and 5 have no links, and page 3 stands for page 0."""
     spendings = {

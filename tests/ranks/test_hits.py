@@ -270,6 +270,7 @@ class TestSubspace:
         assert found.converged
         assert found.authorities.values == pytest.approx(wanted, abs=1e-9)
 
+    @pytest.mark.large
     @given(some_links, some_weights, st.integers(1, NODES))
     def test_scores_agree_with_the_singular_vectors(
         self, pairs: Pairs, weights: list[int], size: int

@@ -508,6 +508,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("name", "kind", "wanted"), SHAPES)
 def test_the_first_cores_agree_with_another_computation(
     name: str, kind: CoreKind, wanted: Shapes, shared_graph: Callable[[str], Path]

@@ -19,6 +19,7 @@ def f_score(found: str, expected: str) -> float:
     return 2 * len(lines & wanted) / (len(lines) + len(wanted))
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("is_veiled", [False, True])
 @pytest.mark.parametrize("count", [20, 60])
 def test_the_main_text_of_a_news_site_is_found(count: int, is_veiled: bool) -> None:

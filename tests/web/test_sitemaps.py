@@ -207,6 +207,7 @@ def test_no_more_urls_are_taken_than_a_sitemap_may_have() -> None:
         assert not parse(write(*many[:2]).encode(), AT).limit
 
 
+@pytest.mark.large
 def test_the_number_of_tags_is_limited_and_that_of_leaves_is_not() -> None:
     found = parse(f"<urlset><loc>/a</loc>{'<a/>' * 800_000}<loc>/b</loc></urlset>".encode(), AT)
     assert found.pages == (f"{ROOT}/a",)

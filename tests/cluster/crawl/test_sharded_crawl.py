@@ -106,6 +106,7 @@ def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> N
     check(crawl)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("strategy", ["greedy", "siblings"])
 def test_kills_lose_and_double_nothing(
     strategy: str, begin: Begin, web: LittleWeb, server: DemoServer

@@ -220,6 +220,7 @@ print(found.blocks, found.edges, limit - int(peak.split()[1]) * 1024)
 """
 
 
+@pytest.mark.large
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak")
 def test_the_peak_of_the_process_stays_within_the_limit(tmp_path: Path) -> None:
     """The graph takes more memory than the limit leaves, and all nodes are shown."""

@@ -254,6 +254,7 @@ class TestEvaluation:
 
 
 class TestFigures:
+    @pytest.mark.large
     def test_each_figure_is_a_picture_with_its_numbers(
         self, folder: Path, capsys: Captured
     ) -> None:
