@@ -95,6 +95,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rooms", nargs="*", choices=[*ROOMS, "all", []], metavar="ROOM")
     parser.add_argument("--tests", nargs="*", default=["tests"], help="run these tests only")
+    parser.add_argument("-m", default="", help="run tests with such markers only", dest="markers")
     given = parser.parse_args()
     failed = []
     for room in given.rooms or ROOMS:
@@ -112,6 +113,7 @@ def main() -> int:
             click.echo(f"without {' '.join(rooms)}: {len(chosen)} modules of tests")
             # pytest would load the plug-in of the installed package, which needs the room `demo`.
             options = ("-p", "no:minicrawl") if "demo" in rooms else ()
+            options += ("-m", given.markers) if given.markers else ()
             # Without file names, pytest would run all tests.
             tested = chosen and run(folder, "-m", "pytest", *options, *chosen, capture=False)
             failed += [room] if wrong or not tested or tested.returncode else []
