@@ -13,6 +13,7 @@ from minicrawl.demo.web import DemoServer, DemoWeb
 from tests.cli.calls import Captured, as_json, refusal
 from tests.cli.damages import DAMAGES, SEED, copied, whole_store
 from tests.cli.inert.walk import ALONE, leaves
+from tests.proofs import IS_LONG
 
 Run = Callable[[str, Path], int]
 Expect = Callable[[str, set[str]], None]
@@ -106,7 +107,7 @@ OFTEN = {"crawl", "top", "check", "errors"}
 """Commands that meet every damage: a writer, and readers of pages, of all values, of requests."""
 TURNS = 6
 """Each other command meets every sixth damage, and some of the rest in a proof."""
-TURNS_OF_PROOF = 3
+TURNS_OF_PROOF = 3 if IS_LONG else 6
 ASKS = ("crawl", "update")
 USUAL = 3
 """Every third damage is tried in each run of the tests, the others in a proof."""
