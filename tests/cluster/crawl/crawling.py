@@ -24,6 +24,7 @@ from tests.limits import settings_of
 
 QUICK = Posting(transfers=50, wait_s=0.02, again_s=0.2)
 TELL_S = 0.05
+PATIENCE_S = 240.0
 RUN = 1
 
 
@@ -99,12 +100,12 @@ class ShardedCrawl:
 
     async def run(self) -> list[Reason]:
         crawls = [self.crawl(shard) for shard in range(self.shards)]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             return await asyncio.gather(*(crawl.run_async() for crawl in crawls))
 
     async def run_alone(self) -> Path:
         store = self.folder / "alone.db"
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             await Crawl(self.seeds, self.settings(store)).run_async()
         return store
 
