@@ -21,7 +21,8 @@ _OPENER = build_opener(ProxyHandler({}))
 COLLECTION = "pages"
 
 
-def _program(name: str) -> str:
+def program_of_pywb(name: str) -> str:
+    """Return the path of a program, or skip the test."""
     found = shutil.which(name, path=os.environ.get("PYWB_PROGRAMS"))
     if found is None:
         pytest.skip(f"no {name}: install pywb, and set PYWB_PROGRAMS to its folder of programs")
@@ -29,7 +30,7 @@ def _program(name: str) -> str:
 
 
 def _manage(folder: Path, *arguments: str) -> None:
-    command = [_program("wb-manager"), *arguments]
+    command = [program_of_pywb("wb-manager"), *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -37,7 +38,7 @@ def _manage(folder: Path, *arguments: str) -> None:
 @contextmanager
 def replayed(folder: Path, archive: Path) -> Iterator[str]:
     """Replay an archive by a server that works in `folder`; yield the URL of the collection."""
-    server = _program("wayback")
+    server = program_of_pywb("wayback")
     _manage(folder, "init", COLLECTION)
     unpack = ("--unpack-wacz",) if archive.suffix == ".wacz" else ()
     _manage(folder, "add", *unpack, COLLECTION, str(archive))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from minicrawl.cli import main
+from tests.archive.replaying import program_of_pywb
 from tests.crawl.rendering.applications import TITLES, Asked, applications
 from tests.crawl.rendering.replays import in_pywb, in_wabac
 from tests.crawl.rendering.sites import crawled, needs_browser
@@ -102,6 +103,7 @@ REPLAYS = (
 @pytest.mark.proof
 def test_replayed_applications_miss_no_request(tmp_path: Path) -> None:
     """For a WARC file, pywb makes an index of its own and shows the archived DOM of a page."""
+    program_of_pywb("wayback")  # without it, there is no need to crawl
     made = [tmp_path / name for name in ("archived", *map(str, range(len(REPLAYS))))]
     for folder in made:
         folder.mkdir()
