@@ -221,8 +221,10 @@ def test_a_damaged_page_of_a_store_does_no_harm_or_fails_with_one_line(
         "crawl": (*crawls.plan().arguments, "--keep", "none"),
         "export": ("-", "--store", str(store)),
     }
-    # A command for each page in turn, or all of them.
-    damaged = list(product(range(len(pages)), COMMANDS))[:: 1 if IS_LONG else len(COMMANDS) + 1]
+    # A command for each page in turn, or all of them; and all for the first page, without which no
+    # file is a store.
+    rest = list(product(range(len(pages)), COMMANDS))[:: 1 if IS_LONG else len(COMMANDS) + 1]
+    damaged = [*product((0,), COMMANDS), *rest]
     for number, (page, command) in enumerate(damaged):
         damages = (bytes(PAGE_BYTES), b"\xee" * PAGE_BYTES, pages[number % len(pages)])
         # Each command meets each damage.
