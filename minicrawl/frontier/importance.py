@@ -42,7 +42,7 @@ from minicrawl.opic.estimate import (
     shares,
 )
 from minicrawl.opic.ledger import Books, Spending, StepKind
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.money import exact_edge
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     FLOWED,
@@ -121,7 +121,7 @@ def cash_flow(
     spent = frontier.spendings.of_all(len(frontier), saved)
     is_forward = np.zeros(len(frontier), dtype=np.bool_)
     is_forward[list(frontier.books.forwards)] = True
-    builder = FlowBuilder(frontier.ledger.small_edge)
+    builder = FlowBuilder(exact_edge(frontier.small_edge))
     for block in questions.spendings(connection):
         if not goes_on():
             return None
@@ -228,7 +228,7 @@ def rank_mass(flow: CashFlow, frontier: Frontier) -> RankMass | None:
         seeds[target] = seeds.get(target, 0) + max(atoms, 1)
     if not seeds or not frontier.terms.links:
         return None
-    edge = 1 - ledger.small_edge(UNIT, 1) / UNIT
+    edge = frontier.small_edge
     return RankMass(flow, seeds, KEPT * edge if ledger.virtual_page.focus else edge)
 
 
@@ -262,7 +262,7 @@ def _later_flow(
 
     If a page has come to stand for another, its flow in `through` is moved to the target.
     """
-    books, builder = frontier.books, FlowBuilder(frontier.ledger.small_edge)
+    books, builder = frontier.books, FlowBuilder(exact_edge(frontier.small_edge))
     for kind, page, spending in _turns(connection, row.step):
         if kind == StepKind.FORWARD:
             through[books.stands_for(page)] += through[page]

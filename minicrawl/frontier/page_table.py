@@ -43,7 +43,7 @@ from minicrawl.frontier.url_table import UrlsOf, UrlTable, no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.estimate import Importance, Level, shares
 from minicrawl.opic.ledger import FOREIGN, Books, Channels, Ledger, Plan, Spending, Step, StepKind
-from minicrawl.opic.money import PARTS, UNIT, fixed_edge
+from minicrawl.opic.money import PARTS, UNIT, fixed_edge, in_parts
 from minicrawl.opic.windows import WINDOWS, Births, Past, Window
 from minicrawl.store import questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, PaidRow, StepRow, StoreTerms
@@ -234,6 +234,8 @@ class Frontier:
         self.window = window
         """Window that accumulates the histories."""
         self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
+        self.edge_given = terms.small_edge
+        """Small edge of the settings, as of loading."""
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)
         self.estimate = Importance(self.ledger, stands_for=self.books.stands_for)
@@ -257,8 +259,13 @@ class Frontier:
 
     @property
     def small_edge(self) -> float:
-        """Current share of a page's cash that goes to all pages equally."""
-        return self.ledger.edge / PARTS if self.ledger.edge else self.terms.small_edge
+        """Current share of a page's cash that goes to all pages equally, as the user gave it.
+
+        The ledger knows it in 65,536ths only.
+        """
+        parts = self.ledger.edge or in_parts(self.terms.small_edge)
+        given = (self.edge_given, self.terms.small_edge)
+        return next((edge for edge in given if in_parts(edge) == parts), parts / PARTS)
 
     # ------------------------------------------------------------ steps
 
@@ -599,6 +606,7 @@ def load_frontier(
     """
     saved_step = saved_step or partial(tables.spent_by, connection)
     frontier = Frontier(terms, spending_at, urls_of or no_urls, saved_step)
+    frontier.edge_given = tables.small_edge(connection, terms)
     if urls_of is not None:
         frontier.urls.load(connection)
     _load_checkpoint(frontier, connection)

@@ -37,6 +37,15 @@ def edge_of(parts: int) -> SmallEdge:
     return partial(_less, parts)
 
 
+def exact_edge(share: float) -> SmallEdge:
+    """Return a small edge of `share` itself, for measuring: money is counted in 65,536ths of it."""
+    return partial(_less_exactly, share)
+
+
+def _less_exactly(share: float, cash: int, _links: int) -> int:
+    return cash - int(cash * share)
+
+
 def _less(parts: int, cash: int, _links: int) -> int:
     return cash - (cash * parts >> 16)
 

@@ -174,6 +174,12 @@ def settings(connection: Connection) -> dict[str, object]:
     return {name.replace("_", "-"): value for name, value in found.items()}
 
 
+def small_edge(connection: Connection, terms: StoreTerms) -> float:
+    """Return the small edge that the user gave last."""
+    given = settings(connection).get("small-edge", terms.small_edge)
+    return float(given) if isinstance(given, int | float) else terms.small_edge
+
+
 def saved(connection: Connection) -> Saved:
     """Return watermark and totals of the last checkpoint, or those of an empty ledger."""
     numbers = [int(meta(connection, name) or 0) for name in Totals._fields]

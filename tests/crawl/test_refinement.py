@@ -19,7 +19,7 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import State
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger import Spending, Step, StepKind, terms
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.ports import unreported
@@ -66,7 +66,7 @@ def last_step(path: Path) -> int:
 def pagerank(path: Path) -> Floats:
     """Return PageRank by networkx; each redirect gets one dividend of the virtual page."""
     frontier = frontier_of(path)
-    edge = in_parts(frontier.terms.small_edge) / 65_536
+    edge = frontier.small_edge
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(frontier)))
     with reading(path) as connection:
@@ -122,6 +122,30 @@ def test_reports_show_the_pagerank_of_the_links(window: str, tmp_path: Path) -> 
     assert found.error_bound <= TIGHT
     assert found.converged
     assert found.moved == pytest.approx(np.abs(expected - before).sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("edge", [0.15, 0.01, 0.123456, 0.3, 0.99])
+@pytest.mark.parametrize("is_later", [False, True], ids=["from the start", "changed later"])
+def test_the_error_bound_is_for_the_small_edge_that_was_given(
+    edge: float, is_later: bool, tmp_path: Path
+) -> None:
+    """The ledger counts it in 65,536ths, which moves importance by up to 1e-5."""
+    path = a_store(tmp_path / "crawl.db", StoreTerms(small_edge=0.5 if is_later else edge))
+    if is_later:
+        with closing(StoreWriter.open(path)) as store:
+            take(store, (terms(-1, edge=in_parts(edge)), State.UNREAD))
+            store.commit(Batch(counters={tables.SETTINGS: {"small-edge": edge}}))
+    assert frontier_of(path).small_edge == edge
+    error_bound = refined(path, until=TIGHT).error_bound
+    assert np.abs(shown(path) - pagerank(path)).sum() <= error_bound + 1e-12
+
+
+def test_a_small_edge_that_the_store_knows_only_in_parts_is_what_the_ledger_uses(
+    path: Path,
+) -> None:
+    with closing(StoreWriter.open(path)) as store:
+        take(store, (terms(-1, edge=in_parts(0.3)), State.UNREAD))
+    assert frontier_of(path).small_edge == in_parts(0.3) / 65_536
 
 
 def test_refining_changes_nothing_in_the_store(path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.opic.money import PARTS, fixed_edge, in_parts, one_more_link
+from minicrawl.opic.money import PARTS, exact_edge, fixed_edge, in_parts, one_more_link
 
 
 def test_a_share_is_kept_in_whole_parts() -> None:
@@ -22,3 +22,9 @@ def test_a_share_out_of_range_is_refused_by_value(share: float) -> None:
 def test_a_pot_is_never_more_than_the_cash(cash: int, links: int, share: float) -> None:
     assert 0 <= fixed_edge(share)(cash, links) <= cash
     assert 0 <= one_more_link(cash, links) <= cash
+    assert 0 <= exact_edge(share)(cash, links) <= cash
+
+
+def test_a_measured_edge_is_not_rounded_to_parts() -> None:
+    assert exact_edge(0.15)(1 << 62, 1) / (1 << 62) == 0.85
+    assert fixed_edge(0.15)(1 << 62, 1) / (1 << 62) == 55_706 / PARTS
