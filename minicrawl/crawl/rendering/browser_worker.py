@@ -37,10 +37,10 @@ import re
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from time import monotonic, process_time
-from typing import TYPE_CHECKING, Any, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, assert_never
 
 from playwright.async_api import Browser, Error as BrowserError, async_playwright
 
@@ -143,6 +143,9 @@ BEFORE_SCRIPTS = """(() => {
 NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))"
 """Promise that ends at the second frame: by then all observers of the first one have run."""
 
+TURN = "() => undefined"
+"""Function that a worker runs when it has done what was sent to it before."""
+
 READ_DOM = r"""([most, hidden]) => {
   const root = document.documentElement;
   if (!root) return "";
@@ -222,6 +225,7 @@ SCROLL = """if (window === top) setInterval(
 # redirect, which is not followed. Its clock is virtual: it skips idle time, so that timers of
 # seconds cost none, and stands still while a request is pending. The page is drawn before it is
 # read. A page that takes too long is read as it is then; if that fails, its browser is ended.
+# Limits count what the browser works, not how long a busy machine lets it wait.
 #
 # pending   requests of the page without a response yet
 
@@ -237,10 +241,13 @@ _SCROLLED_BUDGETS_MS = (*_BUDGETS_MS, *_BUDGETS_MS[1:] * 5)
 """Virtual time of each round of a page that is scrolled, as long lists load their rest that way."""
 _STARVATION = 1000  # tasks in a row after which virtual time moves on all the same
 _LOOK_EVERY_S = 0.2
-_READ_S, _READ_LATE_S, _CLOSE_S = 5.0, 1.0, 3.0
-_A_MOMENT_S, _DRAW_S = 0.05, 0.5
+_CLOSE_S = 3.0
+_READ_CPU_S, _READ_LATE_CPU_S, _TURN_CPU_S, _DRAW_CPU_S = 5.0, 1.0, 1.0, 0.5
+"""Processor time of the browser for an answer of the page; a busy machine does not count."""
+_IDLE_CPU_S, _IDLE_LOOKS = 0.02, 5
+"""A browser that used less in each of so many looks is idle: what it was to do does not happen."""
 _WAITING = 3
-"""Time that a page may wait for responses, as a multiple of its time limit."""
+"""Time that a page may wait for responses or for a processor, as a multiple of its time limit."""
 _TIMES_A_BODY = 2
 """Limit of the bytes of a page's resources, as a multiple of `--max-body`."""
 _RELOADS = 1
@@ -381,27 +388,32 @@ class BrowserPage:
             await session.send("Emulation.setVirtualTimePolicy", policy | starvation)
             await expired.wait()
             await self._is_idle.wait()
-            if shown.workers:
-                await asyncio.sleep(_A_MOMENT_S)  # workers have clocks of their own
-            await _draw(shown)
-            if turn and self._asked == before:
+            # Workers share the clock of the page, which stands still here, but run beside it. What
+            # they do of what the page has sent them shows in the next round, and so does their
+            # answer to that: a page with workers has all rounds, which are short without work.
+            workers = shown.workers
+            for worker in workers:
+                with suppress(TimeoutError, BrowserError):  # ended, or never answers
+                    await _while_working(worker.evaluate(TURN), _TURN_CPU_S)
+            with suppress(TimeoutError, BrowserError):  # never drawn, or reloaded
+                await _while_working(shown.evaluate(NEXT_FRAMES), _DRAW_CPU_S)
+            if turn and self._asked == before and not workers:
                 return
 
     async def _watch(self) -> str:
         """Wait until the page has taken too long, and return why; raises `PageEnded`."""
         limit_s = self._config.max_s
         busy_s = waited_s = 0.0
-        last = monotonic()
+        last, last_cpu_s = monotonic(), _browser_cpu_s()
         while busy_s < limit_s and waited_s < _WAITING * limit_s:
             await asyncio.sleep(_LOOK_EVERY_S)
-            now = monotonic()
-            # Waiting for servers has a limit of its own: the delays of polite requests are not the
-            # page's fault.
-            if self._pending:
-                waited_s += now - last
-            else:
-                busy_s += now - last
-            last = now
+            now, cpu_s = monotonic(), _browser_cpu_s()
+            # Waiting for servers and for a processor has a limit of its own: the delays of polite
+            # requests and the load of the machine are not the page's fault.
+            worked_s = 0.0 if self._pending else min(now - last, cpu_s - last_cpu_s)
+            busy_s += worked_s
+            waited_s += now - last - worked_s
+            last, last_cpu_s = now, cpu_s
             memory = resource_usage(os.getpid()).memory
             if not memory:
                 raise PageEnded(_GONE, may_pass=True)
@@ -412,10 +424,10 @@ class BrowserPage:
 
     async def _dom(self, shown: Page, cut: str) -> RenderedDom:
         try:
-            async with asyncio.timeout(_READ_LATE_S if cut else _READ_S):
-                most, banners = self._config.max_body_bytes, self._config.banners
-                hidden = [] if banners is None else banners.selectors(self._page.request.url)
-                html: str = await shown.evaluate(READ_DOM, [most, hidden])
+            most, banners = self._config.max_body_bytes, self._config.banners
+            hidden = [] if banners is None else banners.selectors(self._page.request.url)
+            reading = shown.evaluate(READ_DOM, [most, hidden])
+            html: str = await _while_working(reading, _READ_LATE_CPU_S if cut else _READ_CPU_S)
         except (TimeoutError, BrowserError) as error:
             raise PageEnded(cut or _line(error)) from error
         return RenderedDom(html, shown.url, cut)
@@ -510,11 +522,29 @@ class BrowserPage:
         await route.fulfill(status=found.status, content_type=kind, body=found.body)
 
 
-async def _draw(shown: Page) -> None:
-    """Have the browser draw the page: some scripts run only then."""
-    with suppress(TimeoutError, BrowserError):  # never drawn, or reloaded
-        async with asyncio.timeout(_DRAW_S):
-            await shown.evaluate(NEXT_FRAMES)
+_Answer = TypeVar("_Answer")
+
+
+async def _while_working(work: Awaitable[_Answer], most_cpu_s: float) -> _Answer:
+    """Wait as long as the browser works; raises TimeoutError if it is idle, or works too long."""
+    answer = asyncio.ensure_future(work)
+    first = last = _browser_cpu_s()
+    idle_looks = 0
+    try:
+        while not (await asyncio.wait((answer,), timeout=_LOOK_EVERY_S))[0]:
+            now = _browser_cpu_s()
+            idle_looks = idle_looks + 1 if now - last < _IDLE_CPU_S else 0
+            last = now
+            if now - first > most_cpu_s or idle_looks == _IDLE_LOOKS:
+                raise TimeoutError
+        return answer.result()
+    finally:
+        answer.cancel()
+
+
+def _browser_cpu_s() -> float:
+    """Return the processor time of the browser so far, without this process."""
+    return resource_usage(os.getpid()).cpu_s - process_time()
 
 
 def _asker(request: Request) -> str:

@@ -74,6 +74,18 @@ ADDED = {
     ),
     "module": filled_by(f"import('/module.js').then(() => {{ {fill('module')} }})"),
     "worker": filled_by(f"new Worker('/worker.js').onmessage = () => {{ {fill('worker')} }}"),
+    "worker-late": filled_by(
+        f"new Worker('/late-worker.js').onmessage = () => {{ {fill('worker-late')} }}"
+    ),
+    "worker-talk": filled_by(
+        f"""const w = new Worker('/talk-worker.js'); w.postMessage(0);
+        w.onmessage = (e) => {{ if (e.data < 3) w.postMessage(e.data);
+          else {{ {fill("worker-talk")} }} }};"""
+    ),
+    "worker-blocked": filled_by(
+        f"""{fill("worker-blocked")} new Worker(URL.createObjectURL(new Blob([
+          'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)'])));"""
+    ),
     "tracker": page(f'{TRACKER}<div id="root"></div><script>{fill("tracker")}</script>'),
     "latin": DemoResponse(
         200,
@@ -209,6 +221,12 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reading]:
         "/frame": page("<p>frame"),
         "/module.js": script("export const a = 1"),
         "/worker.js": script("fetch('/empty').then(() => postMessage(1))"),
+        "/late-worker.js": script(
+            "fetch('/empty').then(() => setTimeout(() => postMessage(1), 2500))"
+        ),
+        "/talk-worker.js": script(
+            "onmessage = (e) => setTimeout(() => postMessage(e.data + 1), 200)"
+        ),
         "/go": DemoResponse(302, {"Location": "http://bank.example/"}),
         "/there": there,
         "/there?": there,
