@@ -113,7 +113,7 @@ _MOST = 0.5
 """Share of the page's worth from which on a box is no frame."""
 _LINKS_OF_TEASER = 0.1
 _LINKS, _MANY_LINKS, _LONG = 0.6, 0.8, 1000
-_LEAD_LINE, _LEAD_LINKS, _LEAD = 80, 0.3, 0.3
+_LEAD_LINKS, _LEAD = 0.3, 0.3
 _LONGEST_LINK = 100
 _FEWEST = 140
 """Letters of a main text; a page that has fewer is an index, or its hints mislead."""
@@ -491,17 +491,15 @@ def _lead(before: list[Box], main: Box) -> list[Box]:
     after_title = list(takewhile(lambda box: box.tag != "h1", reversed(before)))
     if len(after_title) == len(before):
         return []
-    lines = [
-        run
-        for run in after_title
-        if not run.tag
-        and not run.is_dropped
-        and run.letters >= _LEAD_LINE
-        and run.linked < _LEAD_LINKS * run.letters
-    ]
+    lines = [run for run in after_title if not run.is_dropped and _is_sentence(run)]
     if sum(map(_WORTH, lines)) > _LEAD * main.worth:
         lines = []
     return [*preorder(before[-len(after_title) - 1]), *lines]
+
+
+def _is_sentence(box: Box) -> bool:
+    is_long = not box.tag and box.letters >= _SENTENCE
+    return is_long and box.linked < _LEAD_LINKS * box.letters
 
 
 def _prune(inside: list[Box]) -> None:
@@ -562,7 +560,9 @@ def _is_scrap(run: Box) -> bool:
 # A place is the chain of elements, classes and ids that leads to a box, without the numbers in
 # names. Two kinds of places are learned:
 #
-#     repeated   at least 95 % of the letters there are on other pages as well: menus, teasers
+#     repeated   at least 95 % of the letters there are at that place of other pages as well: menus,
+#                teasers. Versions of the page and lists of pages do not count, and a sentence
+#                between the title and the body only if 20 % of the pages have it
 #     main       at least 10 % of the pages have their main box there, once repeated text is dropped
 #
 #     body > div.c1f            the same words on all pages: repeated
@@ -577,6 +577,10 @@ FEWEST_PAGES = 20
 _REPEATED = 0.95
 _USUAL = 0.2
 """Minimum share of the pages with a place for it to be repeated."""
+_OF_VERSION = 0.8
+"""Share of the sentences of its own that a page has in common with a version of it."""
+_MOST_OF_PEER = 2
+"""Number of times as much text that another page may have at a place; a list of pages has more."""
 _VOTES = 0.1
 _KEPT = HEADINGS | {"dt", "pre", "td", "th"}
 
@@ -608,31 +612,76 @@ def _outline(markup: str) -> list[Box]:
 
 
 def _repeated(pages: Sequence[list[Box]]) -> frozenset[int]:
-    pages_with, pages_at = Counter[int](), Counter[int]()  # a text, and a place
-    texts = defaultdict[int, Counter[int]](Counter)  # of each place, with their letters
-    for boxes in pages:
-        runs = [(run.place, hash(run.text), run.letters) for run in _runs_that_may_repeat(boxes[0])]
-        pages_at.update({place for place, _, _ in runs})
-        pages_with.update({text for _, text, _ in runs})
-        for place, text, letters in runs:
-            texts[place][text] += letters
+    usual = _USUAL * len(pages)
+    runs = [_runs_that_may_repeat(boxes) for boxes in pages]
+    letters_at = defaultdict[int, Counter[int]](Counter)  # a place, of each page
+    pages_with = defaultdict[tuple[int, int], set[int]](set)  # a text at a place
+    for number, page in enumerate(runs):
+        for run in page:
+            letters_at[run.place][number] += run.letters
+            pages_with[run.place, run.text].add(number)
+    versions = _versions(runs, usual)
+    repeated = Counter[int]()  # letters at a place
+    for number, page in enumerate(runs):
+        is_lead = True
+        for run in page:
+            others, letters = pages_with[run.place, run.text], letters_at[run.place]
+            most = _MOST_OF_PEER * letters[number]
+            is_usual = len(others) >= usual
+            is_repeated = is_usual or any(
+                letters[number] <= _MOST_OF_PEER * letters[other] and letters[other] <= most
+                for other in others - versions[number]
+            )
+            if run.is_after_title and run.letters >= _SENTENCE:
+                is_lead = is_lead and is_repeated
+                is_repeated = is_usual or (is_repeated and not is_lead)
+            repeated[run.place] += run.letters * is_repeated
     return frozenset(
         place
-        for place, letters in texts.items()
-        if pages_at[place] >= _USUAL * len(pages)
-        and sum(count for text, count in letters.items() if pages_with[text] > 1)
-        >= _REPEATED * letters.total()
+        for place, letters in letters_at.items()
+        if len(letters) >= usual and repeated[place] >= _REPEATED * letters.total()
     )
 
 
-def _runs_that_may_repeat(root: Box) -> Iterator[Box]:
-    stack = [root]
-    while stack:
-        box = stack.pop()
-        if not box.tag:
-            yield box
-        elif box.tag not in _KEPT:
-            stack.extend(box.boxes)
+class _Run(NamedTuple):
+    place: int
+    text: int  # its hash
+    letters: int
+    is_after_title: bool
+
+
+def _runs_that_may_repeat(boxes: list[Box]) -> list[_Run]:
+    runs, end, is_after_title = list[_Run](), 0, False
+    for at, box in enumerate(boxes):
+        is_after_title = is_after_title or box.tag == "h1"
+        if at >= end and not box.tag:
+            runs.append(_Run(box.place, hash(box.text), box.letters, is_after_title))
+        elif at >= end and box.tag in _KEPT:
+            end = at + box.size
+    return runs
+
+
+def _versions(runs: Sequence[list[_Run]], usual: float) -> list[set[int]]:
+    """Return the versions of each page: itself, and pages with nearly the same own sentences.
+
+    Of two such pages, one may have more, such as comments that a print version lacks.
+    """
+    pages_with = defaultdict[int, set[int]](set)
+    texts = [{run.text: run.letters for run in page if run.letters >= _SENTENCE} for page in runs]
+    for number, page in enumerate(texts):
+        for text in page:
+            pages_with[text].add(number)
+    versions = [{number} for number in range(len(runs))]
+    for number, page in enumerate(texts):
+        shared = Counter[int]()
+        for text, letters in page.items():
+            if len(pages_with[text]) < usual:
+                shared.update(dict.fromkeys(pages_with[text], letters))
+        for other, letters in shared.items():
+            if letters >= _OF_VERSION * shared[number]:
+                versions[number].add(other)
+                versions[other].add(number)
+    return versions
 
 
 # ================================================================ language

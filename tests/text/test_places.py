@@ -76,6 +76,35 @@ def test_several_boxes_at_one_place_are_all_kept() -> None:
     assert len(make(page(2), URL).splitlines()) == 3
 
 
+def article(number: int, *, is_print: bool = False) -> str:
+    """Return an article with a lead that six articles share, and a notice that all have."""
+    body = "".join(f"<p>{SENTENCE.format(number + part / 10)}" for part in range(1, 5))
+    story = (
+        f"<h1>Report {number}</h1><p class=lead>{SENTENCE.format(f'lead {number // 6}')}"
+        f"<p class=notice>{SENTENCE.format('notice')}<div class=text>{body}</div>"
+    )
+    others = "".join(f"<p>{SENTENCE.format(f'teaser {number + one}')}" for one in range(3))
+    sides = f"<div class=css-1>{others}</div><div class=css-2><p>{SENTENCE.format('foot')}</div>"
+    return f"<div class=story>{story}</div>{'' if is_print else sides}"
+
+
+def test_a_lead_that_other_pages_repeat_is_kept() -> None:
+    """Lists, series and print versions quote leads; what nearly all pages have is no lead."""
+    count = 3 * FEWEST_PAGES
+    articles = [article(number) for number in range(count)]
+    prints = [article(number, is_print=True) for number in range(count)]
+    lists = [
+        "".join(one.replace("h1>", "h2>") for one in prints[start : start + 10])
+        for start in range(0, count, 10)
+    ]
+    make = MAIN.for_site([*lists, *articles, *prints])
+    for number, markup in enumerate(articles):
+        lines = make(markup, URL).splitlines()
+        body = [SENTENCE.format(number + part / 10) for part in range(1, 5)]
+        lead = SENTENCE.format(f"lead {number // 6}")
+        assert lines == [f"Report {number}", lead, *body]
+
+
 def test_pages_without_boilerplate_do_not_vote() -> None:
     site = [
         f"<p>{SENTENCE.format(number)}<p>{SENTENCE.format(-number)}"
