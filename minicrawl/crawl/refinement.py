@@ -41,7 +41,7 @@ from minicrawl.frontier.importance import (
 )
 from minicrawl.frontier.page_table import Frontier, load_frontier, verify
 from minicrawl.frontier.url_table import sites_of
-from minicrawl.memory import OWN_PYTHON
+from minicrawl.memory import child_command
 from minicrawl.opic.estimate import CashFlow, RankMass, Refinement
 from minicrawl.ports import Progress, unreported
 from minicrawl.store import questions, tables
@@ -337,7 +337,7 @@ async def refine_beside(store: Path, most_s: float, code: str = _CODE) -> bool:
     # In a session of its own: Ctrl-C in the terminal is for the crawl, which then ends this
     # process.
     process = await asyncio.create_subprocess_exec(
-        *(*OWN_PYTHON, "-c", code, str(store)),
+        *child_command(code, str(store)),
         stdin=DEVNULL,
         stdout=DEVNULL,
         stderr=DEVNULL,

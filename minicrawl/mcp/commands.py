@@ -64,7 +64,7 @@ def mcp(store: Path, port: int | None, below: tuple[str, ...], pages: int | None
 #
 # A process of its own:
 #
-#     python -m minicrawl.mcp.commands STORE PAGES URL...     prints its summary as JSON
+#     STORE PAGES URL...     prints its summary as JSON
 #
 # Laws: the settings, the command and the limits of a store stay as they were, so that its own next
 # run goes on as before. A new store keeps the granted folders as its scope.
@@ -118,7 +118,8 @@ def crawl_within(grant: CrawlGrant, store: Path) -> None:
     Session(crawl, RunOptions(resume="", quiet=True, as_json=True)).run()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run the crawl of an agent in a process of its own."""
     try:
         crawl_within(CrawlGrant.of(sys.argv[3:], int(sys.argv[2])), Path(sys.argv[1]))
     except MinicrawlError as error:

@@ -40,7 +40,7 @@ from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.dashboard.serving import LOOPBACK, listening
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.mcp.commands import CrawlGrant
-from minicrawl.memory import OWN_PYTHON
+from minicrawl.memory import child_command
 from minicrawl.report import archived_pages, crawl_status, page_links, page_states
 from minicrawl.report.page_states import ChangedPages
 from minicrawl.report.selected_pages import PageSelection, hosts_named, top
@@ -613,6 +613,9 @@ def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
 # as polite as any crawl, and a process of its own, see `commands`.
 
 
+_CRAWL_CODE = "from minicrawl.mcp.commands import main; main()"
+
+
 class CrawlTool:
     """Tool that crawls within a grant."""
 
@@ -650,8 +653,11 @@ class CrawlTool:
 
     async def _crawled(self, pages: int) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
-            *(*OWN_PYTHON, "-m", "minicrawl.mcp.commands", str(self._store), str(pages)),
-            *self._grant.below,
+            *child_command(
+                _CRAWL_CODE,
+                *(str(self._store), str(pages), *self._grant.below),
+                end_by=signal.SIGINT,  # it keeps what it has
+            ),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

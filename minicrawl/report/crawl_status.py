@@ -27,7 +27,7 @@ from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.importance import converges_anew, gathered_now
-from minicrawl.memory import OWN_PYTHON
+from minicrawl.memory import child_command
 from minicrawl.model import (
     READ_STATES,
     STANDS_FOR_ANOTHER,
@@ -445,8 +445,8 @@ def shown_sample(
 def sampling_beside(store: Path, graph_of: str) -> Iterator[SamplingProcess]:
     """Run a sampling process beside a crawl, which never waits for it. It is killed on exit."""
     # The process has a session of its own, so that Ctrl-C reaches only the crawl, and a last sample
-    # can be taken. It ends with its standard input, and so even after a crash of the crawl.
-    arguments = [*OWN_PYTHON, "-c", COMMAND, str(store), graph_of]
+    # can be taken.
+    arguments = child_command(COMMAND, str(store), graph_of)
     with Popen(
         arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
     ) as process:

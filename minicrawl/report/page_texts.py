@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 
 from minicrawl import ext
 from minicrawl.errors import MinicrawlError, NoText, UsageError
-from minicrawl.memory import OWN_PYTHON, limit_memory
+from minicrawl.memory import child_command, limit_memory
 from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
 from minicrawl.web.urls import site
 
@@ -44,7 +44,7 @@ class KillableProcess:
         # Not a thread, since Python cannot stop a thread in the middle of a parser. The process has
         # a session of its own, so that Ctrl-C reaches only its parent.
         self.child = subprocess.Popen(
-            (*OWN_PYTHON, "-c", code, *arguments),
+            child_command(code, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -340,7 +340,7 @@ def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
         raise UsageError(PDF_MISSING)
     try:
         done = subprocess.run(
-            (*OWN_PYTHON, "-c", _PDF_CODE),
+            child_command(_PDF_CODE),
             input=body,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -1,11 +1,14 @@
 """`crawl --index`: keeps the search index up to date while a crawl runs.
 
 Law: the crawl never waits for the indexing process. At the end of the crawl that process is killed,
-and the rest is indexed; after Ctrl-C, the next crawl or `minicrawl index` does that.
+and the rest is indexed, unless the time of `--for` is over; then, and after Ctrl-C, the next crawl
+or `minicrawl index` does that.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from math import inf
 from subprocess import DEVNULL, PIPE, Popen
 from typing import TYPE_CHECKING
 
@@ -13,7 +16,7 @@ import click
 
 from minicrawl.cli.options import Companion, CrawlRequest
 from minicrawl.errors import UsageError
-from minicrawl.memory import OWN_PYTHON
+from minicrawl.memory import child_command
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
@@ -41,15 +44,18 @@ class Indexing(Companion):
 
 @contextmanager
 def _indexing_beside(crawl: "Crawl", *, quiet: bool) -> Iterator[None]:
+    from minicrawl.crawl.loop import GRACE_S
     from minicrawl.search.commands import bring_index_up_to_date
     from minicrawl.search.index import check_installed
     from minicrawl.search.indexing import COMMAND
 
-    storing = crawl.settings.storing
+    storing, seconds = crawl.settings.storing, crawl.settings.budget.seconds
+    # As long as requests that are under way at the end of --for may take to end.
+    ends_at = inf if seconds is None else time.monotonic() + seconds + GRACE_S
     if not storing.keeps_answers:
         raise UsageError("--index needs the pages: it does not go with --keep none or --keep links")
     check_installed()
-    arguments = [*OWN_PYTHON, "-c", COMMAND, str(storing.store)]
+    arguments = child_command(COMMAND, str(storing.store))
     with Popen(
         arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
     ) as process:
@@ -59,4 +65,4 @@ def _indexing_beside(crawl: "Crawl", *, quiet: bool) -> Iterator[None]:
             # Killing it is safe at any moment, and quicker than waiting for its round to end: the
             # work after the last watermark is done again below.
             process.kill()
-    bring_index_up_to_date(storing.store, quiet=quiet)
+    bring_index_up_to_date(storing.store, quiet=quiet, most_s=ends_at - time.monotonic())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import shutil
 import sys
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -455,12 +457,27 @@ def index(store: Path, fresh: bool) -> None:
     bring_index_up_to_date(store, fresh=fresh)
 
 
-def bring_index_up_to_date(store: Path, *, fresh: bool = False, quiet: bool = False) -> None:
-    """Bring the index up to date, store the importance of the pages, and print a summary."""
-    from minicrawl.search.indexing import bring_up_to_date
+def bring_index_up_to_date(
+    store: Path, *, fresh: bool = False, quiet: bool = False, most_s: float = inf
+) -> None:
+    """Bring the index up to date, store the importance of the pages, and print a summary.
+
+    Say if `most_s` was not enough for all pages.
+    """
+    from minicrawl.search.indexing import bring_up_to_date, is_behind, unlimited
+
+    ends_at = time.monotonic() + most_s
+
+    def is_over() -> bool:
+        return time.monotonic() >= ends_at
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
 
     with progress("index") as tell:
-        done = bring_up_to_date(store, tell, lambda text: click.echo(text, err=True), fresh=fresh)
+        done = bring_up_to_date(
+            store, tell, say, fresh=fresh, is_over=unlimited if most_s == inf else is_over
+        )
     with snapshot(store) as seen:
         keep_importance(search_folder(store), seen)
     if not quiet:
@@ -469,3 +486,5 @@ def bring_index_up_to_date(store: Path, *, fresh: bool = False, quiet: bool = Fa
             f"{done.by_links:,} added or updated by links",
             err=True,
         )
+    if most_s < inf and is_behind(store):
+        say("index: --for is over; `minicrawl index` adds the other pages")

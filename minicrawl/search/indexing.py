@@ -217,6 +217,8 @@ class AnchorFinder:
 
 ROUND = 4_000
 """Pages per round; their texts take about 50 MB."""
+_LIMITED_ROUND = 200
+"""Pages per round if time is limited: a round that has read its pages adds them in any case."""
 _ASKED_AT_ONCE = 64
 _WITH_PAGES = (RecordKind.PAGE, RecordKind.TEXT, RecordKind.REVISIT, RecordKind.RENDERED)
 _MAY_BE_FOUND = (
@@ -232,6 +234,11 @@ _MAY_BE_FOUND = (
 """States of unread pages that may be worth finding, by anchor texts."""
 _SHARE_OF_READING = 0.9
 _SHARE_OF_INDEXING = 0.97
+
+
+def unlimited() -> bool:
+    """Return False: time is never over."""
+    return False
 
 
 class Indexed(NamedTuple):
@@ -253,11 +260,13 @@ def bring_up_to_date(
     *,
     fresh: bool = False,
     completes: bool = True,
+    is_over: Callable[[], bool] = unlimited,
 ) -> Indexed:
     """Bring the index of a store up to date. `say` receives the reason if it is rebuilt.
 
     Without `completes`, only pages that were read are added. New anchors of indexed pages, pages
-    known only by links, and near-duplicates wait for the next run with it.
+    known only by links, and near-duplicates wait for the next run with it. All that is left when
+    `is_over` returns True waits for the next run.
     """
     folder = search_folder(store)
     with snapshot(store) as seen, kept_pages(seen) as archive:
@@ -271,9 +280,9 @@ def bring_up_to_date(
                 say(f"{folder} is rebuilt" + ("" if fresh else f": {why}"))
                 clear_folder(folder)
             with opened_index(folder, seen) as (index, notes):
-                indexing = _Indexing(seen, archive, index, notes)
+                indexing = _Indexing(seen, archive, index, notes, is_over)
                 done = indexing.run(part(tell, 0, _SHARE_OF_INDEXING), completes=completes)
-                if completes:
+                if completes and not is_over():
                     birth, host_of = tables.birth(seen.connection), seen.host_of
                     find_near_duplicates(
                         folder, birth, index, notes.texts, lambda page: int(host_of[page])
@@ -293,9 +302,14 @@ class _Indexing:
     """One run of indexing."""
 
     def __init__(
-        self, seen: Snapshot, archive: ArchiveReader, index: SearchIndex, notes: Notes
+        self,
+        seen: Snapshot,
+        archive: ArchiveReader,
+        index: SearchIndex,
+        notes: Notes,
+        is_over: Callable[[], bool],
     ) -> None:
-        self._seen, self._archive = seen, archive
+        self._seen, self._archive, self._is_over = seen, archive, is_over
         self._index, self._notes = index, notes
         self._urls = UrlTable(partial(_urls_of, seen.connection))
         self._lines: dict[int, HostLines] = {}
@@ -304,7 +318,7 @@ class _Indexing:
         self._done_so_far = Indexed(0, 0, 0, 0)
 
     def run(self, tell: Progress, *, completes: bool) -> Indexed:
-        """Index all rounds."""
+        """Index all rounds, or those for which there is time."""
         self._meet_archive()
         begin, last = self._notes.watermark, self._seen.frontier.last_seq
         is_complete = not (completes and self._notes.stale(1))
@@ -317,6 +331,8 @@ class _Indexing:
         with closing(reader):
             for places, end in self._rounds(begin.place):
                 self._round(reader, places, Watermark(end, begin.step))
+                if self._is_over():
+                    return self._done()
                 told(_share_read(end, begin.place, self._archive.end))
         if completes:
             self._add_stale(begin.step)
@@ -347,11 +363,12 @@ class _Indexing:
 
     def _rounds(self, begin: int) -> Iterator[tuple[list[int], int]]:
         """Yield the places of records in rounds, with the end of each round."""
+        most = ROUND if self._is_over is unlimited else _LIMITED_ROUND
         places: list[int] = []
         for found in scan(self._archive.segments, begin, self._archive.end):
             if found.header is not None and found.header.kind in _WITH_PAGES:
                 places.append(found.place)
-            if len(places) >= ROUND:
+            if len(places) >= most:
                 yield places, found.place + found.length
                 places = []
         if places:
@@ -361,6 +378,9 @@ class _Indexing:
         self._notes.begin()
         pages: dict[int, _MetPage] = {}
         for start in range(0, len(places), _ASKED_AT_ONCE):
+            if self._is_over():
+                watermark = watermark._replace(place=places[start])
+                break
             for found in reader.read(places[start : start + _ASKED_AT_ONCE]):
                 if found is not None and (page := self._urls.find(found.url)) is not None:
                     self._meet(pages, page, found)
@@ -518,7 +538,7 @@ def _changed_at(page: ReadPage) -> float:
 # Keeps the index of a store up to date while a crawl runs, in a separate process.
 #
 # Laws: the process reads the store like any reader, so the crawl does nothing for it. It has the
-# lowest priority and sleeps most of the time. It exits with its parent, and can be killed at any
+# lowest priority and sleeps most of the time. It ends with its parent, and can be killed at any
 # time. If it cannot work, because another process writes the index or no page is archived yet, it
 # tries again later. Work proportional to the whole index, such as updating anchors of indexed
 # pages, is done rarely.

@@ -48,7 +48,7 @@ from types import coroutine
 from typing import Any, TypeVar
 
 from minicrawl.crawl.workers.messages import LENGTH_BYTES, packed_message
-from minicrawl.memory import OWN_PYTHON
+from minicrawl.memory import child_command
 
 # ================================================================ channel
 #
@@ -410,7 +410,7 @@ async def _start(code: str, connection: socket.socket, mark: int) -> Process:
     # end when the child dies, and nobody would notice.
     with connection:
         return await asyncio.create_subprocess_exec(
-            *(*OWN_PYTHON, "-c", code, str(mark)),
+            *child_command(code, str(mark)),
             stdin=connection.fileno(),
             stdout=DEVNULL,
             pass_fds=(mark,),

@@ -42,7 +42,7 @@ from minicrawl.lab.dynamic_graphs import (
     algorithm as algorithm_of,
     solved,
 )
-from minicrawl.memory import OWN_PYTHON
+from minicrawl.memory import child_command
 from minicrawl.own_files import replacing
 from minicrawl.ports import Progress
 from minicrawl.report.formats import prepare, pyplot
@@ -147,8 +147,7 @@ def compare(
 
 def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
     """Run one trial in a process of its own."""
-    command = [*OWN_PYTHON, "-c", _CHILD]
-    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as child:
+    with subprocess.Popen(child_command(_CHILD), stdin=PIPE, stdout=PIPE, bufsize=0) as child:
         try:
             out = _send(child, (name, saved, rules))
             out.read(1)  # the child is ready: its imports are not timed

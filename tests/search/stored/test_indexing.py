@@ -3,6 +3,7 @@
 import shutil
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,9 @@ from minicrawl.errors import UsageError
 from minicrawl.report.archived_pages import kept_pages
 from minicrawl.report.page_texts import KillableProcess
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search import page_text
+from minicrawl.search import indexing, page_text
 from minicrawl.search.index import SearchIndex
-from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.indexing import bring_up_to_date, is_behind
 from minicrawl.search.page_text import PageReader
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest, keep_importance
@@ -216,6 +217,25 @@ def test_twenty_thousand_nested_elements_are_indexed_within_the_deadline(
     bring_up_to_date(path)
     assert time.monotonic() - began < PATIENCE_S
     assert (urls(path, "lantern"), urls(path, "salt")) == ([HOME], [SEA])
+
+
+def test_the_next_run_indexes_what_a_time_limit_has_left(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bring_up_to_date(store)
+    found = entries(store)
+    monkeypatch.setattr(indexing, "_LIMITED_ROUND", 1)
+    bring_up_to_date(store, fresh=True, is_over=lambda: True)
+    pages = [0]
+    while is_behind(store):
+        # There is time to begin one round of one page.
+        pages.append(
+            bring_up_to_date(store, is_over=partial(next, iter((False, True)), True)).of_all
+        )
+    assert pages == sorted(pages)
+    assert len(pages) >= len(PAGES)
+    bring_up_to_date(store)
+    assert entries(store) == found
 
 
 def test_new_importance_does_not_rewrite_the_index(store: Path) -> None:
