@@ -201,7 +201,8 @@ ALLOWED = {
     ("crawl/workers/supervisor.py", "create_unix_connection"),  # a socket pair with a child process
     ("demo/web.py", "create_server"),  # the demo web, on loopback
     ("crawl/steering.py", "start_unix_server"),  # the socket beside a store
-    ("dashboard/serving.py", "create_server"),  # the dashboard, on loopback
+    ("dashboard/http_server.py", "create_server"),  # the servers of the rooms
+    ("dashboard/http_server.py", "connect_accepted_socket"),
 }
 
 

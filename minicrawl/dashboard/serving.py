@@ -6,14 +6,13 @@ import asyncio
 import fcntl
 import json
 import os
+import re
 import secrets
-import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from errno import EADDRINUSE
 from functools import partial
 from hmac import compare_digest, digest
 from ipaddress import ip_address
@@ -21,7 +20,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -32,6 +30,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from minicrawl import ext
 from minicrawl.control import MOST_PAGES
+from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
 from minicrawl.dashboard.views import (
     METRICS_TYPE,
     MOST_NODES,
@@ -72,6 +71,9 @@ METRICS = "/metrics"
 """Path of the metrics for Prometheus."""
 PINGS = "/indexnow"
 """Path that sites send pings of IndexNow to."""
+BEGINNING = 16 * 1024
+"""Bytes of a ping that must contain its key: the rest of a stranger's body is not read."""
+_KEY = re.compile(rb'"key"\s*:\s*"([0-9a-f]{32})"')
 _SAME_SITE = ("same-origin", "none")
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "; ".join(
@@ -148,6 +150,11 @@ class DashboardAccess:
             key.encode(errors="replace"), self.ping_key.encode()
         )
 
+    def begins_with_ping_key(self, body: bytes) -> bool:
+        """Return True if a JSON object has the key of IndexNow in this beginning of it."""
+        found = _KEY.search(body)
+        return found is not None and self.has_ping_key(found[1].decode())
+
 
 def _is_address(name: str) -> bool:
     try:
@@ -193,11 +200,10 @@ def names_header(text: str) -> dict[str, str]:
 # ================================================================ routes
 #
 # Laws: a browser gets a view only when it has changed and while it is shown, with the moment of its
-# numbers. A slow response delays no other one. A request has at most `LONGEST_BODY` bytes, there
-# are at most `MOST_STREAMS` event streams, and at most `MOST_ANSWERS` responses are computed at a
-# time.
+# numbers. A slow response delays no other one. There
+# are at most `MOST_STREAMS` event streams, and at most `MOST_ANSWERS` responses are computed at
+# a time.
 
-LONGEST_BODY = 4 * 1024 * 1024
 MOST_STREAMS = 64
 MOST_ANSWERS = 16
 TICK_S = 0.5
@@ -381,7 +387,7 @@ class Dashboard:
         try:
             sent: dict[str, Any] = dict(request.query_params)
             if request.method == "POST":
-                sent = await _sent_object(request)
+                sent = await _sent_object(request, self._access.begins_with_ping_key)
         except MinicrawlError as error:
             return _error(error, 400)
         if not self._access.has_ping_key(sent.get("key")):
@@ -447,13 +453,17 @@ class _LogReader:
         return self._views.log(self._last)
 
 
-async def _sent_object(request: Request) -> dict[str, Any]:
-    """Read the JSON object in the body, up to `LONGEST_BODY` bytes."""
-    body = bytearray()
+async def _sent_object(
+    request: Request, may_go_on: Callable[[bytes], bool] = lambda _: True
+) -> dict[str, Any]:
+    """Read the JSON object in the body. `may_go_on` judges a long body by its beginning."""
+    body, is_judged = bytearray(), False
     async for piece in request.stream():
         body += piece
-        if len(body) > LONGEST_BODY:
-            raise MinicrawlError(f"too long: at most {LONGEST_BODY:,} bytes")
+        if not is_judged and len(body) > BEGINNING:
+            is_judged = True
+            if not may_go_on(bytes(body[:BEGINNING])):
+                raise HTTPException(403, f"the key must be in the first {BEGINNING:,} bytes")
     try:
         found = json.loads(bytes(body))
     except (ValueError, RecursionError):
@@ -478,14 +488,10 @@ def _refused(error: MinicrawlError) -> Response:
 # because it contains the token; a restarted dashboard keeps the token, so that open pages go on.
 # The dashboard runs at low priority.
 
-USUAL_PORT = 8420
-LOOPBACK = "127.0.0.1"
 _NICE = 10
 _GROUP = Path("/proc/self/autogroup")
-_GRACE_S = 1
 UNWATCHED_S = 600.0
 _TICKS_A_LOOK = 20
-_BACKLOG = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -512,17 +518,17 @@ def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str
         _lower_priority()
         dashboard = Dashboard(views, access)
         parent = os.getppid() if place.ends_alone else None
-        server = _Server(dashboard, parent, plain_config(dashboard.app()))
+        server = _Server(dashboard, parent)
         announce(f"{address}#{token}")
-        asyncio.run(server.serve(sockets=[listener]))
+        server.run_at(listener)
 
 
-class _Server(uvicorn.Server):
+class _Server(LimitedServer):
     """Server that ends its event streams when it ends, and ends itself when nobody needs it."""
 
-    def __init__(self, dashboard: Dashboard, parent: int | None, config: uvicorn.Config) -> None:
+    def __init__(self, dashboard: Dashboard, parent: int | None) -> None:
         """Without `parent`, the server never ends by itself."""
-        super().__init__(config)
+        super().__init__(dashboard.app())
         self._dashboard, self._parent = dashboard, parent
         self._looked_at = time.monotonic()
 
@@ -538,23 +544,9 @@ class _Server(uvicorn.Server):
                 self.should_exit = True
         return await super().on_tick(counter)
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+    async def shutdown(self, sockets: list[Any] | None = None) -> None:
         self._dashboard.end()
         await super().shutdown(sockets)
-
-
-def plain_config(app: ASGIApp) -> uvicorn.Config:
-    """Return the configuration of a server that does not identify itself, and ends quickly."""
-    return uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="off",
-        ws="none",
-        http="h11",
-        timeout_graceful_shutdown=_GRACE_S,
-    )
 
 
 def _lower_priority() -> None:
@@ -563,29 +555,6 @@ def _lower_priority() -> None:
     if os.getsid(0) == os.getpid():
         with suppress(OSError):
             _GROUP.write_text(str(_NICE), encoding="ascii")
-
-
-@contextmanager
-def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
-    """Listen at a port. Without one, listen at the default, or at any if that is in use."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The usual port first, so that a bookmark and a tunnel keep working.
-    ports = [USUAL_PORT, 0] if wanted is None else [wanted]
-    for port in ports:
-        try:
-            listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
-        except OSError as error:
-            if error.errno == EADDRINUSE and port != ports[-1]:
-                continue
-            if error.errno == EADDRINUSE:
-                raise UsageError(f"port {port} is in use: choose another one") from None
-            why = os.strerror(error.errno) if error.errno else str(error)  # its own text is long
-            raise UsageError(
-                f"cannot listen at {host}: {why.lower()}; choose another address or port"
-            ) from None
-        with listener:
-            yield listener
-        return
 
 
 # ---------------------------------------------------------------- one dashboard per store

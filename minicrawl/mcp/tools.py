@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-import uvicorn
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
@@ -37,7 +36,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from minicrawl import __version__
 from minicrawl.control import ControlRequest, Verb, ask
-from minicrawl.dashboard.serving import LOOPBACK, listening
+from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.mcp.commands import CrawlGrant
 from minicrawl.memory import child_command
@@ -687,7 +686,6 @@ _INSTRUCTIONS = (
 )
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _CRAWLS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
-_GRACE_S = 1
 
 
 def server_for(
@@ -789,15 +787,8 @@ def serve_http(server: MCPServer[Any], port: int | None, announce: Callable[[str
                 allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
             ),
         )
-        config = uvicorn.Config(
-            TokenGuard(app, token),
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=_GRACE_S,
-        )
         announce(f"http://{names[0]}{PATH}\nAuthorization: Bearer {token}")
-        asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
+        LimitedServer(TokenGuard(app, token), lifespan="on").run_at(listener)
 
 
 class TokenGuard:

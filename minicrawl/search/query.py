@@ -26,6 +26,7 @@ from minicrawl.web.words import is_single_sign, of_phrase, spans, words_of
 
 MOST_WORDS = 32
 """Maximum words of a query; further ones are ignored."""
+MOST_RESPELT = 8
 _MOST_FILTERS = 32
 
 Phrase = tuple[str, ...]
@@ -137,19 +138,25 @@ def parse(text: str) -> Query:
 
 
 def respelt(text: str, change: Callable[[str], str]) -> str:
-    """Return the query with each of its words changed, except in quotes and filters such as site:.
+    """Return the query with its words changed, except in quotes and filters such as site:.
 
-    Quotes are how a user insists on a spelling.
+    Quotes are how a user insists on a spelling. Words after the first `MOST_RESPELT` stay, since
+    changes take time: each is a search among the words of an index.
     """
+    left = MOST_RESPELT
 
     def part(found: re.Match[str]) -> str:
         name, plain = (found[2] or "").lower(), found[4]
         if not plain or name not in _WITH_WORDS:
             return found[0]
+        nonlocal left
         begin = len(found[0]) - len(plain)
         pieces, at = [found[0][:begin]], 0
         for span in spans(plain):
-            if len(span.words) == 1 and (new := change(span.words[0])) != span.words[0]:
+            if len(span.words) != 1 or not left:
+                continue
+            left -= 1
+            if (new := change(span.words[0])) != span.words[0]:
                 pieces += [plain[at : span.begin], new]
                 at = span.end
         return "".join((*pieces, plain[at:]))

@@ -11,37 +11,32 @@ import asyncio
 import json
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html import escape
-from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
-import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Scope
 
 from minicrawl.dashboard import serving
+from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
 from minicrawl.dashboard.serving import (
-    LOOPBACK,
     DashboardAccess,
     Guard,
-    listening,
     names_header,
     page_routes,
-    plain_config,
 )
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.search.index import check_installed
 from minicrawl.search.indexing import has_index, why_useless
+from minicrawl.search.public_guard import CPU_S, DUE, PublicGuard, RateLimit, Turns, refused
 from minicrawl.search.searching import Answered, Finder, Result, SearchRequest, join_importance
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.wording import counted, iso, visible
@@ -144,9 +139,9 @@ def serve_search(store: Path, port: int | None, say: Callable[[str], None]) -> N
         chosen = int(listener.getsockname()[1])
         token = secrets.token_urlsafe(24)
         access = DashboardAccess(port=chosen, names=frozenset((LOOPBACK,)), token=token)
-        server = uvicorn.Server(plain_config(search_page(store, access)))
+        server = LimitedServer(search_page(store, access))
         say(f"http://{LOOPBACK}:{chosen}/#{token}")
-        asyncio.run(server.serve(sockets=[listener]))
+        server.run_at(listener)
 
 
 # ================================================================ for everybody
@@ -154,105 +149,17 @@ def serve_search(store: Path, port: int | None, say: Callable[[str], None]) -> N
 # Search page for everybody: HTML, JSON, an OpenSearch description, and suggestions.
 #
 # Laws: a request only reads, and needs neither token nor cookie nor script. No text of a page
-# becomes markup. A client gets `RATE_S` answers a second, and `BURST` at once; the searches of all
-# clients run one after the other, and beyond `MOST_WAITING` they are refused. So no client can stop
-# the others or fill the memory. No message to a client names a file of this machine.
-#
-# Behind a proxy, the client is the last entry of X-Forwarded-For, but only if the connection comes
-# from a private address and the page has a base URL.
+# becomes markup. Beyond `MOST_WAITING` searches, further ones are refused; `public_guard` limits
+# what a client may cost. No message to a client names a file of this machine.
 
 T = TypeVar("T")
 
-RATE_S, BURST = 2.0, 20
-_MOST_CLIENTS = 10_000
-"""Clients whose requests are counted; the client with the oldest request is forgotten first."""
 MOST_WAITING = 32
 _PER_PAGE, _MOST_PER_PAGE, _DEEPEST = 10, 50, 1_000
 _LONGEST_PUBLIC_QUERY = 500
 _SUGGESTED = 8
 _VALUES_SHOWN = 8
 _LONGEST_SHORT_NAME = 16
-_PREFIX_OF_CLIENT = 64
-"""Bits of an IPv6 address that identify a client, which usually has a whole network."""
-_HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
-
-
-# ---------------------------------------------------------------- guard
-
-
-class RateLimit:
-    """Limit of requests, by client."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._clients = OrderedDict[str, tuple[float, float]]()  # requests left, as of when
-
-    def wait_s(self, client: str) -> float:
-        """Count a request, and return how long the client should wait; 0 if it may ask now."""
-        now = self._clock()
-        left, at = self._clients.pop(client, (float(BURST), now))
-        left = min(float(BURST), left + (now - at) * RATE_S)
-        is_allowed = left >= 1
-        self._clients[client] = left - is_allowed, now
-        if len(self._clients) > _MOST_CLIENTS:
-            self._clients.popitem(last=False)
-        return 0.0 if is_allowed else (1 - left) / RATE_S
-
-
-def client_of(peer: str, forwarded: str, *, has_proxy: bool) -> str:
-    """Return the client: the peer, or the address that a proxy at a private address forwards."""
-    try:
-        address = ip_address(peer)
-        if has_proxy and forwarded and address.is_private:
-            address = ip_address(forwarded.rpartition(",")[2].strip())
-    except ValueError:
-        return peer
-    if isinstance(address, IPv6Address):
-        return str(ip_network((int(address), _PREFIX_OF_CLIENT), strict=False))
-    return str(address)
-
-
-class PublicGuard:
-    """ASGI middleware that limits requests, adds headers, and takes the base path off the URL."""
-
-    def __init__(self, app: ASGIApp, base: str, limit: RateLimit) -> None:
-        self._app, self._base, self._limit = app, unquote(urlsplit(base).path).rstrip("/"), limit
-        self._has_proxy = bool(base)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
-            await send(message)
-
-        await self._chosen(scope)(scope, receive, send_guarded)
-
-    def _chosen(self, scope: Scope) -> ASGIApp:
-        peer, headers = scope.get("client"), Headers(scope=scope)
-        forwarded = headers.get("x-forwarded-for", "")
-        client = client_of(peer[0] if peer else "", forwarded, has_proxy=self._has_proxy)
-        if wait_s := self._limit.wait_s(client):
-            return _refused("too many requests: ask again later", 429, wait_s)
-        path: str = scope["path"]
-        if self._base and path == self._base:
-            query = scope["query_string"].decode("ascii", "replace")
-            return RedirectResponse(f"{self._base}/" + (f"?{query}" if query else ""), 308)
-        if self._base and path.startswith(f"{self._base}/"):  # the proxy has not taken it off
-            scope["path"] = path.removeprefix(self._base)
-        return self._app
-
-
-def _refused(why: str, status: int, wait_s: float) -> Response:
-    return JSONResponse({"error": why}, status, {"Retry-After": str(int(wait_s) + 1)})
-
 
 # ---------------------------------------------------------------- answers
 
@@ -266,7 +173,7 @@ class PublicSearch:
         self._folder, self._base, self._say = search_folder(store), base, say
         self._name = (urlsplit(base).hostname if base else None) or store.stem
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
-        self._waiting = 0
+        self._turns = Turns()
         self._finder, self._fault = Finder(self._folder), ""
 
     def app(self, limit: RateLimit) -> ASGIApp:
@@ -285,10 +192,10 @@ class PublicSearch:
     async def _html(self, request: Request) -> Response:
         asked = _Asked(request.query_params)
         if not asked.text:
-            pages = await self._answer(len)
+            pages = await self._answer(request, len)
             return _html(_page(self._name, asked, _about(pages)), 200)
         try:
-            found = await self._answer(asked.answer)
+            found = await self._answer(request, asked.answer)
         except UsageError as error:
             return _html(_page(self._name, asked, _told(str(error))), 422)
         return _html(_page(self._name, asked, "".join(_shown(asked, found))), 200)
@@ -297,7 +204,7 @@ class PublicSearch:
         asked, began = _Asked(request.query_params), time.perf_counter()
         allowed = {"Access-Control-Allow-Origin": "*"}
         try:
-            found = await self._answer(asked.answer)
+            found = await self._answer(request, asked.answer)
         except UsageError as error:
             return JSONResponse({"error": str(error)}, 422, allowed)
         took = {
@@ -308,7 +215,7 @@ class PublicSearch:
 
     async def _suggest(self, request: Request) -> Response:
         text = request.query_params.get("q", "")[:_LONGEST_PUBLIC_QUERY]
-        found = await self._answer(lambda finder: finder.completions(text, _SUGGESTED))
+        found = await self._answer(request, lambda finder: finder.completions(text, _SUGGESTED))
         return Response(json.dumps([text, found]), media_type="application/x-suggestions+json")
 
     async def _description(self, request: Request) -> Response:
@@ -319,16 +226,21 @@ class PublicSearch:
         )  # fmt: skip
         return Response(xml, media_type="application/opensearchdescription+xml")
 
-    async def _answer(self, make: Callable[[Finder], T]) -> T:
+    async def _answer(self, request: Request, make: Callable[[Finder], T]) -> T:
         """Return the result of `make` on the latest index; one thread makes one after the other."""
-        if self._waiting >= MOST_WAITING:
+        if len(self._turns) >= MOST_WAITING:
             raise _BusyError
-        self._waiting += 1
-        try:
+        async with self._turns.turn(request.scope[DUE]):
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._thread, partial(self._run, make))
+            run = partial(self._timed, request.scope, make)
+            return await loop.run_in_executor(self._thread, run)
+
+    def _timed(self, scope: Scope, make: Callable[[Finder], T]) -> T:
+        began = time.thread_time()
+        try:
+            return self._run(make)
         finally:
-            self._waiting -= 1
+            scope[CPU_S] = time.thread_time() - began
 
     def _run(self, make: Callable[[Finder], T]) -> T:
         # A rebuild first deletes the index: until it is done, the old index answers from its open
@@ -348,7 +260,7 @@ class _BusyError(Exception):
 
 
 async def _busy(_request: Request, _error: Exception) -> Response:
-    return _refused("too many searches at once: ask again in a moment", 503, 0)
+    return refused("too many searches at once: ask again in a moment", 503, 0)
 
 
 class _Asked:
@@ -567,9 +479,9 @@ def serve_publicly(
         name = f"[{host}]" if ":" in host else host
         own = f"http://{name}:{int(listener.getsockname()[1])}/"
         app = PublicSearch(store, base, say).app(RateLimit())
-        server = uvicorn.Server(plain_config(app))
+        server = LimitedServer(app)
         say(f"{base or own}  (listening at {own})" if base else own)
-        asyncio.run(server.serve(sockets=[listener]))
+        server.run_at(listener)
 
 
 def checked_base(base: str) -> str:

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     import tantivy
 
 
-_SHORTEST, _SHORTEST_OF_TWO = 4, 7
-"""Minimum letters of a word to correct one mistake, and two."""
+_SHORTEST, _SHORTEST_OF_TWO, _LONGEST = 4, 7, 32
+"""Minimum letters of a word to correct one mistake, and two; maximum letters, as the number of
+words with one mistake grows with them.
+"""
 _FIRST_LETTERS = 2
 _COMPARED = 3_000
 _ALPHABETS = (
@@ -70,7 +72,7 @@ def more_usual(word: str, words: Words) -> str | None:
 
 
 def _nearest(word: str, words: Words, least: int, mistakes: int = 2) -> str | None:
-    if len(word) < _SHORTEST or not word.isalpha():
+    if not _SHORTEST <= len(word) <= _LONGEST or not word.isalpha():
         return None
     weights = {near: weight * words.pages_with(near) for near, weight in _by_one(word).items()}
     best = max(weights, key=lambda near: (weights[near], near), default="")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from minicrawl import Settings
 from minicrawl.cli import main
@@ -17,8 +16,9 @@ from minicrawl.cli.options import CrawlRequest
 from minicrawl.config import load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.start.opening import with_stored_settings
+from minicrawl.dashboard.http_server import LimitedServer, listening
 from minicrawl.dashboard.launching import FIELDS, Launcher
-from minicrawl.dashboard.serving import Dashboard, DashboardAccess, listening, plain_config
+from minicrawl.dashboard.serving import Dashboard, DashboardAccess
 from minicrawl.dashboard.views import Views
 from minicrawl.demo.web import demo_settings
 from tests.dashboard.browsers import browser, playwright
@@ -111,8 +111,8 @@ def served(views: Views) -> Iterator[str]:
     with listening("127.0.0.1", 0) as listener:
         port = int(listener.getsockname()[1])
         dashboard = Dashboard(views, DashboardAccess(port=port, names=frozenset(), token=TOKEN))
-        server = uvicorn.Server(plain_config(dashboard.app()))
-        thread = threading.Thread(target=server.run, args=([listener],))
+        server = LimitedServer(dashboard.app())
+        thread = threading.Thread(target=server.run_at, args=(listener,))
         thread.start()
         try:
             yield f"http://127.0.0.1:{port}/#{TOKEN}"

@@ -183,7 +183,7 @@ def test_foreign_host_names_and_origins_are_refused(served: RunningDashboard) ->
 def test_a_long_body_a_list_and_a_request_without_a_crawl_are_refused(
     served: RunningDashboard,
 ) -> None:
-    assert post(served, "api/control", "x" * 5_000_000).status_code == 422
+    assert post(served, "api/control", "x" * 5_000_000).status_code == 413
     assert "JSON" in post(served, "api/control", [1]).json()["error"]
     answer = post(served, "api/control", {"verb": "pause"})
     assert answer.status_code == 422

@@ -1,11 +1,12 @@
 """Corrections of misspelt words by the vocabulary of an index."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from minicrawl.search.query import respelt
+from minicrawl.search.query import MOST_RESPELT, respelt
 from minicrawl.search.vocabulary import more_usual, nearest
 from tests.search.stored.stores import index_of
 
@@ -62,6 +63,25 @@ def test_quoted_words_and_sites_are_not_corrected() -> None:
     text = 'Foo.bar "foo" -foo site:foo.example title:foo lang:foo "foo bar'
     changed = respelt(text, lambda word: "new" if word == "foo" else word)
     assert changed == 'new.bar "foo" -new site:foo.example title:new lang:foo "foo bar'
+
+
+def test_the_work_of_correcting_does_not_grow_with_the_query() -> None:
+    lookups = Counter[str]()
+
+    class Counted:
+        def pages_with(self, word: str) -> int:
+            lookups["pages_with"] += 1
+            return 0
+
+        def words_from(self, beginning: str, most: int) -> Sequence[tuple[str, int]]:
+            lookups["words_from"] += 1
+            return []
+
+    for text in ("mispelt " * 60, "x" * 500, ".".join(["mispelt"] * 60), f"{'m' * 31} " * 16):
+        lookups.clear()
+        respelt(text, lambda word: nearest(word, Counted()) or word)
+        assert lookups["words_from"] <= MOST_RESPELT, text
+        assert lookups["pages_with"] <= MOST_RESPELT * 32 * 60, text
 
 
 def test_a_misspelt_query_has_results_for_the_correction(tmp_path: Path) -> None:

@@ -18,7 +18,16 @@ pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
 from minicrawl.search.indexing import bring_up_to_date
-from minicrawl.search.serving import BURST, RATE_S, PublicSearch, RateLimit, client_of
+from minicrawl.search.public_guard import (
+    BURST,
+    MOST_AT_ONCE,
+    RATE_S,
+    REQUEST_CPU_S,
+    RateLimit,
+    Turns,
+    client_of,
+)
+from minicrawl.search.serving import PublicSearch
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
 from tests.search.stored.stores import indexed
@@ -134,6 +143,63 @@ def test_the_rate_limit_is_per_client_and_post_is_refused(store: Path) -> None:
     assert limit.wait_s("b") == 0
     now[0] += 1 / RATE_S
     assert limit.wait_s("a") == 0
+
+
+def test_a_client_pays_for_the_processor_time_of_its_searches() -> None:
+    now = [0.0]
+    limit = RateLimit(lambda: now[0])
+    for client, cpu_s, requests in (("quick", 0.0, BURST), ("dear", 5 * REQUEST_CPU_S, BURST // 5)):
+        allowed = 0
+        while limit.wait_s(client) == 0:
+            limit.charge(client, cpu_s)
+            allowed += 1
+        assert allowed == requests
+    limit.charge("dear", 2 * BURST * REQUEST_CPU_S)  # more than it had: it owes
+    assert limit.wait_s("dear") > BURST / RATE_S
+    assert limit.due("new") < limit.due("quick") < limit.due("dear")
+    now[0] += 2 * BURST / RATE_S
+    assert limit.due("quick") == limit.due("new")
+    assert limit.wait_s("dear") == 0
+
+
+def test_a_search_is_charged_even_if_it_fails(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    charges = list[float]()
+    monkeypatch.setattr(RateLimit, "charge", lambda _limit, _client, cpu_s: charges.append(cpu_s))
+    answers = asked(store, "/?q=harbour", "/search.json?q=after:never", "/suggest?q=q", "/?q=%00")
+    assert [one.status_code for one in answers] == [200, 422, 200, 422]
+    assert len(charges) == 4
+    assert all(cpu_s > 0 for cpu_s in charges)
+
+
+def test_the_next_turn_is_that_of_the_client_that_has_used_least() -> None:
+    async def order() -> list[float]:
+        turns, taken = Turns(), list[float]()
+
+        async def take(due: float) -> None:
+            async with turns.turn(due):
+                taken.append(due)
+                await asyncio.sleep(0)
+
+        waiting = [asyncio.create_task(take(due)) for due in (5.0, 4.0, 9.0, 1.0, 4.0)]
+        await asyncio.sleep(0)
+        assert len(turns) == 5
+        waiting[2].cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert len(turns) == 0
+        return taken
+
+    assert asyncio.run(order()) == [5.0, 1.0, 4.0, 4.0]
+
+
+def test_a_client_has_few_requests_at_a_time(store: Path) -> None:
+    async def ask() -> list[int]:
+        async with client_for(PublicSearch(store)) as client:
+            many = (client.get("/?q=quay") for _ in range(MOST_AT_ONCE + 3))
+            return [one.status_code for one in await asyncio.gather(*many)]
+
+    statuses = asyncio.run(ask())
+    assert statuses.count(200) == MOST_AT_ONCE
+    assert statuses.count(429) == 3
 
 
 @pytest.mark.parametrize(
