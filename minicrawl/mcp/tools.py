@@ -46,7 +46,8 @@ from minicrawl.report.selected_pages import PageSelection, hosts_named, top
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
 from minicrawl.store import questions
 from minicrawl.store.derived import OPIC
-from minicrawl.store.reader import LOG, file_beside, query_views, search_folder
+from minicrawl.store.reader import LOG, file_beside, search_folder
+from minicrawl.store.user_queries import query_views
 from minicrawl.store.writer import StoreLock
 from minicrawl.wording import iso, visible
 
