@@ -51,6 +51,7 @@ _BEGIN = b"PK\x03\x04"
 _HEAD, _LENGTHS = 30, struct.Struct("<2H")
 """Size of a ZIP local file header; its last two fields are the lengths of name and extra field."""
 _FOLDER, _ENDINGS = "archive/", (".warc", ".warc.gz", ".warc.zst")
+_ARC = b"filedesc://"
 
 
 class WarcFile(NamedTuple):
@@ -63,23 +64,31 @@ class WarcFile(NamedTuple):
 
 
 def is_recorded(path: Path) -> bool:
-    """Return True if this is a WARC or WACZ file, by its name or its first bytes."""
+    """Return True if this is a WARC, WACZ or ARC file, by its name or its first bytes."""
     if path.name.endswith((*_ENDINGS, ".wacz")):
         return True
-    if not path.is_file():
-        return False
+    known = (BEGIN, _BEGIN, _ZSTD, _ZSTD_DICTIONARY, _ARC)
+    return path.is_file() and _first_bytes(path).startswith(known)
+
+
+def _first_bytes(path: Path) -> bytes:
     with path.open("rb") as file:
         begin = file.read(_TRIED_BYTES)
     if begin.startswith(_GZIP):
         with suppress(zlib.error):
-            begin = _Inflating().decode(begin).given
-    return begin.startswith((BEGIN, _BEGIN, _ZSTD, _ZSTD_DICTIONARY))
+            return _Inflating().decode(begin).given
+    return begin
 
 
 def warc_files(path: Path) -> list[WarcFile]:
     """Return the WARC files in a file: itself, or the members of a WACZ file."""
     if not path.is_file():
         raise UsageError(f"{path}: not a regular file: save it to one first")
+    if _first_bytes(path).startswith(_ARC):
+        raise UsageError(
+            f"{path}: an ARC file, the format before WARC: convert it with "
+            "`warcio recompress` and import the WARC file"
+        )
     with path.open("rb") as file:
         if file.read(len(_BEGIN)) != _BEGIN:
             return [WarcFile(str(path), path, 0, path.stat().st_size)]

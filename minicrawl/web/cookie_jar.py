@@ -8,10 +8,10 @@ netscape  cookie files in the Netscape format
 import math
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
 
-from minicrawl.web.responses import http_date
 from minicrawl.web.urls import host as host_of, is_address, site, split
 
 # ================================================================ cookie
@@ -27,7 +27,7 @@ MOST_BYTES = 4096
 LONGEST_LIFE_S = 400 * 86_400.0
 _LONGEST_LINE = 8192
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_SECONDS = re.compile(r"-?[0-9]{1,12}")
+_SECONDS = re.compile(r"-?[0-9]+")
 _DEAD = 0.0
 
 
@@ -118,10 +118,47 @@ def _folder(path: str) -> str:
 def _expires(given: dict[str, str], now: float) -> float | None:
     longest = now + LONGEST_LIFE_S
     if _SECONDS.fullmatch(given.get("max-age", "")):
-        seconds = int(given["max-age"])
+        seconds = float(given["max-age"])
         return min(now + seconds, longest) if seconds > 0 else _DEAD
-    date = http_date(given.get("expires", ""))
+    date = cookie_date(given.get("expires", ""))
     return None if date is None else min(date.timestamp(), longest)
+
+
+_DATE_TOKEN = re.compile(r"[^\t -/;-@\[-`{-~]+")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_OF_DATE = tuple(
+    re.compile(pattern, re.IGNORECASE | re.ASCII)
+    for pattern in (
+        r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])",
+        r"([0-9]{1,2})(?![0-9])",
+        rf"({'|'.join(_MONTHS)})",
+        r"([0-9]{2,4})(?![0-9])",
+    )
+)
+"""Time, day, month and year: a token of a date is the first of these that is still missing."""
+_FIRST_YEAR, _CENTURY, _LAST_OF_2000S = 1601, 100, 69
+
+
+def cookie_date(text: str) -> datetime | None:
+    """Parse the date of a cookie by RFC 6265, 5.1.1, which takes more than dates of headers."""
+    parts: dict[int, tuple[str, ...]] = {}
+    for token in _DATE_TOKEN.findall(text):
+        for number, pattern in enumerate(_OF_DATE):
+            if number not in parts and (found := pattern.match(token)):
+                parts[number] = found.groups()
+                break
+    if len(parts) < len(_OF_DATE):
+        return None
+    year = int(parts[3][0])
+    if year < _CENTURY:
+        year += 2000 if year <= _LAST_OF_2000S else 1900
+    month, day = 1 + _MONTHS.index(parts[2][0].lower()), int(parts[1][0])
+    hour, minute, second = map(int, parts[0])
+    try:
+        date = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+    except ValueError:
+        return None
+    return date if year >= _FIRST_YEAR else None
 
 
 # ================================================================ jar

@@ -14,6 +14,7 @@ said       the attributes of a tag, as written
 
 import codecs
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -42,7 +43,7 @@ from minicrawl.web.responses import (
 # its number.
 #
 # relevant     tag that is read: an anchor, <base>, <frame>, <iframe>, <link>, <meta>, <title>, and
-#              the start and end of <noscript> and <svg>
+#              the start and end of <noscript>, <svg> and <template>
 # skipped      any other tag
 # plain        in lower case, with every value in double quotes, as programs write. Most tags are
 #              plain, and patterns for them take half the time
@@ -138,19 +139,22 @@ _TARGET = r'(?:id|name)="[^"]*+">'  # anchors to link to, without a link of thei
 _NO_LINK = r'rel="(?!(?:alternate|canonical|next|prev|sitemap)")[a-z]++"'
 _MAY_BE_RELEVANT = (
     rf"a[\t\n\f\r />](?!{_TARGET})|area|base|i?+frame|link(?![ \n]++{_NO_LINK})|meta|no|plaintext"
-    r"|sc|style|svg|t(?:it|ex)|xmp"
+    r"|sc|style|svg|t(?:emp|it|ex)|xmp"
 )
 
 # A tag that is not plain is skipped, except anchors and tags with these names.
 _NAMES = (
-    r"area|base|i?+frame|link|meta|/?+(?:noscript|svg)|no(?:embed|frames)|plaintext|script|style"
-    r"|t(?:itle|extarea)|xmp"
+    r"area|base|i?+frame|link|meta|/?+(?:noscript|svg|template)|no(?:embed|frames)|plaintext|script"
+    r"|style|t(?:itle|extarea)|xmp"
 )
 
 # Common tags are tried first, without a loop, because entering a loop is slow. Nor do most end
-# tags look ahead for the relevant ones, </noscript> and </svg>.
+# tags look ahead for the relevant ones, </noscript>, </svg> and </template>.
 _COMMON = r"(?:span|div|p|li|td|tr|code|dd|dt|em|pre|h[1-6]|ul|strong)"
-_END = r"(?:s(?:pan|trong|ection)|[a-mo-rt-z][a-z0-9]*+|(?![nN][oO]|[sS][vV])[a-zA-Z][a-zA-Z0-9]*+)"
+_END = (
+    r"(?:s(?:pan|trong|ection)|[a-mo-ru-z][a-z0-9]*+|t[a-df-z][a-z0-9]*+"
+    r"|(?![nN][oO]|[sS][vV]|[tT][eE])[a-zA-Z][a-zA-Z0-9]*+)"
+)
 _SKIPPED = (
     rf'<(?:/{_END}>|{_COMMON}(?:>| [a-z-]++="[^"]*+">)'
     rf"|(?!{_MAY_BE_RELEVANT})[a-z][a-z0-9]*+(?:{_PLAIN_ATTRIBUTE})*+{_PLAIN_END}"
@@ -166,7 +170,7 @@ _PLAIN_ANCHOR = (
 # ---------------------------------------------------------------- other tags
 
 _RELEVANT = (
-    r"(?i:(?P<name>a(?:rea)?+|base|frame|link|meta|/?+(?:noscript|svg)))"
+    r"(?i:(?P<name>a(?:rea)?+|base|frame|link|meta|/?+(?:noscript|svg|template)))"
     rf"{STOP}(?P<said>{ATTRIBUTES})>"
 )
 
@@ -437,7 +441,7 @@ class _PageScanner:
         self.looks_around = wanted.with_words or wanted.with_anchors
         self.found = Markup()
         self.links = self.found.links
-        self.open: set[str] = set()
+        self.open = Counter[str]()
         # An unclosed tag is read to the end of the page, at a higher price than skipped tags.
         last = text.find("<", text.rfind(">") + 1)
         unclosed = len(text) - last if last >= 0 else 0
@@ -530,9 +534,23 @@ class _PageScanner:
         name = tag["raw"].lower()
         if name == "iframe":
             self._read_source(tag["raw_said"])
-        elif name == "title" and not self.found.title and "svg" not in self.open:
+        elif name == "title" and not self.found.title and not self._is_apart():
             said = unescaped(tag["content"][:_TITLE_READ]).split()
             self.found.title = " ".join(said)[:TITLE_LENGTH].rstrip()
+
+    def read_start(self, tag: re.Match[str]) -> None:
+        """Note that an element is open. An empty drawing may close itself, unlike HTML."""
+        name = tag["name"].lower()
+        self.open[name] += name != "svg" or not tag["said"].endswith("/")
+
+    def read_end(self, tag: re.Match[str]) -> None:
+        name = tag["name"][1:].lower()
+        # A noscript ends at once: its content is raw text in browsers, which nests nothing.
+        self.open[name] = 0 if name == "noscript" else max(self.open[name] - 1, 0)
+
+    def _is_apart(self) -> bool:
+        """Return True in a template or a drawing, where tags say nothing about the page."""
+        return self.open["template"] > 0 or self.open["svg"] > 0
 
     def read_frame(self, tag: re.Match[str]) -> None:
         self._read_source(tag["said"])
@@ -549,14 +567,14 @@ class _PageScanner:
         if target is None:
             return
         relations = _words_of(values.get("rel", ""))
-        if "canonical" in relations and self.found.canonical is None:
+        if "canonical" in relations and self.found.canonical is None and not self._is_apart():
             self.found.canonical = decoded(target)
         if "nofollow" not in relations and _leads_to_page(values, relations, self.wanted):
             self.add_link(target)
 
     def read_base(self, tag: re.Match[str]) -> None:
         target = href(tag["said"])
-        if target is not None and self.found.base is None:
+        if target is not None and self.found.base is None and not self._is_apart():
             self.found.base = decoded(target)
 
     def read_meta(self, tag: re.Match[str]) -> None:
@@ -567,6 +585,8 @@ class _PageScanner:
     def _read_meta(self, values: dict[str, str]) -> None:
         content = decoded(values.get("content", ""))
         if values.get("name", "").lower() in {"robots", self.wanted.agent}:
+            if self._is_apart():
+                return
             rules = parse_robots_tag(content, self.wanted.agent)
             self.found.robots = self.found.robots.combined_with(rules)
         elif values.get("http-equiv", "").lower() == "refresh":
@@ -576,7 +596,7 @@ class _PageScanner:
         if refresh is None or not refresh.url:
             return
         # In <noscript> it applies only to browsers without scripts.
-        if refresh.delay_s > AT_ONCE_S or "noscript" in self.open:
+        if refresh.delay_s > AT_ONCE_S or self.open["noscript"] or self._is_apart():
             self.add_link(refresh.url.replace("&", "&amp;"))
         elif self.found.refresh is None:
             self.found.refresh = refresh.url
@@ -589,10 +609,8 @@ _READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
     "frame": _PageScanner.read_frame,
     "link": _PageScanner.read_link,
     "meta": _PageScanner.read_meta,
-    "noscript": lambda page, _: page.open.add("noscript"),
-    "/noscript": lambda page, _: page.open.discard("noscript"),
-    "svg": lambda page, _: page.open.add("svg"),
-    "/svg": lambda page, _: page.open.discard("svg"),
+    **dict.fromkeys(("noscript", "svg", "template"), _PageScanner.read_start),
+    **dict.fromkeys(("/noscript", "/svg", "/template"), _PageScanner.read_end),
 }
 
 # Most <link> tags are stylesheets and icons.

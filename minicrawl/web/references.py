@@ -286,7 +286,7 @@ class ReferenceReader:
         self._words: list[str] = []
         self._left = LONGEST_TEXT
         self._style: list[str] | None = None  # content of the open style
-        self._templates = 0  # open ones: browsers load nothing of their content
+        self._templates = self._drawings = 0  # open ones: browsers load nothing of the former
 
     def read(self, markup: str) -> References:
         """Return the references of a page."""
@@ -299,6 +299,7 @@ class ReferenceReader:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Process a start tag."""
         self._templates += tag == "template"
+        self._drawings += tag == "svg"
         if self._templates:
             return
         if reader := _READERS.get(tag):
@@ -316,6 +317,8 @@ class ReferenceReader:
         """Process an end tag."""
         if tag == "template":
             self._templates -= 1
+        elif tag == "svg":
+            self._drawings -= 1
         elif tag == "a":
             self._end_anchor()
         elif tag == "style" and self._style is not None:
@@ -333,7 +336,7 @@ class ReferenceReader:
     def close(self) -> None:
         """End the page, and close what is open."""
         self._end_anchor()
-        self._style, self._templates = None, 0
+        self._style, self._templates, self._drawings = None, 0, 0
 
     def begin_anchor(self, _tag: str, attributes: dict[str, str]) -> None:
         """Process an <a>, which ends the one before it."""
@@ -354,8 +357,9 @@ class ReferenceReader:
         self._style = []
 
     def read_base(self, _tag: str, attributes: dict[str, str]) -> None:
-        """Process a <base>: the first one with a URL counts."""
-        self._found.base = self._found.base or attributes.get("href")
+        """Process a <base>: the first one with a URL counts, unless it is part of a drawing."""
+        if not self._drawings:
+            self._found.base = self._found.base or attributes.get("href")
 
     def read_frame(self, tag: str, attributes: dict[str, str]) -> None:
         """Process an area or a frame."""

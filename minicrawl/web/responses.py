@@ -42,14 +42,17 @@ NO_TYPES = frozenset(
     {"", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"}
 )
 
-_ESSENCE = re.compile(r"[\t\n\r ]*+([^\t\n\r ;,]*+)")
+_ESSENCE = re.compile(r"[\t\n\r ]*+([^\t\n\r ;,/]++/[^\t\n\r ;,]++)")
 _CHARSET = re.compile(
     r""";[\t\n\r ]*+charset=(?:"([^"]*+)|'([^']*+)|([^\t\n\r ;,"']++))""", re.IGNORECASE | re.ASCII
 )
 
 
 def parse_content_type(content_type: str | None) -> tuple[str, str | None]:
-    """Return the essence, or "", and the charset. Of several types the first counts."""
+    """Return the essence, or "", and the charset. Of several types the first counts.
+
+    A type without a slash, such as "html", is none, as in browsers: the first bytes decide.
+    """
     if not content_type:
         return "", None
     essence = _ESSENCE.match(content_type)

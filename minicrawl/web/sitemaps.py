@@ -197,7 +197,7 @@ class Sitemap:
 def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """Parse the sitemap at `url`. Of a gzip file with several members, only the first is read."""
     content, limit = content_of(body)
-    found = _READERS.get(content[:1], _read_lines)(content)
+    found = _READERS.get(content[:1], _read_lines)(content, url)
     canonicalizer = _Canonicalizer(url, strip_marks)
     pages = canonicalizer.canonical(found.pages)
     sitemaps = canonicalizer.canonical(found.sitemaps)
@@ -259,7 +259,7 @@ def _too_many() -> str:
     return f"only {MAX_URLS:,} URLs of a sitemap are read"
 
 
-def _read_lines(content: bytes) -> _FoundUrls:
+def _read_lines(content: bytes, _url: str) -> _FoundUrls:
     """Return the URLs of a list, without lines that are not UTF-8."""
     lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
     pages = [line[1].decode(errors="replace") for line in lines]
@@ -269,8 +269,8 @@ def _read_lines(content: bytes) -> _FoundUrls:
     )
 
 
-def _read_xml(content: bytes) -> _FoundUrls:
-    found = UrlsInXml(content, sniff(content) or _UTF_8)
+def _read_xml(content: bytes, url: str) -> _FoundUrls:
+    found = UrlsInXml(content, sniff(content) or _UTF_8, url)
     found.read(MAX_URLS)
     if found.urls == MAX_URLS:
         limit = _too_many()
@@ -279,13 +279,13 @@ def _read_xml(content: bytes) -> _FoundUrls:
     return _FoundUrls(found.pages, found.sitemaps, limit)
 
 
-def _read_json(content: bytes) -> _FoundUrls:
+def _read_json(content: bytes, _url: str) -> _FoundUrls:
     urls = read_json_feed(content.decode(errors="replace"), MAX_URLS).urls
     limit = _too_many() if len(urls) >= MAX_URLS else ""
     return _FoundUrls([url for url in urls if not _UNREADABLE.search(url)], (), limit)
 
 
-_READERS: dict[bytes, Callable[[bytes], _FoundUrls]] = {b"<": _read_xml, b"{": _read_json}
+_READERS: dict[bytes, Callable[[bytes, str], _FoundUrls]] = {b"<": _read_xml, b"{": _read_json}
 """Parsers by the first byte of the content."""
 
 
@@ -380,7 +380,8 @@ _LONGEST_WRITTEN = 8 * LONGEST  # bytes; each character may be written as a refe
 
 _NAME = rb"[a-zA-Z_\x80-\xff][^\s<>/=\"']*+"
 _ENTRY_TAGS = (  # without those of images, of which a page may have many
-    rb"(?:(?!image:|video:)[^\s<>/:]++:)?+(?:loc|link|url|urlset|item|entry|sitemap|sitemapindex)[\s/>]"
+    rb"(?:(?!image:|video:)[^\s<>/:]++:)?+"
+    rb"(?:loc|link|guid|url|urlset|item|entry|sitemap|sitemapindex)[\s/>]"
 )
 _LEAF = rb"<(?!%b)%b>[^<]*+</(?!%b)%b>" % (_ENTRY_TAGS, _NAME, _ENTRY_TAGS, _NAME)
 _MARKUP = (
@@ -394,6 +395,7 @@ _INSIDE = re.compile(rb"(?P<text>[^<]*+)(?:%b|\Z)" % _MARKUP)
 _PAGES = {(b"url", b"loc"), (b"urlset", b"loc"), (b"item", b"link"), (b"entry", b"link")}
 _SITEMAPS = {(b"sitemap", b"loc"), (b"sitemapindex", b"loc")}
 """Pairs of parent and element whose content is a URL."""
+_GUID = (b"item", b"guid")
 _SECTION_ENDS = {b"!--": b"-->", b"![CDATA[": b"]]>"}
 _REFERENCE = re.compile(
     r"&(?:(amp|lt|gt|quot|apos)|#(?=[0-9])0*+([0-9]*+)"
@@ -432,9 +434,9 @@ class _Entry:
 
 
 class UrlsInXml:
-    """The URLs of an XML document, as written: pages and sitemaps."""
+    """The URLs of the XML document at `url`: pages and sitemaps, as written or by `xml:base`."""
 
-    def __init__(self, content: bytes, encoding: str) -> None:
+    def __init__(self, content: bytes, encoding: str, url: str) -> None:
         self.pages: list[str] = []
         self.sitemaps: list[str] = []
         self.urls = 0
@@ -442,6 +444,9 @@ class UrlsInXml:
         self._content, self._codec = content, codec(encoding)
         self._last_ends = {end: content.rfind(end) for end in _SECTION_ENDS.values()}
         self._open = [b""]  # the root's parent has no name
+        self._url, self._bases = url, [""]  # of the open elements; "" is that of the document
+        self._guids: list[str] = []  # of an open item, which count if it has no link
+        self._pages_before_item = 0
         self._times_open: defaultdict[bytes, int] = defaultdict(int)
         self._entry: _Entry | None = None
 
@@ -489,9 +494,18 @@ class UrlsInXml:
         self._entry, place = None, (self._open[-1], name)
         if place in _PAGES or place in _SITEMAPS:
             urls = self.pages if place in _PAGES else self.sitemaps
-            tag = attributes(said.decode(self._codec, errors="replace"))
+            tag = self._attributes(said)
             if tag.get("rel", "alternate") == "alternate":
                 self._entry = _Entry(urls, [_unescaped(tag.get("href", ""))])
+        elif place == _GUID and self._attributes(said).get("ispermalink", "").lower() != "false":
+            self._entry = _Entry(self._guids, [])
+        elif name == b"item":
+            self._end_item()
+        base = self._bases[-1]
+        if b"xml:base" in said:
+            written = _unescaped(self._attributes(said).get("xml:base", ""))
+            base = canonical(written, base or self._url, strip_marks=False) or base
+        self._bases.append(base)
         self._open.append(name)
         self._times_open[name] += 1
         if said.endswith(b"/"):
@@ -505,14 +519,30 @@ class UrlsInXml:
         closed = None
         while closed != name:
             closed = self._open.pop()
+            self._bases.pop()
             self._times_open[closed] -= 1
+        if name == b"item":
+            self._end_item()
+
+    def _attributes(self, said: bytes) -> dict[str, str]:
+        return attributes(said.decode(self._codec, errors="replace"))
+
+    def _end_item(self) -> None:
+        """End an item of RSS. Without a link, its guid is the URL, unless it is only a name."""
+        guid = next((guid for guid in self._guids if _URL.match(guid)), None)
+        if guid and len(self.pages) == self._pages_before_item:
+            self.pages.append(guid)
+            self.urls += 1
+        self._guids.clear()
+        self._pages_before_item = len(self.pages)
 
     def _close_entry(self) -> None:
         entry, self._entry = self._entry, None
         url = "" if entry is None else "".join(entry.text).strip()
         if entry is not None and url and not _UNREADABLE.search(url):
-            entry.urls.append(url)
-            self.urls += 1
+            base = self._bases[-1]
+            entry.urls.append((base and canonical(url, base, strip_marks=False)) or url)
+            self.urls += entry.urls is not self._guids
 
     def _add(self, entry: _Entry, written: bytes, read: Callable[[str], str]) -> None:
         entry.written_bytes += len(written)

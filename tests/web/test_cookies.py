@@ -1,9 +1,11 @@
 """Set-Cookie headers, by RFC 6265 and as browsers read them since."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.cookie_jar import LONGEST_LIFE_S, Cookie, parse_cookie
+from minicrawl.web.cookie_jar import LONGEST_LIFE_S, Cookie, cookie_date, parse_cookie
 
 NOW = 1_000_000.0
 PLAIN = Cookie("a", "b", "www.a.example", "/")
@@ -30,7 +32,7 @@ def cookie(line: str, url: str = "https://www.a.example/b/c") -> Cookie | None:
         ("a=b; Expires=Thu, 15-Jan-1970 00:00:00 GMT; Path=/", PLAIN._replace(expires=1_209_600.0)),
         ("a=b; Expires=no date; Path=/", PLAIN),
         ("a=b; Max-Age=-1; Path=/", PLAIN._replace(expires=0.0)),
-        ("a=b; Max-Age=999999999999; Path=/", PLAIN._replace(expires=NOW + LONGEST_LIFE_S)),
+        (f"a=b; Max-Age={'9' * 5000}; Path=/", PLAIN._replace(expires=NOW + LONGEST_LIFE_S)),
         ("__Host-a=b; Secure; Path=/", PLAIN._replace(name="__Host-a", is_secure=True)),
         ("__Secure-a=b; Secure; Path=/", PLAIN._replace(name="__Secure-a", is_secure=True)),
     ],
@@ -97,6 +99,55 @@ def test_a_cookie_is_sent_to_its_hosts_and_below_its_path_until_it_expires(
 ) -> None:
     scheme, _, host, path = url.replace(":", "").split("/", 3)
     assert one.is_for(scheme, host, f"/{path}", NOW) == is_sent
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Wed, 09 Dec 2009 16:27:23 GMT", "2009-12-09 16:27:23"),
+        ("Thursday, 01-Jan-1970 00:00:00 GMT", "1970-01-01 00:00:00"),
+        ("Mon Dec 10 16:32:30 2007 GMT", "2007-12-10 16:32:30"),
+        ("Mon, 10-Dec-07 20:35:03 GMT", "2007-12-10 20:35:03"),
+        ("Thu, 31 Dec 23:55:55 2037 GMT", "2037-12-31 23:55:55"),
+        ("Wed Dec 12 2007 08:44:07 GMT-0500 (EST)", "2007-12-12 08:44:07"),  # zones do not count
+        ("Wednesday, 01-Jan-10 0:0:0 GMT", "2010-01-01 00:00:00"),
+        ("23:59:59x december 31st 99", "1999-12-31 23:59:59"),  # in any order, with any ending
+        ("1 Jan 70 0:0:0", "1970-01-01 00:00:00"),
+        ("1 Jan 69 0:0:0", "2069-01-01 00:00:00"),
+        ("1 Jan 069 0:0:0", "2069-01-01 00:00:00"),
+        ("11 12 Jan 2013 0:0:0", "2012-01-11 00:00:00"),  # the first token that fits counts
+        ("29/Feb;2012~10:11:12", "2012-02-29 10:11:12"),
+        ("1 Jan 1601 0:0:0", "1601-01-01 00:00:00"),
+        ("1 Jan 1600 0:0:0", None),
+        ("1 Jan 100 0:0:0", None),
+        ("29 Feb 2013 10:11:12", None),
+        ("0 Jan 2013 10:11:12", None),
+        ("Mon, 01-Jan-2011 00: 00:00 GMT", None),
+        ("1 Jan 2011 24:00:00", None),
+        ("1 Jan 2011 23:60:00", None),
+        ("1 Jan 2011 23:00:60", None),
+        ("1 Jan 2011 23:00:000", None),
+        ("1 Jan 20110 23:00:00", None),
+        ("100 Jan 2011 23:00:00", None),
+        ("1 Jän 2011 23:00:00", None),
+        ("1 Jan 23:00:00", None),
+        ("Jan 2011", None),
+        ("", None),
+    ],
+)
+def test_dates_are_those_of_the_rfc(text: str, expected: str | None) -> None:
+    """The cases are those of the suite http-state, and of each step of RFC 6265, 5.1.1."""
+    date = cookie_date(text)
+    assert date == (expected and datetime.fromisoformat(expected).replace(tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "form", ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %d %H:%M:%S %Y", "%d/%b/%Y,%T"]
+)
+@given(days=st.integers(0, 36_000), second=st.integers(0, 86_399))
+def test_a_date_is_read_in_any_form(form: str, days: int, second: int) -> None:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days, second)
+    assert cookie_date(moment.strftime(form)) == moment
 
 
 DATES = st.from_regex(r"a=b; Expires=[A-Z][a-z]+, [0-9]{1,9} [A-Z][a-z]{2} [0-9]{1,6} .*")

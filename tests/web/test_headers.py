@@ -30,6 +30,9 @@ NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
         ("text/html; version=1; charset=koi8-r; x=y", "text/html", "koi8-r"),
         ("text/html, text/html; charset=koi8-r", "text/html", "koi8-r"),
         ("; charset=koi8-r", "", "koi8-r"),
+        ("html; charset=koi8-r", "", "koi8-r"),  # browsers take no type without a slash
+        ("text/", "", None),
+        ("/html", "", None),
         ("text/html; charset=", "text/html", None),
     ],
 )
@@ -50,6 +53,8 @@ def test_a_media_type_has_an_essence_and_maybe_a_charset(
         (None, None),
         ("application/octet-stream", None),
         ("*/*", None),
+        ("html", None),
+        ("none", None),
         ("text/xml", None),
     ],
 )

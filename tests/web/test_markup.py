@@ -218,6 +218,35 @@ def test_robots_metas_are_for_all_or_for_a_named_crawler(tags: str, robots: Robo
     assert scan(tags, agent="MiniCrawl").robots == robots
 
 
+SAID = (
+    "<base href=/b/><link rel=canonical href=/c><meta name=robots content=none><title>T</title>"
+    "<meta http-equiv=refresh content=0;r><a href=x>"
+)
+
+
+@pytest.mark.parametrize(
+    "apart",
+    [
+        *(
+            "<template>{}</template>",
+            "<TEMPLATE shadowrootmode=open>{}</Template>",
+            "<svg>{}</svg>",
+        ),
+        "<template><template></template><svg/>{}</template>",
+        "<div><svg><svg></svg>{}</svg></div>",
+        "<template>{}",  # to the end of the page
+    ],
+)
+def test_tags_in_templates_and_drawings_say_nothing_about_the_page(apart: str) -> None:
+    assert scan(apart.format(SAID)) == Markup(links={"r": "", "x": ""})
+
+
+def test_tags_beside_templates_and_drawings_count() -> None:
+    page = scan(f"<svg/></template></svg></noscript><svg></svg>{SAID}<template></template>")
+    assert page == scan(SAID)
+    assert page.robots.noindex
+
+
 def test_meta_refresh_is_parsed_as_in_the_vectors(shared_vector: Callable[[str], Path]) -> None:
     cases = json.loads(shared_vector("meta_refresh.json").read_text("utf-8"))
     assert len(cases) == 43

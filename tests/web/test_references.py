@@ -98,7 +98,8 @@ def test_browsers_load_nothing_of_a_template() -> None:
 
 
 def test_the_first_base_counts_and_ids_are_anchors() -> None:
-    found = references('<base href="/x/"><base href="/y/"><h2 id="über">A</h2><p id="">')
+    apart = '<svg><base href="/v/"></svg><template><base href="/w/"></template>'
+    found = references(apart + '<base href="/x/"><base href="/y/"><h2 id="über">A</h2><p id="">')
     assert found.base == "/x/"
     assert found.anchors == {"über"}
 

@@ -46,6 +46,28 @@ ATOM = (
         ),
         ("<urlset><loc>/a</loc></urlset>", ["/a"]),
         *((feed, ["/a", "/b"]) for feed in (RSS, ATOM)),
+        # a guid is the URL of an item without a link, unless it says that it is only a name
+        *(
+            (f"<rss><channel><item>{item}</item><item><link>/z</link></item></rss>", found)
+            for item, found in (
+                (f"<guid>{ROOT}/a?b&amp;c</guid>", ["/a?b&c", "/z"]),
+                (f"<guid isPermaLink='true'>{ROOT}/a</guid><title>A</title>", ["/a", "/z"]),
+                (f"<guid isPermaLink='False'>{ROOT}/a</guid>", ["/z"]),
+                ("<guid>tag:a,2026:b</guid><guid/>", ["/z"]),
+                (f"<guid>{ROOT}/a</guid><link>/b</link>", ["/b", "/z"]),
+                (f"<link>/b</link><guid>{ROOT}/a</guid>", ["/b", "/z"]),
+                (f"<guid>{ROOT}/a</guid><item><guid>{ROOT}/b</guid></item>", ["/a", "/b", "/z"]),
+            )
+        ),
+        # links are relative to `xml:base`, which is relative to that of the element around it
+        (
+            f"<feed xml:base='{ROOT}/b/'><entry><link href='1'/></entry><entry xml:base='c/'>"
+            "<link href='2?a&amp;b'/><link xml:base='/d/' href='3'/><link href='4'/></entry>"
+            "<entry xml:base='mailto:a'><link href='5'/></entry></feed>",
+            ["/b/1", "/b/c/2?a&b", "/d/3", "/b/c/4", "/b/5"],
+        ),
+        ("<feed xml:base='/b/'><entry><link href='1'/></entry></feed>", ["/b/1"]),
+        ("<feed xml:base='/b/'><entry><link href='http://['/></entry></feed>", []),
         # text is a list of absolute URLs
         (
             "https://example.com/a\r\n  HTTP://Example.com/b \r\rnot a url\n/relative\n"

@@ -1,5 +1,6 @@
 """WARC files inside WACZ files are read in place."""
 
+import gzip
 import os
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
@@ -7,7 +8,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.warc import WarcRecords, warc_files
+from minicrawl.fetch.warc import WarcRecords, is_recorded, warc_files
 from tests.fetch.warc.files import PACKED, pages, url
 
 LIMIT = 100_000
@@ -85,3 +86,13 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match="save it to one first"):
         warc_files(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("name", ["a.arc", "a.arc.gz", "a.warc.gz", "a"])
+def test_an_arc_file_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    content = b"filedesc://a.arc 0.0.0.0 20080430204825 text/plain 9\n1 0 Name\n\n"
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert is_recorded(path)
+    with pytest.raises(UsageError, match=f"{name}: an ARC file"):
+        warc_files(path)
