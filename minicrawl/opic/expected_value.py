@@ -14,9 +14,14 @@ A logistic function adds them up, and learns their weights w from every page rea
     p = sigma(logit m + w0 + sum w_q (logit x_q - logit m))
 
 Unread pages are ordered by key * p^(W t): their key in the sibling order, the weight W that the
-user gives to the value, and the trust t in p. The trust is 0 while pages with a high p are better
-than others by at most 1 standard deviation of chance, as they are for many a value that is noise.
-It reaches 1 at 4 of them.
+user gives to the value, and the trust t in p. The gain s is the sum of d (v - m) over the pages
+read, with d = ln p - ln m as it was before. If the value is noise, the variance of s is V, the sum
+of d^2 var v; but among few pages, one lucky hit is many roots of V. Bennett's inequality holds for
+few as well: with b, the largest |d| so far, chance alone reaches s with a probability of at most
+
+    exp(-z^2 / 2),   z^2 = 2 V / b^2 ((1 + u) ln(1 + u) - u),   u = b s / V
+
+So the fewer the pages, the more gain it takes. The trust is 0 up to z = 1.75, and 1 from 2.5 on.
 
 Example: m is .1. Of a page's siblings 3 were read, worth 1, 1 and 0, so x = (.2 + 2) / 5 = .44 and
 logit .44 - logit .1 = 1.96. The other signals know nothing. With weights of .3, logit p = -2.20 +
@@ -36,7 +41,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from math import log, sqrt
+from math import log, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -61,8 +66,8 @@ _LEAST_MEAN, _MOST_MEAN = 0.001, 0.97
 _PRIOR_OF_MEAN = 2
 _FIRST_WEIGHT, _MOST_WEIGHT = 0.3, 1.5
 _RATE, _ACCUMULATED = 0.05, 0.01
-_NO_TRUST, _FULL_TRUST = 1, 4
-"""Standard deviations of chance up to which p is not trusted, and from which on it is fully."""
+_NO_TRUST, _FULL_TRUST = 1.75, 2.5
+"""z up to which p is not trusted, and from which on it is fully."""
 _SLOTS = 1 << 16
 _LINK_PARTS, _MOST_LINKS = 256, 255
 """Values of linking pages are summed in 256ths; beyond 255 pages, sum and number are halved."""
@@ -111,7 +116,7 @@ class ValueEstimate:
         self._link_sums, self._link_counts = array("H"), bytearray()
         self._groups, self._hosts = _Means(), _Means()
         self._folders, self._words = _Means(_SLOTS), _Means(_SLOTS)
-        self._read = self._sum = self._squares = self._gain = self._chance = 0.0
+        self._read = self._sum = self._squares = self._gain = self._chance = self._farthest = 0.0
         self._weights = np.array([0.0] + [_FIRST_WEIGHT] * len(SIGNALS))
         self._gradients = np.full(1 + len(SIGNALS), _ACCUMULATED)
 
@@ -132,6 +137,7 @@ class ValueEstimate:
             variance = self._squares / self._read - (self._sum / self._read) ** 2
             self._gain += distance * (value - mean)
             self._chance += distance**2 * max(variance, 0.0)
+            self._farthest = max(self._farthest, abs(distance))
         gradients = (expected - value) * signals
         self._gradients += gradients**2
         self._weights -= _RATE * gradients / np.sqrt(self._gradients)
@@ -171,9 +177,11 @@ class ValueEstimate:
     @property
     def trust(self) -> float:
         """t: 0 if the estimates are no better than chance, 1 if they surely are."""
-        if not self._chance:
+        if not self._chance or self._gain <= 0:
             return 0.0
-        deviations = self._gain / sqrt(self._chance)
+        ratio = self._farthest * self._gain / self._chance
+        evidence = self._chance / self._farthest**2 * ((1 + ratio) * log1p(ratio) - ratio)
+        deviations = sqrt(2 * max(evidence, 0.0))
         return min(max((deviations - _NO_TRUST) / (_FULL_TRUST - _NO_TRUST), 0.0), 1.0)
 
     def expected(self, pages: Pages) -> Floats:
@@ -235,7 +243,7 @@ class ValueEstimate:
 
     def state(self) -> dict[str, bytes]:
         """Return the state by name."""
-        numbers = self._read, self._sum, self._squares, self._gain, self._chance
+        numbers = self._read, self._sum, self._squares, self._gain, self._chance, self._farthest
         return {
             "value.numbers": array("d", numbers).tobytes(),
             "value.weights": self._weights.tobytes() + self._gradients.tobytes(),
@@ -253,7 +261,9 @@ class ValueEstimate:
         if "value.numbers" not in state:
             return
         numbers = array("d", state["value.numbers"])
-        self._read, self._sum, self._squares, self._gain, self._chance = numbers
+        self._read, self._sum, self._squares, self._gain, self._chance, *farthest = numbers
+        # Older stores lack it. |d| is at most that of a page with p = 1 and the least mean.
+        self._farthest = farthest[0] if farthest else -log(_LEAST_MEAN)
         self._weights, self._gradients = np.split(np.frombuffer(state["value.weights"]).copy(), 2)
         self._link_counts[:] = state["value.links"]
         self._link_sums = array("H", state["value.link_sums"])
