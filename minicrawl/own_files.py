@@ -68,6 +68,25 @@ def open_own(path: Path, flags: int) -> int:
     return handle
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder, with its parents, so that its name survives a power failure."""
+    if not folder.parent.is_dir():
+        make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    # Even if it existed: the process that made it may have been killed before this line.
+    with suppress(PermissionError):  # a folder may be writable, but not readable
+        sync(folder.parent)
+
+
+def sync(path: Path) -> None:
+    """Flush a file, or the entries of a folder, to disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 # ================================================================ writing
 
 _END = ".part"

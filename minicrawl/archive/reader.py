@@ -459,6 +459,16 @@ class ArchiveIndex:
         if self.end > end:
             self._connection.execute("DELETE FROM records WHERE place >= ?", (end,))
 
+    def cut_off(self, end: int) -> None:
+        """Delete the rows at or after `end`, on the disk: other records will be written there.
+
+        A power failure would otherwise bring them back, and later rows would go on behind them.
+        """
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self.begin(end)
+        self.commit(end)
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+
     def add(self, place: int, header: Header) -> None:
         """Add a written record. Queries see it after `flush`."""
         row = (place, header.key, header.at, header.kind, header.dictionary)

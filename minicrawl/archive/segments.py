@@ -63,7 +63,7 @@ from minicrawl.archive.record import (
     header_of,
 )
 from minicrawl.errors import Damaged, NoRoom, StoreError
-from minicrawl.own_files import open_own
+from minicrawl.own_files import open_own, sync
 
 SEGMENT_BYTES = 1 << 30
 """Size at which a segment receives no further records."""
@@ -331,15 +331,6 @@ def write_at(path: Path, offset: int, content: bytes) -> None:
                 rest, offset = rest[written:], offset + written
         finally:
             os.close(file)
-
-
-def sync(path: Path) -> None:
-    """Flush a file, or the entries of a folder, to disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

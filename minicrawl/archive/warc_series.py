@@ -3,7 +3,8 @@
 A file that is being written has a name that ends in `.open`. When it is complete, its index (CDXJ)
 is written beside it and it loses that suffix: from then on nobody changes it. A run ends by
 completing its file, and the next run begins another one; after a kill, the next run goes on in the
-open file.
+open file. If the store was moved meanwhile, or the run has another name for its files, it completes
+that file and begins a series of its own.
 
 Laws: appended records count only after `confirm`, which is called when the store has committed the
 steps of these responses; until then the next append overwrites them. The next start cuts off
@@ -50,7 +51,6 @@ from minicrawl.archive.segments import (
     offset_of,
     place_at,
     segment_of,
-    sync,
     write_at,
 )
 from minicrawl.archive.warc import (
@@ -67,7 +67,7 @@ from minicrawl.archive.warc import (
 )
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import KeptAnswer
-from minicrawl.own_files import refuse_links
+from minicrawl.own_files import make_folder, refuse_links, sync
 from minicrawl.web.urls import canonical
 from minicrawl.wording import counted, iso
 
@@ -110,6 +110,14 @@ class WarcSeries(NamedTuple):
         is_named = not name or self.prefix.rpartition("-")[0] == name
         return (self.store, self.folder) == (str(store), str(folder)) and is_named
 
+    def is_left_open(self, store: Path) -> bool:
+        """Return True if the last file is open and belongs to this store, by whatever name.
+
+        A store that was moved owns its series; a copy does not, as long as the original exists.
+        """
+        is_own = self.store == str(store) or not Path(self.store).exists()
+        return is_own and self.open_path(segment_of(self.end)).exists()
+
     def path(self, number: int) -> Path:
         """Return the path of a complete file."""
         return Path(self.folder) / f"{self.prefix}-{number:05}.warc.gz"
@@ -149,12 +157,15 @@ class WarcFiles:
         self._full_bytes = full_bytes
         self._folder = Path(series.folder)
         with disk_errors(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
         for file in self._folder.glob(f"{series.prefix}-*"):
             refuse_links(file)
         cut_off(series)
         self._earlier = None if earlier is None else EarlierArchive(earlier)
         self._captures = open_captures(self._folder / f"{series.prefix}-bodies.db")
+        with index_errors(self._folder):
+            self._captures.begin(series.end, FIRST)  # also there, nothing is behind the end
+            self._captures.commit()
         self.was_shortened = False
         self._complete_before(segment_of(series.end))
         self._mark = self._ahead = self._continued()
@@ -187,12 +198,14 @@ class WarcFiles:
         """
         self._mark = self._ahead
 
-    def close(self, *, cuts_off: bool = True) -> None:
-        """Cut off unconfirmed records and complete the last file, unless `cuts_off` is false."""
+    def close(self, *, completes: bool = True) -> None:
+        """Complete the last file, unless it has records that the store may not know."""
+        number = segment_of(self._mark)
         try:
-            if cuts_off:
-                cut_off(self.series)
-                self._complete_before(segment_of(self._mark) + 1)
+            path, later = self._series.found(number), self._series.found(number + 1)
+            length = 0 if path is None else path.stat().st_size
+            if completes and later is None and length == offset_of(self._mark):
+                self._complete_before(number + 1)
         finally:
             self._captures.close()
             if self._earlier is not None:
@@ -300,6 +313,7 @@ class WarcFiles:
                         file.writelines(f"{line}\n" for line in self._captures.lines(begin, end))
                     sync(draft)
                     draft.rename(index)
+                    sync(self._folder)  # a complete file must not lack its index
                 path.rename(self._series.path(number))
                 sync(self._folder)
 
@@ -448,7 +462,9 @@ def _opened(path: Path) -> CaptureIndex:
     )
     try:
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        # The lines are nowhere else: with NORMAL, a power failure would take some of them, and
+        # bring back those of records that were cut off.
+        connection.execute("PRAGMA synchronous = FULL")
         return CaptureIndex(connection)
     except BaseException:
         connection.close()

@@ -17,8 +17,12 @@ Example: the store has end 700, and records A (60 bytes) and B (40 bytes) follow
     store commits           760       760     700      A counts
     confirm()               760       760     760      A counts
     append([B])             800       760     760      cut off at 760: only B is gone
-    store fails (full)      800       760     760      the same; the caller repeats step 2, or
-                                                       appends again, which overwrites B
+    store fails             800       760     760      the store says: B is gone, or B counts
+
+A commit that fails may have reached the disk all the same: if its sync failed, only the next start
+sees whether the store has it. So nothing is cut off then, nor when the writer is closed, but only
+at the start. A caller that goes on, as when a full disk has room again, repeats step 2 with the
+same steps until it succeeds; only then does it append again.
 
 A kill therefore never leaves a step without its answer, nor a torn record that a reader could see:
 readers, too, stop at the store's end. The index is derived: it may be ahead of the store (`begin`
@@ -86,10 +90,10 @@ from minicrawl.archive.segments import (
     offset_of,
     place_at,
     segment_of,
-    sync,
 )
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.model import KeptAnswer
+from minicrawl.own_files import make_folder, sync
 from minicrawl.wording import counted
 
 _WRITTEN_AT_ONCE = 1 << 22
@@ -226,7 +230,7 @@ class ArchiveWriter:
         segment is full when it has `segment_bytes`.
         """
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
         segments = Segments(folder)
         segments.cut_off(end)
         for file in folder.glob(f"{PAYLOAD}*"):  # left by a crawl that was killed
@@ -303,6 +307,14 @@ class ArchiveWriter:
         # A new segment, so that the old segments can later be deleted as whole files.
         begin = place_at(segment_of(end) + 1, 0)
         self._ahead = self._mark._replace(pages=0)
+        try:
+            return self._prune(stays, begin, retrains=retrains)
+        except BaseException:  # before the store has heard of it
+            archive.segments.cut_off(end)
+            raise
+
+    def _prune(self, stays: Callable[[IndexRow], bool], begin: int, *, retrains: bool) -> int:
+        archive, end = self._archive, self._mark.end
         with index_errors(archive.segments.folder):
             archive.index.begin(end)
             self._records.go_to(begin)
@@ -381,11 +393,9 @@ class ArchiveWriter:
         self._archive.go_on_to(self._mark.end)
         return self._archive.remove_pruned()
 
-    def close(self, *, cuts_off: bool = True) -> None:
-        """Close the files. With `cuts_off`, also discard unconfirmed records."""
+    def close(self) -> None:
+        """Close the files. The next start cuts off what the store has not committed."""
         self._archive.close()
-        if cuts_off:
-            self._archive.segments.cut_off(self._mark.end)
 
     # ------------------------------------------------------------ one record
 
@@ -450,8 +460,7 @@ class ArchiveWriter:
 def _restored(archive: ArchiveReader) -> _ArchiveState:
     """Return the state of an archive that was just opened, and trim its index to the end."""
     index, end = archive.index, archive.end
-    index.begin(end)
-    index.commit(end)
+    index.cut_off(end)
     pages = sum(one.records for one in index.totals(end) if one.kind in WITH_BODY)
     number = max((name for name, _ in index.dictionaries()), default=0)
     if number:
@@ -549,7 +558,7 @@ class JoinedArchive:
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         """Open the joined archive. Blocks while another process copies into it."""
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         self.folder = folder
         try:
@@ -558,6 +567,7 @@ class JoinedArchive:
             Segments(folder).cut_off(end)
             with index_errors(folder):
                 self._archive = ArchiveReader(folder, end, writes=True)
+                self._archive.index.cut_off(end)
         except BaseException:
             os.close(self._lock)
             raise

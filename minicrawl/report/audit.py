@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader, verify as verify_archive
 from minicrawl.archive.record import key_of
+from minicrawl.archive.segments import offset_of, segment_of
 from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.page_table import Frontier, contradictions, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
@@ -98,6 +99,7 @@ def _check_store(path: Path, found: Audit, tell: Progress) -> None:
             _run("commit", partial(_commit, connection, path), found)
             if found.is_intact and (end := tables.archive_end(connection)) is not None:
                 _run("pages", partial(_archive, path, connection, end), found)
+            _note_open_warc(connection, found)
 
 
 def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
@@ -283,6 +285,21 @@ def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, st
         urls = (origin + path for path in questions.paths_of(connection, host))
         found |= {key: url for url in urls if (key := key_of(url)) in keys}
     return found
+
+
+def _note_open_warc(connection: tables.Connection, found: Audit) -> None:
+    """Name the WARC file that a crawl has not completed."""
+    from minicrawl.archive.warc_series import WarcSeries
+
+    series = WarcSeries.read(tables.counters(connection).get(tables.WARC))
+    if series is None or not (path := series.open_path(segment_of(series.end))).is_file():
+        return
+    if path.stat().st_size < offset_of(series.end):
+        found.wrong.append(f"warc: {path} is shorter than the store says")
+    found.notes.append(
+        f"{path}, which has no index yet: the crawl that writes it completes it, or, if that was "
+        f"killed, the next one with --warc {series.folder}"
+    )
 
 
 # ---------------------------------------------------------------- the log

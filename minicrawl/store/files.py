@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.errors import DamagedStore, MinicrawlError, StoreError, UsageError
+from minicrawl.store import tables
 from minicrawl.store.reader import DASHBOARD, LOCK, LOG, file_beside, missing_store, real_path
-from minicrawl.store.records import translating_sqlite_errors
-from minicrawl.store.writer import locked
+from minicrawl.store.records import Batch, translating_sqlite_errors
+from minicrawl.store.writer import StoreWriter, locked
 
 _BESIDE = ("-*", ".log*")
 _MAGIC = b"SQLite format 3\0"
@@ -106,7 +107,18 @@ def move(
             raise MinicrawlError(
                 f"{path} cannot be moved to {target}: {error.strerror}; repeat the command"
             ) from error
+    _note_move(real_path(path), target)
     return [new for _, new in moves]
+
+
+def _note_move(place: Path, target: Path) -> None:
+    """Let the next crawl go on with the WARC files of the store, which belong to a path."""
+    with closing(StoreWriter.open(target)) as store:
+        counters = tables.counters(store.connection)
+        series = counters.get(tables.WARC)
+        if isinstance(series, dict) and series.get("store") == str(place):
+            moved = series | {"store": str(real_path(target))}
+            store.commit(Batch(counters=counters | {tables.WARC: moved}))
 
 
 def _moves(path: Path, target: Path) -> Iterator[tuple[Path, Path]]:

@@ -44,7 +44,7 @@ from typing import Any, NamedTuple, Protocol
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.ledger import StepKind
-from minicrawl.own_files import open_own, refuse_links
+from minicrawl.own_files import make_folder, open_own, refuse_links
 from minicrawl.store import tables
 from minicrawl.store.reader import (
     LOCK,
@@ -113,7 +113,7 @@ class StoreLock:
         refuse_links_beside(path)
         self._files: list[_LockFile] = []
         with self._errors():
-            self._place.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._place.parent)
             self._files.append(_LockFile(file_beside(path, LOCK)))
             try:
                 self._database = _locked_database(self._place)
@@ -126,7 +126,7 @@ class StoreLock:
         file = folder / LOCK.removeprefix("-")
         if file not in (one.file for one in self._files):
             with self._errors():
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 self._files.append(_LockFile(file))
 
     def renew(self) -> bool:

@@ -72,6 +72,7 @@ def test_an_unconfirmed_batch_is_overwritten_by_the_next(folder: Path) -> None:
         end = archive.append(numbered(0, 1, 2))
         archive.confirm()
         assert archive.end == end
+    ArchiveWriter(folder, end).close()  # the next start
     assert read(folder) == pages(0, 1, 2)
 
 

@@ -59,10 +59,11 @@ class ArchiveSinks(NamedTuple):
         return self.archive is not None or self.warcs is not None
 
     def close(self) -> None:
-        """Close all files, and cut off unconfirmed records unless another crawl holds the lock."""
-        cuts_off = self.lock is None or self.lock.renew()
-        for one in self.places:
-            one.close(cuts_off=cuts_off)
+        """Close all files. The last WARC file is completed unless another crawl holds the lock."""
+        if self.archive is not None:
+            self.archive.close()
+        if self.warcs is not None:
+            self.warcs.close(completes=self.lock is None or self.lock.renew())
 
 
 NOWHERE = ArchiveSinks()
@@ -79,6 +80,7 @@ class StoreWithArchive:
         self._store, self._keeping = store, keeping
         self._had_to_stay = 0  # bytes of the archive that the last examination could not free
         self._waits_for_readers = False
+        self._has_doubtful_pruning = False  # the commit of a pruning failed
         self._appended: Batch | None = None
         self._end = 0  # of the archive, after the last append
 
@@ -92,6 +94,12 @@ class StoreWithArchive:
         # Checked before a file is touched: another crawl that has taken the path may be writing the
         # same archive.
         self._store.lock.check()
+        if archive is not None and self._has_doubtful_pruning:
+            # That commit may be on the disk all the same, and a kill would make it count, until
+            # another one has succeeded. Only then may its segments be deleted.
+            self._store.commit(Batch(counters=tables.counters(self._store.connection)))
+            archive.reader.segments.cut_off(archive.end)
+            self._has_doubtful_pruning = False
         # After a failed commit the same batch is passed again; its records are on disk already.
         if self._appended is not batch:
             self._append(batch)
@@ -149,7 +157,7 @@ class StoreWithArchive:
             try:
                 self._waits_for_readers = not prune(archive, self._store, pruning.keeps)
             except NoRoom:  # the committed part of the archive is unchanged
-                archive.reader.segments.cut_off(archive.end)
+                self._has_doubtful_pruning = True
         self._had_to_stay = max(_bytes_of(archive) - freed, 1)
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
@@ -215,12 +223,14 @@ def open_warcs(
     folder, name, full_bytes = warc_place(where)
     counters, place = tables.counters(store.connection), real_path(store.path)
     series = WarcSeries.read(counters.get(tables.WARC))
-    if series is None or not series.has(place, folder, name):
-        series = WarcSeries.of(folder, place, time.time(), name)
-        store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
     codec = PLAIN if archive is None else archive.reader.codec
     about, earlier = partial(_facts, store.connection), earlier_file(store.path)
     known = earlier if earlier.exists() else None
+    if series is None or not series.has(place, folder, name):
+        if series and (left := series._replace(folder=str(folder))).is_left_open(place):
+            WarcFiles(left, codec, about, full_bytes).close()
+        series = WarcSeries.of(folder, place, time.time(), name)
+        store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
     warcs = WarcFiles(series, codec, about, full_bytes, known)
     if warcs.was_shortened:
         tell(Warned(text=f"the last WARC file in {folder} has changed: writing a new one"))

@@ -23,10 +23,12 @@ from minicrawl.crawl.settle.keeping import (
 )
 from minicrawl.errors import NoRoom
 from minicrawl.model import KeptAnswer
+from minicrawl.report.audit import audit
 from minicrawl.store import tables
+from minicrawl.store.files import files_of, move
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import StoreWriter
+from minicrawl.store.writer import StoreWriter, copy_store
 from tests.archive.archives import (
     NOON,
     bodies,
@@ -93,7 +95,7 @@ def test_committed_pages_are_in_the_archive_and_others_are_cut_off(path: Path) -
         both = StoreWithArchive(store, ArchiveSinks(archive))
         keep(both, 1)
         archive.append([page(2)])
-        archive.close(cuts_off=False)  # as if the crawl were killed
+        archive.close()  # as if the crawl were killed
     assert committed(path) == {url(1): [body(1)]}
     with closing(StoreWriter.open(path)) as store:
         archive = opened_archive(store)
@@ -280,7 +282,7 @@ def kill(
         if committed:
             keep(StoreWithArchive(store, keeping), *committed)
         keeping.warcs.append(page(number) for number in pending)
-        keeping.warcs.close(cuts_off=False)
+        keeping.warcs.close(completes=False)
 
 
 def files(folder: Path) -> list[Path]:
@@ -313,7 +315,7 @@ def test_files_in_a_folder_that_only_the_store_names_are_kept(path: Path, folder
         keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
         keeping.warcs.append([page(2)])
-        keeping.warcs.close(cuts_off=False)
+        keeping.warcs.close(completes=False)
     (file,) = files(folder)
     before = file.read_bytes()
     with closing(StoreWriter.open(path)) as store:
@@ -425,6 +427,63 @@ def test_an_open_file_that_lost_its_index_is_completed_all_the_same(
     run(path, folder, page(2))
     assert list(indexed(folder).values()) == [[url(2)]]
     assert pages(folder) == [url(1), url(2)]
+
+
+def rename(path: Path, to: Path) -> None:
+    for file in files_of(path):
+        file.rename(to.with_name(to.name + file.name.removeprefix(path.name)))
+
+
+@pytest.mark.parametrize(("moves", "names"), [(move, 1), (rename, 2)])
+def test_the_open_file_of_a_moved_store_is_completed(
+    path: Path, folder: Path, moves: Callable[[Path, Path], object], names: int
+) -> None:
+    kill(path, folder, committed=[1], pending=[2])
+    (note,) = audit(path).notes
+    assert str(files(folder)[0]) in note
+    to = path.with_name("moved.db")
+    moves(path, to)
+    run(to, folder, page(1), page(3))
+    assert min(indexed(folder).values())[0] == url(1)
+    assert pages(folder) == [url(1), url(1), url(3)]
+    assert len({file.name.rpartition("-")[0] for file in files(folder)}) == names
+    assert (audit(to).wrong, audit(to).notes) == ([], [])
+
+
+def test_a_run_with_another_name_for_its_files_completes_the_open_one(
+    path: Path, folder: Path
+) -> None:
+    kill(path, folder, committed=[1], pending=[2])
+    run(path, Path(f"other={folder}"), page(3))
+    assert sorted(indexed(folder).values()) == [[url(1)], [url(3)]]
+
+
+def test_a_copy_of_a_store_leaves_the_open_file_of_the_original(path: Path, folder: Path) -> None:
+    kill(path, folder, committed=[1], pending=[])
+    (open_file,) = files(folder)
+    before = open_file.read_bytes()
+    copy_store(path, to := path.with_name("copy.db"))
+    with reading(path) as connection, closing(StoreWriter.open(to)) as copy:
+        copy.commit(Batch(counters=tables.counters(connection)))
+    run(to, folder, page(2))
+    assert open_file.read_bytes() == before
+    run(path, folder, page(3))
+    assert sorted(indexed(folder).values()) == [[url(1), url(3)], [url(2)]]
+
+
+def test_nothing_is_cut_after_a_commit_of_unknown_outcome(path: Path, folder: Path) -> None:
+    with crawling(path, folder, keep="pages") as both:
+        keep(both, 1)
+    with closing(StoreWriter.open(path)) as store:
+        keeping = open_keeping(store, Storing(keep="pages", warc=folder), nobody_listens)
+        doubtful = Batch(answers=[page(2)])
+        StoreWithArchive(store, keeping)._append(doubtful)
+        keeping.close()  # the commit has failed, and yet it reached the disk:
+        store.commit(doubtful)
+    assert committed(path) == {url(1): [body(1)], url(2): [body(2)]}
+    run(path, folder, page(3))
+    assert pages(folder) == [url(1), url(2), url(3)]
+    assert list(indexed(folder).values()) == [[url(1)], [url(2), url(3)]]
 
 
 def test_a_batch_that_had_no_room_is_written_once(path: Path, folder: Path, disk: Disk) -> None:
