@@ -283,6 +283,7 @@ class ParsedPage(NamedTuple):
     content: int = 0  # hash of the body, 64 bits, signed as in SQLite
     text: int = 0  # order-independent hash of the text, if requested
     gist: int = 0  # hash of the text without numbers
+    numbers: tuple[float | None, ...] = ()  # of the text, if requested; None if explained
     is_thin: bool = False  # almost no text, or only generated text
     is_sitemap: bool = False  # a sitemap
     sitemaps: tuple[str, ...] = ()  # links to sitemaps, in a sitemap index

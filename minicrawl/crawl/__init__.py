@@ -13,6 +13,7 @@ parts           parts that the turns share; hooks of a Python program: a filter,
 schedule        chooses the next page
 hosts           decides when, and how, a host may be contacted
 scope_and_traps decides which known pages are never requested: scope, limits, endless sets
+novelty         finds where a host repeats itself under new URLs
 quotas          pages that hosts, sites and networks may have, by the cash that they earned
 workers         processes that fetch and parse
 rendering       browsers that run the scripts of pages

@@ -6,6 +6,8 @@ responses   response headers, types of documents, and the price of parsing a bod
             soft 404s, by which a response hides that a page is blocked or missing
 markup      the text of a page, its relevant tags and their content: title, links, robots rules
 html_page   from a response to a parsed page
+page_numbers
+            numbers of a page that its URL, dates and the clock do not explain
 references  text and links of a page as written, for reports and search
 documents   documents that are not HTML: plain text, Markdown, feeds, PDF
 sitemaps    sitemaps and feeds

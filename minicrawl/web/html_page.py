@@ -29,6 +29,7 @@ from minicrawl.web.markup import (
     scan,
     unescaped,
 )
+from minicrawl.web.page_numbers import Numbers, page_numbers
 from minicrawl.web.responses import HTML_TYPES, link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.urls import (
     LONGEST,
@@ -334,8 +335,10 @@ def parse_page(
         content=content_hash(body) if content is None else content,
         encoding=encoding,
         is_thin=is_thin(text, markup.title),
-        hashes=text_hashes(body) if suspicious & title_bit(markup.title) else TextHashes(),
     )
+    if suspicious & title_bit(markup.title):
+        numbers = page_numbers(text, url, headers.get("date", ""))
+        facts = facts._replace(hashes=text_hashes(body), numbers=numbers)
     page = page_of(markup, facts, url, headers, options)
     if not options.with_scripting:
         return page
@@ -349,6 +352,7 @@ class BodyFacts(NamedTuple):
     encoding: str = "utf-8"
     is_thin: bool = False
     hashes: TextHashes = TextHashes()
+    numbers: Numbers = ()
 
 
 def page_of(
@@ -385,6 +389,7 @@ def page_of(
         content=facts.content,
         text=facts.hashes.text,
         gist=facts.hashes.gist,
+        numbers=facts.numbers,
         is_thin=facts.is_thin,
         self_link=found.self_link,
     )

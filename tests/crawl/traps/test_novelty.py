@@ -6,10 +6,11 @@ from string import ascii_lowercase
 
 import pytest
 
-from minicrawl.crawl.scope_and_traps import (
+from minicrawl.crawl.novelty import (
     MOST_GROUPS,
     MOST_HOSTS,
     MOST_SUSPECTS,
+    MOST_TEMPLATES,
     Novelty,
     NoveltyTracker,
 )
@@ -36,12 +37,13 @@ class Site:
         title: str = "A page",
         first: int | None = None,
         host: int = HOST,
+        numbers: tuple[float, ...] = (),
     ) -> Novelty:
         self.pages += 1
         number = self.pages if page is None else page
         is_suspicious = self.barren.suspicious(host) & title_bit(title)
         text, gist = (says, says // 100) if is_suspicious else (0, 0)
-        reading = ParsedPage(title=title, text=text, gist=gist)
+        reading = ParsedPage(title=title, text=text, gist=gist, numbers=numbers)
         return self.barren.read(number, host, f"http://a.example{target}", reading, first)
 
     def refuses(self, target: str, page: int = 0) -> bool:
@@ -128,6 +130,21 @@ def test_pages_that_differ_only_in_numbers_are_no_copies(site: Site) -> None:
     for number in range(40):
         site.read(f"/month/{number}", 500 + number)
     assert not site.refuses("/month/41")
+
+
+def test_pages_that_differ_in_numbers_of_their_own_are_new(site: Site) -> None:
+    for number in range(2):
+        assert site.read("/match", 500 + number, numbers=(number,)).is_barren is bool(number)
+    assert site.read("/match", 502, numbers=(900,)) == Novelty(None, True, False)
+    assert site.read("/match", 503, numbers=(900,)) == Novelty(None, True, True)
+
+
+def test_numbers_of_long_ago_are_forgotten(site: Site) -> None:
+    for number in range(3):
+        site.read("/match", 500 + number, numbers=(900 * number,))
+    for number in range(MOST_TEMPLATES):
+        site.read("/x", 1000 + 100 * number)
+    assert site.read("/match", 503, numbers=(7,)) == Novelty(None, False, True)
 
 
 def chain(site: Site, pages: Iterable[int]) -> None:
