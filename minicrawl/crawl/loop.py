@@ -19,8 +19,9 @@ from time import perf_counter
 
 from minicrawl.config import Budget, Settings
 from minicrawl.crawl.events import Ended, Event, Listener, Reason, Settled
-from minicrawl.crawl.hosts.pacing import Rank, RequestSlot, StepClock
+from minicrawl.crawl.hosts.pacing import Rank, StepClock
 from minicrawl.crawl.hosts.politeness import HostState, resolve_targets
+from minicrawl.crawl.hosts.slots import RequestSlot, Standing
 from minicrawl.crawl.page_turns import PageTurns, Turn
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import ImportanceLimit, Progress, are_bytes_spent, with_wait
@@ -226,7 +227,7 @@ class Dispatcher:
             if pace is not None and (wait_s := pace.wait_s(now)):
                 self.paused_until = now + wait_s
                 return
-            if self.requesting >= self._context.settings.politeness.concurrency:
+            if self._slots.free <= 0:
                 self._make_room(now)
                 return
             turn = self._next_turn(now, until)
@@ -234,6 +235,7 @@ class Dispatcher:
                 # No turn runs and none may begin, so an expensive host keeps nobody waiting.
                 if not self._tasks and self._hosts.release_expensive(clock.now()):
                     self._wake()
+                self._slots.give_up_for_waiting(now)
                 return
             # A task for each turn, not a fixed number of worker coroutines: the next page is chosen
             # when a slot is free, so a page that has become richer meanwhile still comes first.
@@ -243,6 +245,7 @@ class Dispatcher:
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._slots.end_turn()
         self._wake()
 
     def _make_room(self, now: float) -> None:
@@ -256,9 +259,9 @@ class Dispatcher:
 
     def next_slow(self, now: float) -> float | None:
         """Return when a request under way may lose its slot to another host, or None."""
-        if self.requesting >= self._context.settings.politeness.concurrency:
-            return self._slots.next_slow(now)
-        return self._slots.next_silent()
+        slow = self._slots.next_slow(now)
+        silent = self._slots.next_silent() if self._slots.free > 0 else None
+        return min((time for time in (slow, silent) if time is not None), default=None)
 
     async def let_end(self, grace_s: float | None) -> None:
         """Cancel the turns of hosts, wait `grace_s` for those of pages, and cancel what is left."""
@@ -345,12 +348,10 @@ class Dispatcher:
         if shared.to_render or not hosts.may_be_asked(host, now):
             hosts.resume_when_ready(host, now)
             return True
-        if not shared.answers:
-            has_slot = slots.has_room_for_silent()
-        else:
-            has_slot = state.pages > 0 or slots.has_room_for_strangers()
+        standing = Standing.of(state, is_known=is_known)
+        has_slot = slots.has_room(host, standing)
         if not has_slot:
-            slots.wait(host, is_first=not is_known and not shared.was_asked)
+            slots.wait(host, standing)
         return not has_slot
 
     def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
@@ -383,10 +384,8 @@ class HostTurns:
 
     def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
         """Begin the turn of a host; `rank` is that of the page that needs it."""
-        state = self._hosts[host]
-        is_silent, is_strange = not state.shared.answers, not state.pages
-        is_first = not state.shared.was_asked
-        slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange, is_first=is_first)
+        standing = Standing.of(self._hosts[host], is_known=False)
+        slot = self._slots.take(now, host, standing)
         self.under_way.add(host)
         return self._learn(host, slot, rank)
 
@@ -408,7 +407,8 @@ class HostTurns:
                 raise
             # The host lost its slot because it is silent: it goes behind hosts never asked before.
             shared = self._hosts[host].shared
-            shared.free_at = max(shared.free_at, self._slots.when_all_were_asked(self._clock.now()))
+            due = self._slots.when_all_were_asked(host, self._clock.now())
+            shared.free_at = max(shared.free_at, due)
         finally:
             self._tasks.discard(task)
             self._slots.leave(slot)

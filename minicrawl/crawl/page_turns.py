@@ -26,7 +26,8 @@ from minicrawl.archive.record import record_of, taken
 from minicrawl.config.values import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled, Warned
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.pacing import FairLock, RequestSlot
+from minicrawl.crawl.hosts.pacing import FairLock
+from minicrawl.crawl.hosts.slots import RequestSlot, Standing
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import (
     NO_CHAIN,
@@ -184,14 +185,14 @@ class PageTurns:
         """Begin the turn of a page whose host may be contacted."""
         host, lease = turn.host, turn.lease
         state = self._hosts[host]
-        is_silent, is_strange = not state.shared.answers, not state.pages
+        standing = Standing.of(state)
         self.under_way += 1
         if not lease.again:
             state.pages += 1
             self._traps.quotas.spend(host)
         if self._leases.reads_again:
             self._leases.grant(lease)
-        turn.slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange)
+        turn.slot = self._slots.take(now, host, standing)
         self._hosts.begin(host, now)
         return self._run(turn)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.pacing import RequestSlots
 from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.hosts.slots import RequestSlots
 from minicrawl.crawl.page_turns import SuspendedTurns
 from minicrawl.crawl.progress import Progress
 from minicrawl.crawl.schedule.leases import LeaseScheduler
@@ -31,6 +31,7 @@ from minicrawl.crawl.workers.scoring import (
     page_read,
 )
 from minicrawl.errors import UsageError
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
@@ -225,6 +226,7 @@ class CrawlParts:
             settings.politeness,
             lambda host: self.hosts.resume_when_ready(host, clock.now()),
             self.side_requests,
+            _families_of(frontier),
         )
         self.onboarding = HostOnboarding(
             settings, recorder, context.web_access, context.gate, self.side_requests
@@ -262,6 +264,12 @@ class CrawlParts:
                 self.hosts[host].pages += count
                 self.hosts.spare(host, recorder.shard.others_asked_until)
         self.settler.finish_loading()
+
+
+def _families_of(frontier: Frontier) -> Callable[[int], tuple[int, int]]:
+    """Return the function that gives the families of a host; without any, a host is its own."""
+    siblings = frontier.siblings
+    return (lambda host: (host, host)) if siblings is None else siblings.budgets.families_of
 
 
 def _trackers(settings: Settings, recorder: Recorder) -> Iterator[DistanceTracker]:

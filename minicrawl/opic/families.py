@@ -29,6 +29,8 @@ family    a site introduced by a page of a site with a seed, and all sites that 
           introduced. Sites with a seed belong to no family and have no budget, nor have sites
           known before any seed, as in a store made from web archives.
 reads     turns of a family's pages
+          All hosts that the pages of one seed led to, however far, share request slots
+          (`crawl.hosts.slots`); what a sitemap alone made known has no seed
 income    units that other families and seeded sites gave to the family, as far as they count
 """
 
@@ -326,12 +328,15 @@ class FamilyBudgets:
         "incomes",
         "reads",
         "rounds",
+        "seed_of",
     )
 
     def __init__(self, sites: Sites) -> None:
         self._sites = sites
         self.family_of = array("I")
         """Family of each host."""
+        self.seed_of = array("I")
+        """Host of the seed whose pages led to each host, or NOBODY if no page has led to it."""
         self.reads, self.incomes = array("I"), FamilyIncomes()
         self._held = array("d")
         """Multiplier of the factors of each family: 1, or less past the budget."""
@@ -356,6 +361,7 @@ class FamilyBudgets:
                 self._grow(host + 1)
             if family_of[host] == _UNKNOWN:
                 family_of[host] = self._family(host, by)
+                self.seed_of[host] = NOBODY if by == NOBODY else self.seed_of[by]
 
     def _family(self, host: int, by: int) -> int:
         if not self._vouched.hosts or self._vouched.has(host):
@@ -370,6 +376,7 @@ class FamilyBudgets:
     def _grow(self, hosts: int) -> None:
         missing = hosts - len(self.family_of)
         self.family_of.extend(repeat(_UNKNOWN, missing))
+        self.seed_of.extend(repeat(NOBODY, missing))
         self.reads.extend(repeat(0, missing))
         self.incomes.grow(missing)
         self._held.extend(repeat(1.0, missing))
@@ -383,6 +390,10 @@ class FamilyBudgets:
 
         Return all hosts of such sites if any site is new, else an empty list.
         """
+        hosts = list(hosts)
+        for host in filter(self.knows, hosts):
+            if self.seed_of[host] == NOBODY:
+                self.seed_of[host] = host
         if not self._vouched.add(hosts):
             return []
         known = filter(self.knows, range(len(self.family_of)))
@@ -448,6 +459,13 @@ class FamilyBudgets:
         found: list[int] = np.flatnonzero(np.isin(family_of, list(families))).tolist()
         return found
 
+    def families_of(self, host: int) -> tuple[int, int]:
+        """Return the seed that led to the host, and its family, or itself if it has none."""
+        if not self.knows(host):
+            return NOBODY, host
+        family = self.family_of[host]
+        return self.seed_of[host], host if family == _SEEDED else family
+
     def held(self, host: int) -> float:
         """Return the multiplier for groups of the host: 1, or less past the budget."""
         family = self.family_of[host]
@@ -485,7 +503,10 @@ class FamilyBudgets:
 
     def restore(self, state: Mapping[str, bytes]) -> None:
         for name, column in self._columns().items():
-            column.frombytes(state[name])
+            column.frombytes(state.get(name, state["families"]))
+        if "seed_of" not in state:  # an older store: a host without a family stands for itself
+            for host in range(len(self.family_of)):
+                self.seed_of[host] = self.families_of(host)[1]
         (self._free,) = array("I", state["free"])
         self._due.update(array("I", state.get("due", b"")))  # absent from older stores
         self._held.extend(repeat(1.0, len(self.family_of)))
@@ -501,6 +522,7 @@ class FamilyBudgets:
     def _columns(self) -> dict[str, array[int] | array[float]]:
         return {
             "families": self.family_of,
+            "seed_of": self.seed_of,
             "reads": self.reads,
             "vouched": self._vouched.hosts,
             **self.incomes.columns(),

@@ -82,6 +82,33 @@ def test_hosts_known_before_any_seed_have_no_family() -> None:
     assert not made.has_families
 
 
+def test_all_hosts_that_a_seed_led_to_are_known_by_that_seed(budgets: FamilyBudgets) -> None:
+    assert budgets.families_of(SEED) == (SEED, SEED)
+    assert budgets.families_of(MADE) == budgets.families_of(FARM) == (SEED, FARM)
+    assert budgets.families_of(OTHER) == (SEED, OTHER)
+    strays = [5, 6, 7]  # of sitemaps, for example; nothing is known of the last one
+    budgets = FamilyBudgets(SitesByHost(strays * 3))
+    budgets.introduce([SEED, FARM], NOBODY)
+    budgets.vouch([SEED, MADE])
+    assert [budgets.families_of(host) for host in (SEED, FARM, MADE)] == [
+        (SEED, SEED),
+        (NOBODY, FARM),
+        (NOBODY, MADE),
+    ]
+
+
+def test_the_hosts_of_an_older_state_share_no_seed_but_their_family(budgets: FamilyBudgets) -> None:
+    state = budgets.state()
+    del state["seed_of"]
+    older = FamilyBudgets(SitesByHost(SITES))
+    older.restore(state)
+    assert [older.families_of(host) for host in range(5)] == [
+        (SEED, SEED),
+        *[(FARM, FARM)] * 3,
+        (OTHER, OTHER),
+    ]
+
+
 def test_a_host_without_a_page_is_not_known() -> None:
     known = FamilyBudgets(SitesByHost(SITES))
     introduce(known, {MADE: NOBODY})

@@ -1,4 +1,4 @@
-"""Pacing: limits that hosts share. Addresses; pace of the whole crawl; request slots; fair locks.
+"""Pacing: limits that hosts share. Addresses; pace of the whole crawl; fair locks.
 
 The first section limits the requests to an address: their number, the time between them, and the
 order of the hosts that wait for it.
@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heappop, heappush
 from ipaddress import ip_address
-from itertools import count, islice
+from itertools import count
 from math import inf
 from typing import Protocol
 
@@ -428,178 +428,6 @@ def closed_s(hours: tuple[int, int], hour: int, minute: int, second: int) -> flo
     if (at - begin) % _DAY_MIN < (end - begin) % _DAY_MIN:
         return 0.0
     return float((begin - at) % _DAY_MIN * _MIN_S - second)
-
-
-# ================================================================ request slots
-#
-# Request slots: decide which hosts may hold the requests under way.
-#
-# Laws: silent hosts hold at most their share of all slots, so that there is always room for hosts
-# that answer; a host is silent until its first response, and again after a request without one. A
-# slow request counts towards their share. When all slots are taken, too many of them by slow
-# requests, the oldest slow one is ended: its page is requested again, as one of a silent host.
-# Pages that wait to be parsed hold no slots; while very many do, strangers wait as well, but not
-# hosts whose pages are known.
-#
-# While silent hosts hold their whole share and others wait to be asked for the first time, a host
-# that is silent for `SILENT_S` after its first request goes behind them. Otherwise a few dead hosts
-# could keep out all other new ones for `--timeout`. Its second request has the whole `--timeout`.
-#
-# slow       under way for `SLOW_S`, to a host that answered before
-# stranger   host that no page has come from
-
-SLOW_S, SILENT_S = 2.0, 1.0
-MOST_WAITING = 8
-"""Limit of strangers and pages that wait to be parsed, per slot.
-
-With 2, 64 hosts with large sitemaps kept 17 of 20 others from their first page for seconds.
-"""
-
-
-@dataclass(slots=True, eq=False)
-class RequestSlot:
-    """Slot of a request under way; `give_up` ends the request."""
-
-    began: float
-    is_silent: bool
-    is_strange: bool = False
-    give_up: Callable[[], object] | None = None
-    was_given_up: bool = False
-
-
-class TurnCounts(Protocol):
-    """Numbers of turns that send no request now."""
-
-    @property
-    def idle(self) -> int:
-        """Number of slots whose holders wait for a host."""
-
-    @property
-    def waiting_to_be_read(self) -> int:
-        """Number of turns in which something waits to be parsed."""
-
-
-class RequestSlots:
-    """Slots of the requests under way. `resume` is called with a host that waited for a slot."""
-
-    def __init__(
-        self, politeness: Politeness, resume: Callable[[int], None], turns: TurnCounts
-    ) -> None:
-        self._turns = turns
-        self.resize(politeness)
-        self._resume = resume
-        self._silent = self._strange = 0
-        self._others: dict[RequestSlot, None] = {}  # slots of other hosts, oldest first
-        self._first: dict[RequestSlot, None] = {}  # first requests to silent hosts, oldest first
-        self._never_asked: dict[int, None] = {}  # hosts that wait for their first request
-        self._waiting: dict[int, None] = {}  # other hosts that wait for a slot
-
-    def resize(self, politeness: Politeness) -> None:
-        """Change the number of slots to that of these settings."""
-        self._most_strange = MOST_WAITING * politeness.concurrency
-        self._most_silent = max(1, int(politeness.concurrency * politeness.silent_share))
-
-    def has_room_for_silent(self) -> bool:
-        """Return whether one more silent host may be contacted."""
-        return self._silent - self._turns.idle < self._most_silent and self.has_room_for_strangers()
-
-    def has_room_for_strangers(self) -> bool:
-        """Return whether one more stranger may be contacted."""
-        waiting = self._turns.waiting_to_be_read
-        return not waiting or self._strange + waiting < self._most_strange
-
-    def wait(self, host: int, *, is_first: bool = False) -> None:
-        """Let a silent host or a stranger wait until there is room for it.
-
-        `is_first` says that it was never asked.
-        """
-        (self._never_asked if is_first else self._waiting)[host] = None
-
-    def resume_one(self) -> bool:
-        """Resume a waiting host, if there is room. Return whether there was one.
-
-        The host may leave the slot unused.
-        """
-        waiting = self._never_asked or self._waiting
-        if not (waiting and self.has_room_for_silent()):
-            return False
-        host = next(iter(waiting))
-        del waiting[host]
-        self._resume(host)
-        return True
-
-    def take(
-        self, now: float, *, is_silent: bool, is_strange: bool = False, is_first: bool = False
-    ) -> RequestSlot:
-        """Take a slot for a request that starts. `is_first` marks the first one to a host."""
-        slot = RequestSlot(now, is_silent, is_strange)
-        self._strange += is_strange
-        if is_silent:
-            self._silent += 1
-            if is_first:
-                self._first[slot] = None
-        else:
-            self._others[slot] = None
-        return slot
-
-    def leave(self, slot: RequestSlot) -> None:
-        """Give back the slot of a request that has ended."""
-        self._strange -= slot.is_strange
-        if slot.is_silent:
-            self._silent -= 1
-            self._first.pop(slot, None)
-        else:
-            del self._others[slot]
-        if slot.is_silent or slot.is_strange:
-            self.resume_one()
-
-    def has_too_many_slow(self, now: float) -> bool:
-        """Return whether slow requests and silent hosts together hold more than their share."""
-        slow = len(self._slow(now))
-        return slow > 0 and self._silent + slow > self._most_silent
-
-    def give_up_slowest(self, now: float) -> None:
-        """End the oldest slow request."""
-        for slot in self._slow(now)[:1]:
-            self._give_up(slot)
-
-    def _give_up(self, slot: RequestSlot) -> None:
-        assert slot.give_up is not None
-        slot.was_given_up = True
-        slot.give_up()
-        slot.give_up = None
-
-    def next_silent(self) -> float | None:
-        """Return when a silent host loses its slot to one that was never asked, or None."""
-        if not self._never_asked or self.has_room_for_silent():
-            return None
-        return next((slot.began + SILENT_S for slot in self._first), None)
-
-    def when_all_were_asked(self, now: float) -> float:
-        """Return the time by which each host that waits for its first request has had it."""
-        return now + SILENT_S * -(-len(self._never_asked) // self._most_silent)
-
-    def give_up_silent(self, now: float) -> None:
-        """End first requests without an answer, one for each host that was never asked."""
-        if self._never_asked and not self.has_room_for_silent():
-            for slot in tuple(islice(self._first, len(self._never_asked))):
-                if slot.began + SILENT_S <= now:
-                    self._give_up(slot)
-                    del self._first[slot]
-
-    def next_slow(self, now: float) -> float | None:
-        """Return the time when the next request becomes slow, or None."""
-        return next((s.began + SLOW_S for s in self._others if s.began + SLOW_S > now), None)
-
-    def _slow(self, now: float) -> list[RequestSlot]:
-        """Return the slow requests that can be ended, oldest first."""
-        slow = []
-        for slot in self._others:
-            if slot.began + SLOW_S > now:
-                break
-            if slot.give_up is not None:
-                slow.append(slot)
-        return slow
 
 
 # ================================================================ fair lock
