@@ -1,8 +1,9 @@
 """Child processes of tests."""
 
 import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import AnyStr
 
 PATIENCE_S = 60.0
@@ -21,3 +22,13 @@ def killed_on_failure(process: subprocess.Popen[AnyStr]) -> Iterator[subprocess.
         except BaseException:
             process.kill()
             raise
+
+
+@contextmanager
+def busy_loops(count: int) -> Iterator[None]:
+    """Keep the machine busy with so many programs."""
+    with ExitStack() as stack:
+        for _ in range(count):
+            loop = stack.enter_context(subprocess.Popen((sys.executable, "-c", "while True: pass")))
+            stack.callback(loop.kill)
+        yield

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from html import escape
 from itertools import chain
@@ -55,6 +55,7 @@ from minicrawl.wording import counted, iso
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
     from minicrawl.archive.warc import Capture
     from minicrawl.report.page_texts import PageTexts
+    from minicrawl.web.documents import PdfText
 
 # ================================================================ requisites
 #
@@ -183,7 +184,8 @@ _FRAME_OF_ITEM = 50
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 
 
-class PageVersion(NamedTuple):
+@dataclass(frozen=True)
+class PageVersion:
     """One archived response of a page."""
 
     answer: Answer
@@ -206,13 +208,25 @@ class PageVersion(NamedTuple):
             return None
         return type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
 
+    @cached_property
+    def _pdf(self) -> PdfText:
+        """Content of a PDF. To read it takes a process, and long, so it is read once."""
+        from minicrawl.report.page_texts import read_pdf
+
+        return read_pdf(self.answer.body)
+
+    @property
+    def pdf(self) -> PdfText:
+        """Content of a PDF. Raise `NoText` if a limit or a fault of the file left nothing of it."""
+        if self._pdf.limit and not self._pdf.lines:
+            raise NoText(f"its text was not made: {self._pdf.limit}")
+        return self._pdf
+
     @property
     def text(self) -> str:
-        """Text of the page, without markup."""
+        """Text of the page, without markup. Raise `NoText`."""
         if self.document is DocumentType.PDF:
-            from minicrawl.report.page_texts import read_pdf
-
-            return "\n".join(read_pdf(self.answer.body).lines)
+            return "\n".join(self.pdf.lines)
         if self.document in (None, DocumentType.TEXT, DocumentType.MARKDOWN):
             return self.markup
         return text_of(self.answer.body, self.answer.headers.get("content-type"))
@@ -590,8 +604,8 @@ def with_contents(
 ) -> Iterator[Block]:
     """Yield the blocks with a column for each of these names, from the last version of each page.
 
-    The values of pages that are not archived are None. Blocks become smaller, because contents are
-    large.
+    The values of pages that are not archived are None, and so are texts that cannot be made, whose
+    pages are reported to `warn`. Blocks become smaller, because contents are large.
     """
     if not names:
         yield from found
@@ -603,6 +617,7 @@ def with_contents(
     if TEXT_HASH in names and MAIN in ext.entry_points(ext.PARSERS):
         texts_in_columns.add(MAIN)
     made, of_store = sorted(texts_in_columns), _StoreColumns(snapshot, names)
+    warn = lru_cache(_MOST_AHEAD)(warn)  # several columns of a page may lack the same text
     with kept_pages(snapshot) as archive, ExitStack() as stack:
         sample = partial(pages_of_site, snapshot, archive)
         makers = [stack.enter_context(PageTexts(made, sample)) for _ in range(_PROCESSES)]
@@ -610,15 +625,15 @@ def with_contents(
             start, size, contents = 0, 0, list[list[Content | None]]()
             pages = ((url, _whole_version(archive, url, warn)) for url in block["url"])
             for stop, ((url, page), texts) in enumerate(_with_texts(pages, makers, warn), start=1):
-                of_page: dict[str, Content | None] = {**texts}
-                if TEXT_HASH in names and page is not None:
-                    main = of_page.get(MAIN)
-                    text = main if isinstance(main, str) and main else page.text
-                    of_page[TEXT_HASH] = sha256(text.encode("utf-8", "replace")).hexdigest()
-                of_page |= of_store.of(url, page)
-                contents.append(
-                    [of_page[name] if name in of_page else _content(name, page) for name in names]
-                )
+                of_page: dict[str, Content | None] = texts | of_store.of(url, page)
+                for name in names:
+                    if name not in of_page:
+                        try:
+                            of_page[name] = _content(name, page, texts)
+                        except NoText as error:
+                            warn(f"{url}: {error}")
+                            of_page[name] = None
+                contents.append([of_page[name] for name in names])
                 size += sum(map(_size, contents[-1]))
                 if size >= _CONTENTS_AT_ONCE or stop == len(block["url"]):
                     part = {name: values[start:stop] for name, values in block.items()}
@@ -812,11 +827,16 @@ def _answer(one: Preference | None) -> dict[str, str]:
     return {"answer": ALLOW if one.allowed else DENY, "where": one.where}
 
 
-def _content(name: str, page: PageVersion | None) -> Content | None:
-    """Return a column's value, or None if it is unknown.
+def _content(
+    name: str, page: PageVersion | None, texts: Mapping[str, str | None]
+) -> Content | None:
+    """Return a column's value, or None if it is unknown. Raise `NoText`.
 
     If only the text of a page was archived, all its other columns are unknown.
     """
+    if name == TEXT_HASH and page is not None:
+        text = texts.get(MAIN) or page.text
+        return sha256(text.encode("utf-8", "replace")).hexdigest()
     if page is None or (page.answer.kind is RecordKind.TEXT and name != "text"):
         return None
     return CONTENTS[name](page)
@@ -824,7 +844,6 @@ def _content(name: str, page: PageVersion | None) -> Content | None:
 
 def _links(page: PageVersion) -> list[dict[str, object]]:
     """Return the links in page order; text and rel are empty unless the page is HTML."""
-    from minicrawl.report.page_texts import read_pdf
     from minicrawl.web.documents import parse_document
 
     answer = page.answer
@@ -835,7 +854,7 @@ def _links(page: PageVersion) -> list[dict[str, object]]:
         return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]
     urls: Iterable[str]
     if page.document is DocumentType.PDF:
-        urls = resolve_links(read_pdf(answer.body).links, answer.url)
+        urls = resolve_links(page.pdf.links, answer.url)
     else:
         urls = parse_document(answer.body, answer.url, answer.headers, types=ALL).links
     return [{"url": url, "text": "", "rel": ""} for url in urls]

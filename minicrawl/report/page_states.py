@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.errors import Damaged
+from minicrawl.errors import Damaged, NoText
 from minicrawl.model import FULL_VALUE, READ_STATES, FailureKind, PageId, State
 from minicrawl.opic.expected_value import Signal
 from minicrawl.ports import Progress
@@ -653,7 +653,7 @@ def _text_changes(
 
     with kept_pages(snapshot) as archive, ComparedTexts(snapshot, archive) as compared:
         for page in changed:
-            with suppress(Damaged):  # `minicrawl check` reports it
+            with suppress(Damaged, NoText):  # `minicrawl check` reports damage
                 texts = compared.around(snapshot.url(page), since)
                 yield page, None if texts is None else _words(*texts)
 

@@ -12,13 +12,16 @@ import json
 import marshal
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from math import inf
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -32,8 +35,18 @@ from minicrawl.web.urls import site
 #
 # Parent and child exchange messages of bytes through two pipes. The child sends an empty message
 # when it is ready: starting has no deadline, since imports take as long as the disk does.
+#
+# Deadlines count processor time of the child, which the kernel ends at its deadline. The clock on
+# the wall would end it early on a busy machine, where the same store would give other texts. It
+# counts only for a child that sleeps, as a lock or a socket may let it for ever.
 
 _NICE = 5
+PATIENCE_S = 10.0
+"""Time after which it is seen whether a silent child sleeps; it is given up if it still does."""
+_LEAST_S = 1e-6
+_MOST_AWAKE = 0.01
+"""Share of the time that a sleeping child may use, such as one that waits in a loop."""
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class KillableProcess:
@@ -67,14 +80,27 @@ class KillableProcess:
         with suppress(BrokenPipeError):
             self._asked.send_bytes(message)
 
-    def answer(self, within_s: float | None) -> bytes | None:
-        """Return the next message of the process, or None if it is late or has ended."""
-        if not self._waiting.poll(None if within_s is None else 1000 * within_s):
-            return None
+    def answer(self, patience_s: float | None) -> bytes | None:
+        """Return the next message of the process, or None if it has ended or sleeps for so long."""
+        used_s = -inf
+        while not self._waiting.poll(None if patience_s is None else 1000 * patience_s):
+            assert patience_s is not None, "otherwise it waits for ever"
+            before_s, (used_s, is_asleep) = used_s, self._processor_time()
+            if is_asleep and used_s - before_s <= _MOST_AWAKE * patience_s:
+                return None
         try:
             return self.answers.recv_bytes()
         except (EOFError, OSError):
             return None
+
+    def _processor_time(self) -> tuple[float, bool]:
+        """Return the time that the process has used, and True if it sleeps.
+
+        It does not sleep if it waits for a processor or a disk.
+        """
+        status = Path(f"/proc/{self.child.pid}/stat").read_text(encoding="utf-8", errors="replace")
+        state, *fields = status.rpartition(")")[2].split()
+        return sum(map(int, fields[10:12])) / _TICKS, state == "S"
 
     def end(self) -> None:
         """Kill the process."""
@@ -99,8 +125,16 @@ class Parent:
         """Wait for a message. Raise EOFError when the parent has closed the pipe."""
         return self._asked.recv_bytes()
 
+    def limit(self, processor_s: float) -> None:
+        """End this process when it has used so much more processor time, without a handler.
+
+        A handler of Python would wait until a parser in C returns.
+        """
+        signal.setitimer(signal.ITIMER_PROF, max(processor_s, _LEAST_S))
+
     def answer(self, message: bytes) -> None:
-        """Send a message. Raise BrokenPipeError when the parent has closed the pipe."""
+        """Send a message, without a limit. Raise BrokenPipeError if the parent closed the pipe."""
+        signal.setitimer(signal.ITIMER_PROF, 0)
         self._answers.send_bytes(message)
 
 
@@ -154,8 +188,6 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         self._too_slow = set[str]()  # hosts whose samples took too long
         self._page: str | None = None  # to be sent when the process has learned from samples
         self._process: KillableProcess | None = None
-        self.due = 0.0
-        """Time by which the process must have answered."""
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
 
@@ -177,10 +209,10 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         if samples := self._new_samples(host):
             # Other processes work while this one learns: a page behind the samples would not fit
             # into the pipe, and the parent would wait.
-            self._ask(samples, host, _TIMES_FOR_SAMPLE * self._deadline_s)
+            self._ask(samples, host)
             self._page = page
         else:
-            self._ask(page, url, self._deadline_s)
+            self._ask(page, url)
 
     def finish(self, url: str) -> list[str]:
         """Return the texts of the page that was begun, as `of` does."""
@@ -188,7 +220,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         name = site(host)
         if self._page is not None:
             self._learn(host, name)
-            self._ask(self._page, url, self._deadline_s)
+            self._ask(self._page, url)
             self._page = None
         found = self._answer()
         if found is None:
@@ -229,15 +261,14 @@ class PageTexts(AbstractContextManager["PageTexts"]):
             self._end()
             self._too_slow.add(host)
 
-    def _ask(self, markup: str | list[str], url: str, within_s: float) -> None:
+    def _ask(self, markup: str | list[str], url: str) -> None:
         if self._process is None:
             self._process = KillableProcess(_CODE, self.names)
-        self._process.ask(marshal.dumps((markup, url)))
-        self.due = time.monotonic() + within_s
+        limit_s = self._deadline_s * (_TIMES_FOR_SAMPLE if isinstance(markup, list) else 1)
+        self._process.ask(marshal.dumps((markup, url, limit_s)))
 
     def _answer(self) -> tuple[str, list[str] | str, float] | None:
-        within_s = max(0.0, self.due - time.monotonic())
-        answer = None if self._process is None else self._process.answer(within_s)
+        answer = None if self._process is None else self._process.answer(PATIENCE_S)
         return None if answer is None else marshal.loads(answer)
 
     def answers(self) -> Connection:
@@ -253,11 +284,10 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 
 
 def first_done(busy: Sequence[PageTexts]) -> PageTexts:
-    """Return the first of these that has finished its page, or whose page is overdue."""
-    of_pipe = {one.answers(): one for one in busy}
-    first = min(busy, key=lambda one: one.due)
-    ready = wait([*of_pipe], max(0.0, first.due - time.monotonic()))
-    return of_pipe[cast(Connection, ready[0])] if ready else first
+    """Return the first of these that has finished its page, or which may sleep."""
+    of_pipe = {texts.answers(): texts for texts in busy}
+    ready = wait([*of_pipe], PATIENCE_S)
+    return of_pipe[cast(Connection, ready[0])] if ready else busy[0]
 
 
 def main() -> None:
@@ -275,7 +305,8 @@ def main() -> None:
     parent.answer(b"")  # it is ready
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
-            page, url = marshal.loads(parent.asked())
+            page, url, limit_s = marshal.loads(parent.asked())
+            parent.limit(limit_s)
             texts: list[str] | str = []
             began = time.process_time()
             try:
@@ -335,27 +366,27 @@ _PDF_CODE = "from minicrawl.report.page_texts import pdf_main; pdf_main()"
 
 
 def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
-    """Return the text of a PDF."""
+    """Return the text of a PDF; an archived one is read once by `PageVersion.pdf`."""
     if not can_read_pdf():
         raise UsageError(PDF_MISSING)
+    process = KillableProcess(_PDF_CODE, (str(deadline_s),))
     try:
-        done = subprocess.run(
-            child_command(_PDF_CODE),
-            input=body,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=deadline_s,
-            check=True,
-        )
-    except subprocess.TimeoutExpired:
-        return PdfText(limit=f"not parsed within {deadline_s:g} s")
-    except subprocess.CalledProcessError:
-        return PdfText(limit="the parser process ended")
-    title, links, lines, limit = json.loads(done.stdout)
-    return PdfText(title, tuple(links), tuple(lines), limit)
+        process.ask(body)
+        answer = process.answer(PATIENCE_S)
+    finally:
+        process.end()
+    if answer is not None:
+        title, links, lines, limit = json.loads(answer)
+        return PdfText(title, tuple(links), tuple(lines), limit)
+    if process.child.returncode in (-signal.SIGPROF, -signal.SIGKILL):  # the latter is by `end`
+        return PdfText(limit=f"not parsed within {deadline_s:g} s of processor time")
+    return PdfText(limit="the parser process ended")
 
 
 def pdf_main() -> None:
-    """Run the process: read a PDF from standard input, and write its text as JSON."""
-    limit_memory()
-    json.dump(parse_pdf(sys.stdin.buffer.read()), sys.stdout)
+    """Run the process: read a PDF, and answer with its text as JSON."""
+    parent = Parent()
+    parent.answer(b"")
+    body = parent.asked()
+    parent.limit(float(sys.argv[1]))
+    parent.answer(json.dumps(parse_pdf(body)).encode())

@@ -22,7 +22,9 @@ def test_a_file_that_crashes_the_process_has_no_text_but_a_reason() -> None:
 
 
 def test_a_file_that_takes_too_long_has_no_text_but_a_reason() -> None:
-    assert read_pdf(pdf(words("a")), deadline_s=0) == PdfText(limit="not parsed within 0 s")
+    assert read_pdf(pdf(words("a")), deadline_s=0) == PdfText(
+        limit="not parsed within 0 s of processor time"
+    )
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,21 +179,21 @@ _DYING = (
 
 @pytest.mark.proof
 @pytest.mark.parametrize(
-    ("pages", "limit", "waited"),
+    ("pages", "limit", "limits"),
     [(50, "", [6.0, 6.0]), (5, "r._MOST_OF_A_SITE_S = 9e9", [6.0, 6.0, 1.0, 1.0, 1.0])],
     ids=["site", "all"],
 )
 def test_many_slow_pages_take_limited_time(
-    store: Path, monkeypatch: pytest.MonkeyPatch, pages: int, limit: str, waited: list[float]
+    store: Path, monkeypatch: pytest.MonkeyPatch, pages: int, limit: str, limits: list[float]
 ) -> None:
     """After two slow pages of a site, its others are plain text; after many, deadlines shorten."""
     late: list[float] = []
 
     class Process(KillableProcess):
-        def answer(self, within_s: float | None) -> bytes | None:
-            answer = super().answer(within_s)
-            if answer is None and within_s is not None:
-                late.append(within_s)
+        def answer(self, patience_s: float | None) -> bytes | None:
+            answer = super().answer(patience_s)
+            if answer is None:
+                late.append(reader._deadline_s)
             return answer
 
     monkeypatch.setattr(page_text, "KillableProcess", Process)
@@ -203,7 +203,7 @@ def test_many_slow_pages_take_limited_time(
         with closing(PageReader(archive.segments.folder, archive.end, 6.0, many_slow=2)) as reader:
             found = list(reader.read(places[:1] * pages))
     assert [one and one.url for one in found] == list(PAGES)[:1] * pages
-    assert late == waited
+    assert late == limits
 
 
 @pytest.mark.proof
