@@ -3,7 +3,8 @@
 Lexbor parses markup as browsers do, but takes quadratic time on some pages: call `page_text` where
 it can be killed, and `simple_text` for a page that took too long.
 
-Law: scripts, styles, templates and hidden elements are not text.
+Law: scripts, styles, templates and hidden elements are not text, and <noscript> is text only on a
+page that has next to none otherwise.
 
 frame   parts that a page marks as navigation, header or footer
 """
@@ -30,7 +31,7 @@ from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.report.page_texts import KillableProcess, Parent, TextMaker
+from minicrawl.report.page_texts import PATIENCE_S, KillableProcess, Parent, TextMaker
 from minicrawl.web.documents import (
     Written,
     can_read_pdf,
@@ -40,7 +41,7 @@ from minicrawl.web.documents import (
     read_text,
 )
 from minicrawl.web.markup import decode
-from minicrawl.web.references import headings, language, plain_text
+from minicrawl.web.references import headings, language, plain_text, with_noscript
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.urls import canonical, site
 
@@ -97,7 +98,7 @@ def page_text(markup: str, url: str, main_text: TextMaker | None = None) -> Page
     """Return the text of the page at this URL, with the lines that `main_text` makes of it."""
     from selectolax.lexbor import LexborHTMLParser
 
-    plain = markup.replace("\n", " ").replace("\r", " ")
+    plain = with_noscript(markup).replace("\n", " ").replace("\r", " ")
     tree = LexborHTMLParser(_BLOCK.sub("\n<", plain))
     anchors = tuple(_anchors(tree, url, has_base=_BASE.search(plain) is not None))
     title = _line(tree.css_first("title"))[:_LONGEST_TITLE]
@@ -269,11 +270,11 @@ def codes_of(lines: Iterable[str]) -> list[int]:
 
 # ================================================================ the process that reads pages
 #
-# Laws: a page that exceeds its deadline loses its markup, and no other page is affected: the
-# process is killed, and the next one reads that page as plain text. Once the pages of a site have
-# cost far more than usual, its other pages are read as plain text, too. After many slow pages,
-# deadlines become short, so that slow pages cannot take hours, however many they are. Pages are
-# returned in the requested order.
+# Laws: a page that exceeds its deadline, in processor time, loses its markup, and no other page is
+# affected: the process is killed, and the next one reads that page as plain text. Once the pages of
+# a site have cost far more than usual, its other pages are read as plain text, too. After many slow
+# pages, deadlines become short, so that slow pages cannot take hours, however many they are. Pages
+# are returned in the requested order.
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
 _MANY_SLOW = 20
@@ -366,9 +367,10 @@ class PageReader:
         if self._process is None:
             self._process = KillableProcess(_CODE, self._arguments)
         process = self._process
-        process.ask(marshal.dumps((tuple(places), is_simple, dict(self._spent_s))))
+        request = tuple(places), is_simple, dict(self._spent_s), self._deadline_s
+        process.ask(marshal.dumps(request))
         for _ in places:
-            answer = process.answer(self._deadline_s)
+            answer = process.answer(PATIENCE_S)
             if answer is None:  # the process is late, or died, perhaps because of a page
                 self.close()
                 return
@@ -386,10 +388,11 @@ def main() -> None:
     spent_s: defaultdict[str, float] = defaultdict(float)
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
-            places, is_simple, spent_before_s = marshal.loads(parent.asked())
+            places, is_simple, spent_before_s, limit_s = marshal.loads(parent.asked())
             for name, cost_s in spent_before_s.items():
                 spent_s[name] = max(spent_s[name], cost_s)
             for place in places:
+                parent.limit(limit_s)
                 page = _read(archive, place, spent_s, is_simple=is_simple)
                 parent.answer(b"" if page is None else page.as_bytes())
 

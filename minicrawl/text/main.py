@@ -36,6 +36,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import needs
+from minicrawl.web.references import with_noscript
 from minicrawl.web.urls import canonical
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def boxes_of(markup: str) -> list[Box]:
 
     So the boxes inside another one follow it, and are as many as its size says.
     """
-    tree = parse(markup)
+    tree = parse(with_noscript(markup))
     boxes = [Box("body", None)] if tree.body is None else _boxes(tree.body)
     _measure(boxes)
     return boxes

@@ -433,7 +433,8 @@ def _candidates(srcset: str) -> Iterator[str]:
 #
 # The text of a page, for people and for data sets.
 #
-# Comments, scripts, styles, templates and the head are left out. Blocks are on lines of their own,
+# Comments, scripts, styles, templates and the head are left out, and <noscript>, except on pages
+# that have next to no text otherwise. Blocks are on lines of their own,
 # as are lines of preformatted text; blank lines are removed. The time is linear: no quantifier
 # backtracks, and unclosed markup extends to the end of the page.
 
@@ -460,8 +461,37 @@ _PREFORMATTED = re.compile(
 _TAG_OR_LINE_END = re.compile(r"<[^>]*+(?:>|\Z)|\r\n?|\n")
 
 
+_BODY = re.compile(rf"<body{STOP}", re.IGNORECASE | re.ASCII)
+_NOSCRIPT = re.compile(rf"(</?)noscript{STOP}", re.IGNORECASE | re.ASCII)
+_IN_NOSCRIPT = re.compile(
+    rf"<noscript{STOP}[^>]*+>((?:[^<]++|<(?!/noscript{STOP}))*+)", re.IGNORECASE | re.ASCII
+)
+_NEXT_TO_NONE = 0.3
+"""Length of a text, as a share of that in <noscript>, below which the latter is the page's."""
+_LONGEST_NOTICE = 200
+"""Characters of a text that names JavaScript up to which it is a notice, as applications have."""
+
+
+def with_noscript(markup: str) -> str:
+    """Return the markup with <noscript> as <div> if a page has next to no text otherwise.
+
+    Forums such as Discourse serve their posts there, and show them by scripts.
+    """
+    body = _BODY.search(markup)
+    start = body.start() if body else 0  # a <div> would end the head
+    inside = "\n".join(filter(None, map(_text_of, _IN_NOSCRIPT.findall(markup, start))))
+    is_notice = len(inside) <= _LONGEST_NOTICE and "javascript" in inside.lower()
+    if not inside or is_notice or len(_text_of(markup)) >= _NEXT_TO_NONE * len(inside):
+        return markup
+    return markup[:start] + _NOSCRIPT.sub(r"\1div", markup[start:])
+
+
 def plain_text(markup: str) -> str:
     """Return the text of a page, line by line."""
+    return _text_of(with_noscript(markup))
+
+
+def _text_of(markup: str) -> str:
     text = _PREFORMATTED.sub(_with_breaks, _HIDDEN.sub("", markup))
     text = " ".join(text.split())
     text = _TAG.sub("", _CELL.sub(" ", _BLOCK.sub("\n", text)))
@@ -492,8 +522,8 @@ class Heading(NamedTuple):
 
 def headings(markup: str) -> list[Heading]:
     """Return the headings of a page that have text."""
-    found = _HEADING_TEXT.findall(_HIDDEN.sub("", markup))
-    lines = ((int(level), " ".join(plain_text(one).split())) for level, one in found)
+    found = _HEADING_TEXT.findall(_HIDDEN.sub("", with_noscript(markup)))
+    lines = ((int(level), " ".join(_text_of(one).split())) for level, one in found)
     return [Heading(level, line) for level, line in lines if line]
 
 

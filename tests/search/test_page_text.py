@@ -19,6 +19,12 @@ def test_invisible_content_is_omitted() -> None:
     assert (found.title, found.lines) == ("T", ("one",))
 
 
+def test_noscript_is_the_text_of_a_page_that_has_next_to_none() -> None:
+    found = page_text("<p>Wait<noscript><h1>Post</h1>One post <a href=x>here</a></noscript>", URL)
+    assert (found.headings, found.lines) == (("Post",), ("Wait", "Post", "One post here"))
+    assert found.anchors == (AnchorText("http://a.example/docs/x", "here"),)
+
+
 def test_blocks_are_lines_and_headings_and_defined_terms_are_headings() -> None:
     found = page_text("<h1>A <i>b</i></h1><dl><dt>c<dd>d</dl><h3></h3>", URL)
     assert found.headings == ("A b", "c")

@@ -1,8 +1,9 @@
 """Texts of kept pages in commands, exports and the Python API."""
 
 import json
+import signal
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -20,10 +21,13 @@ from minicrawl.report.archived_pages import kept_pages, pages_of_site
 from minicrawl.report.page_texts import KillableProcess, PageTexts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.text.main import FEWEST_PAGES
+from minicrawl.web.documents import PdfText
 from tests.cli.calls import Captured, printed, refusal
 from tests.crawl.children import children
+from tests.processes import busy_loops
 from tests.text.sites import pages
 from tests.text.stores import URLS, store_of, store_of_many
+from tests.web.pdfs import pdf, words
 
 SENTENCE = "This sentence is long enough to be one, and says something about the subject itself."
 PAGE = f"<nav>menu</nav><h1>Title</h1><p>{SENTENCE}<p>{SENTENCE} <a href=/b>More</a> of it."
@@ -106,6 +110,13 @@ def test_a_wet_file_has_the_main_text_of_each_page(
     assert headers["Content-Type"].startswith("text/plain")
     assert main(["export", str(place), "--with", "text", "--force", "--store", str(store)]) == 2
     assert main(["export", str(place), "--edges", "--force", "--store", str(store)]) == 2
+
+
+def test_noscript_is_every_text_of_a_page_without_another(tmp_path: Path, capsys: Captured) -> None:
+    store = store_of(tmp_path, f"<div id=app></div><noscript>{PAGE}</noscript>".encode())
+    found = exported(capsys, store, "main,markdown,text")[0]
+    assert (found["main"], found["markdown"]) == (MAIN, MARKDOWN)
+    assert SENTENCE in found["text"]
 
 
 def test_the_api_has_texts_and_headers_of_a_page(store: Path) -> None:
@@ -233,6 +244,46 @@ parent.answer(parent.asked())
 """
 
 
+_SLEEPS = """
+from threading import Event
+from minicrawl.report.page_texts import Parent
+parent = Parent()
+parent.answer(b"")
+while True:
+    Event().wait(0.01)
+"""
+_WORKS = """
+import os
+from time import process_time
+from minicrawl.report.page_texts import Parent
+parent = Parent()
+os.nice(14)  # any other program goes first
+parent.answer(b"")
+limit_s, work_s = map(float, parent.asked().split())
+parent.limit(limit_s)
+while process_time() < work_s:
+    pass
+parent.answer(b"done")
+"""
+
+
+def test_a_process_that_sleeps_is_given_up() -> None:
+    process = KillableProcess(_SLEEPS, ())
+    assert process.answer(0.2) is None
+    process.end()
+
+
+@pytest.mark.parametrize(("limit_s", "answer"), [(0.3, None), (600.0, b"done")])
+def test_deadlines_count_processor_time(limit_s: float, answer: bytes | None) -> None:
+    """The process gets little of a busy machine, so its work takes far longer than the patience."""
+    process = KillableProcess(_WORKS, ())
+    with busy_loops(4):
+        process.ask(f"{limit_s} 0.8".encode())
+        assert process.answer(0.1) == answer
+    process.end()
+    assert (process.child.returncode == -signal.SIGPROF) == (answer is None)
+
+
 def test_a_process_is_asked_when_it_is_ready() -> None:
     """Otherwise its message that it is ready would be taken for the text of the first page."""
     process = KillableProcess(_ECHO, ())
@@ -244,15 +295,12 @@ def test_a_process_is_asked_when_it_is_ready() -> None:
 @pytest.mark.parametrize(("deadline_s", "later_s"), [(5.0, 1.0), (0.5, 0.5)])
 def test_many_slow_pages_shorten_the_deadline(deadline_s: float, later_s: float) -> None:
     with PageTexts(["main"], deadline_s=deadline_s, many_slow=1) as texts:
-        began = time.monotonic()
         texts.begin(PAGE, URLS[0])
-        assert texts.due >= began + deadline_s
         assert texts._process is not None
         texts._process.child.kill()
         with pytest.raises(NoText):
             texts.finish(URLS[0])
-        texts.begin(PAGE, URLS[0])
-        assert texts.due <= time.monotonic() + later_s
+        assert texts._deadline_s == later_s
 
 
 @pytest.mark.parametrize("step", ["begin", "finish"])
@@ -268,6 +316,47 @@ def test_an_export_names_slow_pages(
     output = capsys.readouterr()
     assert json.loads(output.out.splitlines()[0])["main"] is None
     assert f"left out: {URLS[0]}: late" in output.err
+
+
+@pytest.mark.large
+def test_the_same_store_gives_the_same_bytes_on_a_busy_machine(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """A page takes about a second, a fifth of its deadline, and far longer beside loops."""
+    slow = b"<div>" * 20_000 + PAGE.encode()
+    files = [b"", slow, pdf(words("One", "Two"), links=["/a"]), b"", PAGE.encode(), slow]
+    store = store_of_many(tmp_path, files)
+    columns = "main,markdown,text,links,text_hash"
+    exports = [exported(capsys, store, columns)]
+    with busy_loops(4):
+        exports.append(exported(capsys, store, columns))
+    assert exports[0] == exports[1]
+    assert [row["text"] for row in exports[0] if row["url"].endswith("/2")] == ["One\nTwo"]
+    assert all(row["main"] for row in exports[0] if row["url"][-1] in "1245")
+
+
+def test_a_pdf_is_read_once_and_without_text_it_is_null_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    reads = Counter[bytes]()
+
+    def read(body: bytes) -> PdfText:
+        reads[body] += 1
+        return real(body, 0.0 if body == slow else page_texts.PDF_DEADLINE_S)
+
+    real, slow, fast = page_texts.read_pdf, pdf(words("Slow")), pdf(words("Fast"))
+    monkeypatch.setattr(page_texts, "read_pdf", read)
+    store = store_of_many(tmp_path, [b"", slow, fast])
+    columns = ["main", "text", "links", "text_hash", "bytes"]
+    arguments = ["export", "-", "--format", "jsonl", "--with", ",".join(columns)]
+    assert main([*arguments, "--store", str(store)]) == 1
+    assert reads == {slow: 1, fast: 1}
+    output = capsys.readouterr()
+    rows = {row["url"][-1]: row for row in map(json.loads, output.out.splitlines())}
+    assert [rows["1"][name] for name in columns] == [None] * 4 + [len(slow)]
+    assert [rows["2"][name] for name in columns[:3]] == ["Fast", "Fast", []]
+    assert output.err.count("left out") == 1
+    assert "/1: its text was not made: not parsed within 0 s of processor time" in output.err
 
 
 def test_texts_belong_to_their_pages_if_two_processes_make_them(

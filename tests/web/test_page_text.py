@@ -51,3 +51,25 @@ def test_headings_are_in_order_and_each_on_one_line() -> None:
 )
 def test_the_language_is_that_of_the_html_element(markup: str, expected: str) -> None:
     assert language(markup) == expected
+
+
+SHELL = "<html><head><noscript><link rel=stylesheet href=s></noscript><title>T</title></head>"
+POST = "<h2>Post</h2><p>One post of a forum, which a script shows."
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"<div id=app></div><NoScript>{POST}</NOSCRIPT>", "Post\nOne post of a forum"),
+        (f"<p>Wait<noscript>{POST}</noscript><noscript>Two</noscript>", "Wait\nPost\nOne post"),
+        (f"<noscript>{POST}", "Post\nOne post"),
+        (f"<p>{'A page with a text of its own. ' * 3}<noscript>{POST}</noscript>", "A page"),
+        ("<p>Wait<noscript>Please enable JavaScript, or use another browser.</noscript>", "Wait"),
+        ("<p>Wait<noscript><iframe src=x></iframe></noscript>", "Wait"),
+    ],
+)
+def test_noscript_is_the_text_of_a_page_that_has_next_to_none(body: str, text: str) -> None:
+    page = f"{SHELL}<body>{body}"
+    assert plain_text(page).startswith(text)
+    assert ("Post" in plain_text(page)) == ("Post" in text)
+    assert [one.text for one in headings(page)] == ["Post"] * ("Post" in text)
