@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.settings import told_ignored
 from minicrawl.crawl.events import (
     KINDS,
     Asked,
@@ -43,6 +42,7 @@ from minicrawl.crawl.start.opening import (
     refuse_scorers,
     resume_command,
     resumed_settings,
+    told_not_inherited,
 )
 from minicrawl.crawl.start.preparation import (
     SeedLogins,
@@ -383,8 +383,8 @@ class Crawl:
     def _agree(self, store: StoreWriter) -> Settings:
         """Return the settings for this store, which keeps them; raise if the store refuses them."""
         loaded = resumed_settings(self._given, store.connection)
-        if ignored := told_ignored(loaded.ignored.values()):
-            self._tell(Warned(text=ignored))
+        if lost := told_not_inherited(loaded, store.connection):
+            self._tell(Warned(text=lost))
         refuse_scorers(loaded.settings, in_python=self._hooks.scorer is not None)
         self.settings = self._parts.shard.agree(store, loaded)
         refuse_what_varies(self.settings)

@@ -73,15 +73,15 @@ class SkippedPages:
         """Let the page wait until this tracker finds a shorter path."""
         tracker.park(turn.page)
         if turn.lease.again:
-            self._leases.refresh.forget(turn.page)
+            self._leases.drop(turn.lease)
         self._charge(turn.host, now, began)
 
     def _leave(self, lease: Lease, state: State, now: float) -> None:
         """Skip a page that was read before: it keeps its state."""
         if state is not self._hosts[lease.host].trouble_at(now):
-            self._leases.refresh.forget(lease.page)
+            self._leases.drop(lease)
             return
-        self._leases.refresh.release(lease.page)
+        self._leases.release(lease)
         self._tell(Settled(url=lease.url, state=state))
         if self._is_continuous:
             self._hosts[lease.host].pause_while_down()
@@ -109,6 +109,8 @@ class SkippedPages:
 
     def reopen_due(self) -> bool:
         """Now and then, reopen pages that may be requested by now. Return whether there are any."""
+        if self._is_continuous:
+            self._leases.look_for_dead()
         requests = self._recorder.counters.number("requests")
         return requests >= self._traps.due_at and self._reopen(self._traps.due(requests))
 
@@ -311,8 +313,10 @@ class Dispatcher:
             if tracker.is_too_far(page):
                 self.skipped.park(turn, tracker, now, began)
                 return None
-        # The next two calls may query the store. The checks above refuse many pages without that.
-        turn.own = self._context.recorder.pages.own_request(page)
+        # The next calls may query the store. The checks above refuse many pages without that.
+        pages_known = self._context.recorder.pages
+        turn.own = pages_known.own_request(page)
+        turn.tries = turn.tries or pages_known.tries(page, self._context.settings.limits.max_tries)
         onboarding.recall(host)
         is_known, reason = onboarding.is_known(host), None
         # Trouble comes before robots.txt: a host that is down may have no rules, and its pages get

@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import chain, compress
+from itertools import chain, compress, takewhile
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -411,6 +411,27 @@ def last_details(connection: Connection, ids: Sequence[int]) -> list[str | None]
     return list(chain.from_iterable(cursor))
 
 
+def unread_outcomes(connection: Connection, page: PageId, *, moved: bool) -> list[str]:
+    """Return the outcomes of a page's requests since the last one that read it, oldest first.
+
+    `moved` tells whether a redirect leaves the page unread.
+    """
+    query = "SELECT outcome FROM fetches WHERE page = ? ORDER BY id DESC"
+    outcomes = (str(outcome) for (outcome,) in connection.execute(query, (page,)))
+    unread = ("failed:", "moved") if moved else ("failed:",)
+    return list(takewhile(lambda outcome: outcome.startswith(unread), outcomes))[::-1]
+
+
+def requested(connection: Connection, ids: Sequence[int]) -> set[PageId]:
+    """Return the pages that were requested at least once."""
+    cursor = connection.execute(
+        "SELECT value FROM json_each(?) WHERE EXISTS "
+        "(SELECT 1 FROM fetches WHERE page = value AND outcome != ?)",
+        (as_json_list(ids), NOT_ASKED),
+    )
+    return set(chain.from_iterable(cursor))
+
+
 def last_times(connection: Connection, ids: Sequence[int]) -> list[float | None]:
     """Return the time of the last request for each of these pages, in this order."""
     cursor = connection.execute(
@@ -465,19 +486,6 @@ def reappeared(connection: Connection, since: float) -> list[tuple[PageId, float
         (since, since, since),
     )
     return cursor.fetchall()
-
-
-def missing_since(connection: Connection, ids: Sequence[int]) -> list[tuple[PageId, float, float]]:
-    """Return pages that were read once and fail now, with the times of first and last failure."""
-    read = [
-        page
-        for (page,) in connection.execute(
-            "SELECT value FROM json_each(?) CROSS JOIN documents ON page = value",
-            (as_json_list(ids),),
-        )
-    ]
-    times = zip(read, failing_since(connection, read), last_times(connection, read), strict=True)
-    return [(page, first, last) for page, first, last in times if first and last]
 
 
 def pages_answered_since(connection: Connection, since: float) -> int:

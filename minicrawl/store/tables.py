@@ -82,6 +82,9 @@ SETTINGS = "settings"
 LAST_RUN_SETTINGS = "wishes"
 """Counter: all settings of the last run, given or default. Stores know it by its old name."""
 
+OF_LAST_RUN = "of_last_run"
+"""Counter: names of the settings that the last run was given and no store keeps."""
+
 _ROWS_AT_ONCE = 500  # larger blocks exceed the cache and are slower
 NO_LINKS = Spending(())
 

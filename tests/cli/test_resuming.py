@@ -246,3 +246,19 @@ def test_settings_survive_a_kill_before_the_first_fetch(
     assert main(["crawl", *network]) == 0
     assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
     assert main(["check"]) == 0
+
+
+def test_one_line_names_all_settings_that_the_last_run_had_and_this_one_lacks(
+    network: Options, capsys: Captured
+) -> None:
+    given = ("--timeout", "7", "--max-tries", "2", "--header", "X-Token: secret", "--pages", "2")
+    assert main(["crawl", SEED, "--scope", "host", *given, *network, "-q"]) == 0
+    capsys.readouterr()
+    main(["crawl", "-q"])
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "not kept" in line]
+    names = line.rpartition("not kept from the last run: ")[2].split(", ")
+    assert {"timeout", "max-tries", "header", "resolve"} <= {*names}
+    assert not {"pages", "store", "scope"} & {*names}
+    assert "secret" not in line
+    main(["crawl", "-q"])
+    assert "not kept" not in capsys.readouterr().err

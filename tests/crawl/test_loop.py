@@ -339,6 +339,36 @@ def test_the_kind_of_a_failure_limits_the_tries(kind: FailureKind, tries: int, p
     assert run.states == {f"{A}/": State[kind.name]}
 
 
+@pytest.mark.parametrize("max_tries", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("answer", "most"),
+    [
+        (failed(FailureKind.SERVER_ERROR), 3),
+        (failed(FailureKind.TIMEOUT), 2),
+        (moved(f"{A}/bad?PHPSESSID={'0f' * 16}"), 3),  # a redirect to the page itself
+    ],
+)
+def test_tries_survive_the_end_of_a_run(
+    answer: FetchResult, most: int, max_tries: int, path: Path
+) -> None:
+    def stop(scene: Scene, event: Event) -> None:
+        if isinstance(event, Delayed):
+            scene.crawler.stop()
+
+    web = FakeWeb({f"{A}/": html("/bad"), f"{A}/bad": answer})
+    for _ in range(9):
+        crawl(web, path, f"{A}/", hear=stop, max_tries=max_tries)
+    tries = min(most, max_tries) if isinstance(answer, Failed) else most
+    assert web.asked.count(f"{A}/bad") == tries
+
+
+def test_a_page_that_was_given_up_has_all_its_tries_again(path: Path) -> None:
+    web = FakeWeb({f"{A}/": html("/bad"), f"{A}/bad": failed(FailureKind.SERVER_ERROR)})
+    crawl(web, path, f"{A}/")
+    crawl(web, path, later_s=86_400.0)
+    assert web.asked.count(f"{A}/bad") == 6
+
+
 def test_pauses_after_failures_double(path: Path) -> None:
     web = FakeWeb({f"{A}/": failed(FailureKind.THROTTLED)})
     crawl(web, path, f"{A}/")

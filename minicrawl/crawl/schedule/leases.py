@@ -38,15 +38,16 @@ balance  fetches that reading again is owed, of the crawl or of a host
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import NamedTuple
 
 from minicrawl.config import Settings
+from minicrawl.crawl.schedule.dead_targets import DEAD, HOUR_S, DeadTargets, due_targets
 from minicrawl.crawl.schedule.orders import best_site_first, queue_of
 from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.model import PageId
+from minicrawl.model import PageId, State
 from minicrawl.opic.queues import ImportanceOfHosts
 from minicrawl.ports import Clock
 from minicrawl.store.tables import LEFT_OUT, SITEMAP_RECORDS
@@ -116,6 +117,10 @@ class LeaseScheduler:
             endless=budget.continuous,
         )
 
+        self._dead = DeadTargets(frontier.urls.host_of)
+        self._due: Iterator[list[PageId]] = iter(())
+        self._looked_at = clock.today()
+
     @property
     def waits_until(self) -> float | None:
         """Moment when a pool has waited long enough for the other; None if no pool waits."""
@@ -128,10 +133,23 @@ class LeaseScheduler:
         if self._share:
             pings = self._recorder.kept_pings()
             for document in self._recorder.pages.documents():
+                state = self._frontier.state[document.page]
+                if state == State.UNREAD or state in DEAD:  # it has another turn
+                    continue
                 self.refresh.saw(document)
                 if document.last_at < (changed_at := pings.get(document.page, 0.0)):
                     self.refresh.stated([(document.page, changed_at)])
             self.refresh.sitemap_records.restore(self._recorder.counters.get(SITEMAP_RECORDS))
+
+            for pages in due_targets(self._recorder, self._clock.today()):
+                self._dead.add(page for page in pages if page not in self.refresh)
+
+    def look_for_dead(self) -> None:
+        """Once an hour, let the dead targets wait that are due by now, block by block."""
+        today = self._clock.today()
+        if abs(today - self._looked_at) >= HOUR_S:
+            self._looked_at, self._due = today, due_targets(self._recorder, today, HOUR_S)
+        self._dead.add(page for page in next(self._due, ()) if page not in self.refresh)
 
     def save(self) -> None:
         """Store the records of sitemaps for the next run, and the number of pages left out."""
@@ -147,6 +165,7 @@ class LeaseScheduler:
             self._busy_again.discard(host)
             self._busy_unread.discard(host)
             self.refresh.look_again(host)
+            self._dead.look_again(host)
 
     def next(self) -> Lease | None:
         """Lease a page of the pool that is due, or else of the other pool."""
@@ -173,23 +192,38 @@ class LeaseScheduler:
         """Make the page wait again: its turn has not ended."""
         self._busy_again.discard(lease.host)
         self._busy_unread.discard(lease.host)
-        if lease.again:
+        if not lease.again:
+            self.queue.release(lease.page)
+        elif lease.page in self.refresh:
             self.refresh.give_back(lease.page)
         else:
-            self.queue.release(lease.page)
+            self._dead.give_back(lease.page)
 
     def end(self, lease: Lease, fresh_s: float) -> None:
         """End the turn of a page that may be read again; its response is fresh for so long."""
         document = self._recorder.pages.document(lease.page)
-        if document is not None:
+        if self._frontier.state[lease.page] in DEAD:
+            self.refresh.forget(lease.page)
+        elif document is not None:
             self.refresh.saw(document, just_now=True)
             self.refresh.cached(lease.page, fresh_s)
-        if lease.again:
+        self.release(lease)
+
+    def release(self, lease: Lease) -> None:
+        """End the turn of a page, whether it was requested or not."""
+        self._dead.end(lease.page)
+        if lease.again and lease.page in self.refresh:
             self.refresh.release(lease.page)
+
+    def drop(self, lease: Lease) -> None:
+        """End the turn of a page that may not be requested again."""
+        self.refresh.forget(lease.page)
+        self._dead.end(lease.page)
 
     def has_more(self, parked: int) -> bool:
         """Return whether pages wait that are not parked."""
-        return self._frontier.ledger.unread > parked or self.refresh.has_more()
+        unread = self._frontier.ledger.unread
+        return unread > parked or self.refresh.has_more() or bool(self._dead)
 
     def _unread(self) -> int | None:
         """Lease the next unread page."""
@@ -203,8 +237,10 @@ class LeaseScheduler:
     # ------------------------------------------------------------ two pools
 
     def _next_of_both(self) -> Lease | None:
-        # The best page of all first, then a page to read again if that is due, then an unread page,
-        # and if there is none, a page to read again that is not due.
+        # A dead target first, then the best page of all, then a page to read again if that is due,
+        # then an unread page, and if there is none, a page to read again that is not due.
+        if (page := self._dead.take(self.queue.is_ready)) is not None:
+            return self._lease_known(page, counts=False)
         host = self._host_of_best()
         counts = self.refresh.has_more()
         if host is None and self._balance > _TINY - self._share:
@@ -268,14 +304,18 @@ class LeaseScheduler:
 
     def _lease_again(self, host: int, *, counts: bool = True) -> Lease:
         """Lease the host's best page to read again."""
+        page = self.refresh.take_of(host)
+        assert page is not None, "the host has a waiting page"
+        return self._lease_known(page, counts=counts)
+
+    def _lease_known(self, page: PageId, *, counts: bool) -> Lease:
+        host = self._frontier.urls.host_of[page]
         if self.queue.has_pages(host):
             self._busy_unread.add(host)
         # `PageQueue.take` pauses the host of the page that it leases. This page comes from the
         # other pool, so the queue of unread pages has to be told, or the host would get two turns
         # at once.
         self.queue.pause(host)
-        page = self.refresh.take_of(host)
-        assert page is not None, "the host has a waiting page"
         return self._lease(page, again=True, counts=counts)
 
     def _lease(self, page: PageId, *, again: bool, counts: bool = True) -> Lease:

@@ -408,8 +408,9 @@ class WatchedPages:
         self._listed[place] = -inf
 
     def forget(self, page: PageId) -> None:
-        """Drop a page that may not be requested again."""
-        self._place_of[page] = -1
+        """Drop a page that may not be requested again, if it is here."""
+        if page in self:
+            self._place_of[page] = -1
 
     def put_first(self, page: PageId) -> None:
         """Let the page wait, listed before all others."""
@@ -531,6 +532,9 @@ class RefreshScheduler:
         """Number of pages that are not read in this run, as their host vouches for them."""
 
     # ------------------------------------------------------------ pages
+
+    def __contains__(self, page: PageId) -> bool:
+        return page in self._watched
 
     def saw(self, document: DocumentRow, *, just_now: bool = False) -> None:
         """Note that the page was read, for the first time or again.

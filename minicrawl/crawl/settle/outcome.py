@@ -8,6 +8,7 @@ chain    consecutive redirects, and the cookies that came with them
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -66,6 +67,9 @@ RETRY_POLICIES = {
     FailureKind.LOST: RetryPolicy(2, False),
     FailureKind.INTERRUPTED: RetryPolicy(1, False),  # robots.txt only: a page is always retried
 }
+
+
+_KINDS = {State.of(kind).outcome: kind for kind in FailureKind}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +199,18 @@ def _redirected(
 def tries_of(kind: FailureKind, max_tries: int) -> int:
     """Return the number of requests after which a page with this kind of failure is given up."""
     return min(RETRY_POLICIES[kind].tries, max_tries)
+
+
+def tries_so_far(outcomes: Iterable[str], max_tries: int) -> int:
+    """Return the number of tries of the turn that these outcomes, oldest first, have left open."""
+    tries = 0
+    for outcome in outcomes:
+        kind = _KINDS.get(outcome)
+        if kind is not FailureKind.INTERRUPTED:
+            tries += 1
+        if kind is not None and tries >= tries_of(kind, max_tries):
+            tries = 0  # given up: the next request began another turn
+    return tries
 
 
 def _given_up(kind: FailureKind, tries: int) -> GivenUp:

@@ -28,6 +28,7 @@ import numpy as np
 from minicrawl.config import Order
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks, StoreWithArchive
+from minicrawl.crawl.settle.outcome import tries_so_far
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.importance import CurrentShares, GatheredImportance
@@ -504,6 +505,7 @@ class StoredPages:
         self._reader, self._rows = reader, rows
         self._stored_own_requests = tables.has_own_requests(reader)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
+        self._loaded = len(self.frontier)
 
     def url_of(self, page: PageId) -> str:
         if recent := self.frontier.urls.url_of(page):
@@ -539,13 +541,25 @@ class StoredPages:
             return None
         return self._rows.own_requests.get(page) or tables.own_request(self._reader, page)
 
+    def tries(self, page: PageId, max_tries: int) -> int:
+        """Return the tries of the turn that an earlier run left open, if any."""
+        if page >= self._loaded:
+            return 0
+        moved = self.frontier.state[page] == State.UNREAD
+        return tries_so_far(questions.unread_outcomes(self._reader, page, moved=moved), max_tries)
+
     def refused_types(self, pages: Sequence[int]) -> list[str | None]:
         """Return the media types that pages were refused for; None for a page without a request."""
         return questions.last_details(self._reader, pages)
 
-    def missing_since(self, pages: Sequence[int]) -> list[tuple[int, float, float]]:
-        """Return the pages that were read once, with times of the first and last failure since."""
-        return questions.missing_since(self._reader, pages)
+    def requested(self, pages: Sequence[int]) -> set[int]:
+        """Return the pages that were requested at least once; the hosts of the others were down."""
+        return questions.requested(self._reader, pages)
+
+    def failing(self, pages: Sequence[int]) -> list[tuple[float | None, float | None]]:
+        """Return the times of each page's first and last failure since it was last read."""
+        first, last = questions.failing_since, questions.last_times
+        return list(zip(first(self._reader, pages), last(self._reader, pages), strict=True))
 
     def documents(self) -> Iterator[DocumentRow]:
         """Yield all committed documents."""

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.config import Loaded, Settings, Storing
-from minicrawl.config.parts import BY_NAME, KEPT
-from minicrawl.config.settings import as_kept, as_text, from_store, plain
+from minicrawl.config.parts import BY_NAME, KEPT, TABLE
+from minicrawl.config.settings import as_kept, as_text, from_store, plain, told_ignored
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.politeness import remaining_s
+from minicrawl.crawl.schedule.dead_targets import DEAD
 from minicrawl.crawl.schedule.orders import DistanceTracker
 from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks
@@ -38,6 +39,14 @@ from minicrawl.web.urls import ResolvedUrl
 # ================================================================ settings
 #
 # Settings that a store keeps.
+
+
+_OF_A_RUN = tuple(
+    row
+    for row in TABLE
+    if not row.kept and row.section.name != "budget" and row.name not in ("store", "cluster")
+)
+"""Settings that each run has to be given, but for its limits and its store."""
 
 
 def resumed_settings(given: Loaded, connection: tables.Connection) -> Loaded:
@@ -63,9 +72,26 @@ def with_stored_settings(loaded: Loaded) -> Loaded:
 def keep_settings(store: StoreWriter, loaded: Loaded) -> None:
     """Commit the settings that the next run resumes with, if they are consistent."""
     refuse_contradictions(loaded.settings)
-    counters, kept = tables.counters(store.connection), as_kept(loaded)
-    if counters.get(tables.SETTINGS) != kept:
-        store.commit(Batch(counters=counters | {tables.SETTINGS: kept}))
+    counters = tables.counters(store.connection)
+    names = [row.name for row in _OF_A_RUN if loaded.is_given(row)]
+    kept = {tables.SETTINGS: as_kept(loaded), tables.OF_LAST_RUN: names}
+    if not all(counters.get(name) == value for name, value in kept.items()):
+        store.commit(Batch(counters=counters | kept))
+
+
+def told_not_inherited(loaded: Loaded, connection: tables.Connection) -> str:
+    """Return the line that names all settings of the last run that this one lacks, or nothing."""
+    names = tables.counters(connection).get(tables.OF_LAST_RUN)
+    lost = [
+        row.name
+        for row in _OF_A_RUN
+        if isinstance(names, list) and row.name in names and not loaded.is_given(row)
+        if loaded.settings.value(row) == row.default  # an update sets some itself
+    ]
+    told, path = told_ignored(loaded.ignored.values()), loaded.settings.storing.store
+    if lost:
+        told = f"{f'{told};' if told else f'{path}:'} not kept from the last run: {', '.join(lost)}"
+    return told
 
 
 def resume_command(command: str, store: Path) -> dict[str, object]:
@@ -261,9 +287,10 @@ def recorder_of(
 #     private address       --allow-private is given now
 #     trapped               a limit of traps has changed
 #     robots.txt            the response has expired, robots.txt is ignored, or --obey-usage changed
+#     unreachable host      the next run begins: that was a state of the host, not of its pages
 #     passing failure       the last run ended more than an hour ago
-#     missing, read before  with --refresh: the time since the last request is as long as the page
-#                           was known to be missing by then, so these waits double
+#
+# With --refresh, other pages that failed are requested again as well (`schedule.dead_targets`).
 
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
@@ -271,8 +298,8 @@ TRAPPED = (State.TRAP, State.ALLOWANCE)
 """States of trapped pages. Other limits may admit them; if the trap is met again, they are skipped
 again.
 """
-MISSING = (State.NOT_FOUND, State.CLIENT_ERROR)
-"""States of pages that may be there again one day."""
+OF_HOSTS = (State.DNS, State.CONNECT, State.PROXY, State.TLS, State.ADDRESS)
+"""States of pages whose hosts could not be named or reached: no request was sent."""
 PASSES_AFTER_S = 3600.0
 _REOPENED_AT_ONCE = 10_000
 _TYPES = BY_NAME["types"]
@@ -299,9 +326,7 @@ def reopen(
     """
     before, after = _settings_before(recorder), _settings_now(settings)
     wanted = set(_wanted(recorder, gate, trackers, settings, before))
-    passed = set(_passed(recorder, today)) - wanted
-    if settings.order.refresh:
-        passed |= set(_missing(recorder, today)) - wanted
+    passed = set(_passed(recorder, settings.order.refresh, today)) - wanted
     pages = sorted(wanted | passed)
     for start in range(0, len(pages), _REOPENED_AT_ONCE):
         recorder.apply_step(
@@ -393,26 +418,24 @@ def _readable_now(
             yield page
 
 
-def _passed(recorder: Recorder, today: float) -> Iterator[int]:
+def _passed(recorder: Recorder, refresh: float, today: float) -> Iterator[int]:
     """Yield pages whose trouble may have passed.
 
-    A clock that was turned back counts as time passed.
+    A clock that was turned back counts as time passed. With `refresh`, dead targets have turns of
+    their own, but pages that were never requested wait in the order of all unread pages, if those
+    have a share of the fetches.
     """
-    if abs(today - recorder.counters.number(LAST_AT)) > PASSES_AFTER_S:
-        yield from _pages(recorder, *PASSING)
+    passing: tuple[State, ...] = () if refresh else OF_HOSTS
+    if not refresh and abs(today - recorder.counters.number(LAST_AT)) > PASSES_AFTER_S:
+        passing = (*OF_HOSTS, *PASSING)
+    dead = _pages(recorder, *DEAD) if refresh < 1 else []
+    requested = recorder.pages.requested(dead)
+    for page in dead:
+        if recorder.frontier.state[page] in passing or page not in requested:
+            yield page
     for page in _pages(recorder, State.ROBOTS):
         known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
         if known is None or not remaining_s(known[1], today, ANSWER_VALID_S):
-            yield page
-
-
-def _missing(recorder: Recorder, today: float) -> Iterator[int]:
-    """Yield pages that were read once and are missing, if it is time to look again."""
-    if abs(today - recorder.counters.number(LAST_AT)) <= PASSES_AFTER_S:
-        return
-    pages = _pages(recorder, *MISSING)
-    for page, since, last in recorder.pages.missing_since(pages):
-        if abs(today - last) >= last - since:
             yield page
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl import Noted
 from minicrawl.crawl.start.opening import plant
-from minicrawl.model import FailureKind, Refusal, Refused, State
+from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
 from minicrawl.opic.money import UNIT
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -222,10 +222,39 @@ def test_temporary_failures_are_retried_later_and_missing_pages_are_not(
 
 def test_pages_at_private_addresses_are_reopened_when_these_are_allowed(path: Path) -> None:
     web = FakeWeb({f"{A}/0": html()}, places={A: Refused(reason=Refusal.ADDRESS)})
-    assert crawl(web, path, f"{A}/0").states[f"{A}/0"] is State.ADDRESS
+    for _ in range(2):
+        run = crawl(web, path, f"{A}/0")
+        assert (run.states[f"{A}/0"], run.asked) == (State.ADDRESS, [])
     web.places.clear()
-    assert crawl(web, path).asked == []
-    assert crawl(web, path, allow_private=True).asked == [f"{A}/0"]
+    run = crawl(web, path, allow_private=True)
+    assert run.asked == [f"{A}/0"]
+    assert "allow-private on (was none): 1 page waits again" in notes(run)
+
+
+@pytest.mark.parametrize("strategy", ["siblings", "greedy", "breadth-first", "random"])
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        *map(failed, (FailureKind.DNS, FailureKind.CONNECT, FailureKind.PROXY)),
+        *map(failed, (FailureKind.TLS, FailureKind.TIMEOUT)),
+        Refused(reason=Refusal.ADDRESS),
+    ],
+)
+@pytest.mark.parametrize("refresh", [0.0, 0.5, 1.0])
+def test_a_run_that_reaches_no_host_costs_the_next_run_no_page(
+    path: Path, trouble: Failed | Refused, refresh: float, strategy: str
+) -> None:
+    web = FakeWeb(
+        web_of({f"{A}/": [f"/{n}" for n in range(9)]} | {f"{A}/{n}": [] for n in range(9)})
+    )
+    crawl(web, path, f"{A}/", pages=1, strategy=strategy)
+    down = FakeWeb({}, elsewhere=trouble, places={A: trouble})
+    if trouble == failed(FailureKind.TLS):
+        down.places = {}  # the name leads to another server
+    crawl(down, path, strategy=strategy, refresh=refresh)
+    run = crawl(web, path, strategy=strategy, refresh=refresh)
+    assert set(run.states.values()) == {State.FETCHED}
+    assert len(web.asked) == 10 + (refresh > 0)
 
 
 def test_all_changed_settings_are_noted_in_one_line(path: Path) -> None:
