@@ -8,25 +8,29 @@ so queues, robots.txt, traps, quotas and delays stay local. A link to a page of 
 and in order, so no atom is lost or doubled by a kill, or by a message that comes late or twice.
 
 pure
-channels    a shard as a fold over its log; batches of cash, delivered once and in order; the audit
-records     records in the engine's keys, and the facts that shards tell each other
-assignment  node of each shard; how shards divide rates, budget, pots and order
+channels        a shard as a fold over its log; batches of cash, delivered once and in order
+records         records in the engine's keys, and the facts that shards tell each other
+assignment      node of each shard; how shards divide the rate of an address
+page_budget     how shards divide pages, and the pots of their virtual pages
+cash_threshold  the cash below which pages wait, and other numbers that follow from facts
 
 in the crawl's process
-exchange    batches and facts to and from the other shards, and their parts of addresses
-traffic     sends batches after their commits, and posts the batches that arrive
-together    acts on the facts of all shards: common order, start and end
-child       the process in which a node crawls one shard
+traffic         batches and facts to and from the other shards; parts of addresses
+admission       the common order: poor pages wait while other shards have richer ones
+shard_crawl     begins and ends a shard's crawl with the others, and acts on their facts
+child           the process in which a node crawls one shard
 
 around it
-engine      protocols of the replicated log, and access to it; `nats` implements them
-servers     NATS servers for demos and tests
-terms       what all nodes of a crawl agree on before it begins
-node        a process that holds leases of shards and crawls them
-replica     a shard's store as snapshot and log in the engine
-kept_pages  a shard's archive of kept pages as a log in the engine
-gathering   merges the stores of all shards into one; `shard_stores` reads them
-overview    what keys and broadcasts say of the whole cluster, and requests of users to it
-commands    `minicrawl cluster`, `minicrawl node`, and `crawl`, `dashboard` and `control --cluster`
-beside_crawl  `--cluster` for `crawl` and other commands of the core
+engine          protocols of the replicated log; `nats` implements them
+access          addresses and credentials of the engine
+log_writer      appends entries to a log, and is fenced off by the next writer
+servers         NATS servers for demos and tests; `demo` has a whole cluster
+terms           what all nodes of a crawl agree on before it begins
+node            a process that holds leases of shards and crawls them
+replica         a shard's store and kept pages as snapshot and logs in the engine
+gathering       merges the stores of all shards into one
+overview        what keys and broadcasts say of the whole cluster
+steering        requests of users to it
+commands        `minicrawl cluster`, `minicrawl node`, and `crawl`, `dashboard`, `control --cluster`
+beside_crawl    `--cluster` for `crawl` and other commands of the core
 """

@@ -60,7 +60,7 @@ class ClusterCrawl(Companion):
         if asked.loaded.settings.cluster.url is None:
             return False
         from minicrawl.cli.crawl_command import seeds_of
-        from minicrawl.cluster.engine import import_engine
+        from minicrawl.cluster.access import import_engine
 
         import_engine()
         from minicrawl.cluster.commands.crawling import ClusterRun, crawl_in_cluster
@@ -85,7 +85,7 @@ class Nats:
 
     def gathered(self, settings: Settings, *, pages: bool) -> AbstractContextManager[Path]:
         """Return a store of all shards, with or without their kept pages."""
-        from minicrawl.cluster.commands.nodes import store_of_cluster
+        from minicrawl.cluster.commands.gather import store_of_cluster
 
         return store_of_cluster(settings, pages=pages)
 

@@ -21,21 +21,16 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from minicrawl.app import Crawl
-from minicrawl.cluster import together  # noqa: F401  # else imported when the crawl begins
-from minicrawl.cluster.engine import (
-    ClusterEngine,
-    Fenced,
-    cancelled,
-    connect_engine,
-    import_engine,
-    opened,
-)
-from minicrawl.cluster.exchange import AddressRecords, BatchExchange
-from minicrawl.cluster.kept_pages import take_over_pages
-from minicrawl.cluster.node.supervisor import ShardCommand, ShardEnd, ShardJob, ShardOrders
-from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
+from minicrawl.cluster.access import cancelled, connect_engine, import_engine, opened
+from minicrawl.cluster.engine import ClusterEngine, Fenced
+from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
+from minicrawl.cluster.replica.kept_pages import take_over_pages
+from minicrawl.cluster.replica.restoring import take_over
+from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.cluster.terms import last_told, seeds_of
-from minicrawl.cluster.traffic import ClusterShard
+from minicrawl.cluster.traffic.address_records import AddressRecords
+from minicrawl.cluster.traffic.addresses import ClusterShard
+from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import BY_NAME
 from minicrawl.config.values import warc_place

@@ -127,9 +127,6 @@ def _is_part(value: Any) -> bool:
     return is_pair and all(map(_CHECKS["int"], value))
 
 
-# ================================================================ nodes and leases
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRecord(Record):
     """Record of a node, as the node describes itself. `beat` counts the repetitions."""
@@ -241,9 +238,6 @@ class AddressList(Record):
     """Addresses that a shard must examine."""
 
     addresses: tuple[str, ...]
-
-
-# ================================================================ facts
 
 
 @dataclass(frozen=True, slots=True)

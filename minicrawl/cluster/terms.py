@@ -69,8 +69,6 @@ class TermsRecord(Record):
             raise RecordError(f"the cluster's key {TERMS_KEY} has a wrong limit: {error}") from None
 
 
-# ================================================================ terms
-
 R = TypeVar("R", bound=Record)
 
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"

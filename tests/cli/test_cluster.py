@@ -17,7 +17,7 @@ from minicrawl.cluster.commands.crawling import as_line
 from minicrawl.cluster.commands.nodes import cells_of, facts_of
 from minicrawl.cluster.overview import ClusterStatus, NodeRow
 from minicrawl.cluster.records import RecordError, ShardFacts
-from minicrawl.cluster.together import RequestRate
+from minicrawl.cluster.shard_crawl import RequestRate
 from minicrawl.config import load
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.cluster.engines import needs_server

@@ -7,7 +7,8 @@ from zlib import crc32
 
 import pytest
 
-from minicrawl.cluster.engine import ClusterAccess, ClusterEngine
+from minicrawl.cluster.access import ClusterAccess
+from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.nats.connecting import connect
 from minicrawl.cluster.servers import PROGRAM, server_program
 from tests.cluster.fake_engine import FakeEngine, FakeServers

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.cluster.channels import TransferBatch, pack
+from minicrawl.cluster.channels.batches import TransferBatch, pack
 from minicrawl.cluster.engine import (
     MOST_VALUE_BYTES,
     BatchDelivery,

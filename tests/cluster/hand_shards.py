@@ -6,15 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl import State
-from minicrawl.cluster.channels import (
-    Arrival,
-    BatchError,
-    Posting,
-    Shard,
-    Transfer,
-    TransferBatch,
-    judge,
-)
+from minicrawl.cluster.channels.arrivals import Arrival, judge
+from minicrawl.cluster.channels.batches import BatchError, Transfer, TransferBatch
+from minicrawl.cluster.channels.outbox import Posting
+from minicrawl.cluster.channels.shard import Shard
 from minicrawl.frontier.page_table import load_frontier
 from minicrawl.opic.ledger import Channels, Ledger, Spending, Step, StepKind, shard_of
 from minicrawl.store.records import StepRow, StoreTerms

@@ -10,7 +10,8 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 
 from minicrawl import Loaded, Settings
-from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
+from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.demo.small_web import DemoResponse, refused

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
-from minicrawl.cluster.kept_pages import take_over_pages
-from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, take_over
+from minicrawl.cluster.replica.kept_pages import take_over_pages
+from minicrawl.cluster.replica.restoring import take_over
+from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.config import Storing
 from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
 from minicrawl.errors import NoRoom

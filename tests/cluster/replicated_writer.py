@@ -8,9 +8,10 @@ import sys
 from itertools import count
 from pathlib import Path
 
-from minicrawl.cluster.engine import ClusterAccess
+from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.nats.connecting import connect
-from minicrawl.cluster.replica import ReplicaLimits, Restored, ShardReplica, take_over
+from minicrawl.cluster.replica.restoring import Restored, take_over
+from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.store.writer import StoreWriter
 from tests.cluster.documents import SHARD, document, documents
 from tests.cluster.engines import connected

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl import Settings
-from minicrawl.cluster.engine import access_of
+from minicrawl.cluster.access import access_of
 from minicrawl.errors import UsageError
 
 

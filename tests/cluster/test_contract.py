@@ -10,7 +10,8 @@ from typing import TypeVar
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from minicrawl.cluster.channels import Transfer, TransferBatch, unpack
+from minicrawl.cluster.access import cancelled
+from minicrawl.cluster.channels.batches import Transfer, TransferBatch, unpack
 from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
     MOST_VALUE_BYTES,
@@ -22,9 +23,8 @@ from minicrawl.cluster.engine import (
     KeyTaken,
     LogEntry,
     LogSpan,
-    cancelled,
 )
-from minicrawl.cluster.node.leases import listen
+from minicrawl.cluster.node.following import listen
 from minicrawl.cluster.records import KeyEntry
 from minicrawl.cluster.servers import local_servers
 from tests.cluster.engines import Connect, EngineKind, fake, nats, needs_server

@@ -8,7 +8,8 @@ import pytest
 
 from minicrawl import Event, Reason, Settled, Warned
 from minicrawl.cluster.engine import Fenced
-from minicrawl.cluster.replica import ReplicaLimits, ShardReplica, restore, take_over
+from minicrawl.cluster.replica.restoring import restore, take_over
+from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.crawl.settle.recorder import TRY_AGAIN_S
 from minicrawl.report.audit import audit
 from tests.cluster.documents import SHARD

@@ -17,7 +17,8 @@ import trustme
 
 from minicrawl import Loaded, Settings
 from minicrawl.cluster import records
-from minicrawl.cluster.engine import ClusterAccess, EngineError, opened
+from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.engine import EngineError
 from minicrawl.cluster.nats.connecting import connect
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join

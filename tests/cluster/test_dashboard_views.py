@@ -16,7 +16,7 @@ from minicrawl.cluster.commands.dashboard import (
     GatheredStore,
     LiveCluster,
 )
-from minicrawl.cluster.gathering import KeptStore, in_use, unread
+from minicrawl.cluster.gathering.kept_store import KeptStore, in_use, unread
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.records import NODE_PREFIX, STATE_KEY, TERMS_KEY, CrawlActivity, StateRecord
 from minicrawl.cluster.terms import TermsRecord

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from minicrawl import Loaded, State, Store
-from minicrawl.cluster import overview as steering
+from minicrawl.cluster import steering
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.gathering import gather_cluster
-from minicrawl.cluster.node.node import NOTHING_LEFT
+from minicrawl.cluster.gathering.kept_store import gather_cluster
+from minicrawl.cluster.node.crawl_state import NOTHING_LEFT
 from minicrawl.cluster.overview import ClusterStatus
 from minicrawl.report.audit import audit
 from tests.cluster.engines import needs_server

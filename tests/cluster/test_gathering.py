@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minicrawl import State
-from minicrawl.cluster.gathering import Gathered, gather_stores
+from minicrawl.cluster.gathering.gather import Gathered
+from minicrawl.cluster.gathering.kept_store import gather_stores
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
 from minicrawl.opic.estimate import Refinement

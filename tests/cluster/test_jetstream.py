@@ -9,10 +9,12 @@ from typing import cast
 import pytest
 from nats.aio.client import Client
 
-from minicrawl.cluster.engine import ClusterAccess, EngineUnavailable, KeyTaken
+from minicrawl.cluster.access import ClusterAccess
+from minicrawl.cluster.engine import EngineUnavailable, KeyTaken
 from minicrawl.cluster.nats.connecting import _first_of
-from minicrawl.cluster.nats.jetstream import JetStreamClient, Streams
-from minicrawl.cluster.nats.storage import NatsKeys
+from minicrawl.cluster.nats.jetstream import JetStreamClient
+from minicrawl.cluster.nats.keys import NatsKeys
+from minicrawl.cluster.nats.streams import Streams
 
 
 class SilentClient:

@@ -11,13 +11,8 @@ from hypothesis.stateful import rule
 from minicrawl.archive import segments
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.cluster.engine import EngineError, Fenced
-from minicrawl.cluster.kept_pages import (
-    ArchivePiece,
-    PieceKind,
-    pack_piece,
-    restore_pages,
-)
-from minicrawl.cluster.replica import restore
+from minicrawl.cluster.replica.kept_pages import ArchivePiece, PieceKind, pack_piece, restore_pages
+from minicrawl.cluster.replica.restoring import restore
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster.engine import ClusterAccess
-from minicrawl.cluster.replica import restore
+from minicrawl.cluster.access import ClusterAccess
+from minicrawl.cluster.replica.restoring import restore
 from minicrawl.cluster.servers import local_servers
 from tests.cluster.documents import SHARD, document, documents
 from tests.cluster.engines import connected, needs_server

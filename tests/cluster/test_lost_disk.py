@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl import Loaded, State, Store
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.gathering import gather_cluster, kept_store
+from minicrawl.cluster.gathering.kept_store import gather_cluster, kept_store
 from minicrawl.report.audit import audit
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings

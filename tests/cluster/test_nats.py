@@ -17,21 +17,19 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from minicrawl.cluster.channels import Transfer, TransferBatch, unpack
+from minicrawl.cluster.access import ClusterAccess, cancelled, opened
+from minicrawl.cluster.channels.batches import Transfer, TransferBatch, unpack
 from minicrawl.cluster.engine import (
-    ClusterAccess,
     ClusterEngine,
     EngineError,
     EngineFull,
     EngineUnavailable,
     Fenced,
     LogEntry,
-    cancelled,
-    opened,
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
-from minicrawl.cluster.nats.jetstream import Bucket, LogKind, Streams
-from minicrawl.cluster.nats.storage import NatsObjects
+from minicrawl.cluster.nats.objects import NatsObjects
+from minicrawl.cluster.nats.streams import Bucket, LogKind, Streams
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from tests.cluster.engines import connected, needs_server

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster.engine import ClusterAccess
+from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
 from tests.cluster.engines import needs_server
 from tests.cluster.proof.servers import relayed_servers

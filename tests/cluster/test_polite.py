@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cluster import overview as steering
+from minicrawl.cluster import steering
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.demo.small_web import DemoResponse, refused
 from minicrawl.opic.ledger import shard_of

@@ -14,18 +14,16 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import rule
 
 from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced
-from minicrawl.cluster.kept_pages import ArchivePiece, PieceKind, pack_piece, unpack_piece
-from minicrawl.cluster.replica import (
+from minicrawl.cluster.replica.entries import (
     EntryKind,
     ReplicaEntry,
-    ReplicaLimits,
-    Restored,
     WalDecompressor,
     pack_entry,
-    restore,
-    take_over,
     unpack_entry,
 )
+from minicrawl.cluster.replica.kept_pages import ArchivePiece, PieceKind, pack_piece, unpack_piece
+from minicrawl.cluster.replica.restoring import Restored, restore, take_over
+from minicrawl.cluster.replica.shipping import ReplicaLimits
 from minicrawl.errors import NoRoom
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter

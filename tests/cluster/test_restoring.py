@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from minicrawl.cluster.engine import EngineUnavailable
-from minicrawl.cluster.exchange import BatchExchange
-from minicrawl.cluster.gathering import gather_cluster, kept_store
+from minicrawl.cluster.gathering.kept_store import gather_cluster, kept_store
 from minicrawl.cluster.records import STATE_KEY, TERMS_KEY, ShardFacts, StateRecord
-from minicrawl.cluster.replica import store_snapshot
+from minicrawl.cluster.replica.snapshots import store_snapshot
 from minicrawl.cluster.terms import FORMAT, TermsRecord
+from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger import ShardPlace
 from minicrawl.report.audit import audit

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from minicrawl import Loaded, Settings
-from minicrawl.cluster import overview as steering, terms as cluster_terms
-from minicrawl.cluster.node.node import check_disk
+from minicrawl.cluster import steering, terms as cluster_terms
+from minicrawl.cluster.node.running import check_disk
 from minicrawl.cluster.records import TERMS_KEY, CrawlActivity, ShardFacts
 from minicrawl.cluster.terms import (
     FORMAT,

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from minicrawl.cluster.assignment import TELL_S
+from minicrawl.cluster.admission import AdmissionThreshold
+from minicrawl.cluster.cash_threshold import TELL_S
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch, CrawlView
 from minicrawl.cluster.records import (
     STATE_KEY,
@@ -17,7 +18,6 @@ from minicrawl.cluster.records import (
     StateRecord,
 )
 from minicrawl.cluster.terms import TermsRecord
-from minicrawl.cluster.together import AdmissionThreshold
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger import Spending
 from minicrawl.opic.money import UNIT

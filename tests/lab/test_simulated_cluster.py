@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from minicrawl.cluster import channels as audit
+from minicrawl.cluster.channels import audit
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.commands.cluster_command import (

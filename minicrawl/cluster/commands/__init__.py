@@ -14,7 +14,7 @@ COMMANDS = {
         "Show nodes, shards and progress.",
     ),
     "gather": (
-        "minicrawl.cluster.commands.nodes:gather",
+        "minicrawl.cluster.commands.gather:gather",
         "Gather all shards into one store.",
     ),
     "set": (

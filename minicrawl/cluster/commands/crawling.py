@@ -16,11 +16,12 @@ import click
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.crawl_session import NotFetched
 from minicrawl.cli.output import show_json
-from minicrawl.cluster.commands.nodes import FOLDER, facts_of
-from minicrawl.cluster.engine import ClusterAccess, access_of, opened
-from minicrawl.cluster.node.node import NodeConfig, default_node_name, run_node
+from minicrawl.cluster.access import ClusterAccess, access_of, opened
+from minicrawl.cluster.commands.node import FOLDER
+from minicrawl.cluster.commands.nodes import facts_of
+from minicrawl.cluster.demo import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
+from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_node
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
-from minicrawl.cluster.servers import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
 from minicrawl.cluster.terms import settings_of_node, start_or_join, state_of, workers_of_node
 from minicrawl.config import Loaded
 from minicrawl.config.values import without_logins

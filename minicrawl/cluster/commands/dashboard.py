@@ -16,17 +16,12 @@ from typing import Any, TypeVar
 
 import click
 
-from minicrawl.cluster import overview as steering
-from minicrawl.cluster.commands.nodes import folder_of
-from minicrawl.cluster.engine import (
-    ClusterAccess,
-    ClusterEngine,
-    EngineError,
-    EngineThread,
-    access_of,
-    connect_engine,
-)
-from minicrawl.cluster.gathering import KeptStore, kept_store
+from minicrawl.cluster import steering
+from minicrawl.cluster.access import ClusterAccess, access_of, connect_engine
+from minicrawl.cluster.commands.gather import folder_of
+from minicrawl.cluster.engine import ClusterEngine, EngineError
+from minicrawl.cluster.gathering.kept_store import KeptStore, kept_store
+from minicrawl.cluster.log_writer import EngineThread
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.config import Settings
 from minicrawl.config.values import without_logins
@@ -35,8 +30,6 @@ from minicrawl.dashboard.serving import Place, serve_views
 from minicrawl.dashboard.views import SHARE, Json, Views
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.report.crawl_status import status
-
-# ================================================================ live cluster
 
 T = TypeVar("T")
 ClusterRequest = Callable[[ClusterEngine], Coroutine[Any, Any, T]]
@@ -74,8 +67,6 @@ class LiveCluster:
     async def _status(self) -> ClusterStatus:
         return self._watch.status()
 
-
-# ================================================================ views
 
 GATHERED_EVERY_S = 10.0
 _BEGIN = "start a crawl of a cluster with: minicrawl crawl SEEDS --cluster URL"

@@ -1,8 +1,13 @@
 """The engine over NATS JetStream: streams for logs and batches, buckets for keys and objects.
 
-jetstream   requests, repeated until they are answered; names and creation of a crawl's streams
-connecting  credentials, encryption and the connection; the engine made of all parts
-storage     logs, keys, objects, batches, broadcasts
+jetstream    requests, repeated until they are answered
+streams      names and creation of a crawl's streams
+credentials  passwords, tokens, JWTs, nkeys and certificates
+connecting   the connection; the engine made of all parts
+logs         the log of each shard, and that of its kept pages
+keys         small values that change, and beats
+objects      large files
+batches      transfers between shards, and broadcasts
 
 Laws: nothing here knows the meaning of entries, values and objects. A message is never larger than
 servers accept by default. Passwords are in no message, log or store.

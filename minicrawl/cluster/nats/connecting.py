@@ -8,116 +8,23 @@ import asyncio
 import ssl
 from collections.abc import Coroutine
 from contextlib import suppress
-from itertools import pairwise
-from pathlib import Path
 from random import SystemRandom
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-import nkeys
 from nats.aio.client import Client
 from nats.aio.transport import TcpTransport
 from nats.errors import AuthorizationError, Error
 
-from minicrawl.cluster.engine import (
-    ClusterAccess,
-    EngineError,
-    EngineUnavailable,
-    cancelled,
-    without_password,
-)
-from minicrawl.cluster.nats.jetstream import JetStreamClient, Streams
-from minicrawl.cluster.nats.storage import (
-    NatsBatches,
-    NatsBeats,
-    NatsBroadcasts,
-    NatsKeys,
-    NatsLogs,
-    NatsObjects,
-    NatsPages,
-)
-from minicrawl.errors import UsageError
+from minicrawl.cluster.access import ClusterAccess, cancelled, without_password
+from minicrawl.cluster.engine import EngineError, EngineUnavailable
+from minicrawl.cluster.nats.batches import NatsBatches, NatsBroadcasts
+from minicrawl.cluster.nats.credentials import authentication, encryption
+from minicrawl.cluster.nats.jetstream import JetStreamClient
+from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
+from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
+from minicrawl.cluster.nats.objects import NatsObjects
+from minicrawl.cluster.nats.streams import Streams
 
-# ================================================================ credentials
-#
-# Credentials for the servers: passwords, tokens, JWTs, nkeys and certificates.
-#
-# Law: a file that cannot be used is refused in one line, before any server is asked; no line
-# contains a secret. Files are checked here because nats-py loops for ever on a file without a JWT.
-
-_SEED_OF_USER = "SU"
-_JWT, _SEED = "BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"
-_MOST_BYTES = 1 << 20
-
-
-def authentication(settings: ClusterAccess) -> dict[str, Any]:
-    """Return the options of nats-py for user, password, token or credentials.
-
-    User and password are taken out of the URL: servers discovered later have URLs without them.
-    """
-    options: dict[str, Any] = {}
-    for url in settings.urls:
-        parts = urlsplit(url)
-        if parts.username and parts.password:
-            options |= {"user": unquote(parts.username), "password": unquote(parts.password)}
-        elif parts.username:
-            options["token"] = unquote(parts.username)
-    if settings.creds is not None:
-        options[_kind_of(settings.creds)] = str(settings.creds)
-    return options
-
-
-def _kind_of(creds: Path) -> str:
-    """Return the option of nats-py that takes the file."""
-    try:
-        with creds.open(encoding="ascii") as file:
-            lines = [line.strip() for line in file.read(_MOST_BYTES).splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"NATS_CREDS={creds} cannot be read: {error}") from error
-    first = next(filter(None, lines), "")
-    seed, is_plain = (
-        (first, True) if first.startswith(_SEED_OF_USER) else (_after(_SEED, lines), False)
-    )
-    if not is_plain and not (_after(_JWT, lines) and seed):
-        raise UsageError(
-            f"NATS_CREDS={creds} has no credentials: it needs the JWT and the seed of a user, "
-            "as nsc writes them, or a seed alone"
-        )
-    try:
-        nkeys.from_seed(bytearray(seed.encode())).wipe()
-    except (nkeys.NkeysError, ValueError):
-        raise UsageError(f"NATS_CREDS={creds}: the seed of its user is damaged") from None
-    return "nkeys_seed" if is_plain else "user_credentials"
-
-
-def _after(mark: str, lines: list[str]) -> str:
-    """Return the line after the first one that contains `mark`, or an empty string."""
-    found = (after for line, after in pairwise(lines) if mark in line)
-    return next(found, "")
-
-
-def encryption(settings: ClusterAccess) -> dict[str, Any]:
-    """Return the options of nats-py for TLS; empty if encryption is not required."""
-    if settings.key is not None and settings.cert is None:
-        raise UsageError(f"NATS_KEY={settings.key} needs its NATS_CERT")
-    if not settings.wants_tls:
-        return {}
-    try:
-        context = ssl.create_default_context(cafile=settings.ca)
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"the certificates in {settings.ca} cannot be read: {error}") from error
-    if settings.cert is not None:
-        try:
-            context.load_cert_chain(settings.cert, settings.key, lambda: "")  # nobody can be asked
-        except (OSError, ssl.SSLError) as error:
-            raise UsageError(
-                f"NATS_CERT={settings.cert} and its key cannot be used: {error}"
-            ) from error
-    return {"tls": context}
-
-
-# ================================================================ encrypted
-#
 # Connections that must be encrypted.
 #
 # Law: nothing is sent to a server that does not encrypt. nats-py alone encrypts only if the server
@@ -153,8 +60,6 @@ def client_for(settings: ClusterAccess) -> Client:
     """Return an unconnected client, which insists on encryption if the settings do."""
     return EncryptedClient() if settings.wants_tls else Client()
 
-
-# ================================================================ connecting
 
 _OLDEST = (2, 9)
 _CONNECT_S = 5

@@ -3,7 +3,13 @@
 Law: a node crawls no shard whose lease it could not renew in time, by the node's own clock. If a
 slow node writes all the same, the log of the shard refuses the entry.
 
-leases      which node may crawl which shard, without I/O; beats, page budget, following keys
-supervisor  the shards that the node holds, each crawled in a child process
-node        state of the crawl, messages of other nodes, and decisions; puts the parts together
+leases         which node may crawl which shard, without I/O
+presence       signs of life of this node
+following      keys and broadcasts, as they change
+crawl_state    the node's knowledge of the whole crawl
+shared_budget  how many pages each shard may fetch
+shard_process  one shard that is crawled in a child process
+supervisor     the shards that the node holds
+node           decisions: what to take, what to give up
+running        puts the parts together, and runs the node until it is stopped
 """

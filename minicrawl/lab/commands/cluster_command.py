@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 
 from minicrawl.cli.options import ListOption, Number, Sizes, json_option
 from minicrawl.cli.output import progress, show_table
-from minicrawl.cluster import channels as audit
-from minicrawl.cluster.assignment import (
-    NO_THRESHOLD,
-    cash_threshold,
-    levelling_transfers,
-    sketch,
-)
-from minicrawl.cluster.channels import MOST_TRANSFERS, Posting, Shard, Transfer, TransferBatch
+from minicrawl.cluster.cash_threshold import NO_THRESHOLD, cash_threshold, sketch
+from minicrawl.cluster.channels import audit
+from minicrawl.cluster.channels.batches import MOST_TRANSFERS, Transfer, TransferBatch
+from minicrawl.cluster.channels.outbox import Posting
+from minicrawl.cluster.channels.shard import Shard
+from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.graph.csr import Csr

@@ -15,9 +15,11 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from minicrawl.cluster import overview as steering
-from minicrawl.cluster.engine import ClusterAccess, ClusterEngine, opened
-from minicrawl.cluster.replica import store_snapshot, take_over
+from minicrawl.cluster import steering
+from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.replica.restoring import take_over
+from minicrawl.cluster.replica.snapshots import store_snapshot
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.demo.small_web import DemoResponse, refused

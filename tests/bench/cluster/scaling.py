@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from urllib.request import ProxyHandler, build_opener
 
-from minicrawl.cluster import overview as steering
-from minicrawl.cluster.engine import ClusterAccess, opened
+from minicrawl.cluster import steering
+from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import start_or_join
 from tests.bench.cluster.groups import ControlGroup

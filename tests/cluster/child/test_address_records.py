@@ -10,8 +10,8 @@ from typing import Any, cast
 import pytest
 
 from minicrawl import Event, Warned
-from minicrawl.cluster.exchange import ADDRESS_PREFIX, AddressRecords
-from minicrawl.cluster.traffic import IDLE_S, ShardAddresses
+from minicrawl.cluster.traffic.address_records import ADDRESS_PREFIX, AddressRecords
+from minicrawl.cluster.traffic.addresses import IDLE_S, ShardAddresses
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.pacing import CRAWL, FIRST, AddressPacing, CrawlPace, address_delay
 from minicrawl.opic.ledger import ShardPlace

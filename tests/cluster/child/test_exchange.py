@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from minicrawl.cluster.exchange import FRESH_S, BatchExchange
 from minicrawl.cluster.records import RecordError, ShardFacts
 from minicrawl.cluster.terms import LastTold, last_told
+from minicrawl.cluster.traffic.exchange import FRESH_S, BatchExchange
 from minicrawl.opic.ledger import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from minicrawl import Warned
+from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.child import ShardChild, settings_of_shard
-from minicrawl.cluster.engine import ClusterAccess
-from minicrawl.cluster.node.supervisor import ShardCommand, ShardJob, ShardOrders
+from minicrawl.cluster.node.shard_process import ShardCommand, ShardJob, ShardOrders
 from minicrawl.config.values import WarcPlace, warc_place
 
 pytestmark = pytest.mark.anyio

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl import Crawl, Reason, Settings, State
-from minicrawl.cluster.assignment import fetched_together, has_ended
-from minicrawl.cluster.channels import Posting, Statement, statement_of
-from minicrawl.cluster.exchange import AddressRecords, BatchExchange
+from minicrawl.cluster.cash_threshold import fetched_together, has_ended
+from minicrawl.cluster.channels.audit import Statement, statement_of
+from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.cluster.traffic import ClusterShard
+from minicrawl.cluster.traffic.address_records import AddressRecords
+from minicrawl.cluster.traffic.addresses import ClusterShard
+from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.demo.web import DemoServer
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger import Channels, ShardPlace, StepKind

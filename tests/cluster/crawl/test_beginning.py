@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.cluster.together import START_TIMEOUT_S, RequestRate, StartBarrier
+from minicrawl.cluster.shard_crawl import START_TIMEOUT_S, RequestRate, StartBarrier
 from minicrawl.demo.web import DemoServer
 from minicrawl.opic.ledger import ShardPlace
 from tests.cluster.crawl.crawling import ShardedCrawl

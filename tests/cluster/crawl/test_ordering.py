@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from minicrawl import State
-from minicrawl.cluster.assignment import FEWEST, HEADROOM, NO_THRESHOLD, sketch
+from minicrawl.cluster.admission import AdmissionThreshold
+from minicrawl.cluster.cash_threshold import FEWEST, HEADROOM, NO_THRESHOLD, sketch
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.cluster.together import AdmissionThreshold
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT

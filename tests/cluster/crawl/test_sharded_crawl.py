@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from minicrawl import Crawl, Event, Reason, State, Warned
-from minicrawl.cluster.assignment import gathered_together
-from minicrawl.cluster.channels import faults, under_way
-from minicrawl.cluster.exchange import AddressRecords
-from minicrawl.cluster.traffic import ClusterShard, agree_in_shards
+from minicrawl.cluster.cash_threshold import gathered_together
+from minicrawl.cluster.channels.audit import faults, under_way
+from minicrawl.cluster.traffic.address_records import AddressRecords
+from minicrawl.cluster.traffic.addresses import ClusterShard, agree_in_shards
 from minicrawl.config import load
 from minicrawl.demo.web import DemoServer
 from minicrawl.errors import UsageError

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from minicrawl.cluster.assignment import LEAST_AHEAD, ShardNeed
 from minicrawl.cluster.engine import Fenced
-from minicrawl.cluster.node.leases import SharedBudget
+from minicrawl.cluster.node.shared_budget import SharedBudget
+from minicrawl.cluster.page_budget import LEAST_AHEAD, ShardNeed
 from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.cluster.assignment import (
+from minicrawl.cluster.page_budget import (
     AHEAD_PARTS,
     AHEAD_S,
     LEAST_AHEAD,

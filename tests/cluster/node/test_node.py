@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from minicrawl import Reason
-from minicrawl.cluster import overview as steering
+from minicrawl.cluster import steering
 from minicrawl.cluster.engine import EngineError, KeyTaken
-from minicrawl.cluster.node import node as running
-from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S, NodePresence
-from minicrawl.cluster.node.node import CrawlState, Node
-from minicrawl.cluster.node.supervisor import ShardEnd, ShardOrders, ShardProcess
+from minicrawl.cluster.node import running
+from minicrawl.cluster.node.crawl_state import CrawlState
+from minicrawl.cluster.node.leases import HOLD_S, LEASE_S, YOUNG_S
+from minicrawl.cluster.node.node import Node
+from minicrawl.cluster.node.presence import NodePresence
+from minicrawl.cluster.node.shard_process import ShardEnd, ShardOrders, ShardProcess
 from minicrawl.cluster.records import (
     STATE_KEY,
     TERMS_KEY,

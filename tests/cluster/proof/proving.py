@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import ClusterAccess, opened
+from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.opic.ledger import ShardPlace
 from minicrawl.web.urls import site

@@ -11,7 +11,7 @@ from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.cluster.engine import ClusterAccess
+from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.nats.connecting import await_answer
 from minicrawl.cluster.servers import LocalServer, LocalServers
 from tests.cluster.relay import ADDRESS, CALM, Place, Relay, Weather, relays

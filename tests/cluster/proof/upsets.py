@@ -13,7 +13,7 @@ from contextlib import suppress
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.cluster import overview as steering
+from minicrawl.cluster import steering
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.nats.connecting import NatsEngine
 from minicrawl.cluster.node.leases import HOLD_S

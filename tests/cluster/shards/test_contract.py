@@ -10,16 +10,10 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from minicrawl import State
-from minicrawl.cluster.channels import (
-    MOST_HOPS,
-    Arrival,
-    Posting,
-    Statement,
-    TransferBatch,
-    faults,
-    judge,
-    under_way,
-)
+from minicrawl.cluster.channels.arrivals import Arrival, judge
+from minicrawl.cluster.channels.audit import Statement, faults, under_way
+from minicrawl.cluster.channels.batches import MOST_HOPS, TransferBatch
+from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.opic.ledger import FOREIGN, UNREAD
 from minicrawl.opic.money import UNIT
 from minicrawl.store import tables

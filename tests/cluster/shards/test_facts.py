@@ -6,11 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.cluster.assignment import (
-    fetched_together,
-    gathered_together,
-    has_ended,
-)
+from minicrawl.cluster.cash_threshold import fetched_together, gathered_together, has_ended
 from minicrawl.cluster.records import MOST_BYTES, RecordError, ShardFacts
 from minicrawl.opic.ledger import MOST_SHARDS
 from minicrawl.opic.money import UNIT

@@ -13,22 +13,21 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl import State
-from minicrawl.cluster.assignment import NO_THRESHOLD, cash_threshold, levelling_transfers, sketch
-from minicrawl.cluster.channels import (
+from minicrawl.cluster.cash_threshold import NO_THRESHOLD, cash_threshold, sketch
+from minicrawl.cluster.channels.arrivals import Arrival, judge
+from minicrawl.cluster.channels.audit import Statement, faults
+from minicrawl.cluster.channels.batches import (
     MOST_BYTES,
     MOST_HOPS,
     MOST_TRANSFERS,
-    Arrival,
     BatchError,
-    Posting,
-    Statement,
     Transfer,
     TransferBatch,
-    faults,
-    judge,
     pack,
     unpack,
 )
+from minicrawl.cluster.channels.outbox import Posting
+from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.opic.ledger import (
     ChannelEnd,

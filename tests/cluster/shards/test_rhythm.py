@@ -2,7 +2,12 @@
 
 from hypothesis import given, strategies as st
 
-from minicrawl.cluster.channels import AGE_PART, QUICK_SHARDS, QUICKEST_S, exchange_interval_s
+from minicrawl.cluster.channels.outbox import (
+    AGE_PART,
+    QUICK_SHARDS,
+    QUICKEST_S,
+    exchange_interval_s,
+)
 
 AGES = st.floats(0, 1e6)
 SHARDS = st.integers(1, 10_000)

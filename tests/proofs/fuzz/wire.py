@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 
 from minicrawl.cluster import records
-from minicrawl.cluster.assignment import (
+from minicrawl.cluster.assignment import shards_to_notify, with_own_part
+from minicrawl.cluster.cash_threshold import (
     TELL_S,
     cash_threshold,
     fetched_together,
     gathered_together,
     has_ended,
-    levelling_transfers,
     pages_to_admit,
-    shards_to_notify,
-    with_own_part,
 )
-from minicrawl.cluster.channels import (
+from minicrawl.cluster.channels.batches import (
     MOST_TRANSFERS,
     BatchError,
     Transfer,
@@ -32,10 +30,10 @@ from minicrawl.cluster.channels import (
     unpack,
 )
 from minicrawl.cluster.engine import EngineError
-from minicrawl.cluster.exchange import _listed
+from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.leases import ClusterView, plan
-from minicrawl.cluster.node.node import CrawlState
 from minicrawl.cluster.overview import ClusterWatch
+from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import (
     WHOLE,
     AddressList,
@@ -47,7 +45,7 @@ from minicrawl.cluster.records import (
     ShardFacts,
     SnapshotRecord,
 )
-from minicrawl.cluster.replica import (
+from minicrawl.cluster.replica.entries import (
     PIECE_BYTES,
     EntryKind,
     ReplicaEntry,
@@ -57,6 +55,7 @@ from minicrawl.cluster.replica import (
     unpack_entry,
 )
 from minicrawl.cluster.terms import TermsRecord
+from minicrawl.cluster.traffic.address_records import _listed
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine
 from tests.proofs.fuzz.mutation import mutated

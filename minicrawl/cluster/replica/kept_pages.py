@@ -1,55 +1,35 @@
-"""Kept pages of shards in the engine, stored before the commit that counts them.
+"""Kept pages of a shard in the engine, stored before the commit that counts them.
 
 A shard that keeps pages has a second log beside that of its store. Its entries are the bytes that
 the shard appends to its archive; none is removed as long as the crawl exists.
 
-pieces     format of an entry
-restoring  builds the archive of a shard from its log, and takes a shard over
-gathering  joins the archives of all shards beside the gathered store
-shipping   sends what a shard appends to its archive
+Laws: nothing from the engine is trusted: an entry that no shard writes is refused. A piece names
+the place where it begins, and replaces what earlier pieces have from there on. A restored archive
+has all that the shard's store counts, and perhaps more after that, which the next writer cuts off.
+
+piece   consecutive bytes of one segment; a record may begin and end in different pieces
 """
 
 from __future__ import annotations
 
 import struct
-from asyncio import to_thread
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing, closing
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from enum import IntEnum
 from pathlib import Path
 from secrets import token_bytes
 from typing import NamedTuple
 
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
-from minicrawl.archive.writer import JoinedArchive
-from minicrawl.cluster.engine import (
-    ClusterEngine,
-    EngineError,
+from minicrawl.cluster.engine import ClusterEngine, EngineError, Fenced, ignore
+from minicrawl.cluster.log_writer import (
     EngineThread,
-    Fenced,
     LogWriter,
-    ignore,
     mark_taken,
     pack_frame,
     read_entry,
     unpack_frame,
 )
-from minicrawl.errors import StoreError
-from minicrawl.own_files import scratch
-from minicrawl.ports import Progress, unreported
-from minicrawl.store import tables
-from minicrawl.store.reader import archive_folder, reading
-from minicrawl.store.records import Batch
-from minicrawl.store.writer import StoreWriter
-
-# ================================================================ pieces
-#
-# A piece of a shard's archive, as an entry of the log of its kept pages.
-#
-# Laws: nothing from the engine is trusted: an entry that no shard writes is refused. A piece names
-# the place where it begins, and replaces what earlier pieces have from there on.
-#
-# piece   consecutive bytes of one segment; a record may begin and end in different pieces
 
 PIECE_BYTES = 3 << 17
 
@@ -84,14 +64,6 @@ def unpack_piece(packed: bytes) -> ArchivePiece:
     if kind not in tuple(PieceKind):
         raise EngineError(f"it is of the unknown kind {kind}")
     return ArchivePiece(PieceKind(kind), place, content)
-
-
-# ================================================================ restoring
-#
-# Builds the archive of a shard from the log of its kept pages, and takes a shard over.
-#
-# Law: a restored archive has all that the shard's store counts, and perhaps more after that.
-# The next writer of the archive cuts the rest off.
 
 
 class TakenPages(NamedTuple):
@@ -181,86 +153,6 @@ class _PageRestorer:
         return not self.end or place <= self.end or begins_next
 
 
-# ================================================================ gathering
-#
-# Joins the archives of all shards, beside the gathered store.
-#
-# Laws: the joined archive has what the gathered store counts of each shard, and nothing after that.
-# If a joined archive is kept, only new pages are fetched.
-
-
-def archives_of(store: Path) -> dict[int, int]:
-    """Return the end of each shard's archive, as the gathered store counts it."""
-    with reading(store) as connection:
-        found = tables.counters(connection).get(tables.ARCHIVES)
-    return {int(shard): int(end) for shard, end in found.items()} if isinstance(found, dict) else {}
-
-
-def has_pages(store: Path) -> bool:
-    """Return whether a gathered store has its pages, or shards kept none."""
-    with reading(store) as connection:
-        found = tables.counters(connection)
-    return tables.ARCHIVES not in found or tables.ARCHIVE_END in found
-
-
-async def fetch_archives(
-    engine: ClusterEngine, store: Path, joined: Path, tell: Progress = unreported
-) -> None:
-    """Join the archives that the engine has, and note their end in the gathered store."""
-    ends = archives_of(store)
-    archive = await to_thread(JoinedArchive, joined)
-    with closing(archive):
-        for count, (shard, end) in enumerate(ends.items(), 1):
-            if archive.source(str(shard)).place < end:
-                await _fetch(engine, archive, shard, end)
-            tell(count / len(ends))
-        await to_thread(_note_archive_end, store, archive.end)
-
-
-async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end: int) -> None:
-    source = archive.source(str(shard))
-    with scratch("pages", archive.folder.parent) as folder:
-        restored = await restore_pages(engine, shard, folder, max(source.note, 1), end)
-        if restored.end < end:
-            raise StoreError(
-                f"the servers have the pages of shard {shard} up to {shown(restored.end)}, and its "
-                f"store counts those up to {shown(end)}"
-            )
-        with closing(Segments(folder)) as segments:
-            await to_thread(archive.add, str(shard), segments, end, restored.begins_in)
-
-
-def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreported) -> None:
-    """Join the archives beside the stores of the shards, for a store gathered from these."""
-    ends, folders = archives_of(store), {_shard_of(path): archive_folder(path) for path in paths}
-    with closing(JoinedArchive(archive_folder(store))) as archive:
-        for count, (shard, end) in enumerate(ends.items(), 1):
-            with closing(Segments(folders[shard])) as segments:
-                if segments.end < end:
-                    raise StoreError(
-                        f"{folders[shard]} ends at {shown(segments.end)}, and its store counts "
-                        f"the pages up to {shown(end)}"
-                    )
-                archive.add(str(shard), segments, end)
-            tell(count / len(ends))
-        _note_archive_end(store, archive.end)
-
-
-def _shard_of(path: Path) -> int:
-    with reading(path) as connection:
-        terms = tables.terms(connection)
-    assert terms is not None
-    return terms.shard
-
-
-def _note_archive_end(store: Path, end: int) -> None:
-    with closing(StoreWriter.open(store)) as out:
-        counters = tables.counters(out.connection) | {tables.ARCHIVE_END: end}
-        out.commit(Batch(counters=counters))
-
-
-# ================================================================ shipping
-#
 # Sends what a shard appends to its archive to the engine.
 #
 # Laws: `keep` returns when the engine has confirmed everything before the given end. After a

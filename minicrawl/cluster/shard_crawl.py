@@ -1,40 +1,32 @@
-"""Crawl of one shard as part of the whole: tells facts, and acts on those of other shards.
+"""Crawl of one shard as part of the whole: begins with the others, tells facts, acts on theirs.
 
 Laws: facts may be old, and no cash depends on them. A shard's crawl ends when the whole crawl is
-over, not when it has spent its own pages or grant: it may get more of both.
+over, not when it has spent its own pages or grant: it may get more of both. Clocks are not
+compared: each shard tells the age of the crawl that it knows, and takes over a larger one. So the
+age outlives any shard and any node, and --for ends all of them.
+
+A shard that begins before the others reads poor pages while rich ones wait elsewhere, so all
+begin together. Laws: no shard waits longer than a time limit for absent ones. A shard that hears
+that others have begun begins too: after a move no shard waits for the others, nor they for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from minicrawl.cluster.assignment import (
-    FEWEST,
-    NO_THRESHOLD,
-    cash_threshold,
-    levelling_transfers,
-    pages_to_admit,
-    sketch,
-)
-from minicrawl.cluster.channels import exchange_interval_s
+from minicrawl.cluster.admission import AdmissionThreshold
+from minicrawl.cluster.channels.outbox import exchange_interval_s
+from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.cluster.traffic import (
-    LocalShard,
-    ShardAddresses,
-    ShardTraffic,
-)
+from minicrawl.cluster.traffic.addresses import LocalShard, ShardAddresses
+from minicrawl.cluster.traffic.traffic import ShardTraffic
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import ImportanceEstimate
-from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import PageId, State
 from minicrawl.opic.ledger import ShardPlace
 from minicrawl.opic.money import UNIT
 
@@ -42,19 +34,6 @@ if TYPE_CHECKING:
     from minicrawl.crawl.loop import Crawler
     from minicrawl.crawl.schedule.orders import ByKey
     from minicrawl.opic.sibling_queue import ByGroup
-
-
-# ================================================================ beginning
-#
-# The moment at which a shard begins to request pages, and the age of the whole crawl, which counts
-# from when the first shard began.
-#
-# Clocks are not compared: each shard tells the age that it knows, and takes over a larger one. So
-# the age outlives any shard and any node, and --for ends all of them.
-#
-# A shard that begins before the others reads poor pages while rich ones wait elsewhere, so all
-# begin together. Laws: no shard waits longer than a time limit for absent ones. A shard that hears
-# that others have begun begins too: after a move no shard waits for the others, nor they for it.
 
 START_TIMEOUT_S = 15.0
 """Longest wait for absent shards: a node needs seconds to start all of its shards."""
@@ -93,92 +72,6 @@ class StartBarrier:
         """Return the age of the crawl; 0 before it begins."""
         return 0.0 if self._began_at is None else now - self._began_at
 
-
-# ================================================================ ordering
-#
-# A common order: pages below a cash threshold wait while richer pages wait in other shards.
-#
-# Laws: of each host, only the pages count that can be requested before the next threshold; so pages
-# that wait for their host's delay hold back no others. Without a threshold pages are read as on one
-# machine. The orders by cash and by siblings have a threshold; that of siblings compares cash times
-# the factor of the group.
-
-_EXAMINED_PER_PAGE = 8
-"""Pages to examine for each page in a sketch: many are of the same hosts."""
-
-PagesSoon = Callable[[int, float], int]
-"""(host, seconds) -> number of pages of the host that can be requested in that time."""
-
-
-class AdmissionThreshold:
-    """Cash threshold from the last facts, and this shard's sketch for the next threshold."""
-
-    def __init__(
-        self, frontier: Frontier, leased: Callable[[], Collection[int]], pages_soon: PagesSoon
-    ) -> None:
-        """`leased` returns the pages in progress, and those to be read after all others."""
-        self._frontier, self._leased, self._pages_soon = frontier, leased, pages_soon
-        self._pages = FEWEST
-        self.key = NO_THRESHOLD
-        self.holds_back = False
-        """True if `admits` refused the last page."""
-        self.has_choice = False
-        """True if more hosts could be asked than there are slots, as of the last sketch."""
-
-    def admits(self, page: PageId) -> bool:
-        (key,) = self._keys(np.array([page], dtype=np.uint32))
-        self.holds_back = bool(key < self.key)
-        return not self.holds_back
-
-    def _keys(self, pages: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return the keys of unread pages, in atoms."""
-        if (siblings := self._frontier.siblings) is not None:
-            from minicrawl.opic.siblings import urgency  # not at the top: most shards need none
-
-            return urgency(siblings, pages).astype(np.int64)
-        return np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[pages]
-
-    def hear(self, told: Iterable[ShardFacts], within_s: float) -> None:
-        """Compute the threshold for the next `within_s` seconds."""
-        facts = list(told)
-        self._pages = pages_to_admit(facts, within_s)
-        self.key = cash_threshold([one.sketch for one in facts], self._pages)
-        self.holds_back = False
-
-    def sketch(self, within_s: float, slots: int) -> Counter[int]:
-        """Return the sketch of the richest waiting pages that may be requested within this time.
-
-        `slots` is the number of requests that may be in flight.
-        """
-        waits = self._frontier.states() == State.UNREAD
-        waits[list(self._leased())] = False
-        unread = np.flatnonzero(waits).astype(np.uint32)
-        keys = self._keys(unread)
-        # The sketch has only the richest pages. Picking them takes linear time; many may be of one
-        # host, so several times as many are picked as the sketch tells.
-        if (most := _EXAMINED_PER_PAGE * self._pages) < len(keys):
-            best = np.argpartition(-keys, most)[:most]
-            unread, keys = unread[best], keys[best]
-        hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[unread]
-        found, which = np.unique(hosts, return_inverse=True)
-        counts = np.array([self._pages_soon(host, within_s) for host in found.tolist()], np.int64)
-        self.has_choice = int(np.count_nonzero(counts)) > slots
-        return sketch(keys[_is_among_richest(hosts, keys, counts[which])], self._pages)
-
-
-def _is_among_richest(
-    hosts: NDArray[np.uint32], keys: NDArray[np.int64], counts: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return whether each page is among the `counts` richest of its host."""
-    order = np.lexsort((-keys, hosts))
-    starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))
-    place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    found = np.empty(len(order), dtype=np.bool_)
-    found[order] = place < counts[order]
-    return found
-
-
-# ================================================================ together
 
 T = TypeVar("T")
 

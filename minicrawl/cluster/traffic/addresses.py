@@ -1,81 +1,50 @@
-"""Traffic of a shard: sends the batches that are due, and posts the batches that arrive.
+"""The parts of addresses that this shard may use.
 
-Laws: a batch is published when its SEND step is committed, in the order of its channel. An arrived
-batch is acknowledged when its RECEIVE step is committed. So a kill at any moment neither loses nor
-doubles an atom: a batch that was sent and perhaps not published is published by the next run, a
-batch that does not arrive is published again, and one that arrives twice is dropped.
+The rate of the whole crawl (--max-rate) is shared like one more address, named `CRAWL`.
+
+Laws: a shard uses no more than the record of an address says. It uses a part after the record has
+it, and stops using a part before the record drops it: in between, its requests keep to the
+smaller part. No shard waits for one that itself waits for a part. So all shards together ask an
+address no more often than one machine would, even if shards are killed, cut off or moved: parts
+belong to shards, and a new holder reads the record before its first request.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from time import monotonic
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from minicrawl.cluster.assignment import (
-    TELL_S,
-    AddressParts,
-    shards_to_notify,
-    with_own_part,
-)
-from minicrawl.cluster.channels import (
-    Arrival,
-    BatchError,
-    Posting,
-    Shard,
-    Transfer,
-    TransferBatch,
-    UnpostedBatches,
-    judge,
-    unpack,
-)
-from minicrawl.cluster.engine import BatchDelivery
-from minicrawl.cluster.exchange import AddressRecords, BatchExchange
+from minicrawl.cluster.assignment import AddressParts, shards_to_notify, with_own_part
+from minicrawl.cluster.cash_threshold import TELL_S
+from minicrawl.cluster.channels.batches import BatchError, Transfer
+from minicrawl.cluster.channels.outbox import Posting
+from minicrawl.cluster.channels.shard import Shard
 from minicrawl.cluster.records import WHOLE, RecordError
 from minicrawl.cluster.terms import refuse_what_needs_one_machine
+from minicrawl.cluster.traffic.address_records import AddressRecords
+from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import BY_NAME
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.hosts.pacing import CRAWL, CrawlPace
-from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms
 from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
-from minicrawl.model import Originals, PageId, State
+from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger import Channels, Plan, ShardPlace, Spending, Step, StepKind
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin, site
 
 if TYPE_CHECKING:
-    from minicrawl.cluster.together import ShardCrawl
+    from minicrawl.cluster.shard_crawl import ShardCrawl
     from minicrawl.crawl.hosts.politeness import HostTable
     from minicrawl.crawl.loop import Crawler
-    from minicrawl.crawl.parts import CrawlContext, CrawlParts
+    from minicrawl.crawl.parts import CrawlContext
     from minicrawl.crawl.settle.recorder import Recorder
     from minicrawl.store.writer import StoreReplica
-
-
-# ================================================================ addresses
-#
-# The parts of addresses that this shard may use.
-#
-# The rate of the whole crawl (--max-rate) is shared like one more address, named `CRAWL`.
-#
-# Laws: a shard uses no more than the record of an address says. It uses a part after the record has
-# it, and stops using a part before the record drops it: in between, its requests keep to the
-# smaller part. No shard waits for one that itself waits for a part. So all shards together ask an
-# address no more often than one machine would, even if shards are killed, cut off or moved: parts
-# belong to shards, and a new holder reads the record before its first request.
 
 IDLE_S = 10.0
 """Idle time after which a shared address is left to the other shards."""
@@ -248,12 +217,11 @@ class ClusterShard(NamedTuple):
         return _own(recorder, shard, seeds)
 
 
-# ================================================================ local
-#
 # The shard inside its recorder: it marks foreign pages, and fills the outbox.
 #
 # Laws: a page of another shard is born foreign, before the own pages that the same page made known,
 # and is never requested. The outbox sees each applied step.
+
 
 _ORIGINS_KEPT = 1 << 16
 
@@ -329,7 +297,7 @@ class LocalShard:
 
     def exchange(self, crawler: Crawler) -> ShardCrawl:
         """Return the view of other shards, for a crawl loop that begins."""
-        from minicrawl.cluster.together import ShardCrawl  # the import would be circular above
+        from minicrawl.cluster.shard_crawl import ShardCrawl
 
         return ShardCrawl(crawler, self)
 
@@ -391,175 +359,3 @@ def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Se
         storing=replace(settings.storing, converge=False),
         budget=replace(settings.budget, importance=None, new_pages=None),
     )
-
-
-# ================================================================ traffic
-
-PUBLISHED = "published"
-"""Name of the counter with the step up to which all batches are published."""
-CHECK_S = 0.1
-"""Longest interval between checks for due batches."""
-MOST_PENDING = 256
-"""Limit of batches that wait for a commit or the engine. At the limit no batch is made or taken."""
-MOST_REPEATED = 32
-"""Limit of batches of a channel to publish again at a time."""
-
-
-class _Pending(NamedTuple):
-    """Action to take when a step is committed."""
-
-    step: int
-    act: Callable[[], Awaitable[None]]
-
-
-class ShardTraffic:
-    """Sender and receiver of a shard's batches."""
-
-    def __init__(
-        self,
-        context: CrawlContext,
-        parts: CrawlParts,
-        shard: LocalShard,
-        exchange_interval_s: Callable[[float], float],
-    ) -> None:
-        """`exchange_interval_s` returns the current wait for a usual one: less in a young crawl."""
-        self._context, self._parts, self._interval_s = context, parts, exchange_interval_s
-        self._recorder, self._frontier = context.recorder, context.recorder.frontier
-        self._shard, self._exchange = shard, shard.setup.exchange
-        self._pending = asyncio.Queue[_Pending](MOST_PENDING)
-        self._is_acting = True  # batches of earlier runs are published first
-        self.levelling_transfers: dict[int, int] = {}
-        """Atoms that the pot must send, by receiver."""
-        if isinstance(queue := parts.leases.queue, ByKey):
-            shard.met_foreign = queue.met_foreign
-        for tracker in parts.trackers:
-            tracker.brought_nearer = set()
-
-    def jobs(self) -> tuple[Coroutine[Any, Any, None], ...]:
-        """Return the tasks to run while the crawl runs."""
-        return self._follow_commits(), self._send(), self._send_again(), self._receive()
-
-    @property
-    def is_busy(self) -> bool:
-        """True if a batch waits for a commit or for the exchange."""
-        return self._is_acting or not self._pending.empty()
-
-    # ------------------------------------------------------------ after commits
-
-    async def _follow_commits(self) -> None:
-        # Batches of earlier runs may not have been published.
-        last = int(self._recorder.counters.number(PUBLISHED))
-        sendings = self._recorder.pages.sendings_after(last)
-        for seq, batch in [(seq, self._shard.core.batch(step)) for seq, step in sendings]:
-            await self._publish(seq, batch)
-        while True:
-            self._is_acting = False
-            pending = await self._pending.get()
-            self._is_acting = True
-            await self._recorder.committer.committed(pending.step)
-            await pending.act()
-
-    async def _after_commit(self, act: Callable[[], Awaitable[None]]) -> None:
-        await self._pending.put(_Pending(self._frontier.last_seq, act))
-
-    # ------------------------------------------------------------ to other shards
-
-    async def _send(self) -> None:
-        usual_s = self._shard.setup.posting.wait_s
-        while True:
-            self.tell_of_shorter_ways()
-            wait_s = self._interval_s(usual_s)
-            for receiver in {
-                *self._shard.core.outbox.due(time.monotonic(), wait_s),
-                *self.levelling_transfers,
-            }:
-                await self._send_to(receiver)
-            await asyncio.sleep(min(CHECK_S, wait_s / 2))
-
-    def tell_of_shorter_ways(self) -> None:
-        """Enqueue foreign pages to which a shorter path was found."""
-        for tracker in self._parts.trackers:
-            pages, tracker.brought_nearer = tracker.brought_nearer or (), set()
-            self._shard.core.outbox.tell(pages, time.monotonic())
-
-    async def _send_to(self, receiver: int) -> None:
-        pot = max(0, self._frontier.ledger.virtual_page.pot)
-        of_pot = min(self.levelling_transfers.pop(receiver, 0), pot)
-        step = self._shard.core.sending(receiver, of_pot)
-        if not step.spending.links and not of_pot:
-            return
-        batch = self._shard.core.batch(step)
-        self._recorder.apply_step(step)
-        seq = self._frontier.last_seq
-        await self._after_commit(partial(self._publish, seq, batch))
-
-    async def _publish(self, step: int, batch: TransferBatch) -> None:
-        await self._exchange.publish(batch)
-        self._recorder.counters[PUBLISHED] = step
-
-    async def _send_again(self) -> None:
-        """Publish batches again that their receivers have not posted, for ever."""
-        again_s, shard = self._shard.setup.posting.again_s, self._shard.place.number
-        unposted = UnpostedBatches(again_s)
-        while True:
-            await asyncio.sleep(again_s / 4)
-            sent = {other: end.number for other, end in self._shard.core.channels.sent.items()}
-            told = self._exchange.told.items()
-            posted = {other: facts.received.get(shard, 0) for other, facts in told}
-            for receiver, number in unposted.overdue(sent, posted, time.monotonic()):
-                await self._publish_again(receiver, number)
-
-    async def _publish_again(self, receiver: int, number: int) -> None:
-        published = int(self._recorder.counters.number(PUBLISHED))
-        steps = self._recorder.pages.sendings_to(receiver, number, published)[:MOST_REPEATED]
-        if steps:
-            self._context.tell(
-                Warned(text=f"shard {receiver} posted nothing after batch {number}: sending again")
-            )
-        for step in steps:
-            await self._exchange.publish(self._shard.core.batch(step))
-
-    # ------------------------------------------------------------ from other shards
-
-    async def _receive(self) -> None:
-        async for arrived in self._exchange.arrivals():
-            try:
-                batch = unpack(arrived.packed)
-                await self._post(arrived, batch)
-            except BatchError as error:  # a genuine batch is sent again
-                self._context.tell(Warned(text=f"a batch of another shard was dropped: {error}"))
-                await arrived.done()
-
-    async def _post(self, arrived: BatchDelivery, batch: TransferBatch) -> None:
-        urls = [transfer.url for transfer in batch.transfers]
-        looked_up = await self._recorder.look_up_urls(urls)
-        await self._recorder.committer.caught_up()
-        self._shard.pages.looked_up = looked_up
-        arrival = judge(self._shard.core.channels, batch)
-        for step in self._shard.core.receipt(batch):
-            self._post_step(step)
-        if arrival is Arrival.EARLY:
-            await arrived.later()
-            return
-        self._come_nearer(batch)
-        await self._after_commit(arrived.done)
-        self._context.wake()
-
-    def _post_step(self, step: Step) -> None:
-        settler = self._parts.settler
-        if step.kind is StepKind.DEAD_END:
-            settler.close(step.page, State.BAD_REDIRECT)
-            return
-        known = len(self._frontier)
-        settler.poster.post(step, new=range(known, known + step.born))
-        if step.spending.links:
-            self._parts.traps.received(step.spending.links, step.spending.weights)
-
-    def _come_nearer(self, batch: TransferBatch) -> None:
-        """Release pages for which the batch has the shorter path that they wait for."""
-        find, queue = self._frontier.urls.find, self._parts.leases.queue
-        for tracker in self._parts.trackers:
-            for transfer in batch.transfers:
-                if (page := find(transfer.url)) is not None:
-                    for released in tracker.begin_at(page, max(transfer.depth, 1)):
-                        queue.release(released)

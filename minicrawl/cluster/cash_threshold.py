@@ -1,0 +1,129 @@
+"""A common cash threshold: pages below it wait while richer pages wait in other shards.
+
+Laws: the threshold is never above the richest waiting page, so some shard always reads. Without a
+threshold pages are read as on one machine. A stale threshold changes the order, but no cash.
+
+sketch   histogram of the cash of waiting pages, in bins of an eighth of an octave
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.cluster.records import ShardFacts
+from minicrawl.opic.estimate import of_all
+from minicrawl.opic.money import UNIT
+
+_STEPS = 8
+"""Bins per octave."""
+
+NO_THRESHOLD = 0
+"""Threshold that admits every page."""
+
+
+def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
+    """Count the keys in each bin, down to the bin of the `most`-th richest page."""
+    bins, counts = np.unique(_bins(keys), return_counts=True)
+    richer = np.cumsum(counts[::-1])[::-1] - counts
+    told = richer < most
+    return Counter(dict(zip(bins[told].tolist(), counts[told].tolist(), strict=True)))
+
+
+def cash_threshold(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
+    """Return the highest threshold, as a key, with at least `pages` pages above it.
+
+    If fewer pages wait, that is `NO_THRESHOLD`.
+    """
+    waiting = Counter[int]()
+    for one in sketches:
+        waiting.update(one)
+    above = 0
+    for place in sorted(waiting, reverse=True):
+        above += waiting[place]
+        if above >= pages:
+            return _least_key(place)
+    return NO_THRESHOLD
+
+
+def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the bin of each key. Bin 0 begins at 1/256 unit, and has all smaller keys as well."""
+    least = np.maximum(keys, 1)
+    eighths = np.log2(least / UNIT * (1 << _STEPS)) * _STEPS
+    found: NDArray[np.int64] = np.maximum(eighths, 0).astype(np.int64)
+    begins = np.array([_least_key(place) for place in range(int(found.max(initial=0)) + 1)])
+    found -= begins[found] > least  # logarithms are rounded
+    return found
+
+
+def _least_key(place: int) -> int:
+    """Return the least key of a bin. Bin 0 has none, so as a threshold it admits every page."""
+    return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_THRESHOLD
+
+
+# Conclusions from the facts that shards tell each other.
+#
+# Law: facts may be old: they decide the order of pages, which pots pay which, and when a crawl
+# ends, but no cash.
+#
+# The crawl has ended when the last facts of every shard say that it is idle, and on each channel as
+# many batches were posted as sent. Then no batch was under way, and nothing can happen any more,
+# even if the facts are of different moments (Mattern's vector counters).
+#
+# headroom  number of pages above the threshold, in multiples of the pages that all shards can
+#           read before the next threshold
+# choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard
+#           reads the richest pages first anyway, so it gets less headroom, above all in a young
+#           crawl, whose threshold changes quickly. Without a choice each host is asked as
+#           soon as its delay allows.
+
+
+TELL_S = 1.0
+"""Interval at which shards tell facts; in a young crawl they tell them more often."""
+HEADROOM = 2
+FEWEST = 16
+"""Least number of pages per second that a shard is assumed to read."""
+
+
+def pages_to_admit(told: Iterable[ShardFacts], within_s: float) -> int:
+    """Return the number of pages to admit in the next `within_s` seconds."""
+    least = min(HEADROOM, 1 + within_s / TELL_S)
+    return ceil(
+        sum(
+            ceil(max(one.pace, FEWEST) * within_s) * (least if one.has_choice else HEADROOM)
+            for one in told
+        )
+    )
+
+
+def has_ended(told: Mapping[int, ShardFacts], shards: int) -> bool:
+    """Return whether all shards are idle and no batch is under way."""
+    if len(told) < shards or not all(facts.is_idle for facts in told.values()):
+        return False
+    sent = {(by, to): count for by, facts in told.items() for to, count in facts.sent.items()}
+    posted = {(by, to): count for to, facts in told.items() for by, count in facts.received.items()}
+    return sent == posted
+
+
+def fetched_together(told: Mapping[int, ShardFacts]) -> int:
+    return sum(facts.fetched for facts in told.values())
+
+
+def gathered_together(told: Mapping[int, ShardFacts], shards: int) -> float:
+    """Return the gathered share of all importance, as one machine would estimate it.
+
+    The share is 0 until each shard has told its part.
+    """
+    facts = told.values()
+    read, readings = sum(one.gathered for one in facts), sum(one.fetched for one in facts)
+    if not read or len(told) < shards or any(one.fetched and not one.gathered for one in facts):
+        return 0.0
+    # Cash under way is for pages that their owners do not count yet.
+    unread = sum(one.ungathered for one in facts) + sum(one.abroad for one in facts) / UNIT
+    discovery = sum(one.discovery * one.fetched for one in facts) / max(readings, 1)
+    share = read / max(read + unread, read)
+    return of_all(share, 1 - share, discovery)

@@ -1,0 +1,76 @@
+"""Which arrived batches a shard posts, and which of its own it sends again.
+
+Law: a shard posts the batches of a channel in their order, each once. A sender publishes again what
+its receiver has not posted, at growing intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from minicrawl.cluster.channels.batches import TransferBatch
+from minicrawl.opic.ledger import ChannelEnd, Channels
+
+_MOST_INTERVALS = 40
+"""Limit of the resend interval, in multiples of the first one. It doubles while nothing is posted.
+"""
+
+
+class Arrival(Enum):
+    """Verdict on a batch that has arrived."""
+
+    NEXT = "post it"
+    OLD = "drop it: it was posted"
+    EARLY = "leave it: one before it is missing, and both will come again"
+
+
+def judge(channels: Channels, batch: TransferBatch) -> Arrival:
+    """Compare the number of the batch with the next one of its channel."""
+    expected = channels.received.get(batch.sender, ChannelEnd()).number + 1
+    if batch.number == expected:
+        return Arrival.NEXT
+    return Arrival.OLD if batch.number < expected else Arrival.EARLY
+
+
+class _Stall(NamedTuple):
+    """Stalled channel: last posted number, time of its change or of the last resend, interval."""
+
+    number: int
+    since: float
+    within_s: float
+
+
+class UnpostedBatches:
+    """Resend timers for batches that one shard has sent and their receivers have not posted.
+
+    A batch counts as delivered when its receiver has posted it, not when the engine has accepted
+    it: the sender can make it again from its log. So losses of the engine cost time, never cash.
+    """
+
+    def __init__(self, again_s: float) -> None:
+        """`again_s` is the first resend interval."""
+        self._again_s = again_s
+        self._stalls: dict[int, _Stall] = {}
+
+    def overdue(
+        self, sent: Mapping[int, int], posted: Mapping[int, int], now: float
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the receivers to send to again, each with the last number that it has posted.
+
+        A receiver absent from `posted` is skipped: no node holds it, so nothing can post.
+        """
+        for receiver, number in sent.items():
+            if posted.get(receiver, number) >= number:
+                self._stalls.pop(receiver, None)
+                continue
+            last = posted[receiver]
+            stall = self._stalls.get(receiver)
+            # A receiver that has posted anything since is slow, not deaf: its timer restarts.
+            if stall is None or stall.number != last:
+                self._stalls[receiver] = _Stall(last, now, self._again_s)
+            elif now - stall.since >= stall.within_s:
+                longer_s = min(2 * stall.within_s, _MOST_INTERVALS * self._again_s)
+                self._stalls[receiver] = _Stall(last, now, longer_s)
+                yield receiver, last

@@ -1,0 +1,140 @@
+"""Foreign pages that wait to be sent, and the times at which their batches are due.
+
+Law: a foreign page waits if it holds cash or has never been sent. So the outbox follows from the
+ledger and the channels, and is not stored. Pages without cash may wait as well, to tell their
+owner of a shorter path.
+
+Stale facts change the order of pages by as much as was read in the meantime, so they may be as
+old as a small part of the crawl. Shards talk quickly at first, when the richest pages are found,
+and ever more rarely later. Laws: the wait never shrinks as a crawl grows older. All pairs of
+shards together send a limited number of messages per second, unless the wait for that would
+exceed `longest_s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from minicrawl.cluster.channels.batches import MOST_TRANSFERS
+from minicrawl.model import PageId
+from minicrawl.opic.ledger import FOREIGN, Ledger
+
+AGE_PART = 1 / 50
+"""Usual wait, as a part of the age of the crawl."""
+QUICKEST_S = 0.1
+QUICK_SHARDS = 16
+"""Number of shards that may all use `QUICKEST_S`; with more shards each pair waits longer."""
+
+
+def exchange_interval_s(age_s: float, shards: int, longest_s: float) -> float:
+    """Return the wait in a crawl of this age; `longest_s` is the wait in an old crawl."""
+    quickest_s = QUICKEST_S * max(1.0, shards / QUICK_SHARDS) ** 2
+    return min(longest_s, max(quickest_s, AGE_PART * age_s))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posting:
+    """Size and age at which batches are sent.
+
+    A batch goes out when it has `transfers` pages or its first page has waited `wait_s`. It goes
+    out again when its receiver has posted nothing for `again_s`.
+    """
+
+    transfers: int = MOST_TRANSFERS
+    wait_s: float = 1.0
+    again_s: float = 15.0
+
+
+class _Waiting:
+    """Pages for one shard, in the order in which they began to wait."""
+
+    __slots__ = ("pages", "since")
+
+    def __init__(self, since: float) -> None:
+        self.pages: dict[int, None] = {}
+        self.since = since
+
+
+class Outbox:
+    """Foreign pages that wait to be sent, by owner."""
+
+    def __init__(
+        self, ledger: Ledger, owner: Callable[[int], int], posting: Posting | None = None
+    ) -> None:
+        """`owner` returns the shard of a foreign page."""
+        self._ledger, self._owner = ledger, owner
+        self._posting = posting or Posting()
+        self._waiting: dict[int, _Waiting] = {}
+
+    def __len__(self) -> int:
+        return sum(len(waiting.pages) for waiting in self._waiting.values())
+
+    @property
+    def atoms(self) -> int:
+        keys = self._ledger.key
+        return sum(keys[page] for waiting in self._waiting.values() for page in waiting.pages)
+
+    def restore(self, now: float, unsent: Iterable[int] = ()) -> None:
+        """Refill the outbox from a loaded ledger; `unsent` pages have never been sent."""
+        flags = np.frombuffer(self._ledger.flags, dtype=np.uint8)
+        keys = np.frombuffer(self._ledger.key, dtype=np.int64)
+        self._waiting.clear()
+        self.paid(np.flatnonzero((flags == FOREIGN) & (keys > 0)).tolist(), now)
+        self.tell(sorted(unsent), now)
+
+    def paid(self, pages: Iterable[int], now: float) -> None:
+        """Enqueue the foreign pages among `pages`, which have just been paid."""
+        flags, keys = self._ledger.flags, self._ledger.key
+        for page in pages:
+            if flags[page] == FOREIGN and keys[page]:
+                self._wait(page, now)
+
+    def tell(self, pages: Iterable[int], now: float) -> None:
+        """Enqueue the foreign pages among `pages`, with or without cash."""
+        for page in pages:
+            if self._ledger.flags[page] == FOREIGN:
+                self._wait(page, now)
+
+    def sent(self, receiver: int, pages: Iterable[int], now: float) -> None:
+        """Remove `pages`, whose cash has left. There are none if only the pot sent something."""
+        waiting = self._waiting.pop(receiver, _Waiting(now))
+        for page in pages:
+            waiting.pages.pop(page, None)
+        if waiting.pages:
+            waiting.since = now
+            self._waiting[receiver] = waiting
+
+    def due(self, now: float, longest_s: float = inf) -> list[int]:
+        """Return the receivers for which a batch is due. No page waits longer than `longest_s`."""
+        size, wait_s = self._posting.transfers, min(self._posting.wait_s, longest_s)
+        return [
+            receiver
+            for receiver, waiting in self._waiting.items()
+            if len(waiting.pages) >= size or now - waiting.since >= wait_s
+        ]
+
+    def next_for(
+        self, receiver: int, url_bytes: Callable[[int], int], most_bytes: int
+    ) -> list[int]:
+        """Return the pages of the next batch, ascending: as many as fit, but at least one."""
+        chosen: list[int] = []
+        waiting = self._waiting.get(receiver)
+        for page in waiting.pages if waiting else ():
+            most_bytes -= url_bytes(page)
+            if chosen and most_bytes < 0:
+                break
+            chosen.append(page)
+            if len(chosen) == self._posting.transfers:
+                break
+        return sorted(chosen)
+
+    def _wait(self, page: PageId, now: float) -> None:
+        receiver = self._owner(page)
+        waiting = self._waiting.get(receiver)
+        if waiting is None:
+            waiting = self._waiting[receiver] = _Waiting(now)
+        waiting.pages[page] = None

@@ -1,0 +1,112 @@
+"""`minicrawl cluster gather`, and the gathered store that commands of the core read."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.options import CommandWithSettings, json_option, settings_options
+from minicrawl.cli.output import progress, show_facts, show_json
+from minicrawl.cluster.commands.nodes import with_engine
+from minicrawl.config import Cluster, Settings
+from minicrawl.errors import UsageError
+from minicrawl.opic.money import UNIT
+from minicrawl.wording import counted, visible
+
+if TYPE_CHECKING:
+    from minicrawl.cluster.gathering.gather import Gathered
+
+_DIGEST_BYTES = 8
+
+
+@click.command(cls=CommandWithSettings)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("stores", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+@settings_options("cluster", "insecure")
+def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bool) -> None:
+    """Gather all shards of a crawl into one store, FILE.
+
+    With --cluster, the shards are restored from the servers, without disturbing a node; otherwise,
+    name the files of all shards as STORES. All commands work on FILE, which has the pages of all
+    shards, the cash in transit to them, and their kept responses. If cash is missing, FILE is not
+    written, and the error says where.
+    """
+    with progress("gather") as tell:
+        if stores:
+            from minicrawl.cluster.gathering.kept_store import gather_stores
+
+            made = gather_stores(stores, file, tell)
+        else:
+            from minicrawl.cluster.gathering.kept_store import gather_cluster
+
+            made = with_engine(settings, lambda engine: gather_cluster(engine, file, tell))
+    _warn_of_ages(made)
+    if as_json:
+        show_json(made.as_json())
+    else:
+        show_facts(_facts(made))
+
+
+@contextmanager
+def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
+    """Yield a store of the whole cluster, with or (faster) without kept pages.
+
+    The store exists until the context is left, even if a newer one is gathered meanwhile.
+    """
+    from minicrawl.cluster.gathering.kept_store import kept_store
+
+    folder = folder_of(settings.cluster)
+    with ExitStack() as reading:
+        with progress("gather") as tell:
+            found = with_engine(
+                settings,
+                lambda engine: kept_store(engine, folder, tell, pages=pages, reading=reading),
+            )
+        if (made := found.made) is not None:
+            _warn_of_ages(made)
+            read, shards = counted(made.pages, "page"), counted(made.shards, "shard")
+            _warn(f"gathered {read} of {shards} into {found.store}")
+        yield found.store
+
+
+def folder_of(cluster: Cluster) -> Path:
+    """Return the folder of this cluster in the user's cache."""
+    if cluster.url is None:
+        raise UsageError("no cluster: name its servers with --cluster nats://host:4222")
+    usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    name = blake2b(cluster.url.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    return Path(usual) / PROGRAM / "clusters" / name
+
+
+def _warn_of_ages(made: "Gathered") -> None:
+    """Warn if some stores are older than others."""
+    if made.ahead:
+        batches = counted(sum(one.batches for one in made.ahead), "batch", "batches")
+        units = sum(one.atoms for one in made.ahead) / UNIT
+        _warn(
+            f"the stores are from different moments: a newer one received {batches} with "
+            f"{units:,.2f} units that an older one has not sent yet; the pot paid for them"
+        )
+
+
+def _warn(line: str) -> None:
+    click.echo(f"{PROGRAM}: {visible(line)}", err=True)
+
+
+def _facts(made: "Gathered") -> Iterator[tuple[str, str]]:
+    yield "store", str(made.store)
+    yield "shards", f"{made.shards:,}"
+    yield "pages", f"{made.pages:,}"
+    yield "cash", f"{made.minted:,.2f} units, none missing"
+    yield "waited in outboxes", f"{made.in_outboxes:,.2f} units"
+    yield "was under way", f"{made.under_way:,.2f} units"
+    if made.unheard:
+        yield "unheard", f"{counted(made.unheard, 'page')} that their own shards did not know yet"
+    if made.circles:
+        yield "broken", f"{counted(made.circles, 'circle')} of pages that stand for each other"

@@ -1,0 +1,79 @@
+"""A cluster on this machine to look at: three servers, four nodes, and the demo web.
+
+Law: at its end only the store of the pages found remains, and after a kill -9 the folder of
+temporary files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from minicrawl.cluster.access import ClusterAccess
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.gathering.kept_store import gather_cluster
+from minicrawl.cluster.node.running import NodeConfig, run_node
+from minicrawl.cluster.node.supervisor import Tell
+from minicrawl.cluster.servers import PROGRAM, WHEEL, WHEEL_VERSION, local_servers, server_program
+from minicrawl.cluster.terms import settings_of_node, workers_of_node
+from minicrawl.config import Loaded
+from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings
+from minicrawl.store.files import files_of
+
+DEMO_SERVERS, DEMO_NODES, DEMO_SHARDS = 3, 4, 8
+DEMO_STORE = Path("data/demo-cluster.db")
+"""Store of all pages found."""
+
+
+class DemoCluster(NamedTuple):
+    """Access to a demo cluster, and settings and seeds of the crawl to begin in it."""
+
+    access: ClusterAccess
+    loaded: Loaded
+    seeds: list[str]
+
+
+@asynccontextmanager
+async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[DemoCluster]:
+    """Start servers and nodes, which wait for the crawl of a web of `pages` pages."""
+    web, stopped = DemoWeb(pages), asyncio.Event()
+    with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
+        settings = demo_settings(loaded, pages, server.address)
+        async with local_servers(Path(folder) / "servers", DEMO_SERVERS) as servers:
+            if WHEEL in (server_program() or ""):
+                tell(f"{PROGRAM} is that of {WHEEL_VERSION}, for demos and tests only")
+            access = ClusterAccess(servers.url)
+            names = [f"demo-{number}" for number in range(1, DEMO_NODES + 1)]
+            workers = workers_of_node(loaded)
+            own = settings_of_node(settings)
+            places = [
+                NodeConfig(name=name, folder=Path(folder) / name, workers=workers) for name in names
+            ]
+            nodes = [
+                asyncio.create_task(run_node(access, one, own, _named(one.name, tell), stopped))
+                for one in places
+            ]
+            try:
+                yield DemoCluster(access, settings, list(web.seeds))
+            finally:
+                stopped.set()
+                await asyncio.gather(*nodes)
+
+
+async def save_demo_store(engine: ClusterEngine) -> None:
+    """Gather all shards into one store, in place of an earlier demo's."""
+    for file in files_of(DEMO_STORE):
+        if file.is_dir():
+            shutil.rmtree(file)
+        else:
+            file.unlink()
+    await gather_cluster(engine, DEMO_STORE)
+
+
+def _named(name: str, tell: Tell) -> Tell:
+    return lambda text: tell(f"{name}: {text}")

@@ -1,0 +1,153 @@
+"""The whole merge: audits and loads all shards, and writes the gathered store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from minicrawl.cluster.gathering.common_pages import Hosts
+from minicrawl.cluster.gathering.ledger import GatheredLedger
+from minicrawl.cluster.gathering.rows import counters_of_all, number_pages, write_rows_of_all
+from minicrawl.cluster.gathering.shard_stores import (
+    LoadedShard,
+    ShardStore,
+    UnmatchedBatches,
+    audited,
+    load_shard,
+    of_whole_crawl,
+    opened,
+)
+from minicrawl.cluster.gathering.steps import write_log
+from minicrawl.crawl.refinement import refine
+from minicrawl.errors import StoreError
+from minicrawl.frontier.importance import gathered as gathered_importance
+from minicrawl.opic.money import UNIT
+from minicrawl.ports import Progress, part, unreported
+from minicrawl.report.snapshot import load
+from minicrawl.store import tables
+from minicrawl.store.records import Batch, Checkpoint, StoreTerms
+from minicrawl.store.writer import StoreWriter, begin_draft, end_draft, mark
+from minicrawl.wording import counted
+
+_SHOWN = 10
+_PAGES_A_CHECKPOINT = 1_000_000
+_GATHERED = 0.7
+"""Rough progress when the ranks begin to converge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """Report on a gathered store. Cash is in units."""
+
+    store: Path
+    shards: int
+    pages: int
+    unheard: int
+    """Pages that links lead to and whose shards have not heard of them."""
+    minted: float
+    in_outboxes: float
+    under_way: float
+    circles: int
+    """Number of broken circles of pages that stood for each other."""
+    ahead: Sequence[UnmatchedBatches]
+
+    def as_json(self) -> dict[str, object]:
+        named = asdict(self) | {"store": str(self.store)}
+        return named | {"ahead": [one._asdict() for one in self.ahead]}
+
+
+def gather(
+    paths: Sequence[Path],
+    into: Path,
+    tell: Progress = unreported,
+    *,
+    absent: Collection[int] = (),
+) -> Gathered:
+    """Merge the stores of all shards of a crawl, except `absent` ones that have not begun.
+
+    Ranks converge at the end, as in a crawl. Callers remove an `into` that was left incomplete.
+    """
+    with opened(paths, absent) as stores, closing(StoreWriter.open(into)) as out:
+        terms = of_whole_crawl(stores[0].terms)
+        begin_draft(out)
+        out.agree(terms)
+        found = _merged(stores, terms, out, part(tell, 0, _GATHERED))
+        end_draft(out)
+    if terms.links:
+        refine(into, tell=part(tell, _GATHERED, 1))
+    return found
+
+
+def _merged(
+    stores: Sequence[ShardStore], terms: StoreTerms, out: StoreWriter, tell: Progress
+) -> Gathered:
+    hosts, shards = Hosts(), list[LoadedShard]()
+    for count, store in enumerate(stores, 1):
+        shards.append(load_shard(store, hosts, shards[-1].own.stop if shards else 0))
+        part(tell, 0, 0.1)(count / len(stores))
+    wrong, ahead = audited(shards)
+    if wrong:
+        more = f"; and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
+        raise StoreError(f"cash of the shards is wrong: {'; '.join(wrong[:_SHOWN])}{more}")
+    unknown = number_pages(shards, hosts, out, part(tell, 0.1, 0.5))
+    gathered = GatheredLedger(shards, terms, unknown)
+    broken = gathered.break_circles()
+    in_outboxes = sum(map(gathered.receive_outbox, shards))
+    in_batches = _receive_batches(gathered, shards)
+    gathered.take_from_pot(sum(one.atoms for one in ahead))
+    if lost := gathered.missing():
+        raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
+    last = write_log(out, shards, unknown, gathered, broken, part(tell, 0.5, 0.8))
+    _write(out, shards, gathered, last)
+    tell(1)
+    return Gathered(
+        store=out.path,
+        shards=len(shards),
+        pages=len(gathered),
+        unheard=unknown,
+        minted=gathered.ledger.minted / UNIT,
+        in_outboxes=in_outboxes / UNIT,
+        under_way=in_batches / UNIT,
+        circles=len(broken),
+        ahead=ahead,
+    )
+
+
+def _receive_batches(gathered: GatheredLedger, shards: Sequence[LoadedShard]) -> int:
+    """Post all batches that were sent and not posted, and return their atoms."""
+    atoms = 0
+    posted = {
+        (sender, one.store.number): end.number
+        for one in shards
+        for sender, end in one.statement.received.items()
+    }
+    for shard in shards:
+        for receiver, sent in shard.sent.items():
+            for step in sent.after(posted.get((shard.store.number, receiver), 0)):
+                spending = tables.spending(shard.store.connection, step)
+                pages = shard.pages[list(spending.links)]
+                atoms += gathered.receive(pages, spending.weights, spending.idle)
+    return atoms
+
+
+def _write(
+    out: StoreWriter, shards: Sequence[LoadedShard], gathered: GatheredLedger, last: int
+) -> None:
+    totals = gathered.ledger.totals
+    for first in range(0, len(gathered), _PAGES_A_CHECKPOINT):
+        rows = gathered.rows(first, min(first + _PAGES_A_CHECKPOINT, len(gathered)))
+        out.checkpoint(Checkpoint(watermark=last, totals=totals, born=rows, turned=(), paid=()))
+    requests = write_rows_of_all(shards, out)
+    counters = counters_of_all(shards) | {
+        tables.STATES: gathered.states(),
+        tables.RECORDED: totals.recorded,
+        tables.MINTED: totals.minted,
+        tables.STEPS: last,
+        tables.FETCHES: requests,
+    }
+    out.commit(Batch(counters=counters))
+    mark(out, last)
+    share = gathered_importance(load(out.path, out.connection))
+    out.commit(Batch(counters=counters | {tables.GATHERED: share}))

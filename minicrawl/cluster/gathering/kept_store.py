@@ -1,0 +1,223 @@
+"""Restores all shards of a cluster from its engine and gathers them, without asking any node.
+
+Laws: the shards are restored as of one moment, or nearly. The name of a kept store identifies the
+crawl and the ends of all logs, so an existing file is as fresh as a new one, and is used again.
+Older stores that nobody reads are removed, with their side files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.gathering.archives import fetch_archives, has_pages, join_archives
+from minicrawl.cluster.gathering.gather import Gathered, gather
+from minicrawl.cluster.replica.restoring import find_end, restore
+from minicrawl.cluster.terms import TermsRecord, last_told, refuse_other_version, state_of, terms_of
+from minicrawl.errors import UsageError
+from minicrawl.own_files import scratch
+from minicrawl.ports import Progress, part, unreported
+from minicrawl.store.files import files_of, move
+from minicrawl.store.questions import is_begun
+from minicrawl.store.reader import (
+    ARCHIVE,
+    LOCK,
+    archive_folder,
+    refuse_to_overwrite,
+    shared_archive,
+)
+
+_RESTORED, _MADE = 0.5, 0.7
+"""Rough progress when the shards are restored, and when the store is made."""
+_JOINED = ".pages"
+"""Suffix of the folder in which the archives of all shards are joined."""
+_DIGEST_BYTES = 8
+
+
+class KeptStore(NamedTuple):
+    """A gathered store, and the report on it, or None if it existed already."""
+
+    store: Path
+    made: Gathered | None
+
+
+async def gather_cluster(
+    engine: ClusterEngine, into: Path, tell: Progress = unreported
+) -> Gathered:
+    """Gather the whole cluster into one store, including kept pages."""
+    with _drafted(into) as draft:
+        ends = await _ends(engine, await _terms(engine))
+        made = await _gathered(engine, ends, draft, part(tell, 0, _MADE))
+        if not has_pages(draft):
+            await fetch_archives(engine, draft, archive_folder(draft), part(tell, _MADE, 1))
+    return replace(made, store=into)
+
+
+def gather_stores(paths: Sequence[Path], into: Path, tell: Progress = unreported) -> Gathered:
+    """Gather the stores of all shards into one, including the archives beside them."""
+    with _drafted(into) as draft:
+        made = gather(paths, draft, part(tell, 0, _MADE))
+        if not has_pages(draft):
+            join_archives(paths, draft, part(tell, _MADE, 1))
+    return replace(made, store=into)
+
+
+@contextmanager
+def _drafted(into: Path) -> Iterator[Path]:
+    """Yield a draft path for a store; at the end, the store and its side files move to `into`."""
+    refuse_to_overwrite(into)
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with scratch("gathered", into.parent) as folder:
+        draft = folder / into.name
+        yield draft
+        refuse_to_overwrite(into)
+        move(draft, into)
+
+
+async def kept_store(
+    engine: ClusterEngine,
+    folder: Path,
+    tell: Progress = unreported,
+    *,
+    pages: bool = False,
+    reading: ExitStack | None = None,
+) -> KeptStore:
+    """Return the gathered store in this folder; make a new one if the crawl has gone on.
+
+    With `pages` the store includes the kept pages of shards, from one folder for all such stores.
+    Other callers remove the store when the crawl has gone on, but not before `reading` is closed.
+    """
+    terms = await _terms(engine)
+    ends = await _ends(engine, terms)
+    store, made = folder / f"{terms.id}-{_digest(ends)}.db", None
+    if reading is not None:
+        reading.enter_context(in_use(store))
+    if not store.exists():
+        with _drafted(store) as draft:
+            made = await _gathered(engine, ends, draft, part(tell, 0, _MADE) if pages else tell)
+        made = replace(made, store=store)
+        _remove_older(folder, store)
+    if pages and not has_pages(store):
+        joined = shared_archive(store)
+        await fetch_archives(engine, store, joined, part(tell, _MADE, 1))
+        with suppress(FileExistsError):
+            store.with_name(f"{store.name}{ARCHIVE}").symlink_to(joined.name)
+    return KeptStore(store, made)
+
+
+async def _terms(engine: ClusterEngine) -> TermsRecord:
+    terms, _ = await terms_of(engine)
+    refuse_other_version(terms)
+    return terms
+
+
+async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
+    """Read the number of the last entry of each log, in parallel."""
+    state, _ = await state_of(engine)
+
+    async def end(shard: int) -> int:
+        told = await last_told(engine, shard, state.run)
+        return await find_end(engine, shard, 0 if told is None else told.facts.entry)
+
+    return await asyncio.gather(*map(end, range(terms.shards)))
+
+
+async def _gathered(
+    engine: ClusterEngine, ends: Sequence[int], into: Path, tell: Progress
+) -> Gathered:
+    into.parent.mkdir(parents=True, exist_ok=True)
+    with scratch("gather", into.parent) as folder:
+        begun: list[Path] = []
+        absent: list[int] = []
+        for shard, end in enumerate(ends):
+            path = folder / f"shard-{shard}.db"
+            await restore(engine, shard, path, until=end)
+            if is_begun(path):
+                begun.append(path)
+            else:
+                absent.append(shard)
+            part(tell, 0, _RESTORED)((shard + 1) / len(ends))
+        if not begun:
+            raise UsageError("the crawl of this cluster has no pages yet: no node has begun it")
+        return await asyncio.to_thread(gather, begun, into, part(tell, _RESTORED, 1), absent=absent)
+
+
+def _digest(ends: Sequence[int]) -> str:
+    return blake2b(repr(list(ends)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _remove_older(folder: Path, store: Path) -> None:
+    """Remove stores of other moments and of earlier crawls, with their side files and pages."""
+    for other in folder.glob("*.db"):
+        if other != store:
+            with unread(other) as is_unread:
+                if is_unread:
+                    _remove(other)
+    crawls = {other.name.partition("-")[0] for other in folder.glob("*.db")}
+    for pages in folder.glob(f"*{_JOINED}"):
+        if pages.name.removesuffix(_JOINED) not in crawls:
+            shutil.rmtree(pages, ignore_errors=True)
+
+
+def _remove(store: Path) -> None:
+    for file in (*files_of(store), store.with_name(f"{store.name}{LOCK}"), mark_of(store)):
+        if file.is_dir() and not file.is_symlink():
+            shutil.rmtree(file, ignore_errors=True)
+        else:
+            file.unlink(missing_ok=True)
+
+
+# Locks on gathered stores that are being read.
+#
+# Law: a store is not removed while somebody reads it. The lock of a killed reader ends with it.
+
+
+_MARK = "-used"
+
+
+def mark_of(store: Path) -> Path:
+    """Return the file that readers of a store lock. It is removed with the store."""
+    return store.with_name(f"{store.name}{_MARK}")
+
+
+@contextmanager
+def in_use(store: Path) -> Iterator[None]:
+    """Protect a store, which need not exist yet, from removal until exit."""
+    # The lock is on a file beside the store: SQLite's locks do not keep a file from being removed.
+    path = mark_of(store)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        mark = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(mark, fcntl.LOCK_SH)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(mark), path.stat()):
+                break
+        os.close(mark)  # the store was removed while we waited
+    try:
+        yield
+    finally:
+        os.close(mark)
+
+
+@contextmanager
+def unread(store: Path) -> Iterator[bool]:
+    """Yield True if nobody reads the store; then new readers wait until exit."""
+    mark = os.open(mark_of(store), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(mark)

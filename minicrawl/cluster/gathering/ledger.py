@@ -1,0 +1,161 @@
+"""One ledger with the pages of all shards.
+
+In a shard a read page holds its key plus the dividend; here its key has both, and the dividend is
+0. One pot has what all pots hold.
+
+clock    The clock of a shard counts the cash that its own pages have passed on, and the common
+         clock that of all pages. A circulation is the time in which all minted cash is passed on
+         once. Converted times are as many circulations ago as they were in the shard.
+circle   Pages of several shards may stand for each other in a circle, until cash has gone round
+         often enough to break it. Here the page of the circle with the largest number becomes a
+         dead end.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.cluster.gathering.common_pages import Numbers
+from minicrawl.cluster.gathering.shard_stores import LoadedShard, Small
+from minicrawl.model import State
+from minicrawl.opic.ledger import READ, UNREAD, Books, Ledger, Spending, Step, StepKind, Totals
+from minicrawl.opic.windows import TICK_BITS
+from minicrawl.store.records import FrontierRow, StoreTerms
+
+_ROWS_AT_ONCE = 1 << 14
+_MEASURED = frozenset(("fixed", "improved-fixed", "variable"))
+
+
+class GatheredLedger:
+    """Ledger with the pages of all shards, and the other columns that a store has of pages."""
+
+    def __init__(self, shards: Sequence[LoadedShard], terms: StoreTerms, unknown: int) -> None:
+        """Join the own pages of all shards, one shard after another, and mint `unknown` others."""
+        self._terms = terms
+        self.state: NDArray[np.uint8] = np.concatenate([one.state for one in shards])
+        is_unread = self.state == State.UNREAD
+        ledger, totals = Ledger(), [one.totals for one in shards]
+        ledger.restore(
+            array("q", np.concatenate([one.key for one in shards]).tobytes()),
+            bytearray(np.where(is_unread, UNREAD, READ).astype(np.uint8)),
+            totals[0]._replace(
+                minted=sum(one.minted for one in totals),
+                recorded=sum(one.recorded for one in totals),
+                dividend=0,
+                virtual=sum(one.virtual for one in totals),
+                pot=sum(one.pot for one in totals),
+                unread=int(np.count_nonzero(is_unread)),
+                foreign=0,
+                abroad=sum(one.totals.abroad + int(one.outbox.sum()) for one in shards),
+            ),
+        )
+        self.ledger, self.books = ledger, Books(ledger, lambda _page: Spending(()))
+        times = [self._retimed(one.g_time, one.totals) for one in shards]
+        self.books.apply(Step(StepKind.BORN, born=unknown))
+        nothing = np.zeros(unknown, dtype=np.uint32)
+        self.state = np.append(self.state, np.full(unknown, State.UNREAD, dtype=np.uint8))
+        self.history: Numbers = np.concatenate([*(one.history for one in shards), nothing])
+        self.g_time: Numbers = np.concatenate([*times, np.full(unknown, ledger.now)])
+        self.inlinks: Small = np.concatenate([*(one.inlinks for one in shards), nothing])
+        self.spent: Small = np.zeros(len(self), dtype=np.uint32)
+        self.measures: dict[int, bytes] = {}
+        for one in shards:
+            self.inlinks[one.pages[~one.is_own]] += one.foreign_inlinks
+            self._add_measures(one)
+            self.books.forwards.update(
+                (int(one.pages[page]), int(one.pages[end])) for page, end in one.forwards.items()
+            )
+
+    def __len__(self) -> int:
+        return len(self.ledger)
+
+    # ------------------------------------------------------------ clocks
+
+    def _retimed(self, times: Numbers, shard: Totals) -> Numbers:
+        """Convert times of a shard to the common clock."""
+        scale = self.ledger.minted / max(shard.minted, 1)
+        ages = (shard.recorded >> TICK_BITS) - times
+        found: Numbers = np.maximum(self.ledger.now - np.rint(ages * scale).astype(np.int64), 0)
+        return found
+
+    def _add_measures(self, shard: LoadedShard) -> None:
+        """Add a shard's measures, by the common clock."""
+        for page, packed in shard.measures.items():
+            numbers = np.frombuffer(packed, dtype=np.int64).copy()
+            if self._terms.window in _MEASURED:
+                size = 3 if self._terms.measures else 2
+                numbers[::size] = self._retimed(numbers[::size], shard.totals)
+            elif self._terms.window == "adaptive":
+                scale = self.ledger.minted / max(shard.totals.minted, 1)
+                numbers[0] = max(1, round(int(numbers[0]) * scale))
+            self.measures[int(shard.pages[page])] = numbers.tobytes()
+
+    # ------------------------------------------------------------ cash
+
+    def receive(self, pages: Small, atoms: Sequence[int], to_pot: int = 0) -> int:
+        """Post cash that is abroad, and return its atoms."""
+        spending = Spending(pages.tolist(), atoms, (), to_pot)
+        self.books.apply(Step(StepKind.RECEIVE, spending=spending))
+        return sum(atoms) + to_pot
+
+    def receive_outbox(self, shard: LoadedShard) -> int:
+        """Post the cash that waits on foreign pages of a shard, and return its atoms."""
+        waits = np.flatnonzero(shard.outbox)
+        foreign, total = shard.pages[~shard.is_own], 0
+        for start in range(0, len(waits), _ROWS_AT_ONCE):
+            some = waits[start : start + _ROWS_AT_ONCE]
+            total += self.receive(foreign[some], shard.outbox[some].tolist())
+        return total
+
+    def take_from_pot(self, atoms: int) -> None:
+        """Remove the cash of batches that are ahead from the pot: both shards' copies have it."""
+        self.ledger.virtual_page.pot -= atoms
+        self.ledger.abroad += atoms
+
+    def break_circles(self) -> list[int]:
+        """Make the last page of each circle a dead end, and return these pages."""
+        forwards = self.books.forwards
+        # Any page of the circle would do; the largest number makes the choice the same each time.
+        broken = [max(circle) for circle in _circles(forwards)]
+        for page in broken:
+            self.inlinks[forwards.pop(page)] -= 1
+            self.state[page] = State.BAD_REDIRECT
+        return broken
+
+    # ------------------------------------------------------------ results
+
+    def missing(self) -> int:
+        """Return the atoms that are on no page, or still abroad; 0 unless stores are damaged."""
+        return self.ledger.missing() + self.ledger.abroad
+
+    def states(self) -> dict[str, int]:
+        counts = np.bincount(self.state).tolist()
+        return {str(state): pages for state, pages in enumerate(counts) if pages}
+
+    def rows(self, first: int, end: int) -> Iterable[FrontierRow]:
+        """Yield the rows of a range of pages."""
+        key = np.frombuffer(self.ledger.key, dtype=np.int64)
+        columns = (self.state, key, self.history, self.g_time, self.inlinks, self.spent)
+        for start in range(first, end, _ROWS_AT_ONCE):
+            pages = range(start, min(start + _ROWS_AT_ONCE, end))
+            values = (column[start : pages.stop].tolist() for column in columns)
+            measures = map(self.measures.get, pages)
+            yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
+
+
+def _circles(forwards: Mapping[int, int]) -> Iterable[list[int]]:
+    settled: set[int] = set()
+    for start in forwards:
+        trail: dict[int, None] = {}
+        page = start
+        while page in forwards and page not in settled:
+            settled.add(page)
+            trail[page] = None
+            page = forwards[page]
+        if page in trail:
+            way = list(trail)
+            yield way[way.index(page) :]

@@ -1,0 +1,187 @@
+"""Rows of pages outside the log: URLs, requests, documents, original URLs, mirrors.
+
+Laws: each URL is one page. The own pages of all shards are numbered first; then foreign pages are
+looked up among them. Each row is written once, with the common number of its page. Requests of all
+shards are ordered by time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import compress, islice
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.cluster.gathering.common_pages import (
+    UNKNOWN,
+    Digests,
+    Hosts,
+    Numbers,
+    PageIndex,
+    PagesUnknownToOwners,
+    digests,
+    owner_of,
+)
+from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard
+from minicrawl.errors import StoreError
+from minicrawl.ports import Progress, part
+from minicrawl.store import tables
+from minicrawl.store.questions import UrlColumns, fetch_rows, originals, url_columns
+from minicrawl.store.records import Batch, DocumentRow, FetchRow, UrlRow, reporting_damage
+from minicrawl.store.writer import StoreWriter, add_mirrors
+
+Row = TypeVar("Row")
+
+ROWS_AT_ONCE = 50_000
+_LARGEST = frozenset(("running_s",))
+"""Counters of which the largest counts; others are added up."""
+_OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES)
+"""Counters that are equal in all shards."""
+
+
+def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]:
+    source = iter(rows)
+    while block := list(islice(source, size)):
+        yield block
+
+
+def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
+    """Write requests, documents, original URLs and mirrors. Return the number of requests."""
+    requests = 0
+    for fetches in blocks(merge(*map(_fetches, shards), key=AT)):
+        out.commit(Batch(fetches=fetches))
+        requests += len(fetches)
+    for shard in shards:
+        for documents in blocks(_documents(shard)):
+            out.commit(Batch(documents=documents))
+    for found in blocks(_originals(shards)):
+        out.commit(Batch(originals=found))
+    add_mirrors(out, _mirrors(shards))
+    return requests
+
+
+def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
+    known = [tables.counters(shard.store.connection) for shard in shards]
+    found = {name: known[0][name] for name in _OF_ALL if name in known[0]}
+    summed = ("fetched", "requests", "wire_bytes", "born")
+    for name in (*summed, *_LARGEST):
+        counts = (one.get(name) for one in known)
+        numbers = [count for count in counts if isinstance(count, int | float)]
+        if numbers:
+            found[name] = max(numbers) if name in _LARGEST else sum(numbers)
+    ends = {
+        shard.store.number: end
+        for shard, one in zip(shards, known, strict=True)
+        if (end := one.get(tables.ARCHIVE_END)) is not None
+    }
+    return found | {tables.ARCHIVES: ends} if ends else found
+
+
+def _fetches(shard: LoadedShard) -> Iterator[FetchRow]:
+    pages = shard.pages
+    return (FetchRow(int(pages[row.page]), *row[1:]) for row in fetch_rows(shard.store.connection))
+
+
+def _documents(shard: LoadedShard) -> Iterator[DocumentRow]:
+    pages = shard.pages
+    return (
+        DocumentRow(int(pages[row.page]), *row[1:])
+        for row in tables.all_documents(shard.store.connection)
+    )
+
+
+def _originals(shards: Sequence[LoadedShard]) -> Iterator[tuple[int, str]]:
+    """Yield original URLs. The owner of a page takes precedence over other shards."""
+    told = set[int]()
+    for is_own in (True, False):
+        for shard in shards:
+            for page, url in originals(shard.store.connection):
+                number = int(shard.pages[page])
+                if (number in shard.own) is is_own and number not in told:
+                    told.add(number)
+                    yield number, url
+
+
+def _mirrors(shards: Sequence[LoadedShard]) -> list[tuple[int, int, int]]:
+    found = Counter[tuple[int, int]]()
+    for shard in shards:
+        for host, of_host, pages in tables.mirrors(shard.store.connection):
+            found[shard.hosts[host], shard.hosts[of_host]] += pages
+    return [(*pair, pages) for pair, pages in sorted(found.items())]
+
+
+_NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
+
+
+def number_pages(
+    shards: Sequence[LoadedShard], hosts: Hosts, out: StoreWriter, tell: Progress
+) -> int:
+    """Number the foreign pages of all shards, and write URLs and hosts.
+
+    Return the number of pages that their owners have not heard of.
+    """
+    known = [_NO_DIGESTS]
+    for count, shard in enumerate(shards, 1):
+        with reporting_damage(shard.store.path):
+            known += _write_own(shard, out)
+            _refuse_pages_of_others(shard, hosts)
+        part(tell, 0, 0.5)(count / len(shards))
+    index = PageIndex(np.concatenate(known))
+    if (twice := index.twice()) is not None:
+        first, other = (tables.url_of(out.connection, page) for page in twice)
+        raise StoreError(f"{first} was born in two shards" + (f", as {other}" * (first != other)))
+    unknown = PagesUnknownToOwners(shards[-1].own.stop)
+    for count, shard in enumerate(shards, 1):
+        _find_foreign(shard, index, unknown)
+        part(tell, 0.5, 1)(count / len(shards))
+    for block in blocks(unknown.rows):
+        out.commit(Batch(urls=block))
+    out.commit(Batch(hosts=hosts.rows))
+    return len(unknown)
+
+
+def _write_own(shard: LoadedShard, out: StoreWriter) -> Iterator[Digests]:
+    for ids, urls in _urls(shard, shard.is_own):
+        pages = shard.pages[ids].tolist()
+        rows = map(UrlRow._make, zip(pages, urls.hosts, urls.paths, urls.depths, strict=True))
+        out.commit(Batch(urls=list(rows)))
+        yield digests(urls.hosts, urls.paths)
+
+
+def _urls(shard: LoadedShard, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbers, UrlColumns]]:
+    """Yield the ids and URLs of the chosen pages, with the common hosts."""
+    hosts, first = np.array(shard.hosts, dtype=np.int64), 0
+    for block in url_columns(shard.store.connection):
+        here = chosen[first : first + len(block.paths)]
+        ids = first + np.flatnonzero(here)
+        first += len(here)
+        if len(ids):
+            is_here = here.tolist()
+            of_all = hosts[np.array(block.hosts)[here]].tolist()
+            paths, depths = compress(block.paths, is_here), compress(block.depths, is_here)
+            yield ids, UrlColumns(of_all, list(paths), list(depths))
+
+
+def _refuse_pages_of_others(shard: LoadedShard, hosts: Hosts) -> None:
+    store = shard.store
+    host_of = tables.whole(tables.urls(store.connection, "host"), "host")
+    for host in np.unique(host_of[shard.is_own]).tolist():
+        origin = hosts.rows[shard.hosts[host]].origin
+        if (owner := owner_of(origin, store.terms.shards)) != store.number:
+            raise StoreError(
+                f"{store.path} has pages of {origin} as its own, which are shard {owner}'s"
+            )
+
+
+def _find_foreign(shard: LoadedShard, index: PageIndex, unknown: PagesUnknownToOwners) -> None:
+    for ids, urls in _urls(shard, ~shard.is_own):
+        wanted = digests(urls.hosts, urls.paths)
+        found = index.find(wanted)
+        for place in np.flatnonzero(found == UNKNOWN).tolist():
+            row = UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
+            found[place] = unknown.page(wanted[place].tobytes(), row)
+        shard.pages[ids] = found

@@ -1,0 +1,279 @@
+"""The stores of all shards of one crawl, open for reading, their cash, and its audit.
+
+Each shard is there once, and all were begun on the same terms.
+
+Laws: a batch in the sender's log that the receiver's channel does not count is under way. On each
+channel the receiver has posted the first batches that were sent, and no others. Stores are copied
+one after another, so the receiver's copy may have batches that the older copy of the sender
+lacks: they are *ahead*. That is no loss, but both copies have this cash: it is taken from the
+common pot.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.cluster.channels.audit import Statement, faults, statement_of
+from minicrawl.cluster.gathering.common_pages import Hosts, Numbers
+from minicrawl.errors import DamagedStore, UsageError
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.opic.ledger import FOREIGN, READ, ChannelEnd, Channels, Totals
+from minicrawl.report.snapshot import inlinks, last_spent, load
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import StoreTerms, reporting_damage
+from minicrawl.wording import counted
+
+_NAMED = 10
+AT = attrgetter("at")
+"""Sort key: time of a turn or a request."""
+
+
+class ShardStore(NamedTuple):
+    """Store of a shard, as of the moment at which it was opened."""
+
+    path: Path
+    connection: tables.Connection
+    terms: StoreTerms
+
+    @property
+    def number(self) -> int:
+        return self.terms.shard
+
+
+@contextmanager
+def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list[ShardStore]]:
+    """Open the stores, sorted by shard. Shards in `absent` have not begun and have no store."""
+    with ExitStack() as stack:
+        stores = [_opened(path, stack) for path in paths]
+        _refuse_mixed_crawls(stores)
+        _refuse_missing_shards(stores, absent)
+        yield sorted(stores, key=lambda store: store.number)
+
+
+def _opened(path: Path, stack: ExitStack) -> ShardStore:
+    connection = stack.enter_context(reading(path))
+    with reporting_damage(path):
+        terms = tables.terms(connection)
+    if terms is None or terms.shards == 1:
+        raise UsageError(f"{path} is the store of a whole crawl, not of a shard")
+    return ShardStore(path, connection, terms)
+
+
+def _refuse_mixed_crawls(stores: Sequence[ShardStore]) -> None:
+    if not stores:
+        raise UsageError("no stores of shards to gather")
+    first, known = stores[0], dict[int, ShardStore]()
+    for store in stores:
+        if (other := known.setdefault(store.number, store)) is not store:
+            raise UsageError(f"{other.path} and {store.path} are both shard {store.number}")
+        if store.terms.shards != first.terms.shards:
+            raise UsageError(
+                f"{first.path} is one of {first.terms.shards} shards, "
+                f"{store.path} one of {store.terms.shards}: they are of different crawls"
+            )
+        if of_whole_crawl(store.terms) != of_whole_crawl(first.terms):
+            raise UsageError(
+                f"{first.path} and {store.path} were started on different terms: "
+                "they are of different crawls"
+            )
+
+
+def _refuse_missing_shards(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
+    shards, known = stores[0].terms.shards, {store.number for store in stores}
+    if missing := sorted(set(range(shards)) - known - set(absent)):
+        named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
+        raise UsageError(
+            f"{counted(len(missing), 'shard')} of {shards} missing: {named}; "
+            "name the stores of all shards"
+        )
+
+
+def of_whole_crawl(terms: StoreTerms) -> StoreTerms:
+    """Return the terms as those of a crawl on one machine."""
+    return replace(terms, shard=0, shards=1)
+
+
+Small = NDArray[np.uint32]
+Pages = NDArray[np.uint32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedShard:
+    """A shard as of the last commit of its store, with common numbers of its pages and hosts."""
+
+    store: ShardStore
+    hosts: Sequence[int]
+    """Common host of each host of the shard."""
+    pages: Pages
+    """Common page of each page of the shard; 0 for foreign pages until `number_pages`."""
+    own: range
+    """Common pages that the shard owns."""
+    is_own: NDArray[np.bool_]
+    """True for own pages; one value for each page of the shard."""
+    state: NDArray[np.uint8]
+    """State of own pages, by ascending id, as are the next five columns."""
+    key: Numbers
+    """All cash of a read page; the key of an unread one."""
+    history: Numbers
+    g_time: Numbers
+    inlinks: Small
+    spent: Small
+    """Number of the step that says where the page's cash goes, or 0."""
+    measures: Mapping[int, bytes]
+    """Measures by id of the page in the shard."""
+    outbox: Numbers
+    """Atoms waiting on each foreign page, by ascending id."""
+    foreign_inlinks: Small
+    forwards: Mapping[int, int]
+    """page -> page that it stands for, which may be foreign; ids of the shard."""
+    totals: Totals
+    statement: Statement
+    sent: SentBatches
+
+
+def load_shard(store: ShardStore, hosts: Hosts, first: int) -> LoadedShard:
+    """Load the last checkpoint and the steps after it. Own pages are numbered from `first`."""
+    frontier = load(store.path, store.connection)
+    with reporting_damage(store.path):
+        return _loaded(store, frontier, hosts, first)
+
+
+def _loaded(store: ShardStore, frontier: Frontier, hosts: Hosts, first: int) -> LoadedShard:
+    connection, ledger = store.connection, frontier.ledger
+    statement = statement_of(store.number, ledger, frontier.channels or Channels())
+    if lost := statement.minted - ledger.abroad - statement.held:
+        raise DamagedStore(f"{store.path}: {counted(lost, 'atom')} of cash missing")
+    links = inlinks(connection, frontier).astype(np.uint32)
+    spent = last_spent(connection, frontier)
+    history, g_time, measures = _histories(connection, frontier)
+    flags = np.frombuffer(ledger.flags, dtype=np.uint8)
+    keys = np.frombuffer(ledger.key, dtype=np.int64).copy()
+    keys[flags == READ] += ledger.virtual_page.dividend
+    is_own = flags != FOREIGN
+    own = range(first, first + int(np.count_nonzero(is_own)))
+    pages: Pages = np.zeros(len(is_own), dtype=np.uint32)
+    pages[is_own] = np.arange(own.start, own.stop, dtype=np.uint32)
+    return LoadedShard(
+        store=store,
+        hosts=hosts.join(tables.hosts(connection)),
+        pages=pages,
+        own=own,
+        is_own=is_own,
+        state=frontier.states()[is_own],
+        key=keys[is_own],
+        history=history[is_own],
+        g_time=g_time[is_own],
+        inlinks=links[is_own],
+        spent=spent[is_own],
+        measures=measures,
+        outbox=keys[~is_own],
+        foreign_inlinks=links[~is_own],
+        forwards=frontier.books.forwards,
+        totals=ledger.totals,
+        statement=statement,
+        sent=_sent_batches(connection),
+    )
+
+
+def _histories(
+    connection: tables.Connection, frontier: Frontier
+) -> tuple[Numbers, Numbers, dict[int, bytes]]:
+    """Return history, time and measures of all pages, from the checkpoint and later changes."""
+    pages = len(frontier)
+    saved = list(tables.frontier(connection, "history", "g_time"))
+    rows = sum(len(block) for block, _ in saved)
+    history, g_time = np.zeros(pages, dtype=np.int64), np.zeros(pages, dtype=np.int64)
+    for place, column in enumerate((history, g_time)):
+        column[:rows] = np.concatenate([np.empty(0, np.int64), *(block[place] for block in saved)])
+    if rows < pages:
+        g_time[rows:] = frontier.window.births(rows, pages).by_page()
+    measures = tables.measures(connection)
+    for page, (flowed, at, measured) in frontier.take_changes().turned.items():
+        history[page], g_time[page] = flowed, at
+        if measured is not None:
+            measures[page] = measured
+    return history, g_time, measures
+
+
+class SentChannel:
+    """Batches from one shard to another, by the sender's log."""
+
+    def __init__(self) -> None:
+        self._steps = array("q")
+        self._atoms = array("q")
+
+    @property
+    def end(self) -> ChannelEnd:
+        return ChannelEnd(len(self._steps), self.until(len(self._steps)))
+
+    def add(self, step: int, number: int, atoms: int) -> None:
+        """Add the next batch, sent by this step."""
+        last = self.end
+        if number != last.number + 1:
+            raise ValueError(f"batch {number} follows batch {last.number}: the log has a gap")
+        self._atoms.append(last.atoms + atoms)
+        self._steps.append(step)
+
+    def until(self, number: int) -> int:
+        """Return the atoms of the first `number` batches."""
+        return self._atoms[number - 1] if number else 0
+
+    def after(self, number: int) -> Sequence[int]:
+        """Return the steps that sent the batches after `number`."""
+        return self._steps[number:]
+
+
+SentBatches = Mapping[int, SentChannel]
+"""Channels by receiver."""
+
+
+class UnmatchedBatches(NamedTuple):
+    """Batches that a receiver has and this copy of the sender lacks."""
+
+    sender: int
+    receiver: int
+    batches: int
+    atoms: int
+
+
+def _sent_batches(connection: tables.Connection) -> SentBatches:
+    """Return the channels of a shard, from the SEND steps of its log."""
+    channels: dict[int, SentChannel] = {}
+    for seq, step in tables.sendings_after(connection, 0):
+        atoms = sum(step.spending.weights) + step.spending.idle
+        channels.setdefault(step.page, SentChannel()).add(seq, step.amount, atoms)
+    return channels
+
+
+def audited(shards: Sequence[LoadedShard]) -> tuple[list[str], list[UnmatchedBatches]]:
+    """Return the violations of the law, each a sentence, and batches that are merely ahead."""
+    statements = [one.statement for one in shards]
+    logs = {(one.store.number, to): sent for one in shards for to, sent in one.sent.items()}
+    counts = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
+    miscounted = [
+        f"shard {one.store.number} counts different sent batches than its log has"
+        for one in shards
+        if {to: sent.end for to, sent in one.sent.items()} != one.statement.sent
+    ]
+    ahead = [
+        UnmatchedBatches(sender, one.shard, end.number - sent.number, end.atoms - sent.atoms)
+        for one in statements
+        for sender, end in one.received.items()
+        if end.number > (sent := counts.get((sender, one.shard), ChannelEnd())).number
+    ]
+    wrong = faults(
+        statements,
+        lambda sender, receiver, number: logs[sender, receiver].until(number) if number else 0,
+        ahead={(one.sender, one.receiver) for one in ahead},
+    )
+    return [*miscounted, *wrong], ahead

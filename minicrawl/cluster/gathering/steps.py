@@ -1,0 +1,111 @@
+"""The gathered log: births, endowments, the last turn of each page, and reopened pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from operator import attrgetter
+
+import numpy as np
+
+from minicrawl.cluster.gathering.ledger import GatheredLedger
+from minicrawl.cluster.gathering.rows import blocks
+from minicrawl.cluster.gathering.shard_stores import LoadedShard
+from minicrawl.cluster.gathering.turns import GatheredTurn, ShardTurns
+from minicrawl.model import State
+from minicrawl.opic.ledger import Spending, StepKind
+from minicrawl.ports import Progress
+from minicrawl.store.questions import endowments
+from minicrawl.store.records import Batch, reporting_damage
+from minicrawl.store.stored_links import pack
+from minicrawl.store.writer import PackedStep, StoreWriter, add_steps, add_values
+
+_TURNS_AT_ONCE = 20_000
+_WRITTEN_AT_ONCE = 1_000
+_REOPENED_AT_ONCE = 10_000
+
+
+class _Log:
+    """Writer that numbers steps."""
+
+    def __init__(self, out: StoreWriter, gathered: GatheredLedger) -> None:
+        self._out, self._gathered = out, gathered
+        self.last = self.turns = 0
+
+    def add(
+        self, kind: StepKind, *, born: int = 0, amount: int = 0, pages: Sequence[int] = ()
+    ) -> None:
+        """Write a step that is not a turn."""
+        self.last += 1
+        spending = pack(Spending(pages)) if pages else None
+        add_steps(self._out, [PackedStep(self.last, kind, 0, State.UNREAD, born, amount, spending)])
+
+    def add_turns(self, turns: Sequence[GatheredTurn]) -> None:
+        """Write turns, and note which step has each page's links."""
+        first, spent = self.last + 1, self._gathered.spent
+        for seq, turn in enumerate(turns, start=first):
+            if turn.spending is not None:
+                spent[turn.page] = seq
+        add_steps(
+            self._out,
+            (
+                PackedStep(seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending)
+                for seq, turn in enumerate(turns, start=first)
+            ),
+        )
+        values = (
+            (seq, turn.page, turn.value)
+            for seq, turn in enumerate(turns, start=first)
+            if turn.value is not None
+        )
+        add_values(self._out, values)
+        self.last += len(turns)
+        self.turns += len(turns)
+        written = (turn.written for turn in turns if turn.written is not None)
+        for block in blocks(written, _WRITTEN_AT_ONCE):
+            self._out.commit(Batch(written=block))
+
+
+def write_log(
+    out: StoreWriter,
+    shards: Sequence[LoadedShard],
+    unknown: int,
+    gathered: GatheredLedger,
+    broken: Sequence[int],
+    tell: Progress,
+) -> int:
+    """Write all steps, and return the number of the last one.
+
+    The last `unknown` pages are those that their owners have not heard of; `broken` ones no longer
+    stand for others.
+    """
+    log = _Log(out, gathered)
+    for count in (*(len(shard.own) for shard in shards), unknown):
+        if count:
+            log.add(StepKind.BORN, born=count)
+    for shard in shards:
+        for seeds, units in endowments(shard.store.connection):
+            pages = sorted(shard.pages[list(seeds)].tolist())
+            log.add(StepKind.ENDOWED, amount=units, pages=pages)
+    all_turns = int(np.count_nonzero(gathered.state != State.UNREAD))
+    dead_ends = frozenset(broken)
+    turns = merge(*map(_turns, shards), key=attrgetter("at"))
+    for block in blocks(turns, _TURNS_AT_ONCE):
+        log.add_turns(
+            [
+                turn._replace(kind=StepKind.DEAD_END, state=State.BAD_REDIRECT, spending=None)
+                if turn.page in dead_ends
+                else turn
+                for turn in block
+            ]
+        )
+        tell(min(log.turns / max(all_turns, 1), 1.0))
+    wait_again = np.flatnonzero((gathered.state == State.UNREAD) & (gathered.spent > 0)).tolist()
+    for some in blocks(wait_again, _REOPENED_AT_ONCE):
+        log.add(StepKind.REOPEN, pages=some)
+    return log.last
+
+
+def _turns(shard: LoadedShard) -> Iterator[GatheredTurn]:
+    with reporting_damage(shard.store.path):
+        yield from ShardTurns(shard)

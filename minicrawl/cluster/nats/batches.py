@@ -1,0 +1,198 @@
+"""One stream for the batches of all shards, from which acknowledged batches are removed.
+
+Laws: a batch of a channel is published after the confirmation of the one before. An inbox has a
+consumer of its own and removes those of older inboxes: a node that lost the shard, and does not
+know it, receives nothing more.
+
+A batch published twice arrives twice, and the receiver drops the second by its number.
+Deduplication by the servers (`Nats-Msg-Id`) was rejected: servers before 2.10.5 count duplicates
+as refused messages, and then lose later ones (see `logs`).
+"""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from secrets import token_hex
+
+import zstandard
+from nats.aio.msg import Msg
+from nats.errors import Error
+from nats.js.api import Header
+
+from minicrawl.cluster.channels.batches import MOST_BYTES, TransferBatch, pack
+from minicrawl.cluster.engine import MOST_VALUE_BYTES, BatchDelivery, Fenced
+from minicrawl.cluster.nats.jetstream import API, NOT_UNIQUE, JetStreamClient, JetStreamRefusal
+from minicrawl.cluster.nats.streams import NatsPart, Streams
+from minicrawl.cluster.records import KeyEntry
+
+_BATCHES_A_PULL = 32
+_PULL_S = 2.0
+"""Lifetime of a pull request. It is short, since the loss of a server loses pull requests."""
+_REDELIVER_S = 30.0
+"""Time after which an unacknowledged batch is redelivered."""
+_MOST_UNACKNOWLEDGED = 256
+_NS = 10**9
+_LEVEL = 3
+_ACK, _LATER = b"+ACK", b'-NAK {"delay": 500000000}'
+_EXPIRED = "408"
+_PAUSE_S = 0.1
+
+
+class NatsDelivery:
+    """A batch that has arrived for a shard."""
+
+    def __init__(self, message: Msg) -> None:
+        self._message = message
+
+    @property
+    def packed(self) -> bytes:
+        unpacking = zstandard.ZstdDecompressor(max_window_size=2 * MOST_BYTES)
+        try:
+            return unpacking.stream_reader(self._message.data).read(MOST_BYTES + 1)
+        except zstandard.ZstdError:
+            return b""  # refused by `channels.unpack`
+
+    async def done(self) -> None:
+        await self._answer(_ACK)
+
+    async def later(self) -> None:
+        await self._answer(_LATER)
+
+    async def _answer(self, answer: bytes) -> None:
+        with suppress(Error):  # without a connection the batch comes again
+            await self._message._client.publish(self._message.reply, answer)
+
+
+class NatsBatches(NatsPart):
+    """`BatchChannels` in one stream for all shards."""
+
+    def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
+        super().__init__(jetstream, streams)
+        self._in_turn: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def publish(self, batch: TransferBatch) -> None:
+        """Store the batch for its receiver. A batch published twice arrives twice."""
+        subject = self._streams.batch_subject(batch.sender, batch.receiver)
+        content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
+        async with self._in_turn[subject]:
+            await self._jetstream.store(subject, content, stream=self._streams.batches)
+
+    async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
+        """Yield deliveries for the shard, for ever. Unacknowledged ones come again."""
+        consumer = await self._take_over(shard)
+        client = self._jetstream.client
+        arrived = asyncio.Queue[Msg]()
+        coming = await client.subscribe(client.new_inbox(), cb=arrived.put)
+        try:
+            while True:
+                async for message in self._pull(consumer, coming.subject, arrived):
+                    yield NatsDelivery(message)
+        finally:
+            with suppress(Error):  # the connection is closed
+                await coming.unsubscribe()
+
+    async def _pull(
+        self, consumer: str, address: str, arrived: asyncio.Queue[Msg]
+    ) -> AsyncGenerator[Msg, None]:
+        """Request messages once, and yield those that arrive in time, possibly none.
+
+        Raises Fenced if the consumer was removed.
+        """
+        request = json.dumps({"batch": _BATCHES_A_PULL, "expires": int(_PULL_S * _NS)}).encode()
+        subject = f"{API}CONSUMER.MSG.NEXT.{self._streams.batches}.{consumer}"
+        await self._jetstream.client.publish(subject, request, reply=address)
+        for _ in range(_BATCHES_A_PULL):
+            try:
+                async with asyncio.timeout(2 * _PULL_S):  # `wait_for` may swallow a cancellation
+                    message = await arrived.get()
+            except TimeoutError:
+                break
+            status = (message.headers or {}).get(Header.STATUS.value)
+            if status == _EXPIRED:
+                return
+            if status:
+                break
+            yield message
+        else:
+            return
+        await self._check(consumer)
+
+    async def _check(self, consumer: str) -> None:
+        """Raise Fenced if the consumer was removed. Otherwise wait for `_PAUSE_S`."""
+        subject = f"CONSUMER.INFO.{self._streams.batches}.{consumer}"
+        if await self._jetstream.api_if_found(subject) is None:
+            raise Fenced(f"{consumer.rpartition('-')[0]} was opened by another node")
+        await asyncio.sleep(_PAUSE_S)
+
+    async def _take_over(self, shard: int) -> str:
+        """Remove the consumers of older inboxes, create one, and return its name."""
+        stream, mine = self._streams.batches, f"inbox-{shard}-{token_hex(8)}"
+        while True:
+            for old in await self._consumers(f"inbox-{shard}-"):
+                await self._jetstream.api_if_found(f"CONSUMER.DELETE.{stream}.{old}")
+            try:
+                await self._jetstream.api(
+                    f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
+                    {"stream_name": stream, "config": self._config(mine, shard)},
+                )
+            except JetStreamRefusal as refusal:
+                if refusal.error_code != NOT_UNIQUE:
+                    raise
+            else:
+                return mine
+
+    def _config(self, name: str, shard: int) -> dict[str, object]:
+        return {
+            "durable_name": name,
+            "filter_subject": self._streams.batch_subject("*", shard),
+            "deliver_policy": "all",
+            "ack_policy": "explicit",
+            "ack_wait": int(_REDELIVER_S * _NS),
+            "max_ack_pending": _MOST_UNACKNOWLEDGED,
+            "max_deliver": -1,
+        }
+
+    async def _consumers(self, prefix: str) -> list[str]:
+        found: list[str] = []
+        while True:
+            answer = await self._jetstream.api(
+                f"CONSUMER.NAMES.{self._streams.batches}", {"offset": len(found)}
+            )
+            page = answer.get("consumers") or []
+            found += page
+            if not page or len(found) >= answer.get("total", 0):
+                return [name for name in found if name.startswith(prefix)]
+
+
+# Plain messages of NATS, which no stream stores.
+#
+# A broadcast costs a small part of what a change of a key costs, and arrives at once. Without a
+# connection it is lost, not queued: a queued message would arrive late and look new.
+
+
+class NatsBroadcasts(NatsPart):
+    """`Broadcasts` as plain messages of NATS."""
+
+    async def broadcast(self, topic: str, content: bytes) -> None:
+        if len(content) > MOST_VALUE_BYTES:
+            raise ValueError(f"{topic}: {len(content):,} bytes are more than a broadcast may have")
+        if self._jetstream.client.is_connected:
+            with suppress(Error):  # the connection has just been lost
+                await self._jetstream.client.publish(
+                    self._streams.broadcast_subject(topic), content
+                )
+
+    async def broadcasts(self, prefix: str) -> AsyncGenerator[KeyEntry, None]:
+        client, arrived = self._jetstream.client, asyncio.Queue[Msg]()
+        subjects = self._streams.broadcast_subject(f"{prefix}>")
+        before = len(self._streams.broadcast_subject(""))
+        coming = await client.subscribe(subjects, cb=arrived.put)
+        try:
+            while True:
+                message = await arrived.get()
+                yield KeyEntry(message.subject[before:], message.data, 0)
+        finally:
+            with suppress(Error):  # the connection is closed
+                await coming.unsubscribe()

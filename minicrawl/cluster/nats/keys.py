@@ -1,0 +1,193 @@
+"""Keys with revisions in a stream of JetStream, and beats, which have a stream of their own."""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from nats.aio.msg import Msg
+from nats.errors import Error
+
+from minicrawl.cluster.engine import MOST_VALUE_BYTES, KeyTaken
+from minicrawl.cluster.nats.jetstream import WRONG_SEQUENCE, JetStreamRefusal
+from minicrawl.cluster.nats.logs import AT_ONCE
+from minicrawl.cluster.nats.streams import Bucket, NatsPart
+from minicrawl.cluster.records import KeyEntry
+
+_LOOKS_EVERY_S = 2.0
+"""Interval at which a watcher reads changes, even if none was announced."""
+_SETTLES_S = 0.05
+"""Time from the message of a change until the servers agree on it."""
+_EXPECTED_REVISION, _OPERATION = "Nats-Expected-Last-Subject-Sequence", "KV-Operation"
+_MARKER = f"{_OPERATION}: ".encode()
+
+
+class NatsKeys(NatsPart):
+    """`KeyValues` in a bucket in the format of `nats kv`."""
+
+    @property
+    def _bucket(self) -> Bucket:
+        return self._streams.keys
+
+    async def get(self, key: str) -> KeyEntry | None:
+        found = await self._find({"last_by_subj": self._bucket.subject(key)})
+        return None if found is None or found.value is None else found
+
+    async def create(self, key: str, value: bytes) -> int:
+        marker = await self._find({"last_by_subj": self._bucket.subject(key)})
+        if marker is None or marker.value is None:
+            return await self._update(key, value, marker.revision if marker else 0)
+        raise KeyTaken(f"{key} is there")
+
+    async def update(self, key: str, value: bytes, revision: int) -> int:
+        if not revision:
+            return await self.create(key, value)
+        return await self._update(key, value, revision)
+
+    async def _update(self, key: str, value: bytes, revision: int) -> int:
+        try:
+            return await self._store_after(revision, key, value)
+        except KeyTaken:
+            found = await self._find({"last_by_subj": self._bucket.subject(key)})
+            if found is None or found.value != value or found.revision <= revision:
+                raise
+            return found.revision  # our own change, whose answer was lost
+
+    async def put(self, key: str, value: bytes) -> int:
+        return await self._store(key, value)
+
+    async def delete(self, key: str) -> None:
+        if await self.get(key) is not None:
+            await self._store(key, b"", {_OPERATION: "DEL"})
+
+    async def keys(self, prefix: str = "") -> list[KeyEntry]:
+        subjects, found = sorted(await self._subjects_now(prefix)), list[KeyEntry]()
+        for begin in range(0, len(subjects), AT_ONCE):
+            part = subjects[begin : begin + AT_ONCE]
+            wanted = (self._find({"last_by_subj": subject}) for subject in part)
+            found += filter(None, await asyncio.gather(*wanted))
+        return [entry for entry in found if entry.value is not None]
+
+    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
+        """Yield keys with this prefix as they are, then None, then each change, for ever."""
+        changed, seen, said = asyncio.Event(), 0, 0
+
+        async def wake(_message: Msg) -> None:
+            nonlocal said
+            said += 1
+            changed.set()
+
+        now = asyncio.get_running_loop().time
+        looks_at = now() + _LOOKS_EVERY_S
+        changes = await self._jetstream.client.subscribe(self._subjects(prefix), cb=wake)
+        try:
+            # Keys may change faster than a distant node reads them, so there may be no end.
+            unseen = await self._subjects_now(prefix)
+            async for entry in self._changes_after(seen, prefix):
+                seen = entry.revision
+                if entry.value is not None:
+                    yield entry
+                unseen.discard(self._bucket.subject(entry.key))
+                if not unseen:
+                    break
+            yield None
+            while True:
+                await _wait_for_change(changed)
+                is_time = now() >= looks_at  # announcements may have been lost
+                if is_time:
+                    looks_at = now() + _LOOKS_EVERY_S
+                most, said = None if is_time else said, 0
+                async for entry in self._changes_after(seen, prefix, most):
+                    seen = entry.revision
+                    yield entry
+        finally:
+            with suppress(Error):  # the connection is closed
+                await changes.unsubscribe()
+
+    async def _changes_after(
+        self, revision: int, prefix: str, most: int | None = None
+    ) -> AsyncGenerator[KeyEntry, None]:
+        """Yield keys and deletion markers with later revisions, in order, at most `most`.
+
+        A caller that knows their number saves the request that finds no more.
+        """
+        subjects = self._subjects(prefix)
+        left, at_once = math.inf if most is None else most, 1
+        while left > 0:
+            numbers = range(revision + 1, revision + 1 + int(min(at_once, left)))
+            wanted = (self._find({"seq": number, "next_by_subj": subjects}) for number in numbers)
+            before = left
+            for entry in await asyncio.gather(*wanted):
+                if entry is None:
+                    return  # what a later request has found may have come after an unseen change
+                if entry.revision > revision:
+                    revision, left = entry.revision, left - 1
+                    yield entry
+            is_dense = before - left == len(numbers)
+            at_once = min(2 * at_once, AT_ONCE) if is_dense else 1
+
+    async def _subjects_now(self, prefix: str) -> set[str]:
+        """Return the subjects of all keys and deletion markers with this prefix."""
+        wanted = {"subjects_filter": self._subjects(prefix)}
+        answer = await self._jetstream.api(f"STREAM.INFO.{self._bucket.stream}", wanted)
+        return set(answer["state"].get("subjects") or ())
+
+    def _subjects(self, prefix: str) -> str:
+        if prefix and not prefix.endswith("."):
+            raise ValueError(f"the prefix {prefix!r} does not end with a dot")
+        return self._bucket.subject(f"{prefix}>")
+
+    async def _find(self, wanted: dict[str, Any]) -> KeyEntry | None:
+        found = await self._jetstream.message(self._bucket.stream, wanted)
+        if found is None:
+            return None
+        key = found.subject.removeprefix(self._bucket.subject(""))
+        return KeyEntry(key, None if _MARKER in found.headers else found.content, found.number)
+
+    async def _store_after(self, revision: int, key: str, value: bytes) -> int:
+        """Store a change of the key from this revision, and return the new revision."""
+        # A key with another revision is recognised here rather than refused by the server: see the
+        # top of this module.
+        found = await self._find({"last_by_subj": self._bucket.subject(key)})
+        known = found.revision if found else 0
+        if known > revision:
+            raise KeyTaken(f"{key} was changed by another node")
+        return await self._store(key, value, {_EXPECTED_REVISION: str(revision)})
+
+    async def _store(self, key: str, value: bytes, headers: Mapping[str, str] | None = None) -> int:
+        if len(value) > MOST_VALUE_BYTES:
+            raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
+        try:
+            return await self._jetstream.store(self._bucket.subject(key), value, headers)
+        except JetStreamRefusal as refusal:
+            if refusal.error_code not in WRONG_SEQUENCE:
+                raise
+            raise KeyTaken(f"{key} was changed by another node") from None
+
+
+class NatsBeats(NatsKeys):
+    """`BeatKeys` in a bucket of its own."""
+
+    @property
+    def _bucket(self) -> Bucket:
+        return self._streams.beats
+
+    async def separate_leaders(self) -> None:
+        streams = self._streams
+        with suppress(JetStreamRefusal):  # no other server can lead now
+            leader = await streams.leader(streams.keys.stream)
+            if leader and leader == await streams.leader(self._bucket.stream):
+                await streams.step_down(self._bucket.stream)
+
+    async def switch_server(self) -> None:
+        await self._jetstream.switch_server()
+
+
+async def _wait_for_change(changed: asyncio.Event) -> None:
+    """Wait until `changed` is set, at most `_LOOKS_EVERY_S`, and clear it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_LOOKS_EVERY_S):  # `wait_for` may swallow a cancellation
+            await changed.wait()
+        await asyncio.sleep(_SETTLES_S)
+    changed.clear()

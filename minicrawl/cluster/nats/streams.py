@@ -1,0 +1,175 @@
+"""The streams of a crawl.
+
+Law: an existing stream keeps its configuration, even if a later version would choose another.
+
+log      `minicrawl-NAME-log-3`: entries of shard 3
+pages    `minicrawl-NAME-pages-3`: pages that shard 3 keeps, if it keeps any
+batches  `minicrawl-NAME-batches`: published batches that are not acknowledged yet
+keys     `KV_minicrawl-NAME`: a bucket in the format of `nats kv`
+beats    `KV_minicrawl_beats-NAME`: another such bucket, for heartbeats
+objects  `OBJ_minicrawl-NAME`: a bucket in the format of `nats object`
+"""
+
+import asyncio
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from minicrawl.cluster.access import ClusterAccess
+from minicrawl.cluster.engine import EngineError, EngineUnavailable
+from minicrawl.cluster.nats.jetstream import (
+    COPIES_NEED_CLUSTER,
+    TOO_FEW_SERVERS,
+    JetStreamClient,
+    JetStreamRefusal,
+)
+
+_COPIES = 3
+_ONE_COPY = 1
+_MEET_S = 3.0
+"""Time that servers that have just started may need to meet."""
+_RETRY_S = 0.2
+
+
+class LogKind(StrEnum):
+    """Kind of a log. The values are in the names of streams."""
+
+    STORE = "log"
+    PAGES = "pages"
+
+
+class Bucket(NamedTuple):
+    """Bucket of keys, which is a stream."""
+
+    name: str
+
+    @property
+    def stream(self) -> str:
+        return f"KV_{self.name}"
+
+    def subject(self, key: str) -> str:
+        """Return the subject of a key, or a wildcard if it ends with `>`."""
+        return f"$KV.{self.name}.{key}"
+
+
+class Streams:
+    """Names of a crawl's streams, and their creation. Logs are created on first use."""
+
+    def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
+        self.jetstream = jetstream
+        self.bucket = settings.bucket
+        self.keys = Bucket(self.bucket)
+        self.beats = Bucket(f"minicrawl_beats-{settings.name}")
+        self._settings = settings
+        self._made = set[str]()
+
+    @property
+    def batches(self) -> str:
+        return f"{self.bucket}-batches"
+
+    @property
+    def objects(self) -> str:
+        return f"OBJ_{self.bucket}"
+
+    def batch_subject(self, sender: int | str, receiver: int) -> str:
+        """Return the subject of batches; the sender may be `*`."""
+        return f"{self.bucket}.batch.{sender}.{receiver}"
+
+    def log_subject(self, shard: int, kind: LogKind) -> str:
+        return f"{self.bucket}.{kind}.{shard}"
+
+    def broadcast_subject(self, topic: str) -> str:
+        """Return the subject of a broadcast, or a wildcard if it ends with `>`.
+
+        No stream stores this subject.
+        """
+        return f"{self.bucket}.broadcast.{topic}"
+
+    async def open_common(self) -> None:
+        """Create the streams that all shards share."""
+        buckets = (
+            self._make(
+                bucket.stream,
+                [bucket.subject(">")],
+                allow_rollup_hdrs=True,
+                max_msgs_per_subject=1,
+                deny_delete=True,
+            )
+            for bucket in (self.keys, self.beats)
+        )
+        objects = self._make(
+            self.objects,
+            [f"$O.{self.bucket}.{part}.>" for part in "CM"],
+            allow_rollup_hdrs=True,
+        )
+        batches = self._make(
+            self.batches,
+            [self.batch_subject("*", 0).removesuffix("0") + "*"],
+            retention="workqueue",
+        )
+        await asyncio.gather(*buckets, objects, batches)
+
+    async def check_common(self) -> None:
+        """Refuse a crawl that does not exist."""
+        if await self.jetstream.api_if_found(f"STREAM.INFO.{self.batches}") is None:
+            raise EngineError(
+                f"no crawl named {self._settings.name} exists on this cluster: "
+                "minicrawl crawl SEEDS --cluster URL"
+            )
+
+    async def step_down(self, stream: str) -> None:
+        """Make another server lead the stream, if one has it."""
+        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
+        if (answer.get("cluster") or {}).get("replicas"):
+            await self.jetstream.api(f"STREAM.LEADER.STEPDOWN.{stream}")
+
+    async def log(self, shard: int, kind: LogKind) -> str:
+        """Return the stream of a log, and create it unless it exists."""
+        name = f"{self.bucket}-{kind}-{shard}"
+        if name not in self._made:
+            await self._make(name, [self.log_subject(shard, kind)])
+        return name
+
+    async def _make(self, name: str, subjects: list[str], **config: Any) -> None:
+        if await self.jetstream.api_if_found(f"STREAM.INFO.{name}") is None:
+            usual = {"name": name, "subjects": subjects, "discard": "new", "storage": "file"}
+            await self._create(usual | config)
+        self._made.add(name)
+
+    async def leader(self, stream: str) -> str | None:
+        """Return the leader of the stream; None during an election, or with a single server."""
+        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
+        found: str | None = (answer.get("cluster") or {}).get("leader")
+        return found
+
+    async def _create(self, config: dict[str, Any]) -> None:
+        """Create a stream with 3 copies, or 1 on a single server."""
+        copies, now = _COPIES, asyncio.get_running_loop().time
+        began, subject = now(), f"STREAM.CREATE.{config['name']}"
+        while True:
+            try:
+                await self.jetstream.api(subject, config | {"num_replicas": copies})
+            except JetStreamRefusal as refusal:
+                if refusal.error_code == COPIES_NEED_CLUSTER:
+                    copies = _ONE_COPY
+                    continue
+                if refusal.error_code != TOO_FEW_SERVERS:
+                    raise
+                known = self.jetstream.servers_known
+                if now() - began > (_MEET_S if known < copies else self._settings.patience_s):
+                    raise EngineUnavailable(
+                        f"{self._settings.shown}: fewer than {copies} servers of this cluster can "
+                        "hold a copy: start more, or name a server without a cluster"
+                    ) from None
+                await asyncio.sleep(_RETRY_S)
+            else:
+                return
+
+
+# Common base class of the parts of the engine.
+
+
+class NatsPart:
+    """Part of the engine, with a connection and the streams of one crawl."""
+
+    def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
+        self._jetstream, self._streams = jetstream, streams

@@ -1,0 +1,58 @@
+"""Following keys of the engine, and listening to broadcasts.
+
+Law: a follower hears the final value of each key, and deletions, even those made while the engine
+could not be reached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+
+from minicrawl.cluster.engine import Broadcasts, EngineUnavailable, KeyValues
+from minicrawl.cluster.records import KeyEntry
+
+Hear = Callable[[KeyEntry], None]
+_AGAIN_S = 0.5
+
+
+async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
+    """Call `hear` for all keys with this prefix and their changes, for ever."""
+    kept: set[str] = set()
+    while True:
+        try:
+            await _follow_once(engine, prefix, hear, kept)
+        except EngineUnavailable:
+            await asyncio.sleep(_AGAIN_S)
+
+
+async def listen(engine: Broadcasts, prefix: str, hear: Hear) -> None:
+    """Call `hear` for all broadcasts with this prefix, for ever."""
+    async with aclosing(engine.broadcasts(prefix)) as broadcasts:
+        async for broadcast in broadcasts:
+            hear(broadcast)
+
+
+async def _follow_once(engine: KeyValues, prefix: str, hear: Hear, kept: set[str]) -> None:
+    """Follow the keys until the watch ends; `kept` are the known keys, from watch to watch.
+
+    Known keys that the first listing lacks were deleted while the engine could not be reached.
+    """
+    found: set[str] | None = set()
+    async with aclosing(engine.watch(prefix)) as changes:
+        async for entry in changes:
+            if entry is None:
+                for gone in kept - (found or set()):
+                    hear(KeyEntry(gone, None, 0))
+                kept &= found or set()
+                found = None
+                continue
+            hear(entry)
+            if found is not None:
+                found.add(entry.key)
+            if entry.value is None:
+                kept.discard(entry.key)
+            else:
+                kept.add(entry.key)
+    raise EngineUnavailable(f"the engine ended the watch of {prefix or 'all keys'}")

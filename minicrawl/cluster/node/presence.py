@@ -1,0 +1,165 @@
+"""A node's signs of life: its record, written again at each beat, in two places.
+
+Laws: a name belongs to one process at a time; a second one is refused. `renewed_at` is never
+later than the moment at which the others heard the beat: it was read before the beat was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+from minicrawl.cluster.engine import EngineFull, EngineUnavailable, KeyTaken, KeyValues
+from minicrawl.cluster.node.leases import BEAT_S, BEATS, KEYS, LEASE_S
+from minicrawl.cluster.records import NODE_PREFIX, BeatRecord, KeyEntry, NodeRecord
+from minicrawl.errors import UsageError
+
+PATIENCE_S = 3.0
+"""Time limit for the answer to a beat. A late answer counts from when the beat was sent."""
+_BEATS_KEPT = 64
+
+Sleep = Callable[[float], Awaitable[None]]
+Now = Callable[[], float]
+
+
+def lease_clock() -> float:
+    """Return CLOCK_BOOTTIME in seconds, which runs while the machine sleeps.
+
+    It is the same in a node and its children.
+    """
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class NodePresence:
+    """Signs of life of one node."""
+
+    def __init__(
+        self, engine: KeyValues, beats: KeyValues, name: str, record: NodeRecord, now: Now
+    ) -> None:
+        self._engine, self._beats, self._now = engine, beats, now
+        self.name, self.record = name, record
+        self._revision = 0
+        self._under_way: dict[str, asyncio.Task[None]] = {}
+        self._began: dict[int, float] = {}
+        self._answers = 0
+        self.renewed_at = now()
+        """Time at which the last confirmed beat was sent."""
+        self.refusal = ""
+        """Error if the servers had no room for the last beat; otherwise empty."""
+
+    @property
+    def me(self) -> tuple[str, str]:
+        return self.name, self.record.session
+
+    @property
+    def _key(self) -> str:
+        return f"{NODE_PREFIX}{self.name}"
+
+    def began(self, said: BeatRecord | NodeRecord) -> float | None:
+        """Return when this beat was sent, or None if it is not one of our recent ones."""
+        return self._began.get(said.beat) if said.session == self.record.session else None
+
+    async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
+        """Announce the node. Raises UsageError if another process uses the name."""
+        if (before := await self._engine.get(self._key)) is not None:
+            await self._wait_until_silent(before, sleep)
+        await self.beat(self.record)
+
+    async def _wait_until_silent(self, before: KeyEntry, sleep: Sleep) -> None:
+        """Wait until the record of this name has not changed for `LEASE_S`.
+
+        One change is tolerated: a server that has just begun to lead may first have answered with
+        an older record.
+        """
+        last, ends_at, may_be_old = before.revision, self._now() + LEASE_S, True
+        while self._now() < ends_at:
+            await sleep(BEAT_S)
+            after = await self._engine.get(self._key)
+            if after is None:
+                return
+            if after.revision == last:
+                continue
+            if not may_be_old:
+                raise UsageError(
+                    f"a node named {self.name} is in this cluster already: give another --name"
+                )
+            last, ends_at, may_be_old = after.revision, self._now() + LEASE_S, False
+        self._revision = last
+
+    async def beat(self, record: NodeRecord) -> bool:
+        """Send a sign of life. Return whether a place has confirmed one since the last call.
+
+        A place that has not answered the last beat gets no new one.
+        """
+        began, before = self._now(), self._answers
+        for task in self._under_way.values():
+            if task.done():
+                task.result()
+        self.record = replace(record, beat=self.record.beat + 1)
+        self._began[self.record.beat] = began
+        self._began.pop(self.record.beat - _BEATS_KEPT, None)
+        self._send(KEYS, self._write(), began)
+        beat = BeatRecord(session=self.record.session, beat=self.record.beat)
+        self._send(BEATS, self._beats.put(self._key, beat.pack()), began)
+        waiting = set(self._under_way.values())
+        while waiting and self._answers == before:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        return self._answers > before
+
+    def _send(self, place: str, write: Coroutine[Any, Any, object], began: float) -> None:
+        sent = self._under_way.get(place)
+        if sent is None or sent.done():
+            self._under_way[place] = asyncio.create_task(self._renew(write, began))
+        else:
+            write.close()
+
+    async def _renew(self, write: Coroutine[Any, Any, object], began: float) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await write
+        except EngineFull as error:
+            self.refusal = str(error)
+            return
+        except (EngineUnavailable, KeyTaken, TimeoutError):
+            return  # not confirmed; KeyTaken: an earlier beat arrived in between
+        self._answers += 1
+        self.renewed_at, self.refusal = max(self.renewed_at, began), ""
+
+    async def _write(self) -> None:
+        content = self.record.pack()
+        try:
+            self._revision = await self._engine.update(self._key, content, self._revision)
+        except KeyTaken:
+            self._revision = await self._own_revision()
+            self._revision = await self._engine.update(self._key, content, self._revision)
+
+    async def _own_revision(self) -> int:
+        """Return the current revision of our record, which an unanswered write may have changed.
+
+        A revision that is not later than ours is stale, no matter who wrote it: a new leader may
+        lag behind.
+        """
+        found = await self._engine.get(self._key)
+        if found is None or (record := NodeRecord.of(found)) is None:
+            return 0
+        is_news = found.revision > self._revision
+        if is_news and record.session != self.record.session:
+            raise UsageError(f"another node named {self.name} has joined: give another --name")
+        return found.revision
+
+    async def leave(self) -> None:
+        """Delete our record, if the engine can be reached."""
+        for task in self._under_way.values():
+            task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._engine.delete(self._key)
+                await self._beats.delete(self._key)
+        except (EngineUnavailable, TimeoutError):
+            return  # to the others, the node falls silent

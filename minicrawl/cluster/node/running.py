@@ -1,0 +1,177 @@
+"""Runs a node: checks its folder and disk, puts its parts together, serves until it is stopped.
+
+Law: two nodes never share a folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import platform
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from minicrawl import __version__
+from minicrawl.cluster.access import ClusterAccess, opened
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.node.crawl_state import CrawlState
+from minicrawl.cluster.node.node import Node
+from minicrawl.cluster.node.presence import NodePresence, lease_clock
+from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess, WarmChildren
+from minicrawl.cluster.node.supervisor import Tell
+from minicrawl.cluster.records import NodeRecord
+from minicrawl.cluster.terms import TermsRecord, check_terms, effective_settings, wait_for_terms
+from minicrawl.errors import UsageError
+
+LEAST_DISK = 50_000_000
+"""Least free disk space in bytes: a new shard takes some megabytes, and SQLite some to write."""
+_LOCK = "node.lock"
+_NOTE_AFTER_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeConfig:
+    """Name of a node, and the folder of its shards."""
+
+    name: str
+    folder: Path
+    most_shards: int = 1 << 16
+    workers: int = 0  # per shard, until a user sets another number
+
+
+def default_node_name(ending: str = "") -> str:
+    """Return the machine's name and an ending, reduced to the characters that keys allow."""
+    name = platform.node().partition(".")[0]
+    allowed = "".join(sign if sign.isalnum() else "-" for sign in name)
+    return (allowed[: 32 - len(ending)] or "node") + ending
+
+
+async def run_node(
+    access: ClusterAccess,
+    place: NodeConfig,
+    own_settings: Mapping[str, object],
+    tell: Tell,
+    stopped: asyncio.Event,
+) -> None:
+    """Run a node until it is stopped. If there is no crawl yet, wait for one."""
+    with _locked(place.folder):
+        check_disk(place.folder)
+        async with opened(access) as engine:
+            terms = await _terms_or_stop(engine, stopped, tell)
+            if terms is not None:
+                check_terms(terms, own_settings)
+                state = CrawlState(engine, terms, place.workers)
+                crawls = ShardCrawls(access, place, own_settings, state, tell)
+                presence = NodePresence(
+                    engine, engine.beats, place.name, _record_of(place), lease_clock
+                )
+                try:
+                    await Node(engine, presence, state, crawls.start, tell, stopped).run()
+                finally:
+                    await crawls.close()
+
+
+def _record_of(place: NodeConfig) -> NodeRecord:
+    return NodeRecord(
+        session=token_hex(8),
+        beat=0,
+        version=__version__,
+        machine=platform.node(),
+        room=place.most_shards,
+        workers=place.workers,
+        disk_free=shutil.disk_usage(place.folder).free,
+    )
+
+
+class ShardCrawls:
+    """Starter of the crawls of a node's shards, on the terms of the whole crawl."""
+
+    def __init__(
+        self,
+        access: ClusterAccess,
+        place: NodeConfig,
+        own_settings: Mapping[str, object],
+        state: CrawlState,
+        tell: Tell,
+    ) -> None:
+        self._access, self._place, self._state = access, place, state
+        self._own_settings, self._tell = dict(own_settings), tell
+        self._told = ""
+        self._children = WarmChildren()
+
+    def start(self, shard: int, generation: int) -> ShardProcess:
+        """Start the crawl of a shard, in a process of its own."""
+        state, terms = self._state.state, self._state.terms
+        assert terms is not None, "a node has the terms before it takes a shard"
+        workers = self._state.workers_of(self._place.name)
+        settings, ignored = effective_settings(terms, self._own_settings)
+        if ignored not in ("", self._told):
+            self._tell(ignored)
+            self._told = ignored
+        job = ShardJob(
+            shard=shard,
+            shards=terms.shards,
+            run=state.run,
+            access=self._access,
+            generation=generation,
+            folder=self._place.folder,
+            settings={**settings, "workers": workers},
+            own_settings=self._own_settings,
+            seeds=terms.seeds,
+        )
+        return ShardProcess(job, self._children.take())
+
+    async def close(self) -> None:
+        await self._children.close()
+
+
+async def _terms_or_stop(
+    engine: ClusterEngine, stopped: asyncio.Event, tell: Tell
+) -> TermsRecord | None:
+    """Wait for a crawl and return its terms, or None if the node is stopped first."""
+    begun = asyncio.ensure_future(wait_for_terms(engine))
+    ended = asyncio.ensure_future(stopped.wait())
+    try:
+        done, _ = await asyncio.wait((begun,), timeout=_NOTE_AFTER_S)
+        if not done:
+            tell("no crawl in this cluster yet: waiting for minicrawl crawl SEEDS --cluster URL")
+            await asyncio.wait((begun, ended), return_when=asyncio.FIRST_COMPLETED)
+        return begun.result() if begun.done() else None
+    finally:
+        begun.cancel()
+        ended.cancel()
+
+
+def check_disk(folder: Path) -> None:
+    """Refuse a folder on a disk without room for a shard."""
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_DISK:
+        raise UsageError(
+            f"{folder} has {free / 1e6:,.0f} MB of free space, and a new shard needs "
+            f"{LEAST_DISK / 1e6:,.0f} MB: give a --folder on another disk"
+        )
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other nodes out of the folder. The lock ends with the process, even if it is killed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise UsageError(f"--folder {folder}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another node keeps its shards in {folder}: give a --folder"
+            ) from None
+        yield
+    finally:
+        os.close(lock)

@@ -1,0 +1,175 @@
+"""One shard of a node, crawled in a child process.
+
+Laws: a child ends when its node does, even if that is killed, and begins no request after its
+deadline unless the node extends it; so a node that is paused or cut off need not send anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+
+from minicrawl.cluster.access import ClusterAccess
+from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
+
+_CODE = "from minicrawl.cluster.child import main; main()"
+_REFILL_S = 10.0
+"""Delay before a spare child starts: at first the crawls that begin need the cores."""
+_END_S = 1.0
+"""Time limit for a child to end after its node has closed the channel."""
+
+
+class ShardCommand(IntEnum):
+    """Kind of a message to a child; comments describe the argument and the reply."""
+
+    RUN = 1  # a ShardJob, once; replies with a ShardEnd when the crawl has ended
+    UNTIL = 2  # moment up to which requests may begin, by CLOCK_BOOTTIME
+    STEER = 3  # a ShardOrders
+    STOP = 4  # whether nothing is left in any shard: end after the requests under way
+    YIELD = 5  # None; replies with the pages fetched and under way, the limit from now on
+    WARNING = 6  # None; replies with the next warning of the crawl, one line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardJob:
+    """Everything that a child needs to crawl its shard."""
+
+    shard: int
+    shards: int
+    run: int  # of the whole crawl
+    access: ClusterAccess
+    generation: int
+    folder: Path
+    settings: dict[str, object]  # by name, as JSON values
+    own_settings: dict[str, object]  # of the node, by name
+    seeds: str  # name of the object with the seeds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardOrders:
+    """Orders for a running crawl."""
+
+    paused: bool = False
+    pages: int | None = None  # limit of fetched pages in total
+    workers: int | None = None  # fetching processes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardEnd:
+    """Result of the crawl of a shard. `error` is one line, or empty."""
+
+    reason: str
+    error: str = ""
+    is_fenced: bool = False
+    has_no_room: bool = False
+
+
+class WarmChildren:
+    """Source of child processes, which keeps a spare one that has imported all modules.
+
+    So a shard that moves, or whose node was lost, starts without waiting for the imports.
+    """
+
+    def __init__(self) -> None:
+        self._spare: ChildProcess | None = None
+        self._refill: asyncio.TimerHandle | None = None
+
+    def take(self) -> ChildProcess:
+        """Return a child that runs nothing yet."""
+        spare, self._spare = self._spare, None
+        if self._refill is None:
+            self._refill = asyncio.get_running_loop().call_later(_REFILL_S, self._begin)
+        return _child() if spare is None or spare.is_over else spare
+
+    async def close(self) -> None:
+        if self._refill is not None:
+            self._refill.cancel()
+        if self._spare is not None:
+            await self._spare.close()
+
+    def _begin(self) -> None:
+        self._refill, self._spare = None, _child()
+
+
+def _child() -> ChildProcess:
+    return ChildProcess(ChildJob(code=_CODE, end_s=_END_S))
+
+
+class ShardProcess:
+    """The crawl of a shard in a child process. It begins at construction."""
+
+    def __init__(self, job: ShardJob, process: ChildProcess) -> None:
+        self.job, self._process = job, process
+        self._orders: ShardOrders | None = None
+        self._end = asyncio.create_task(self._run())
+        self._warnings: list[str] = []
+        self._hearing = asyncio.create_task(self._hear_warnings())
+
+    def warnings(self) -> list[str]:
+        """Return the warnings since the last call."""
+        new, self._warnings = self._warnings, []
+        return new
+
+    @property
+    def end(self) -> ShardEnd | None:
+        """Result of the crawl, or None while it runs."""
+        return self._end.result() if self._end.done() and not self._end.cancelled() else None
+
+    async def until(self, moment: float) -> None:
+        """Allow requests to begin up to this moment."""
+        await self._tell(ShardCommand.UNTIL, moment)
+
+    async def steer(self, orders: ShardOrders) -> None:
+        """Give new orders, unless they equal the current ones."""
+        if orders != self._orders:
+            self._orders = orders
+            await self._tell(ShardCommand.STEER, orders)
+
+    async def yield_pages(self) -> int | None:
+        """Begin no more requests. Return the pages fetched, those under way included."""
+        try:
+            spent = await self._process.call(ShardCommand.YIELD, None)
+        except ChildLost:
+            return None
+        if isinstance(spent, int) and self._orders is not None:
+            self._orders = replace(self._orders, pages=spent)
+            return spent
+        return None
+
+    async def stop(self, *, is_complete: bool) -> ShardEnd:
+        """End after the requests under way, with all results committed to the log.
+
+        `is_complete` says that nothing is left in any shard.
+        """
+        await self._tell(ShardCommand.STOP, is_complete)
+        return await asyncio.shield(self._end)
+
+    async def kill(self) -> None:
+        """End at once. The next holder of the shard repeats what was not committed."""
+        await self._process.close()
+        await asyncio.wait((self._end,))
+
+    async def _tell(self, command: ShardCommand, argument: object) -> None:
+        try:
+            await self._process.feed(command, argument)
+        except ChildLost:
+            return  # `end` reports it
+
+    async def _run(self) -> ShardEnd:
+        try:
+            found = await self._process.call(ShardCommand.RUN, self.job)
+        except ChildLost:
+            found = ShardEnd(reason="lost", error="its process ended")
+        assert isinstance(found, ShardEnd)
+        self._hearing.cancel()
+        await self._process.close()
+        return found
+
+    async def _hear_warnings(self) -> None:
+        with suppress(ChildLost):
+            while True:
+                warning = await self._process.call(ShardCommand.WARNING, None)
+                self._warnings.append(str(warning))

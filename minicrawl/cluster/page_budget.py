@@ -1,0 +1,135 @@
+"""Division of the page budget among shards. No I/O.
+
+Law: the pages that all shards may fetch never exceed the budget, whichever node divides it and
+however late it hears: one log entry of the engine has the grants of all shards, and is replaced
+only by a node that knows it. A grant is never less than what its shard has fetched and has under
+way.
+
+granted   pages that a shard may fetch in total
+spent     pages fetched, and pages under way
+ahead     time for which pages are granted in advance, so that a shard need not wait for its next
+          grant, even while servers elect a leader for the log of grants. Towards the end the time
+          shrinks with the pages left: else the shards that ask first would get all of them,
+          whether or not they have the richest pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from minicrawl.cluster.records import ShardFacts
+
+AHEAD_S, SHORTEST_S = 12.0, 0.5
+SOON_S = 3.0
+"""Time for which a shard keeps pages if others want some and none is left."""
+LEAST_AHEAD = 8
+"""Pages to grant ahead at least, if as many wait."""
+AHEAD_PARTS = 4
+"""At most 1 / AHEAD_PARTS of the remaining pages is granted ahead, over all shards."""
+
+
+class ShardNeed(NamedTuple):
+    """Pages that a shard has spent, pages that wait there, and its pages per second."""
+
+    spent: int
+    waiting: int
+    pace: float
+
+
+def ahead_s(left: float, pace: float) -> float:
+    """Return the seconds of reading that a grant covers, for the pages left and the total rate."""
+    if pace <= 0 or left >= AHEAD_S * AHEAD_PARTS * pace:
+        return AHEAD_S
+    return max(SHORTEST_S, left / (AHEAD_PARTS * pace))
+
+
+def new_grants(
+    budget: int,
+    granted: Mapping[int, int],
+    needs: Mapping[int, ShardNeed],
+    shards: int,
+    *,
+    pace: float = 0.0,
+    is_wanted: bool = False,
+) -> dict[int, int]:
+    """Return the new grants of these shards, where they change.
+
+    A shard without need returns what it has not spent. If pages are wanted elsewhere and none is
+    left, so does a shard with more than it will read soon. `shards` is the number of shards in the
+    whole crawl that have waiting pages, and `pace` their rate. The last pages are divided into
+    small parts, so that shards of other nodes get some as well.
+    """
+    left = budget - sum(granted.values())
+    soon_s = ahead_s(left, pace)
+    back = _given_back(granted, needs, are_wanted=is_wanted and left <= 0)
+    hungry = {
+        shard: wanted
+        for shard, need in needs.items()
+        if shard not in back
+        and need.waiting
+        and (wanted := _wanted(need, soon_s) - granted.get(shard, 0)) > 0
+    }
+    # At most an even part of the rest: a node grants pages only to its own shards, so the first one
+    # to ask must leave some for the shards of others.
+    most, more = max(1, left // max(1, shards)), {}
+    for shard, wanted in sorted(hungry.items(), key=lambda one: -needs[one[0]].waiting):
+        if (part := min(wanted, most, left)) > 0:
+            more[shard] = granted.get(shard, 0) + part
+            left -= part
+    return back | more
+
+
+def _given_back(
+    granted: Mapping[int, int], needs: Mapping[int, ShardNeed], *, are_wanted: bool
+) -> dict[int, int]:
+    return {
+        shard: need.spent
+        for shard, need in needs.items()
+        if (unspent := granted.get(shard, 0) - need.spent) > 0
+        and (not need.waiting or (are_wanted and unspent > need.pace * SOON_S))
+    }
+
+
+def is_short(granted: int, need: ShardNeed) -> bool:
+    """Return whether a shard will soon have spent its grant."""
+    return bool(need.waiting) and granted - need.spent <= need.pace * SHORTEST_S
+
+
+def _wanted(need: ShardNeed, soon_s: float) -> int:
+    """Return the total grant that a shard should have."""
+    return need.spent + min(max(LEAST_AHEAD, int(need.pace * soon_s)), need.waiting)
+
+
+# Transfers between the pots of virtual pages, so that unread pages of all shards earn alike.
+#
+# On one machine all unread pages share one pot. Here each shard has a pot of its own. A pot grows
+# where pages are read, but unread pages multiply where links are found. Levelling moves cash until
+# each pot is in proportion to the unread pages of its shard.
+#
+# Law: a shard sends only what its own pot holds. So cash is exact even if the shards' knowledge of
+# each other is old.
+#
+# surplus   what a pot holds above its share
+# lack      what a pot holds below its share
+
+
+def levelling_transfers(
+    shard: int, told: Mapping[int, ShardFacts], least: int = 1
+) -> dict[int, int]:
+    """Return the atoms that this shard's pot sends to each other pot, in proportion to their lacks.
+
+    Sums below `least` are left out, since they are not worth a batch.
+    """
+    pots = {other: max(0, facts.pot) for other, facts in told.items()}
+    purse, unread = sum(pots.values()), sum(facts.waiting for facts in told.values())
+    if not unread:
+        return {}
+    shares = {other: purse * facts.waiting // unread for other, facts in told.items()}
+    surplus = pots[shard] - shares[shard]
+    lacks = {other: lack for other in told if (lack := shares[other] - pots[other]) > 0}
+    total = sum(lacks.values())
+    if surplus <= 0 or not total:
+        return {}
+    parts = {other: min(surplus, total) * lack // total for other, lack in lacks.items()}
+    return {other: part for other, part in parts.items() if part >= least}

@@ -1,0 +1,108 @@
+"""A snapshot is the file of a store in the object store, and the log entry up to which it goes.
+
+Laws: the key of a shard names a snapshot only when that is complete. A later snapshot replaces an
+earlier one, never the reverse, no matter which node made it. Entries are removed only up to the
+named snapshot.
+"""
+
+from asyncio import to_thread
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+import zstandard
+
+from minicrawl.cluster.engine import ClusterEngine, EngineError, KeyTaken
+from minicrawl.cluster.records import SnapshotRecord
+from minicrawl.cluster.replica.entries import MOST_WINDOW
+
+_LEVEL_SNAPSHOTS = 1
+_COPIED_BYTES = 1 << 20
+
+
+def snapshot_key(shard: int) -> str:
+    return f"snapshot.{shard}"
+
+
+async def last_snapshot(engine: ClusterEngine, shard: int) -> SnapshotRecord | None:
+    return SnapshotRecord.of(await engine.get(snapshot_key(shard)))
+
+
+async def store_snapshot(
+    engine: ClusterEngine, shard: int, file: Path, entry: int
+) -> SnapshotRecord:
+    """Store a snapshot as of this entry, and remove older snapshots and log entries.
+
+    Returns the current snapshot, which another node may have made.
+    """
+    name = f"shard-{shard}-{entry}-{token_hex(8)}"
+    compressed = file.with_name(f"{file.name}-snapshot")
+    try:
+        await to_thread(_compress, file, compressed)
+        snapshot = SnapshotRecord(object=name, entry=entry, size=file.stat().st_size)
+        await engine.put_object(name, compressed)
+    finally:
+        compressed.unlink(missing_ok=True)
+    current = await _make_current(engine, shard, snapshot)
+    await engine.remove_entries(shard, current.entry)
+    await _remove_older(engine, shard, current)
+    return current
+
+
+async def load_snapshot(engine: ClusterEngine, snapshot: SnapshotRecord, file: Path) -> None:
+    """Write the store in the snapshot to `file`."""
+    compressed = file.with_name(f"{file.name}-snapshot")
+    try:
+        await engine.get_object(snapshot.object, compressed)
+        await to_thread(_decompress, compressed, file, snapshot.size)
+    finally:
+        compressed.unlink(missing_ok=True)
+
+
+async def _make_current(
+    engine: ClusterEngine, shard: int, snapshot: SnapshotRecord
+) -> SnapshotRecord:
+    """Make the key name this snapshot, unless it names a later one. Return the named snapshot."""
+    value = snapshot.pack()
+    while True:
+        found = await engine.get(snapshot_key(shard))
+        known = SnapshotRecord.of(found)
+        if known is not None and known.entry >= snapshot.entry:
+            return known
+        with suppress(KeyTaken):
+            await engine.update(snapshot_key(shard), value, found.revision if found else 0)
+            return snapshot
+
+
+async def _remove_older(engine: ClusterEngine, shard: int, current: SnapshotRecord) -> None:
+    """Delete snapshots of earlier entries.
+
+    A snapshot of a later entry may not have been named yet, so it is left alone.
+    """
+    for name in await engine.objects():
+        kind, _, rest = name.partition("-")
+        number, _, rest = rest.partition("-")
+        entry = rest.partition("-")[0]
+        is_ours = kind == "shard" and number == str(shard) and entry.isdecimal()
+        if is_ours and int(entry) <= current.entry and name != current.object:
+            await engine.delete_object(name)
+
+
+def _compress(file: Path, to: Path) -> None:
+    with file.open("rb") as source, to.open("wb") as target:
+        zstandard.ZstdCompressor(level=_LEVEL_SNAPSHOTS).copy_stream(source, target)
+
+
+def _decompress(file: Path, to: Path, size: int) -> None:
+    """Decompress a file that must give `size` bytes: a few bytes may expand without end."""
+    with file.open("rb") as source, to.open("wb") as target:
+        reader = zstandard.ZstdDecompressor(max_window_size=MOST_WINDOW).stream_reader(source)
+        written = 0
+        try:
+            while written <= size and (piece := reader.read(_COPIED_BYTES)):
+                target.write(piece)
+                written += len(piece)
+        except zstandard.ZstdError as error:
+            raise EngineError(f"a snapshot is damaged: {error}") from error
+    if written != size:
+        raise EngineError(f"a snapshot has {written:,} bytes, and should have {size:,}")

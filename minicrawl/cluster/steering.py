@@ -1,0 +1,100 @@
+"""Requests of users to a running cluster, as keys that its nodes follow.
+
+Law: a request to an absent node is refused with the names of the nodes that exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.records import (
+    DRAIN_PREFIX,
+    NODE_PREFIX,
+    STATE_KEY,
+    TERMS_KEY,
+    WORKERS_PREFIX,
+    CrawlActivity,
+    DesiredValue,
+    StateRecord,
+)
+from minicrawl.cluster.terms import state_of, terms_of
+from minicrawl.config.parts import BY_NAME
+from minicrawl.config.settings import Given
+from minicrawl.errors import UsageError
+
+MOST_WORKERS = 64
+
+
+async def drain(engine: ClusterEngine, node: str) -> None:
+    """Make the node give up all its shards and take no others."""
+    await _refuse_unknown_node(engine, node)
+    await engine.put(f"{DRAIN_PREFIX}{node}", DesiredValue(value=1).pack())
+
+
+async def undrain(engine: ClusterEngine, node: str) -> None:
+    """Allow a drained node to take shards again."""
+    await _refuse_unknown_node(engine, node)
+    await engine.delete(f"{DRAIN_PREFIX}{node}")
+
+
+async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
+    """Set the number of fetching processes of each shard of the node."""
+    await _refuse_unknown_node(engine, node)
+    if not 0 <= workers <= MOST_WORKERS:
+        raise UsageError(f"{workers} workers: must be a number from 0 to {MOST_WORKERS}")
+    await engine.put(f"{WORKERS_PREFIX}{node}", DesiredValue(value=workers).pack())
+
+
+async def pause(engine: ClusterEngine) -> StateRecord:
+    """Pause the crawl: no shard begins a request."""
+    return await _change(engine, CrawlActivity.RUNNING, CrawlActivity.PAUSED)
+
+
+async def resume(engine: ClusterEngine) -> StateRecord:
+    return await _change(engine, CrawlActivity.PAUSED, CrawlActivity.RUNNING)
+
+
+async def stop(engine: ClusterEngine) -> StateRecord:
+    """Stop the crawls of all shards cleanly. `crawl --cluster` continues them."""
+    return await _change(engine, None, CrawlActivity.STOPPED)
+
+
+async def set_pages(engine: ClusterEngine, given: object) -> None:
+    """Set the limit of pages of the whole crawl, as users give it."""
+    pages = Given(given, "pages", " ").read_as(BY_NAME["pages"])
+    terms, revision = await terms_of(engine)
+    changed = replace(terms, settings={**terms.settings, "pages": pages})
+    await engine.update(TERMS_KEY, changed.pack(), revision)
+
+
+REQUESTS: dict[str, Callable[[ClusterEngine], Coroutine[Any, Any, object]]] = {
+    "pause": pause,
+    "resume": resume,
+    "stop": stop,
+}
+"""Requests that need no more than their names."""
+
+
+async def _change(
+    engine: ClusterEngine, before: CrawlActivity | None, after: CrawlActivity
+) -> StateRecord:
+    state, revision = await state_of(engine)
+    if state.is_over:
+        raise UsageError(
+            f"the crawl of this cluster has {state.doing}: crawl --cluster continues it"
+        )
+    if before is not None and state.doing != before:
+        return state
+    changed = replace(state, doing=after, reason="by the user")
+    await engine.update(STATE_KEY, changed.pack(), revision)
+    return changed
+
+
+async def _refuse_unknown_node(engine: ClusterEngine, node: str) -> None:
+    names = [one.key.removeprefix(NODE_PREFIX) for one in await engine.keys(NODE_PREFIX)]
+    if node not in names:
+        known = ", ".join(names) or "none"
+        raise UsageError(f"no node named {node} is in this cluster; there are: {known}")

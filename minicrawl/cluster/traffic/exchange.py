@@ -1,0 +1,119 @@
+"""The exchange of batches and facts with other shards, through the engine.
+
+A batch whose `publish` has returned is rarely lost, and if it is, its sender publishes it again.
+An unacknowledged batch is delivered again, even to another process. Batches may arrive twice,
+late, and in any order.
+
+Laws: no request begins after the lease has run out, nor before the node has said what the shard
+may do. Facts of other runs of the crawl, and old facts, do not count.
+
+Facts are broadcast, since the next ones follow soon. Once a second, and at the end, they are also
+stored as a key, for nodes that come later and for the next holder of the shard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+
+from minicrawl.cluster.channels.batches import TransferBatch
+from minicrawl.cluster.engine import BatchDelivery, ClusterEngine, EngineUnavailable
+from minicrawl.cluster.node.following import listen
+from minicrawl.cluster.node.presence import lease_clock
+from minicrawl.cluster.records import TOLD_PREFIX, KeyEntry, RecordError, ShardFacts
+from minicrawl.opic.ledger import ShardPlace
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
+_KEEP_EVERY_S = 1.0
+_KEEP_S = 1.0
+"""Time limit for storing facts. It is short, since newer facts follow."""
+FRESH_S = 4.0
+"""Age at which facts stop holding others back: their shard may be moving, or cut off."""
+
+
+class BatchExchange:
+    """Link of one shard to the others. Use it in the thread of the crawl."""
+
+    def __init__(
+        self,
+        engine: ClusterEngine,
+        place: ShardPlace,
+        run: int,
+        now: Callable[[], float] = lease_clock,
+    ) -> None:
+        self._engine, self._place, self._now = engine, place, now
+        self._prefix = f"{TOLD_PREFIX}{run}."
+        self._told: dict[int, tuple[ShardFacts, float]] = {}
+        self._kept_at = -math.inf
+        self.until = 0.0
+        self.is_halted = True
+
+    # ------------------------------------------------------------ batches
+
+    async def publish(self, batch: TransferBatch) -> None:
+        """Publish the batch, and retry until the engine answers."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                await self._engine.publish(batch)
+            except EngineUnavailable:
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            else:
+                return
+
+    async def arrivals(self) -> AsyncIterator[BatchDelivery]:
+        """Yield batches from other shards, without end."""
+        while True:
+            try:
+                async with aclosing(self._engine.inbox(self._place.number)) as deliveries:
+                    async for delivery in deliveries:
+                        yield delivery
+            except EngineUnavailable:
+                await asyncio.sleep(_FIRST_PAUSE_S)
+
+    # ------------------------------------------------------------ facts
+
+    async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
+        """Tell all shards our facts. They are lost while the engine does not answer."""
+        key, content = f"{self._prefix}{facts.shard}", facts.pack()
+        await self._engine.broadcast(key, content)
+        if not are_last and self._now() - self._kept_at < _KEEP_EVERY_S:
+            return
+        try:
+            async with asyncio.timeout(_KEEP_S):
+                await self._engine.put(key, content)
+        except (EngineUnavailable, TimeoutError):
+            return  # the next facts are stored
+        self._kept_at = self._now()
+
+    @property
+    def told(self) -> Mapping[int, ShardFacts]:
+        """Fresh facts of the other shards in this run."""
+        since = self._now() - FRESH_S
+        return {shard: facts for shard, (facts, at) in self._told.items() if at >= since}
+
+    async def listen(self) -> None:
+        """Receive the facts of the others, for ever."""
+        await listen(self._engine, self._prefix, self._hear)
+
+    def _hear(self, said: KeyEntry) -> None:
+        try:
+            facts = ShardFacts.of(said)
+        except RecordError:
+            return  # older facts still count
+        if facts and facts.shard < self._place.of and facts.shard != self._place.number:
+            self._told[facts.shard] = facts, self._now()
+
+    # ------------------------------------------------------------ the lease
+
+    @property
+    def may_fetch(self) -> bool:
+        """True if the lease is certainly valid and the node has not paused the shard."""
+        return not self.is_halted and self._now() < self.until
+
+    def is_over(self) -> bool:
+        """Return False: the node decides, and stops the crawl."""
+        return False
