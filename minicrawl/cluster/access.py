@@ -111,10 +111,10 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
     """
     if (url := settings.cluster.url) is None:
         raise UsageError("no cluster: name its servers with --cluster nats://host:4222")
-    found = _NAMED.fullmatch(url)
-    servers, name = found.groups() if found else (url, "")
+    match = _NAMED.fullmatch(url)
+    servers, name = match.groups() if match else (url, "")
     creds, ca, cert, key = (
-        Path(one) if (one := environ.get(name)) else None for name in _FILE_VARIABLES
+        Path(path) if (path := environ.get(name)) else None for name in _FILE_VARIABLES
     )
     access = ClusterAccess(servers, name or DEFAULT_NAME, creds, ca, cert, key)
     exposed = _exposed(access.urls, settings.network.insecure)

@@ -60,11 +60,11 @@ class AdmissionThreshold:
             return urgency(siblings, pages).astype(np.int64)
         return np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[pages]
 
-    def hear(self, told: Iterable[ShardFacts], within_s: float) -> None:
+    def hear(self, shard_facts: Iterable[ShardFacts], within_s: float) -> None:
         """Compute the threshold for the next `within_s` seconds."""
-        facts = list(told)
+        facts = list(shard_facts)
         self._pages = pages_to_admit(facts, within_s)
-        self.key = cash_threshold([one.sketch for one in facts], self._pages)
+        self.key = cash_threshold([shard.sketch for shard in facts], self._pages)
         self.holds_back = False
 
     def sketch(self, within_s: float, slots: int) -> Counter[int]:
@@ -82,8 +82,10 @@ class AdmissionThreshold:
             best = np.argpartition(-keys, most)[:most]
             unread, keys = unread[best], keys[best]
         hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[unread]
-        found, which = np.unique(hosts, return_inverse=True)
-        counts = np.array([self._pages_soon(host, within_s) for host in found.tolist()], np.int64)
+        distinct_hosts, which = np.unique(hosts, return_inverse=True)
+        counts = np.array(
+            [self._pages_soon(host, within_s) for host in distinct_hosts.tolist()], np.int64
+        )
         self.has_choice = int(np.count_nonzero(counts)) > slots
         return sketch(keys[_is_among_richest(hosts, keys, counts[which])], self._pages)
 
@@ -95,6 +97,6 @@ def _is_among_richest(
     order = np.lexsort((-keys, hosts))
     starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))
     place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    found = np.empty(len(order), dtype=np.bool_)
-    found[order] = place < counts[order]
-    return found
+    is_among = np.empty(len(order), dtype=np.bool_)
+    is_among[order] = place < counts[order]
+    return is_among

@@ -31,18 +31,18 @@ def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]
         if node in held and shard < shards:
             held[node].append(shard)
     loads = even_loads(shards, rooms, {node: len(some) for node, some in held.items()})
-    wanted = {
+    nodes = {
         shard: node
         for node, some in held.items()
         for shard in sorted(some, key=lambda shard: -_weight(node, shard))[: loads[node]]
     }
     lacks = {node: max(0, load - len(held[node])) for node, load in loads.items()}
     for shard in range(shards):
-        if shard in wanted or not (takers := [node for node, lack in lacks.items() if lack]):
+        if shard in nodes or not (takers := [node for node, lack in lacks.items() if lack]):
             continue
-        wanted[shard] = taker = max(takers, key=lambda node: _weight(node, shard))
+        nodes[shard] = taker = max(takers, key=lambda node: _weight(node, shard))
         lacks[taker] -= 1
-    return wanted
+    return nodes
 
 
 def even_loads(shards: int, rooms: Mapping[str, int], held: Mapping[str, int]) -> dict[str, int]:

@@ -47,17 +47,17 @@ class ClusterCrawl(Companion):
         ),
     )
 
-    def refuse(self, asked: CrawlRequest) -> None:
+    def refuse(self, request: CrawlRequest) -> None:
         """Refuse options that need a single machine."""
-        cluster = asked.loaded.settings.cluster.url
+        cluster = request.loaded.settings.cluster.url
         if cluster is not None:
-            _refuse_single_machine_options(asked.given, cluster)
-        elif asked.given["shards"]:
+            _refuse_single_machine_options(request.given, cluster)
+        elif request.given["shards"]:
             raise click.UsageError("--shards needs --cluster")
 
-    def crawls_instead(self, asked: CrawlRequest) -> bool:
+    def crawls_instead(self, request: CrawlRequest) -> bool:
         """Crawl as a node until the whole crawl is over. Return False without `--cluster`."""
-        if asked.loaded.settings.cluster.url is None:
+        if request.loaded.settings.cluster.url is None:
             return False
         from minicrawl.cli.crawl_command import seeds_of
         from minicrawl.cluster.access import import_engine
@@ -65,14 +65,14 @@ class ClusterCrawl(Companion):
         import_engine()
         from minicrawl.cluster.commands.crawling import ClusterRun, crawl_in_cluster
 
-        given = asked.given
+        given = request.given
         with ExitStack() as stack:
             run = ClusterRun(
-                loaded=asked.loaded,
+                loaded=request.loaded,
                 seeds=seeds_of(given["seeds"], stack) if given["seeds"] else (),
                 shards=given["shards"],
                 demo_pages=given.get("demo_pages") or DEMO_PAGES,
-                resume=asked.resume,
+                resume=request.resume,
                 is_quiet=given["quiet"],
                 as_json=given["as_json"],
             )

@@ -30,8 +30,8 @@ def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
     """Count the keys in each bin, down to the bin of the `most`-th richest page."""
     bins, counts = np.unique(_bins(keys), return_counts=True)
     richer = np.cumsum(counts[::-1])[::-1] - counts
-    told = richer < most
-    return Counter(dict(zip(bins[told].tolist(), counts[told].tolist(), strict=True)))
+    is_counted = richer < most
+    return Counter(dict(zip(bins[is_counted].tolist(), counts[is_counted].tolist(), strict=True)))
 
 
 def cash_threshold(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
@@ -40,8 +40,8 @@ def cash_threshold(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
     If fewer pages wait, that is `NO_THRESHOLD`.
     """
     waiting = Counter[int]()
-    for one in sketches:
-        waiting.update(one)
+    for bins in sketches:
+        waiting.update(bins)
     above = 0
     for place in sorted(waiting, reverse=True):
         above += waiting[place]
@@ -54,10 +54,10 @@ def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the bin of each key. Bin 0 begins at 1/256 unit, and has all smaller keys as well."""
     least = np.maximum(keys, 1)
     eighths = np.log2(least / UNIT * (1 << _STEPS)) * _STEPS
-    found: NDArray[np.int64] = np.maximum(eighths, 0).astype(np.int64)
-    begins = np.array([_least_key(place) for place in range(int(found.max(initial=0)) + 1)])
-    found -= begins[found] > least  # logarithms are rounded
-    return found
+    bins: NDArray[np.int64] = np.maximum(eighths, 0).astype(np.int64)
+    begins = np.array([_least_key(place) for place in range(int(bins.max(initial=0)) + 1)])
+    bins -= begins[bins] > least  # logarithms are rounded
+    return bins
 
 
 def _least_key(place: int) -> int:
@@ -89,41 +89,51 @@ FEWEST = 16
 """Least number of pages per second that a shard is assumed to read."""
 
 
-def pages_to_admit(told: Iterable[ShardFacts], within_s: float) -> int:
+def pages_to_admit(facts: Iterable[ShardFacts], within_s: float) -> int:
     """Return the number of pages to admit in the next `within_s` seconds."""
     least = min(HEADROOM, 1 + within_s / TELL_S)
     return ceil(
         sum(
-            ceil(max(one.pace, FEWEST) * within_s) * (least if one.has_choice else HEADROOM)
-            for one in told
+            ceil(max(shard.pace, FEWEST) * within_s) * (least if shard.has_choice else HEADROOM)
+            for shard in facts
         )
     )
 
 
-def has_ended(told: Mapping[int, ShardFacts], shards: int) -> bool:
+def has_ended(shards_facts: Mapping[int, ShardFacts], shards: int) -> bool:
     """Return whether all shards are idle and no batch is under way."""
-    if len(told) < shards or not all(facts.is_idle for facts in told.values()):
+    if len(shards_facts) < shards or not all(facts.is_idle for facts in shards_facts.values()):
         return False
-    sent = {(by, to): count for by, facts in told.items() for to, count in facts.sent.items()}
-    posted = {(by, to): count for to, facts in told.items() for by, count in facts.received.items()}
+    sent = {
+        (by, to): count for by, facts in shards_facts.items() for to, count in facts.sent.items()
+    }
+    posted = {
+        (by, to): count
+        for to, facts in shards_facts.items()
+        for by, count in facts.received.items()
+    }
     return sent == posted
 
 
-def fetched_together(told: Mapping[int, ShardFacts]) -> int:
-    return sum(facts.fetched for facts in told.values())
+def fetched_together(shards: Mapping[int, ShardFacts]) -> int:
+    return sum(facts.fetched for facts in shards.values())
 
 
-def gathered_together(told: Mapping[int, ShardFacts], shards: int) -> float:
+def gathered_together(facts_by_shard: Mapping[int, ShardFacts], shards: int) -> float:
     """Return the gathered share of all importance, as one machine would estimate it.
 
     The share is 0 until each shard has told its part.
     """
-    facts = told.values()
-    read, readings = sum(one.gathered for one in facts), sum(one.fetched for one in facts)
-    if not read or len(told) < shards or any(one.fetched and not one.gathered for one in facts):
+    facts = facts_by_shard.values()
+    read, readings = sum(shard.gathered for shard in facts), sum(shard.fetched for shard in facts)
+    if (
+        not read
+        or len(facts_by_shard) < shards
+        or any(shard.fetched and not shard.gathered for shard in facts)
+    ):
         return 0.0
     # Cash under way is for pages that their owners do not count yet.
-    unread = sum(one.ungathered for one in facts) + sum(one.abroad for one in facts) / UNIT
-    discovery = sum(one.discovery * one.fetched for one in facts) / max(readings, 1)
+    unread = sum(shard.ungathered for shard in facts) + sum(shard.abroad for shard in facts) / UNIT
+    discovery = sum(shard.discovery * shard.fetched for shard in facts) / max(readings, 1)
     share = read / max(read + unread, read)
     return of_all(share, 1 - share, discovery)

@@ -133,9 +133,9 @@ class ShardChild:
         exchange.until = self._until
         loaded = settings_of_shard(job, store)
         storing, tell = loaded.settings.storing, self._warnings.put_nowait
-        told = await last_told(engine, job.shard, job.run)
-        least = 0 if told is None else told.facts.entry
-        age_s = told.facts.age_s if told is not None and told.run == job.run else 0.0
+        last = await last_told(engine, job.shard, job.run)
+        least = 0 if last is None else last.facts.entry
+        age_s = last.facts.age_s if last is not None and last.run == job.run else 0.0
         async with _replicated(engine, job, storing, least, tell) as replica:
             records = AddressRecords(engine, place, job.generation)
             setup = ClusterShard(
@@ -257,14 +257,14 @@ def settings_of_shard(job: ShardJob, store: Path) -> Loaded:
 def _end_of(error: Exception) -> ShardEnd:
     """Return the end to report. Of several errors Fenced comes first, then errors that we know."""
     errors = _leaves(error)
-    for one in errors:
-        if isinstance(one, Fenced):
-            return ShardEnd(reason="fenced", error=str(one), is_fenced=True)
-    for one in errors:
-        is_full = isinstance(one, OSError) and one.errno in _DISK_FULL
-        if isinstance(one, MinicrawlError) or is_full:
-            has_no_room = is_full or isinstance(one, NoRoom)
-            return ShardEnd(reason="error", error=str(one), has_no_room=has_no_room)
+    for cause in errors:
+        if isinstance(cause, Fenced):
+            return ShardEnd(reason="fenced", error=str(cause), is_fenced=True)
+    for cause in errors:
+        is_full = isinstance(cause, OSError) and cause.errno in _DISK_FULL
+        if isinstance(cause, MinicrawlError) or is_full:
+            has_no_room = is_full or isinstance(cause, NoRoom)
+            return ShardEnd(reason="error", error=str(cause), has_no_room=has_no_room)
     traceback.print_exception(error)
     return ShardEnd(reason="error", error=f"{type(errors[0]).__name__}: {errors[0]}")
 

@@ -55,8 +55,10 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
                 NodeConfig(name=name, folder=Path(folder) / name, workers=workers) for name in names
             ]
             nodes = [
-                asyncio.create_task(run_node(access, one, own, _named(one.name, tell), stopped))
-                for one in places
+                asyncio.create_task(
+                    run_node(access, config, own, _named(config.name, tell), stopped)
+                )
+                for config in places
             ]
             try:
                 yield DemoCluster(access, settings, list(web.seeds))

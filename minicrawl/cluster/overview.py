@@ -111,10 +111,10 @@ class CrawlView:
         key = entry.key
         if key.startswith(WORKERS_PREFIX):
             node = key.removeprefix(WORKERS_PREFIX)
-            if (wanted := DesiredValue.of(entry)) is None:
+            if (desired := DesiredValue.of(entry)) is None:
                 self.workers.pop(node, None)
             else:
-                self.workers[node] = wanted.value
+                self.workers[node] = desired.value
         elif key == STATE_KEY and (state := StateRecord.of(entry)) is not None:
             self.hear_state(state, entry.revision)
         elif key == TERMS_KEY and (terms := TermsRecord.of(entry)) is not None:
@@ -140,8 +140,10 @@ class CrawlView:
     @property
     def told(self) -> dict[int, ShardFacts]:
         shards = self.terms.shards if self.terms else 0
-        told = ((shard, *one) for shard, one in self._told.items() if shard < shards)
-        return {shard: facts for shard, run, facts in told if run == self.state.run}
+        facts_of_runs = (
+            (shard, *run_and_facts) for shard, run_and_facts in self._told.items() if shard < shards
+        )
+        return {shard: facts for shard, run, facts in facts_of_runs if run == self.state.run}
 
 
 class ClusterWatch:
@@ -192,13 +194,13 @@ class ClusterWatch:
                 if self.crawl.terms is None or self.crawl.state.run < run:
                     continue
                 now, is_over = lease_clock(), self.crawl.state.is_over
-                show(found := self.status(now, held if is_over else None))
+                show(status := self.status(now, held if is_over else None))
                 if is_over:
                     ends_at = min(ends_at, now + _LAST_FACTS_S)
                     if now >= ends_at or not self._view.holders(now):
-                        return found
+                        return status
                 else:
-                    held = {shard: row.name for row in found.nodes for shard in row.shards}
+                    held = {shard: row.name for row in status.nodes for shard in row.shards}
         finally:
             await self.end()
 
@@ -228,24 +230,24 @@ class ClusterWatch:
         if crawl.terms is None or not crawl.state.run:
             raise UsageError(NO_CRAWL)
         self._view.shards = crawl.terms.shards
-        holders, told = self._view.holders(now) if held is None else held, crawl.told
-        facts, live = told.values(), self._view.live(now)
-        sent = sum(number for one in facts for number in one.sent.values())
-        posted = sum(number for one in facts for number in one.received.values())
-        level = cash_threshold([one.sketch for one in facts], pages_to_admit(facts, TELL_S))
+        holders, facts_by_shard = self._view.holders(now) if held is None else held, crawl.told
+        facts, live = facts_by_shard.values(), self._view.live(now)
+        sent = sum(number for shard in facts for number in shard.sent.values())
+        posted = sum(number for shard in facts for number in shard.received.values())
+        level = cash_threshold([shard.sketch for shard in facts], pages_to_admit(facts, TELL_S))
         return ClusterStatus(
             doing=crawl.state.doing,
             reason=crawl.state.reason,
             shards=crawl.terms.shards,
-            unheld=tuple(one for one in range(crawl.terms.shards) if one not in holders),
+            unheld=tuple(shard for shard in range(crawl.terms.shards) if shard not in holders),
             nodes=tuple(
-                self._row(name, holders, told, is_live=name in live)
+                self._row(name, holders, facts_by_shard, is_live=name in live)
                 for name in sorted(self._view.nodes)
             ),
             budget=most_pages(crawl.limits, crawl.state.fetched),
-            fetched=max(fetched_together(told), crawl.state.ended_with),
-            pace=sum(one.pace for one in facts),
-            waiting=sum(one.waiting for one in facts),
+            fetched=max(fetched_together(facts_by_shard), crawl.state.ended_with),
+            pace=sum(shard.pace for shard in facts),
+            waiting=sum(shard.waiting for shard in facts),
             batches=max(0, sent - posted),
             level=level / UNIT,
         )
@@ -254,13 +256,13 @@ class ClusterWatch:
         self,
         name: str,
         holders: Mapping[int, str],
-        told: Mapping[int, ShardFacts],
+        facts_by_shard: Mapping[int, ShardFacts],
         *,
         is_live: bool,
     ) -> NodeRow:
         record = self._view.nodes[name].record
         shards = tuple(shard for shard, node in sorted(holders.items()) if node == name)
-        facts = [told[shard] for shard in shards if shard in told]
+        facts = [facts_by_shard[shard] for shard in shards if shard in facts_by_shard]
         state = "draining" if name in self._view.drained else "live"
         return NodeRow(
             name=name,
@@ -268,8 +270,8 @@ class ClusterWatch:
             machine=record.machine,
             version=record.version,
             shards=shards,
-            fetched=sum(one.fetched for one in facts),
-            pace=sum(one.pace for one in facts),
+            fetched=sum(shard_facts.fetched for shard_facts in facts),
+            pace=sum(shard_facts.pace for shard_facts in facts),
             workers=self.crawl.workers.get(name, record.workers),
             disk_free=record.disk_free,
         )

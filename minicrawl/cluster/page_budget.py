@@ -64,17 +64,17 @@ def new_grants(
     soon_s = ahead_s(left, pace)
     back = _given_back(granted, needs, are_wanted=is_wanted and left <= 0)
     hungry = {
-        shard: wanted
+        shard: pages
         for shard, need in needs.items()
         if shard not in back
         and need.waiting
-        and (wanted := _wanted(need, soon_s) - granted.get(shard, 0)) > 0
+        and (pages := _wanted(need, soon_s) - granted.get(shard, 0)) > 0
     }
     # At most an even part of the rest: a node grants pages only to its own shards, so the first one
     # to ask must leave some for the shards of others.
     most, more = max(1, left // max(1, shards)), {}
-    for shard, wanted in sorted(hungry.items(), key=lambda one: -needs[one[0]].waiting):
-        if (part := min(wanted, most, left)) > 0:
+    for shard, pages in sorted(hungry.items(), key=lambda item: -needs[item[0]].waiting):
+        if (part := min(pages, most, left)) > 0:
             more[shard] = granted.get(shard, 0) + part
             left -= part
     return back | more
@@ -115,19 +115,19 @@ def _wanted(need: ShardNeed, soon_s: float) -> int:
 
 
 def levelling_transfers(
-    shard: int, told: Mapping[int, ShardFacts], least: int = 1
+    shard: int, facts_by_shard: Mapping[int, ShardFacts], least: int = 1
 ) -> dict[int, int]:
     """Return the atoms that this shard's pot sends to each other pot, in proportion to their lacks.
 
     Sums below `least` are left out, since they are not worth a batch.
     """
-    pots = {other: max(0, facts.pot) for other, facts in told.items()}
-    purse, unread = sum(pots.values()), sum(facts.waiting for facts in told.values())
+    pots = {other: max(0, facts.pot) for other, facts in facts_by_shard.items()}
+    purse, unread = sum(pots.values()), sum(facts.waiting for facts in facts_by_shard.values())
     if not unread:
         return {}
-    shares = {other: purse * facts.waiting // unread for other, facts in told.items()}
+    shares = {other: purse * facts.waiting // unread for other, facts in facts_by_shard.items()}
     surplus = pots[shard] - shares[shard]
-    lacks = {other: lack for other in told if (lack := shares[other] - pots[other]) > 0}
+    lacks = {other: lack for other in facts_by_shard if (lack := shares[other] - pots[other]) > 0}
     total = sum(lacks.values())
     if surplus <= 0 or not total:
         return {}

@@ -72,9 +72,18 @@ class Record:
         try:
             if len(content) > MOST_BYTES:
                 raise ValueError(f"{len(content):,} bytes exceed the limit")
-            found = json.loads(content)
-            given = [one for one in fields(cls) if one.name in found or one.default is MISSING]
-            return cls(**{one.name: _checked(one.type, found[one.name]) for one in given})
+            values = json.loads(content)
+            given = [
+                declared
+                for declared in fields(cls)
+                if declared.name in values or declared.default is MISSING
+            ]
+            return cls(
+                **{
+                    declared.name: _checked(declared.type, values[declared.name])
+                    for declared in given
+                }
+            )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RecordError(f"the cluster's key {key} has an invalid value: {error}") from None
 

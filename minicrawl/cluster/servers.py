@@ -180,14 +180,14 @@ async def local_servers(
     system may have the program.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    found = LocalServers(_configured(folder, count, more, system))
+    servers = LocalServers(_configured(folder, count, more, system))
     try:
-        for server in found.servers:
+        for server in servers.servers:
             await server.start()
-        await asyncio.gather(*(_ready(server, access_for) for server in found.servers))
-        yield found
+        await asyncio.gather(*(_ready(server, access_for) for server in servers.servers))
+        yield servers
     finally:
-        await asyncio.gather(*(server.end() for server in found.servers))
+        await asyncio.gather(*(server.end() for server in servers.servers))
 
 
 async def _ready(server: LocalServer, access_for: Callable[[str], ClusterAccess]) -> None:

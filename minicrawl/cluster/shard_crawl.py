@@ -59,12 +59,14 @@ class StartBarrier:
         """True if pages may be requested."""
         return self._began_at is not None
 
-    def hear(self, told: Mapping[int, ShardFacts], now: float) -> None:
+    def hear(self, facts_by_shard: Mapping[int, ShardFacts], now: float) -> None:
         """Process the facts of all shards, this one included."""
-        is_time = len(told) >= self._place.of or now >= self._latest
-        if self._began_at is None and (is_time or any(one.pace for one in told.values())):
+        is_time = len(facts_by_shard) >= self._place.of or now >= self._latest
+        if self._began_at is None and (
+            is_time or any(facts.pace for facts in facts_by_shard.values())
+        ):
             self._began_at = now
-        oldest_s = max((one.age_s for one in told.values()), default=0.0)
+        oldest_s = max((facts.age_s for facts in facts_by_shard.values()), default=0.0)
         if self._began_at is not None:
             self._began_at = min(self._began_at, now - oldest_s)
 
@@ -189,14 +191,16 @@ class ShardCrawl:
             facts = self.facts(within_s)
             cost_s = time.monotonic() - began
             await self.exchange.tell(facts)
-            told = {**self.exchange.told, facts.shard: facts}
-            self._hear(told, within_s)
+            facts_by_shard = {**self.exchange.told, facts.shard: facts}
+            self._hear(facts_by_shard, within_s)
             if began - levelled_at >= usual_s:
                 levelled_at = began
                 # A transfer that is small for the pot would level little, and cost a step of the
                 # log in both shards.
                 least = max(UNIT, facts.pot // _LEAST_SHARE)
-                self.traffic.levelling_transfers = levelling_transfers(facts.shard, told, least)
+                self.traffic.levelling_transfers = levelling_transfers(
+                    facts.shard, facts_by_shard, least
+                )
             self._context.wake()
             await asyncio.sleep(max(within_s, min(usual_s, _PAUSE_FACTOR * cost_s)))
 
@@ -248,10 +252,10 @@ class ShardCrawl:
             "discovery": max(0.0, estimate.discovery.rate),
         }
 
-    def _hear(self, told: Mapping[int, ShardFacts], within_s: float) -> None:
-        self._beginning.hear(told, time.monotonic())
+    def _hear(self, facts_by_shard: Mapping[int, ShardFacts], within_s: float) -> None:
+        self._beginning.hear(facts_by_shard, time.monotonic())
         if self.level is not None:
-            self.level.hear(told.values(), within_s)
+            self.level.hear(facts_by_shard.values(), within_s)
 
 
 class RequestRate:

@@ -194,11 +194,11 @@ async def start_or_join(
     engine: ClusterEngine, loaded: Loaded, seeds: Iterable[str], shards: int | None = None
 ) -> TermsRecord:
     """Begin the crawl, or join it. A crawl that was stopped or has ended is continued."""
-    wanted, own = settings_of_crawl(loaded), settings_of_node(loaded)
+    settings, own = settings_of_crawl(loaded), settings_of_node(loaded)
     urls = (canonical_seed(seed, strip_marks=False) or seed for seed in seeds)
     named = list(dict.fromkeys(urls))
     if await engine.get(TERMS_KEY) is None:
-        terms = _first_terms(wanted, named, shards or DEFAULT_SHARDS)
+        terms = _first_terms(settings, named, shards or DEFAULT_SHARDS)
         check_terms(terms, own)
         if await _begin(engine, terms, named):
             return terms  # else another caller was quicker
@@ -214,7 +214,7 @@ async def start_or_join(
             f"--shards {shards}: this cluster's crawl has {terms.shards} shards, which never "
             "changes; for another crawl give a name, as in nats://host:4222/NAME"
         )
-    changed = await _joined(engine, terms, wanted, named, is_over=state.is_over)
+    changed = await _joined(engine, terms, settings, named, is_over=state.is_over)
     check_terms(changed, own)
     if changed != before:
         await engine.update(TERMS_KEY, changed.pack(), revision)
@@ -224,24 +224,24 @@ async def start_or_join(
             doing=CrawlActivity.RUNNING,
             run=state.run + 1,
             reason="",
-            fetched=max(state.ended_with, sum(told.facts.fetched for told in ends if told)),
+            fetched=max(state.ended_with, sum(last.facts.fetched for last in ends if last)),
         )
         await engine.update(STATE_KEY, again.pack(), state_revision)
     return changed
 
 
-def _first_terms(wanted: Mapping[str, object], seeds: list[str], shards: int) -> TermsRecord:
+def _first_terms(settings: Mapping[str, object], seeds: list[str], shards: int) -> TermsRecord:
     if not seeds:
         raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
     identity = token_hex(8)
-    by_value = {"strategy": "siblings"} if "score" in wanted else {}
+    by_value = {"strategy": "siblings"} if "score" in settings else {}
     return TermsRecord(
         id=identity,
         format=FORMAT,
         schema=schema.VERSION,
         version=__version__,
         shards=shards,
-        settings=_USUAL | by_value | dict(wanted),
+        settings=_USUAL | by_value | dict(settings),
         seeds=f"seeds-{identity}",
     )
 
@@ -270,13 +270,13 @@ async def _create_unless_present(engine: ClusterEngine, key: str, record: Record
 async def _joined(
     engine: ClusterEngine,
     terms: TermsRecord,
-    wanted: Mapping[str, object],
+    settings: Mapping[str, object],
     seeds: list[str],
     *,
     is_over: bool,
 ) -> TermsRecord:
     """Return the changed terms. Raises UsageError for changes that a running crawl forbids."""
-    others = {name: value for name, value in wanted.items() if terms.settings.get(name) != value}
+    others = {name: value for name, value in settings.items() if terms.settings.get(name) != value}
     for name, value in others.items():
         if not is_over and name not in _LIVE:
             raise UsageError(
@@ -293,12 +293,12 @@ async def _joined(
     if new:
         terms = replace(terms, seeds=f"seeds-{terms.id}-{token_hex(4)}")
         await _put_seeds(engine, terms.seeds, [*known, *new])
-    kept = {
+    unchanged = {
         name: value
         for name, value in terms.settings.items()
-        if not (is_over and name in OF_A_RUN and name not in wanted)
+        if not (is_over and name in OF_A_RUN and name not in settings)
     }
-    return replace(terms, settings={**kept, **others})
+    return replace(terms, settings={**unchanged, **others})
 
 
 def _shown(terms: TermsRecord, name: str) -> str:
@@ -335,10 +335,10 @@ async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
 
 async def _of_crawl(engine: ClusterEngine, key: str, kind: type[R]) -> tuple[R, int]:
     """Return a record and its revision. Raises UsageError if there is no crawl."""
-    found = await engine.get(key)
-    if found is None or (record := kind.of(found)) is None:
+    entry = await engine.get(key)
+    if entry is None or (record := kind.of(entry)) is None:
         raise UsageError(NO_CRAWL)
-    return record, found.revision
+    return record, entry.revision
 
 
 class LastTold(NamedTuple):
@@ -350,11 +350,11 @@ class LastTold(NamedTuple):
 
 async def last_told(engine: ClusterEngine, shard: int, run: int) -> LastTold | None:
     """Return the last facts of the shard in this run or an earlier one; None if there are none."""
-    for one in range(run, -1, -1):
-        told = await engine.get(f"{TOLD_PREFIX}{one}.{shard}")
+    for earlier in range(run, -1, -1):
+        entry = await engine.get(f"{TOLD_PREFIX}{earlier}.{shard}")
         with suppress(RecordError):
-            if (facts := ShardFacts.of(told)) is not None:
-                return LastTold(one, facts)
+            if (facts := ShardFacts.of(entry)) is not None:
+                return LastTold(earlier, facts)
     return None
 
 

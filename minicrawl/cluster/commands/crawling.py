@@ -51,22 +51,22 @@ class ClusterRun(NamedTuple):
 
 def crawl_in_cluster(run: ClusterRun) -> None:
     shown = ClusterDisplay(is_quiet=run.is_quiet)
-    found = asyncio.run(_crawled(run, shown))
+    status = asyncio.run(_crawled(run, shown))
     shown.end()
-    show_end(run, found)
+    show_end(run, status)
 
 
-def show_end(run: ClusterRun, found: ClusterStatus) -> None:
+def show_end(run: ClusterRun, status: ClusterStatus) -> None:
     """Show how the crawl has ended; raise for the exit code if it was stopped or read nothing."""
     if run.as_json:
-        show_json(found.as_json())
+        show_json(status.as_json())
     elif not run.is_quiet:
-        for name, value in facts_of(found):
+        for name, value in facts_of(status):
             click.echo(f"  {name:<16}{value}", err=True)
         click.echo(_next_commands(run.loaded), err=True)
-    if found.doing == "stopped":
+    if status.doing == "stopped":
         raise Interrupted(f"stopped; resume with: {run.resume}")
-    if not found.fetched:
+    if not status.fetched:
         raise NotFetched("nothing could be fetched")
 
 
@@ -74,12 +74,12 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
     interrupted, leaving = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
-    async with _cluster(run, shown) as (access, wanted), opened(access) as engine:
-        await start_or_join(engine, wanted.loaded, wanted.seeds, wanted.shards)
+    async with _cluster(run, shown) as (access, joined), opened(access) as engine:
+        await start_or_join(engine, joined.loaded, joined.seeds, joined.shards)
         state, _ = await state_of(engine)
         watching = asyncio.ensure_future(ClusterWatch(engine).until_over(state.run, shown.show))
         waiting = asyncio.ensure_future(interrupted.wait())
-        node = asyncio.ensure_future(_run_node(access, wanted, leaving, shown))
+        node = asyncio.ensure_future(_run_node(access, joined, leaving, shown))
         try:
             await asyncio.wait((watching, waiting, node), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
@@ -155,10 +155,10 @@ class ClusterDisplay:
         self._next_line = self._began + LINE_EVERY_S
         self._has_line = False
 
-    def show(self, found: ClusterStatus) -> None:
+    def show(self, status: ClusterStatus) -> None:
         if self._is_quiet:
             return
-        line = f"{as_duration(time.monotonic() - self._began)}  {as_line(found)}"
+        line = f"{as_duration(time.monotonic() - self._began)}  {as_line(status)}"
         if self._is_terminal:
             self._erase()
             click.echo(line, err=True, nl=False)
@@ -181,21 +181,21 @@ class ClusterDisplay:
             self._has_line = False
 
 
-def as_line(found: ClusterStatus) -> str:
+def as_line(status: ClusterStatus) -> str:
     """Format the status of the whole cluster in one line."""
-    return ", ".join(_parts(found))
+    return ", ".join(_parts(status))
 
 
-def _parts(found: ClusterStatus) -> Iterator[str]:
-    live = [row for row in found.nodes if row.state != "silent"]
-    budget = f" of {found.budget:,}" if found.budget is not None else ""
-    yield f"{found.fetched:,}{budget} pages"
-    yield rate(found.pace)
-    yield f"{found.waiting:,} waiting"
+def _parts(status: ClusterStatus) -> Iterator[str]:
+    live = [row for row in status.nodes if row.state != "silent"]
+    budget = f" of {status.budget:,}" if status.budget is not None else ""
+    yield f"{status.fetched:,}{budget} pages"
+    yield rate(status.pace)
+    yield f"{status.waiting:,} waiting"
     yield counted(len(live), "node")
-    if found.unheld and not found.is_over:
-        yield f"{counted(len(found.unheld), 'shard')} of {found.shards} held by nobody"
-    if found.batches:
-        yield f"{counted(found.batches, 'batch', 'batches')} under way"
-    if found.doing != "running":
-        yield found.doing
+    if status.unheld and not status.is_over:
+        yield f"{counted(len(status.unheld), 'shard')} of {status.shards} held by nobody"
+    if status.batches:
+        yield f"{counted(status.batches, 'batch', 'batches')} under way"
+    if status.doing != "running":
+        yield status.doing

@@ -99,10 +99,10 @@ class ClusterViews(Views):
     def _cluster(self) -> Json:
         at = time.time()
         try:
-            found = self._live_cluster.status().as_json()
+            cluster = self._live_cluster.status().as_json()
         except MinicrawlError as error:
             return {"why": str(error)}
-        return found | {"gathered_at": self._gathered.at, "at": at}
+        return cluster | {"gathered_at": self._gathered.at, "at": at}
 
     def _status(self) -> Json:
         """Return the status of the gathered store, which never changes, from a cache."""
@@ -130,28 +130,28 @@ class ClusterViews(Views):
         """Refuse: pings are kept beside a store, and shards have many."""
         raise UsageError("a cluster takes no pings: send them to the dashboard of one store")
 
-    def control(self, wanted: Json) -> Json:
+    def control(self, request: Json) -> Json:
         """Send a request to all nodes, or to one."""
-        self._live_cluster.do(_request_of(wanted))
+        self._live_cluster.do(_request_of(request))
         return {"ok": True}
 
 
-def _request_of(wanted: Json) -> ClusterRequest[object]:
-    verb, node = str(wanted.get("verb")), str(wanted.get("node"))
+def _request_of(request: Json) -> ClusterRequest[object]:
+    verb, node = str(request.get("verb")), str(request.get("node"))
     if verb in steering.REQUESTS:
         return steering.REQUESTS[verb]
     if verb == "set":
-        values = wanted.get("values")
+        values = request.get("values")
         if not isinstance(values, dict) or values.keys() != {"pages"}:
             raise UsageError("only the page budget of a cluster can be changed")
         return partial(steering.set_pages, given=values["pages"])
     if verb == "workers":
-        workers = wanted.get("workers")
+        workers = request.get("workers")
         if not isinstance(workers, int):
             raise UsageError(f"{workers!r} workers: must be a number")
         return partial(steering.set_workers, node=node, workers=workers)
     if verb == "drain":
-        return partial(steering.undrain if wanted.get("undo") else steering.drain, node=node)
+        return partial(steering.undrain if request.get("undo") else steering.drain, node=node)
     raise UsageError(f"no such request: {verb}")
 
 
@@ -178,19 +178,19 @@ class GatheredStore:
 
     def look(self) -> Path | None:
         """Return a new store if one is complete, and begin the next one when it is due."""
-        now, found = self._now(), None
+        now, store = self._now(), None
         if self._under_way is not None and self._under_way.done():
-            found = self._taken(self._under_way)
+            store = self._taken(self._under_way)
             self._under_way = None
             self._due = now + max(GATHERED_EVERY_S, (now - self._began) / SHARE)
         if self._under_way is None and now >= self._due:
             self._reading_next = ExitStack()
             self._began, self._under_way = now, self._begin(self._reading_next)
-        return found
+        return store
 
     def _taken(self, done: Future[KeptStore]) -> Path | None:
         try:
-            kept = done.result()
+            gathered = done.result()
         except (MinicrawlError, OSError) as error:
             self._reading_next.close()
             self.why = str(error)
@@ -198,7 +198,7 @@ class GatheredStore:
         self._reading.close()
         self._reading = self._reading_next
         self.at = time.time()
-        return kept.store
+        return gathered.store
 
 
 def serve_cluster(settings: Settings, place: Place) -> None:

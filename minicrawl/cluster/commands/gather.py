@@ -63,16 +63,18 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
 
     folder = folder_of(settings.cluster)
     with ExitStack() as reading:
-        with progress("gather") as tell:
-            found = with_engine(
+        with progress("gather") as progress_part:
+            gathered = with_engine(
                 settings,
-                lambda engine: kept_store(engine, folder, tell, pages=pages, reading=reading),
+                lambda engine: kept_store(
+                    engine, folder, progress_part, pages=pages, reading=reading
+                ),
             )
-        if (made := found.made) is not None:
+        if (made := gathered.made) is not None:
             _warn_of_ages(made)
             read, shards = counted(made.pages, "page"), counted(made.shards, "shard")
-            _warn(f"gathered {read} of {shards} into {found.store}")
-        yield found.store
+            _warn(f"gathered {read} of {shards} into {gathered.store}")
+        yield gathered.store
 
 
 def folder_of(cluster: Cluster) -> Path:

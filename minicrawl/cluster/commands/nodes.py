@@ -78,27 +78,27 @@ def status(settings: Settings, as_json: bool) -> None:
 
     A node is `silent` after three seconds without a message: it is down or unreachable.
     """
-    found = with_engine(settings, overview)
+    cluster_status = with_engine(settings, overview)
     if as_json:
-        show_json(found.as_json())
+        show_json(cluster_status.as_json())
         return
-    show_facts(facts_of(found))
+    show_facts(facts_of(cluster_status))
     click.echo()
-    show_list(_HEADINGS, [cells_of(row) for row in found.nodes], texts=4)
+    show_list(_HEADINGS, [cells_of(row) for row in cluster_status.nodes], texts=4)
 
 
-def facts_of(found: ClusterStatus) -> Iterator[tuple[str, str]]:
-    reason = f" ({found.reason})" if found.reason else ""
-    budget = f" of {found.budget:,}" if found.budget is not None else ""
-    yield "crawl", f"{found.doing}{reason}"
-    pace = "" if found.is_over else f", {rate(found.pace)}"
-    yield "fetched", f"{found.fetched:,}{budget} pages{pace}"
-    yield "waiting", f"{found.waiting:,} pages"
-    yield "under way", f"{counted(found.batches, 'batch', 'batches')} of cash between shards"
-    yield "cash threshold", f"{found.level:,.2f} units" if found.level else "none"
-    is_lacking = found.unheld and not found.is_over
-    nobody = f"; nobody holds {as_ranges(found.unheld)}" if is_lacking else ""
-    yield "shards", f"{found.shards:,}{nobody}"
+def facts_of(status_now: ClusterStatus) -> Iterator[tuple[str, str]]:
+    reason = f" ({status_now.reason})" if status_now.reason else ""
+    budget = f" of {status_now.budget:,}" if status_now.budget is not None else ""
+    yield "crawl", f"{status_now.doing}{reason}"
+    pace = "" if status_now.is_over else f", {rate(status_now.pace)}"
+    yield "fetched", f"{status_now.fetched:,}{budget} pages{pace}"
+    yield "waiting", f"{status_now.waiting:,} pages"
+    yield "under way", f"{counted(status_now.batches, 'batch', 'batches')} of cash between shards"
+    yield "cash threshold", f"{status_now.level:,.2f} units" if status_now.level else "none"
+    is_lacking = status_now.unheld and not status_now.is_over
+    nobody = f"; nobody holds {as_ranges(status_now.unheld)}" if is_lacking else ""
+    yield "shards", f"{status_now.shards:,}{nobody}"
 
 
 def as_ranges(numbers: Sequence[int]) -> str:
@@ -139,11 +139,11 @@ def steer(settings: Settings, action: str, request: ControlRequest, *, as_json: 
         await _do(engine, action, request)
         return await overview(engine)
 
-    found = with_engine(settings, work)
+    status_after = with_engine(settings, work)
     if as_json:
-        show_json(found.as_json())
+        show_json(status_after.as_json())
     else:
-        show_facts(facts_of(found))
+        show_facts(facts_of(status_after))
 
 
 async def _do(engine: ClusterEngine, action: str, request: ControlRequest) -> None:

@@ -27,15 +27,15 @@ from minicrawl.store.writer import StoreWriter
 def archives_of(store: Path) -> dict[int, int]:
     """Return the end of each shard's archive, as the gathered store counts it."""
     with reading(store) as connection:
-        found = tables.counters(connection).get(tables.ARCHIVES)
-    return {int(shard): int(end) for shard, end in found.items()} if isinstance(found, dict) else {}
+        ends = tables.counters(connection).get(tables.ARCHIVES)
+    return {int(shard): int(end) for shard, end in ends.items()} if isinstance(ends, dict) else {}
 
 
 def has_pages(store: Path) -> bool:
     """Return whether a gathered store has its pages, or shards kept none."""
     with reading(store) as connection:
-        found = tables.counters(connection)
-    return tables.ARCHIVES not in found or tables.ARCHIVE_END in found
+        counters = tables.counters(connection)
+    return tables.ARCHIVES not in counters or tables.ARCHIVE_END in counters
 
 
 async def fetch_archives(

@@ -30,7 +30,7 @@ _DIGEST_BYTES = 16
 
 def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
     """Return the digests of URLs, each given as a common host and a path."""
-    found = b"".join(
+    joined = b"".join(
         [
             blake2b(
                 b"%d %s" % (host, path.encode(errors="surrogatepass")), digest_size=_DIGEST_BYTES
@@ -38,7 +38,7 @@ def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
             for host, path in zip(hosts, paths, strict=True)
         ]
     )
-    return np.frombuffer(found, dtype=np.uint64).reshape(-1, 2)
+    return np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
 
 
 class PageIndex:
@@ -59,21 +59,21 @@ class PageIndex:
             return int(self._pages[place]), int(self._pages[place + 1])
         return None
 
-    def find(self, wanted: Digests) -> Numbers:
+    def find(self, hashes: Digests) -> Numbers:
         """Return the page of each digest, or `UNKNOWN`."""
-        found = np.full(len(wanted), UNKNOWN, dtype=np.int64)
+        pages = np.full(len(hashes), UNKNOWN, dtype=np.int64)
         # The search finds the first entry with the upper half of a digest. Entries with the same
         # upper half, which are very rare, are then tried one after another, for all digests at
         # once.
-        places = np.searchsorted(self._high, wanted[:, 0])
-        left = np.arange(len(wanted))
+        places = np.searchsorted(self._high, hashes[:, 0])
+        left = np.arange(len(hashes))
         while len(left := left[places[left] < len(self._high)]):
-            left = left[self._high[places[left]] == wanted[left, 0]]
-            is_hit = self._low[places[left]] == wanted[left, 1]
-            found[left[is_hit]] = self._pages[places[left[is_hit]]]
+            left = left[self._high[places[left]] == hashes[left, 0]]
+            is_hit = self._low[places[left]] == hashes[left, 1]
+            pages[left[is_hit]] = self._pages[places[left[is_hit]]]
             left = left[~is_hit]
             places[left] += 1
-        return found
+        return pages
 
 
 class Hosts:
@@ -92,8 +92,8 @@ class Hosts:
         if number == len(self.rows):
             self.rows.append(row._replace(id=number))
         else:
-            told = {name: value for name, value in row._asdict().items() if value is not None}
-            self.rows[number] = self.rows[number]._replace(**told)._replace(id=number)
+            known = {name: value for name, value in row._asdict().items() if value is not None}
+            self.rows[number] = self.rows[number]._replace(**known)._replace(id=number)
         return number
 
 

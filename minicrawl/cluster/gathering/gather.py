@@ -73,11 +73,11 @@ def gather(
         terms = of_whole_crawl(stores[0].terms)
         begin_draft(out)
         out.agree(terms)
-        found = _merged(stores, terms, out, part(tell, 0, _GATHERED))
+        gathered = _merged(stores, terms, out, part(tell, 0, _GATHERED))
         end_draft(out)
     if terms.links:
         refine(into, tell=part(tell, _GATHERED, 1))
-    return found
+    return gathered
 
 
 def _merged(
@@ -119,9 +119,9 @@ def _receive_batches(gathered: GatheredLedger, shards: Sequence[LoadedShard]) ->
     """Post all batches that were sent and not posted, and return their atoms."""
     atoms = 0
     posted = {
-        (sender, one.store.number): end.number
-        for one in shards
-        for sender, end in one.statement.received.items()
+        (sender, shard.store.number): end.number
+        for shard in shards
+        for sender, end in shard.statement.received.items()
     }
     for shard in shards:
         for receiver, sent in shard.sent.items():

@@ -125,8 +125,8 @@ async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
     state, _ = await state_of(engine)
 
     async def end(shard: int) -> int:
-        told = await last_told(engine, shard, state.run)
-        return await find_end(engine, shard, 0 if told is None else told.facts.entry)
+        last = await last_told(engine, shard, state.run)
+        return await find_end(engine, shard, 0 if last is None else last.facts.entry)
 
     return await asyncio.gather(*map(end, range(terms.shards)))
 

@@ -36,38 +36,39 @@ class GatheredLedger:
     def __init__(self, shards: Sequence[LoadedShard], terms: StoreTerms, unknown: int) -> None:
         """Join the own pages of all shards, one shard after another, and mint `unknown` others."""
         self._terms = terms
-        self.state: NDArray[np.uint8] = np.concatenate([one.state for one in shards])
+        self.state: NDArray[np.uint8] = np.concatenate([shard.state for shard in shards])
         is_unread = self.state == State.UNREAD
-        ledger, totals = Ledger(), [one.totals for one in shards]
+        ledger, totals = Ledger(), [shard.totals for shard in shards]
         ledger.restore(
-            array("q", np.concatenate([one.key for one in shards]).tobytes()),
+            array("q", np.concatenate([shard.key for shard in shards]).tobytes()),
             bytearray(np.where(is_unread, UNREAD, READ).astype(np.uint8)),
             totals[0]._replace(
-                minted=sum(one.minted for one in totals),
-                recorded=sum(one.recorded for one in totals),
+                minted=sum(shard.minted for shard in totals),
+                recorded=sum(shard.recorded for shard in totals),
                 dividend=0,
-                virtual=sum(one.virtual for one in totals),
-                pot=sum(one.pot for one in totals),
+                virtual=sum(shard.virtual for shard in totals),
+                pot=sum(shard.pot for shard in totals),
                 unread=int(np.count_nonzero(is_unread)),
                 foreign=0,
-                abroad=sum(one.totals.abroad + int(one.outbox.sum()) for one in shards),
+                abroad=sum(shard.totals.abroad + int(shard.outbox.sum()) for shard in shards),
             ),
         )
         self.ledger, self.books = ledger, Books(ledger, lambda _page: Spending(()))
-        times = [self._retimed(one.g_time, one.totals) for one in shards]
+        times = [self._retimed(shard.g_time, shard.totals) for shard in shards]
         self.books.apply(Step(StepKind.BORN, born=unknown))
         nothing = np.zeros(unknown, dtype=np.uint32)
         self.state = np.append(self.state, np.full(unknown, State.UNREAD, dtype=np.uint8))
-        self.history: Numbers = np.concatenate([*(one.history for one in shards), nothing])
+        self.history: Numbers = np.concatenate([*(shard.history for shard in shards), nothing])
         self.g_time: Numbers = np.concatenate([*times, np.full(unknown, ledger.now)])
-        self.inlinks: Small = np.concatenate([*(one.inlinks for one in shards), nothing])
+        self.inlinks: Small = np.concatenate([*(shard.inlinks for shard in shards), nothing])
         self.spent: Small = np.zeros(len(self), dtype=np.uint32)
         self.measures: dict[int, bytes] = {}
-        for one in shards:
-            self.inlinks[one.pages[~one.is_own]] += one.foreign_inlinks
-            self._add_measures(one)
+        for shard in shards:
+            self.inlinks[shard.pages[~shard.is_own]] += shard.foreign_inlinks
+            self._add_measures(shard)
             self.books.forwards.update(
-                (int(one.pages[page]), int(one.pages[end])) for page, end in one.forwards.items()
+                (int(shard.pages[page]), int(shard.pages[end]))
+                for page, end in shard.forwards.items()
             )
 
     def __len__(self) -> int:
@@ -79,8 +80,10 @@ class GatheredLedger:
         """Convert times of a shard to the common clock."""
         scale = self.ledger.minted / max(shard.minted, 1)
         ages = (shard.recorded >> TICK_BITS) - times
-        found: Numbers = np.maximum(self.ledger.now - np.rint(ages * scale).astype(np.int64), 0)
-        return found
+        common_times: Numbers = np.maximum(
+            self.ledger.now - np.rint(ages * scale).astype(np.int64), 0
+        )
+        return common_times
 
     def _add_measures(self, shard: LoadedShard) -> None:
         """Add a shard's measures, by the common clock."""

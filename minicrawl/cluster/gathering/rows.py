@@ -58,27 +58,27 @@ def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
     for shard in shards:
         for documents in blocks(_documents(shard)):
             out.commit(Batch(documents=documents))
-    for found in blocks(_originals(shards)):
-        out.commit(Batch(originals=found))
+    for urls in blocks(_originals(shards)):
+        out.commit(Batch(originals=urls))
     add_mirrors(out, _mirrors(shards))
     return requests
 
 
 def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
     known = [tables.counters(shard.store.connection) for shard in shards]
-    found = {name: known[0][name] for name in _OF_ALL if name in known[0]}
+    merged = {name: known[0][name] for name in _OF_ALL if name in known[0]}
     summed = ("fetched", "requests", "wire_bytes", "born")
     for name in (*summed, *_LARGEST):
-        counts = (one.get(name) for one in known)
+        counts = (counters.get(name) for counters in known)
         numbers = [count for count in counts if isinstance(count, int | float)]
         if numbers:
-            found[name] = max(numbers) if name in _LARGEST else sum(numbers)
+            merged[name] = max(numbers) if name in _LARGEST else sum(numbers)
     ends = {
         shard.store.number: end
-        for shard, one in zip(shards, known, strict=True)
-        if (end := one.get(tables.ARCHIVE_END)) is not None
+        for shard, counters in zip(shards, known, strict=True)
+        if (end := counters.get(tables.ARCHIVE_END)) is not None
     }
-    return found | {tables.ARCHIVES: ends} if ends else found
+    return merged | {tables.ARCHIVES: ends} if ends else merged
 
 
 def _fetches(shard: LoadedShard) -> Iterator[FetchRow]:
@@ -96,22 +96,22 @@ def _documents(shard: LoadedShard) -> Iterator[DocumentRow]:
 
 def _originals(shards: Sequence[LoadedShard]) -> Iterator[tuple[int, str]]:
     """Yield original URLs. The owner of a page takes precedence over other shards."""
-    told = set[int]()
+    written = set[int]()
     for is_own in (True, False):
         for shard in shards:
             for page, url in originals(shard.store.connection):
                 number = int(shard.pages[page])
-                if (number in shard.own) is is_own and number not in told:
-                    told.add(number)
+                if (number in shard.own) is is_own and number not in written:
+                    written.add(number)
                     yield number, url
 
 
 def _mirrors(shards: Sequence[LoadedShard]) -> list[tuple[int, int, int]]:
-    found = Counter[tuple[int, int]]()
+    mirrors = Counter[tuple[int, int]]()
     for shard in shards:
         for host, of_host, pages in tables.mirrors(shard.store.connection):
-            found[shard.hosts[host], shard.hosts[of_host]] += pages
-    return [(*pair, pages) for pair, pages in sorted(found.items())]
+            mirrors[shard.hosts[host], shard.hosts[of_host]] += pages
+    return [(*pair, pages) for pair, pages in sorted(mirrors.items())]
 
 
 _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
@@ -179,9 +179,9 @@ def _refuse_pages_of_others(shard: LoadedShard, hosts: Hosts) -> None:
 
 def _find_foreign(shard: LoadedShard, index: PageIndex, unknown: PagesUnknownToOwners) -> None:
     for ids, urls in _urls(shard, ~shard.is_own):
-        wanted = digests(urls.hosts, urls.paths)
-        found = index.find(wanted)
-        for place in np.flatnonzero(found == UNKNOWN).tolist():
+        hashes = digests(urls.hosts, urls.paths)
+        pages = index.find(hashes)
+        for place in np.flatnonzero(pages == UNKNOWN).tolist():
             row = UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
-            found[place] = unknown.page(wanted[place].tobytes(), row)
-        shard.pages[ids] = found
+            pages[place] = unknown.page(hashes[place].tobytes(), row)
+        shard.pages[ids] = pages

@@ -257,23 +257,25 @@ def _sent_batches(connection: tables.Connection) -> SentBatches:
 
 def audited(shards: Sequence[LoadedShard]) -> tuple[list[str], list[UnmatchedBatches]]:
     """Return the violations of the law, each a sentence, and batches that are merely ahead."""
-    statements = [one.statement for one in shards]
-    logs = {(one.store.number, to): sent for one in shards for to, sent in one.sent.items()}
-    counts = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
+    statements = [shard.statement for shard in shards]
+    logs = {(shard.store.number, to): sent for shard in shards for to, sent in shard.sent.items()}
+    counts = {
+        (statement.shard, to): end for statement in statements for to, end in statement.sent.items()
+    }
     miscounted = [
-        f"shard {one.store.number} counts different sent batches than its log has"
-        for one in shards
-        if {to: sent.end for to, sent in one.sent.items()} != one.statement.sent
+        f"shard {shard.store.number} counts different sent batches than its log has"
+        for shard in shards
+        if {to: sent.end for to, sent in shard.sent.items()} != shard.statement.sent
     ]
     ahead = [
-        UnmatchedBatches(sender, one.shard, end.number - sent.number, end.atoms - sent.atoms)
-        for one in statements
-        for sender, end in one.received.items()
-        if end.number > (sent := counts.get((sender, one.shard), ChannelEnd())).number
+        UnmatchedBatches(sender, statement.shard, end.number - sent.number, end.atoms - sent.atoms)
+        for statement in statements
+        for sender, end in statement.received.items()
+        if end.number > (sent := counts.get((sender, statement.shard), ChannelEnd())).number
     ]
     wrong = faults(
         statements,
         lambda sender, receiver, number: logs[sender, receiver].until(number) if number else 0,
-        ahead={(one.sender, one.receiver) for one in ahead},
+        ahead={(batches.sender, batches.receiver) for batches in ahead},
     )
     return [*miscounted, *wrong], ahead

@@ -109,10 +109,10 @@ class ShardTurns:
     def _written_of(
         self, page: int, own: int, spending: Spending, moved: Spending, order: Sequence[int]
     ) -> WrittenRow | None:
-        found = self._written.of(own, spending.links) if len(self._written) else None
-        if found is None:
+        described = self._written.of(own, spending.links) if len(self._written) else None
+        if described is None:
             return None
-        entries = found.split(_BETWEEN)
+        entries = described.split(_BETWEEN)
         if len(entries) != len(order):
             raise ValueError(f"page {own} has {len(order)} links, and {len(entries)} are described")
         content = _BETWEEN.join(entries[place] for place in order)
@@ -146,5 +146,5 @@ def renumbered(spending: Spending, pages: Pages) -> tuple[Spending, Sequence[int
 def sorted_in_rows(counts: Numbers, links: Numbers) -> Numbers:
     """Sort the links within each page."""
     rows = np.repeat(np.arange(len(counts), dtype=np.int64) << _LINK_BITS, counts)
-    found: Numbers = np.sort(links | rows) - rows
-    return found
+    ordered: Numbers = np.sort(links | rows) - rows
+    return ordered

@@ -155,15 +155,15 @@ class NatsBatches(NatsPart):
         }
 
     async def _consumers(self, prefix: str) -> list[str]:
-        found: list[str] = []
+        names: list[str] = []
         while True:
             answer = await self._jetstream.api(
-                f"CONSUMER.NAMES.{self._streams.batches}", {"offset": len(found)}
+                f"CONSUMER.NAMES.{self._streams.batches}", {"offset": len(names)}
             )
             page = answer.get("consumers") or []
-            found += page
-            if not page or len(found) >= answer.get("total", 0):
-                return [name for name in found if name.startswith(prefix)]
+            names += page
+            if not page or len(names) >= answer.get("total", 0):
+                return [consumer for consumer in names if consumer.startswith(prefix)]
 
 
 # Plain messages of NATS, which no stream stores.

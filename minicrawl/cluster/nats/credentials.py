@@ -62,8 +62,8 @@ def _kind_of(creds: Path) -> str:
 
 def _after(mark: str, lines: list[str]) -> str:
     """Return the line after the first one that contains `mark`, or an empty string."""
-    found = (after for line, after in pairwise(lines) if mark in line)
-    return next(found, "")
+    next_lines = (after for line, after in pairwise(lines) if mark in line)
+    return next(next_lines, "")
 
 
 def encryption(settings: ClusterAccess) -> dict[str, Any]:

@@ -110,14 +110,14 @@ class JetStreamClient:
                 raise
             return None
 
-    async def message(self, stream: str, wanted: dict[str, Any]) -> StoredMessage | None:
+    async def message(self, stream: str, query: dict[str, Any]) -> StoredMessage | None:
         """Return a message from the leader of the stream, or None."""
-        answer = await self.api_if_found(f"STREAM.MSG.GET.{stream}", wanted)
+        answer = await self.api_if_found(f"STREAM.MSG.GET.{stream}", query)
         if answer is None:
             return None
-        found = answer["message"]
-        headers, content = (base64.b64decode(found.get(name, "")) for name in ("hdrs", "data"))
-        return StoredMessage(found["subject"], int(found["seq"]), headers, content)
+        stored = answer["message"]
+        headers, content = (base64.b64decode(stored.get(name, "")) for name in ("hdrs", "data"))
+        return StoredMessage(stored["subject"], int(stored["seq"]), headers, content)
 
     async def store(
         self,

@@ -31,8 +31,8 @@ class NatsKeys(NatsPart):
         return self._streams.keys
 
     async def get(self, key: str) -> KeyEntry | None:
-        found = await self._find({"last_by_subj": self._bucket.subject(key)})
-        return None if found is None or found.value is None else found
+        message = await self._find({"last_by_subj": self._bucket.subject(key)})
+        return None if message is None or message.value is None else message
 
     async def create(self, key: str, value: bytes) -> int:
         marker = await self._find({"last_by_subj": self._bucket.subject(key)})
@@ -49,10 +49,10 @@ class NatsKeys(NatsPart):
         try:
             return await self._store_after(revision, key, value)
         except KeyTaken:
-            found = await self._find({"last_by_subj": self._bucket.subject(key)})
-            if found is None or found.value != value or found.revision <= revision:
+            current = await self._find({"last_by_subj": self._bucket.subject(key)})
+            if current is None or current.value != value or current.revision <= revision:
                 raise
-            return found.revision  # our own change, whose answer was lost
+            return current.revision  # our own change, whose answer was lost
 
     async def put(self, key: str, value: bytes) -> int:
         return await self._store(key, value)
@@ -62,16 +62,16 @@ class NatsKeys(NatsPart):
             await self._store(key, b"", {_OPERATION: "DEL"})
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
-        subjects, found = sorted(await self._subjects_now(prefix)), list[KeyEntry]()
+        subjects, entries = sorted(await self._subjects_now(prefix)), list[KeyEntry]()
         for begin in range(0, len(subjects), AT_ONCE):
             part = subjects[begin : begin + AT_ONCE]
-            wanted = (self._find({"last_by_subj": subject}) for subject in part)
-            found += filter(None, await asyncio.gather(*wanted))
-        return [entry for entry in found if entry.value is not None]
+            queries = (self._find({"last_by_subj": subject}) for subject in part)
+            entries += filter(None, await asyncio.gather(*queries))
+        return [entry for entry in entries if entry.value is not None]
 
     async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
         """Yield keys with this prefix as they are, then None, then each change, for ever."""
-        changed, seen, said = asyncio.Event(), 0, 0
+        changed, revision, said = asyncio.Event(), 0, 0
 
         async def wake(_message: Msg) -> None:
             nonlocal said
@@ -84,8 +84,8 @@ class NatsKeys(NatsPart):
         try:
             # Keys may change faster than a distant node reads them, so there may be no end.
             unseen = await self._subjects_now(prefix)
-            async for entry in self._changes_after(seen, prefix):
-                seen = entry.revision
+            async for entry in self._changes_after(revision, prefix):
+                revision = entry.revision
                 if entry.value is not None:
                     yield entry
                 unseen.discard(self._bucket.subject(entry.key))
@@ -98,8 +98,8 @@ class NatsKeys(NatsPart):
                 if is_time:
                     looks_at = now() + _LOOKS_EVERY_S
                 most, said = None if is_time else said, 0
-                async for entry in self._changes_after(seen, prefix, most):
-                    seen = entry.revision
+                async for entry in self._changes_after(revision, prefix, most):
+                    revision = entry.revision
                     yield entry
         finally:
             with suppress(Error):  # the connection is closed
@@ -116,9 +116,9 @@ class NatsKeys(NatsPart):
         left, at_once = math.inf if most is None else most, 1
         while left > 0:
             numbers = range(revision + 1, revision + 1 + int(min(at_once, left)))
-            wanted = (self._find({"seq": number, "next_by_subj": subjects}) for number in numbers)
+            queries = (self._find({"seq": number, "next_by_subj": subjects}) for number in numbers)
             before = left
-            for entry in await asyncio.gather(*wanted):
+            for entry in await asyncio.gather(*queries):
                 if entry is None:
                     return  # what a later request has found may have come after an unseen change
                 if entry.revision > revision:
@@ -129,8 +129,8 @@ class NatsKeys(NatsPart):
 
     async def _subjects_now(self, prefix: str) -> set[str]:
         """Return the subjects of all keys and deletion markers with this prefix."""
-        wanted = {"subjects_filter": self._subjects(prefix)}
-        answer = await self._jetstream.api(f"STREAM.INFO.{self._bucket.stream}", wanted)
+        query = {"subjects_filter": self._subjects(prefix)}
+        answer = await self._jetstream.api(f"STREAM.INFO.{self._bucket.stream}", query)
         return set(answer["state"].get("subjects") or ())
 
     def _subjects(self, prefix: str) -> str:
@@ -138,19 +138,21 @@ class NatsKeys(NatsPart):
             raise ValueError(f"the prefix {prefix!r} does not end with a dot")
         return self._bucket.subject(f"{prefix}>")
 
-    async def _find(self, wanted: dict[str, Any]) -> KeyEntry | None:
-        found = await self._jetstream.message(self._bucket.stream, wanted)
-        if found is None:
+    async def _find(self, query: dict[str, Any]) -> KeyEntry | None:
+        message = await self._jetstream.message(self._bucket.stream, query)
+        if message is None:
             return None
-        key = found.subject.removeprefix(self._bucket.subject(""))
-        return KeyEntry(key, None if _MARKER in found.headers else found.content, found.number)
+        key = message.subject.removeprefix(self._bucket.subject(""))
+        return KeyEntry(
+            key, None if _MARKER in message.headers else message.content, message.number
+        )
 
     async def _store_after(self, revision: int, key: str, value: bytes) -> int:
         """Store a change of the key from this revision, and return the new revision."""
         # A key with another revision is recognised here rather than refused by the server: see the
         # top of this module.
-        found = await self._find({"last_by_subj": self._bucket.subject(key)})
-        known = found.revision if found else 0
+        current = await self._find({"last_by_subj": self._bucket.subject(key)})
+        known = current.revision if current else 0
         if known > revision:
             raise KeyTaken(f"{key} was changed by another node")
         return await self._store(key, value, {_EXPECTED_REVISION: str(revision)})

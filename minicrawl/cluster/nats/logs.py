@@ -118,8 +118,8 @@ class NatsLogs(NatsPart):
         """Yield those of these messages that are entries; `after` is the entry before them."""
         for begin in range(0, len(numbers), AT_ONCE):
             part = numbers[begin : begin + AT_ONCE]
-            found = await asyncio.gather(*(self._message(shard, number) for number in part))
-            for number, message in zip(part, found, strict=True):
+            messages = await asyncio.gather(*(self._message(shard, number) for number in part))
+            for number, message in zip(part, messages, strict=True):
                 if message is None:
                     raise EngineUnavailable(
                         f"entry {number} of shard {shard} was removed meanwhile"
@@ -140,13 +140,13 @@ class NatsLogs(NatsPart):
 
     async def _message(self, shard: int, number: int) -> _Message | None:
         """Return a message from the leader, or None if it was removed."""
-        found = await self._jetstream.message(await self._stream(shard), {"seq": number})
-        if found is None:
+        message = await self._jetstream.message(await self._stream(shard), {"seq": number})
+        if message is None:
             if number < (await self.log_span(shard)).first:
                 return None
             raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
-        after = _IN_HEADERS.search(found.headers)
-        return _Message(found.content, int(after[1]) if after else number - 1)
+        after = _IN_HEADERS.search(message.headers)
+        return _Message(message.content, int(after[1]) if after else number - 1)
 
     async def _stream(self, shard: int) -> str:
         return await self._streams.log(shard, self._kind)

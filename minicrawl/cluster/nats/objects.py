@@ -41,10 +41,10 @@ class _Description(NamedTuple):
     def read(cls, content: bytes) -> "_Description | None":
         """Decode a description; None if the object was deleted. Raises EngineError."""
         try:
-            found = json.loads(content)
-            if found.get("deleted"):
+            fields = json.loads(content)
+            if fields.get("deleted"):
                 return None
-            described = cls(*(found[field] for field in cls._fields))
+            described = cls(*(fields[field] for field in cls._fields))
             texts, numbers = (described[0], described[1], described[4]), described[2:4]
             has_numbers = all(type(one) is int and one >= 0 for one in numbers)
             has_texts = all(isinstance(one, str) for one in texts)
@@ -105,33 +105,33 @@ class NatsObjects(NatsPart):
     async def objects(self) -> list[str]:
         subject, names = f"$O.{self._streams.bucket}.M.>", list[str]()
         number = 0
-        while (found := await self._next(number + 1, subject)) is not None:
-            number = found.number
+        while (message := await self._next(number + 1, subject)) is not None:
+            number = message.number
             with suppress(EngineError):  # a damaged one, or not ours: no caller asks for it
-                if (described := _Description.read(found.content)) is not None:
+                if (described := _Description.read(message.content)) is not None:
                     names.append(described.name)
         return sorted(names)
 
     async def _read(self, described: _Description) -> AsyncIterator[bytes]:
         subject, number = self._chunks(described.nuid), 0
         for _ in range(described.chunks):
-            found = await self._next(number + 1, subject)
-            if found is None:
+            chunk = await self._next(number + 1, subject)
+            if chunk is None:
                 return
-            number = found.number
-            yield found.content
+            number = chunk.number
+            yield chunk.content
 
     async def _description(self, name: str) -> _Description | None:
-        found = await self._next(1, self._subject(name))
-        return None if found is None else _Description.read(found.content)
+        message = await self._next(1, self._subject(name))
+        return None if message is None else _Description.read(message.content)
 
     async def _describe(self, name: str, description: dict[str, Any]) -> None:
         content = json.dumps(description).encode()
         await self._jetstream.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
 
     async def _next(self, number: int, subject: str) -> StoredMessage | None:
-        wanted = {"seq": number, "next_by_subj": subject}
-        return await self._jetstream.message(self._streams.objects, wanted)
+        query = {"seq": number, "next_by_subj": subject}
+        return await self._jetstream.message(self._streams.objects, query)
 
     async def _purge(self, subject: str) -> None:
         await self._jetstream.api(f"STREAM.PURGE.{self._streams.objects}", {"filter": subject})

@@ -138,8 +138,8 @@ class Streams:
     async def leader(self, stream: str) -> str | None:
         """Return the leader of the stream; None during an election, or with a single server."""
         answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
-        found: str | None = (answer.get("cluster") or {}).get("leader")
-        return found
+        name: str | None = (answer.get("cluster") or {}).get("leader")
+        return name
 
     async def _create(self, config: dict[str, Any]) -> None:
         """Create a stream with 3 copies, or 1 on a single server."""

@@ -60,11 +60,11 @@ class CrawlState(CrawlView):
     @property
     def end(self) -> str:
         """Reason why the crawl is over; empty while it runs."""
-        told, limits = self.told, self.limits
+        facts_by_shard, limits = self.told, self.limits
         spent = (
-            (fetched_together(told), self.budget),
-            (max((facts.age_s for facts in told.values()), default=0.0), limits.seconds),
-            (sum(facts.wire_bytes for facts in told.values()), limits.body_bytes),
+            (fetched_together(facts_by_shard), self.budget),
+            (max((facts.age_s for facts in facts_by_shard.values()), default=0.0), limits.seconds),
+            (sum(facts.wire_bytes for facts in facts_by_shard.values()), limits.body_bytes),
         )
         if any(limit is not None and number >= limit for number, limit in spent):
             return "budget spent"
@@ -72,7 +72,7 @@ class CrawlState(CrawlView):
         # is for becomes known in another.
         if isinstance(limits.importance, float) and min(self._gathered) >= limits.importance:
             return str(Reason.GATHERED)
-        return NOTHING_LEFT if has_ended(told, self.shards) else ""
+        return NOTHING_LEFT if has_ended(facts_by_shard, self.shards) else ""
 
     async def end_if_over(self) -> None:
         """Announce that the crawl is over, if it is and nobody has announced it."""

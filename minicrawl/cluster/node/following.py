@@ -19,10 +19,10 @@ _AGAIN_S = 0.5
 
 async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
     """Call `hear` for all keys with this prefix and their changes, for ever."""
-    kept: set[str] = set()
+    known: set[str] = set()
     while True:
         try:
-            await _follow_once(engine, prefix, hear, kept)
+            await _follow_once(engine, prefix, hear, known)
         except EngineUnavailable:
             await asyncio.sleep(_AGAIN_S)
 
@@ -34,25 +34,25 @@ async def listen(engine: Broadcasts, prefix: str, hear: Hear) -> None:
             hear(broadcast)
 
 
-async def _follow_once(engine: KeyValues, prefix: str, hear: Hear, kept: set[str]) -> None:
+async def _follow_once(engine: KeyValues, prefix: str, hear: Hear, known: set[str]) -> None:
     """Follow the keys until the watch ends; `kept` are the known keys, from watch to watch.
 
     Known keys that the first listing lacks were deleted while the engine could not be reached.
     """
-    found: set[str] | None = set()
+    listed: set[str] | None = set()
     async with aclosing(engine.watch(prefix)) as changes:
         async for entry in changes:
             if entry is None:
-                for gone in kept - (found or set()):
+                for gone in known - (listed or set()):
                     hear(KeyEntry(gone, None, 0))
-                kept &= found or set()
-                found = None
+                known &= listed or set()
+                listed = None
                 continue
             hear(entry)
-            if found is not None:
-                found.add(entry.key)
+            if listed is not None:
+                listed.add(entry.key)
             if entry.value is None:
-                kept.discard(entry.key)
+                known.discard(entry.key)
             else:
-                kept.add(entry.key)
+                known.add(entry.key)
     raise EngineUnavailable(f"the engine ended the watch of {prefix or 'all keys'}")

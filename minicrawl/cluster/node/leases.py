@@ -158,15 +158,15 @@ class ClusterView:
 
     def renew_all(self, now: float) -> None:
         """Count all nodes as heard just now, since for a while none could be heard."""
-        self.nodes = {name: seen._replace(heard_at=now) for name, seen in self.nodes.items()}
+        self.nodes = {name: node._replace(heard_at=now) for name, node in self.nodes.items()}
 
     def is_live(self, name: str, now: float) -> bool:
         """Return whether the node was heard lately, or may have spoken without being heard yet."""
-        seen = self.nodes.get(name)
-        return seen is not None and min((now, *self.known_to.values())) - seen.heard_at < LEASE_S
+        node = self.nodes.get(name)
+        return node is not None and min((now, *self.known_to.values())) - node.heard_at < LEASE_S
 
     def live(self, now: float) -> dict[str, SeenNode]:
-        return {name: seen for name, seen in self.nodes.items() if self.is_live(name, now)}
+        return {name: node for name, node in self.nodes.items() if self.is_live(name, now)}
 
     def holder(self, shard: int, now: float) -> str | None:
         """Return the live node that holds the shard, or None."""
@@ -177,14 +177,14 @@ class ClusterView:
         return lease.record.node if holder.record.session == lease.record.session else None
 
     def holders(self, now: float) -> dict[int, str]:
-        found = ((shard, self.holder(shard, now)) for shard in range(self.shards))
-        return {shard: name for shard, name in found if name is not None}
+        names = ((shard, self.holder(shard, now)) for shard in range(self.shards))
+        return {shard: name for shard, name in names if name is not None}
 
     def wanted(self, now: float) -> dict[int, str]:
         """Return the live node that should hold each shard."""
         rooms = {
-            name: 0 if name in self.drained else seen.record.room
-            for name, seen in self.live(now).items()
+            name: 0 if name in self.drained else node.record.room
+            for name, node in self.live(now).items()
         }
         return assignment(self.shards, rooms, self.holders(now))
 
@@ -204,17 +204,17 @@ def plan(view: ClusterView, me: tuple[str, str], held: Iterable[int], now: float
     name, session = me
     own = set(held)
     lost = {shard for shard in own if not view.is_mine(shard, name, session)}
-    wanted, holders, live = view.wanted(now), view.holders(now), view.live(now)
+    takers, holders, live = view.wanted(now), view.holders(now), view.live(now)
     is_drained = name in view.drained
     give_up = {
         shard
         for shard in own - lost
-        for taker in [wanted.get(shard, name)]
+        for taker in [takers.get(shard, name)]
         if is_drained or (taker != name and now - live[taker].since >= YOUNG_S)
     }
     take = {
         shard
-        for shard, taker in wanted.items()
+        for shard, taker in takers.items()
         if taker == name and shard not in own and holders.get(shard, name) == name
     }
     return LeasePlan(lost=sorted(lost), give_up=sorted(give_up), take=sorted(take))

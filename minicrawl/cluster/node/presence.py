@@ -144,13 +144,13 @@ class NodePresence:
         A revision that is not later than ours is stale, no matter who wrote it: a new leader may
         lag behind.
         """
-        found = await self._engine.get(self._key)
-        if found is None or (record := NodeRecord.of(found)) is None:
+        current = await self._engine.get(self._key)
+        if current is None or (record := NodeRecord.of(current)) is None:
             return 0
-        is_news = found.revision > self._revision
+        is_news = current.revision > self._revision
         if is_news and record.session != self.record.session:
             raise UsageError(f"another node named {self.name} has joined: give another --name")
-        return found.revision
+        return current.revision
 
     async def leave(self) -> None:
         """Delete our record, if the engine can be reached."""

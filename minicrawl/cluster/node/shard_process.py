@@ -160,13 +160,13 @@ class ShardProcess:
 
     async def _run(self) -> ShardEnd:
         try:
-            found = await self._process.call(ShardCommand.RUN, self.job)
+            end = await self._process.call(ShardCommand.RUN, self.job)
         except ChildLost:
-            found = ShardEnd(reason="lost", error="its process ended")
-        assert isinstance(found, ShardEnd)
+            end = ShardEnd(reason="lost", error="its process ended")
+        assert isinstance(end, ShardEnd)
         self._hearing.cancel()
         await self._process.close()
-        return found
+        return end
 
     async def _hear_warnings(self) -> None:
         with suppress(ChildLost):

@@ -127,8 +127,8 @@ class ShardSupervisor:
         A lease that was ours is written again, since our knowledge of it may be stale.
         """
         name, session = self._me
-        seen = self._view.leases.get(shard)
-        generation = seen.record.generation + 1 if seen else 1
+        former = self._view.leases.get(shard)
+        generation = former.record.generation + 1 if former else 1
         record = LeaseRecord(node=name, session=session, generation=generation)
         try:
             revision = await self._write(shard, record)
@@ -141,9 +141,9 @@ class ShardSupervisor:
         if held.crawl is not None and held.crawl.end is None:
             await held.crawl.stop(is_complete=is_complete)
         name, session = self._me
-        seen = self._view.leases.get(shard)
-        if seen is not None and self._view.is_mine(shard, name, session):
-            free = LeaseRecord(node=name, session="", generation=seen.record.generation)
+        lease = self._view.leases.get(shard)
+        if lease is not None and self._view.is_mine(shard, name, session):
+            free = LeaseRecord(node=name, session="", generation=lease.record.generation)
             try:
                 self._view.hear_lease(shard, free, await self._write(shard, free))
             except EngineUnavailable:
@@ -153,8 +153,8 @@ class ShardSupervisor:
         self._shards.pop(shard, None)
 
     async def _write(self, shard: int, record: LeaseRecord) -> int:
-        key, seen = f"{LEASE_PREFIX}{shard}", self._view.leases.get(shard)
-        return await self._engine.update(key, record.pack(), seen.revision if seen else 0)
+        key, former = f"{LEASE_PREFIX}{shard}", self._view.leases.get(shard)
+        return await self._engine.update(key, record.pack(), former.revision if former else 0)
 
     # ------------------------------------------------------------ crawls
 
@@ -168,11 +168,11 @@ class ShardSupervisor:
 
     def warnings(self) -> dict[str, list[int]]:
         """Return the warnings since the last call, each with the shards that gave it."""
-        found: dict[str, list[int]] = {}
+        shards_by_text: dict[str, list[int]] = {}
         for shard, crawl in self.running.items():
             for text in crawl.warnings():
-                found.setdefault(text, []).append(shard)
-        return found
+                shards_by_text.setdefault(text, []).append(shard)
+        return shards_by_text
 
     def look_after(self, now: float) -> list[tuple[int, ShardEnd]]:
         """Return the crawls that ended unasked, each once. Restart those that are due."""

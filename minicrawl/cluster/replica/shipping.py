@@ -162,8 +162,8 @@ class _Snapshots:
         self._shard, self._path, self._thread = shard, path, thread
         self.folded = taken
         """State of the file itself, without the WAL."""
-        kept = thread.run(last_snapshot(thread.engine, shard))
-        self._entry = kept.entry if kept else 0
+        last = thread.run(last_snapshot(thread.engine, shard))
+        self._entry = last.entry if last else 0
         self._bytes_before = 0
         self._under_way: Future[SnapshotRecord] | None = None
 

@@ -65,12 +65,12 @@ async def _make_current(
     """Make the key name this snapshot, unless it names a later one. Return the named snapshot."""
     value = snapshot.pack()
     while True:
-        found = await engine.get(snapshot_key(shard))
-        known = SnapshotRecord.of(found)
+        entry = await engine.get(snapshot_key(shard))
+        known = SnapshotRecord.of(entry)
         if known is not None and known.entry >= snapshot.entry:
             return known
         with suppress(KeyTaken):
-            await engine.update(snapshot_key(shard), value, found.revision if found else 0)
+            await engine.update(snapshot_key(shard), value, entry.revision if entry else 0)
             return snapshot
 
 

@@ -34,12 +34,12 @@ class AddressRecords:
 
     async def read(self, address: str) -> tuple[AddressParts, int]:
         """Return the parts and the revision of the record, or revision 0 if there is none."""
-        found = await _until_answered(lambda: self._engine.get(_key(address)))
-        if found is None or (record := AddressRecord.of(found)) is None:
+        entry = await _until_answered(lambda: self._engine.get(_key(address)))
+        if entry is None or (record := AddressRecord.of(entry)) is None:
             return {}, 0
         if (last := max(record.parts, default=0)) >= self._place.of:
-            raise RecordError(f"the cluster's key {found.key} names shard {last}")
-        return record.parts, found.revision
+            raise RecordError(f"the cluster's key {entry.key} names shard {last}")
+        return record.parts, entry.revision
 
     async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
         """Change the record if this is its revision. Return False if it is not."""
@@ -58,8 +58,8 @@ class AddressRecords:
             try:
                 async with aclosing(
                     self._engine.watch(f"{LOOK_PREFIX}{self._place.number}.")
-                ) as seen:
-                    async for entry in seen:
+                ) as changes:
+                    async for entry in changes:
                         if entry is None or not (addresses := _listed(entry)):
                             continue
                         for address in addresses:
@@ -72,12 +72,12 @@ class AddressRecords:
     async def _add_to_list(self, shard: int, address: str) -> bool:
         """Put the address on the shard's list. Return False if somebody else changed the list."""
         key = f"{LOOK_PREFIX}{shard}.at"
-        found = await self._engine.get(key)
-        listed = _listed(found)
+        entry = await self._engine.get(key)
+        listed = _listed(entry)
         if address in listed or len(listed) >= _MOST_LISTED:
             return True
         longer = AddressList(addresses=(*listed, address))
-        return await self._set(key, longer, found.revision if found else 0)
+        return await self._set(key, longer, entry.revision if entry else 0)
 
     async def _set(self, key: str, record: Record, revision: int) -> bool:
         """Change the key, unless somebody else has; then return False."""
@@ -103,7 +103,7 @@ def _key(address: str) -> str:
 def _listed(entry: KeyEntry | None) -> Sequence[str]:
     """Return the addresses on a list, which is empty if no shard has written it."""
     try:
-        found = AddressList.of(entry)
+        addresses = AddressList.of(entry)
     except RecordError:
         return ()
-    return found.addresses if found else ()
+    return addresses.addresses if addresses else ()

@@ -157,30 +157,30 @@ class ShardAddresses:
                 self._use(name, {})
                 return  # another process has the shard now
             is_used = self._is_used(name)
-            wanted = with_own_part(parts, self._number, generation, is_used=is_used)
+            new_parts = with_own_part(parts, self._number, generation, is_used=is_used)
             if own is None and not is_used:
                 return
-            await self._use_no_more_than(name, wanted)
-            if await self._records.write(name, wanted, revision):
+            await self._use_no_more_than(name, new_parts)
+            if await self._records.write(name, new_parts, revision):
                 break
-        self._use(name, wanted)
-        if others := shards_to_notify(wanted, self._number):
+        self._use(name, new_parts)
+        if others := shards_to_notify(new_parts, self._number):
             await self._records.notify(name, others)
 
-    async def _use_no_more_than(self, name: str, wanted: AddressParts) -> None:
+    async def _use_no_more_than(self, name: str, parts: AddressParts) -> None:
         """Reduce our use before the record is written: others may take the part at once."""
-        if self._number not in wanted or wanted[self._number].part < self._parts.get(name, 0):
-            self._use(name, wanted)
+        if self._number not in parts or parts[self._number].part < self._parts.get(name, 0):
+            self._use(name, parts)
             while not self._pacing.is_within_share(name):
                 await asyncio.sleep(_CHECK_S)
 
-    def _use(self, name: str, wanted: AddressParts) -> None:
-        if self._number not in wanted:
+    def _use(self, name: str, parts: AddressParts) -> None:
+        if self._number not in parts:
             self._parts.pop(name, None)
             self._shared.discard(name)
         else:
-            self._parts[name] = wanted[self._number].part
-            (self._shared.add if len(wanted) > 1 else self._shared.discard)(name)
+            self._parts[name] = parts[self._number].part
+            (self._shared.add if len(parts) > 1 else self._shared.discard)(name)
         now = self._context.clock.now()
         self._pacing.change_share(name, now)
         if name == CRAWL and self._pace is not None:

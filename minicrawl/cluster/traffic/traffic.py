@@ -135,8 +135,8 @@ class ShardTraffic:
         while True:
             await asyncio.sleep(again_s / 4)
             sent = {other: end.number for other, end in self._shard.core.channels.sent.items()}
-            told = self._exchange.told.items()
-            posted = {other: facts.received.get(shard, 0) for other, facts in told}
+            facts_by_shard = self._exchange.told.items()
+            posted = {other: facts.received.get(shard, 0) for other, facts in facts_by_shard}
             for receiver, number in unposted.overdue(sent, posted, time.monotonic()):
                 await self._publish_again(receiver, number)
 
