@@ -40,6 +40,8 @@ from minicrawl.web.markup import decode
 from minicrawl.web.references import (
     LEADS_ON,
     Reference,
+    ReferenceReader,
+    References,
     manifest_references,
     metas,
     references,
@@ -86,7 +88,7 @@ def needed_by_file(answer: Answer) -> Needed:
     elif kind == _STYLE:
         yield from _resolved(style_references(_text(answer)), answer.url)
     elif kind == _DRAWING:
-        yield from _resolved(references(_text(answer)).assets, answer.url)
+        yield from _resolved(references(*_decoded(answer)).assets, answer.url)
     elif kind in _MANIFEST:
         yield from _resolved(manifest_references(_text(answer)), answer.url)
 
@@ -95,7 +97,7 @@ def needed_by_page(answer: Answer) -> Needed:
     """Yield the resources that a page needs."""
     yield from ((url, False) for url in answer.asked.left_out)
     if _kind(answer)[0] in _PAGE:
-        found = references(_text(answer))
+        found = references(*_decoded(answer))
         base = canonical(found.base, answer.url) if found.base else None
         yield from _resolved(found.assets, base or answer.url)
 
@@ -149,7 +151,12 @@ def _kind(answer: Answer) -> tuple[str, str | None]:
 
 
 def _text(answer: Answer) -> str:
-    return decode(answer.body, _kind(answer)[1])[0]
+    return _decoded(answer)[0]
+
+
+def _decoded(answer: Answer) -> tuple[str, str]:
+    """Return the text of a body, and the name of its encoding."""
+    return decode(answer.body, _kind(answer)[1])
 
 
 def _resolved(found: Iterable[Reference], base: str) -> Needed:
@@ -197,8 +204,11 @@ class PageVersion:
         """The body as text, decoded by its declared encoding."""
         if self.answer.kind is RecordKind.TEXT:
             return self.answer.body.decode("utf-8", "replace")
-        _, charset = parse_content_type(self.answer.headers.get("content-type"))
-        return decode(self.answer.body, charset)[0]
+        return _text(self.answer)
+
+    def references(self, reader: ReferenceReader | None = None) -> References:
+        """Return the links and assets of HTML as written, with queries in the page's encoding."""
+        return (reader or ReferenceReader()).read(*_decoded(self.answer))
 
     @property
     def document(self) -> DocumentType | None:
@@ -591,7 +601,7 @@ def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
 def _linked_files(snapshot: Snapshot, answer: Answer) -> Iterator[str]:
     """Yield the files that a page links to."""
     if _kind(answer)[0] in _PAGE:
-        found = references(_text(answer))
+        found = references(*_decoded(answer))
         base = canonical(found.base, answer.url) if found.base else None
         for url, _ in _resolved(found.links, base or answer.url):
             page = snapshot.find(split(url))
@@ -848,7 +858,7 @@ def _links(page: PageVersion) -> list[dict[str, object]]:
 
     answer = page.answer
     if page.document is DocumentType.HTML:
-        found = references(page.markup)
+        found = page.references()
         base = canonical(found.base, answer.url) if found.base else None
         resolved = ((canonical(one.written, base or answer.url), one) for one in found.links)
         return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]

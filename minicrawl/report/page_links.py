@@ -731,7 +731,7 @@ class PageReferences:
         if page is None:
             return _NOTHING
         self._reader = self._reader or ReferenceReader()
-        found = self._reader.read(page.markup)
+        found = page.references(self._reader)
         found.assets += (Reference(url, "", "", "") for url in page.answer.asked.left_out)
         return found
 

@@ -40,7 +40,7 @@ from minicrawl.web.documents import (
     read_markdown,
     read_text,
 )
-from minicrawl.web.markup import decode
+from minicrawl.web.markup import UTF_8, decode, encoded_query
 from minicrawl.web.references import headings, language, plain_text, with_noscript
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.urls import canonical, site
@@ -94,13 +94,15 @@ class PageText(NamedTuple):
     """Lines of the main text; none if it is unknown."""
 
 
-def page_text(markup: str, url: str, main_text: TextMaker | None = None) -> PageText:
+def page_text(
+    markup: str, url: str, main_text: TextMaker | None = None, encoding: str = UTF_8
+) -> PageText:
     """Return the text of the page at this URL, with the lines that `main_text` makes of it."""
     from selectolax.lexbor import LexborHTMLParser
 
     plain = with_noscript(markup).replace("\n", " ").replace("\r", " ")
     tree = LexborHTMLParser(_BLOCK.sub("\n<", plain))
-    anchors = tuple(_anchors(tree, url, has_base=_BASE.search(plain) is not None))
+    anchors = tuple(_anchors(tree, url, encoding, has_base=_BASE.search(plain) is not None))
     title = _line(tree.css_first("title"))[:_LONGEST_TITLE]
     said = language(markup[:LONGEST_LINE])
     _drop([node for node in tree.css(_PERHAPS_HIDDEN) if _is_hidden(node)])
@@ -119,7 +121,9 @@ def simple_text(markup: str) -> PageText:
     return PageText("", found, lines, (), language(markup))
 
 
-def _anchors(tree: LexborHTMLParser, url: str, *, has_base: bool) -> Iterator[AnchorText]:
+def _anchors(
+    tree: LexborHTMLParser, url: str, encoding: str, *, has_base: bool
+) -> Iterator[AnchorText]:
     base = tree.css_first("base[href]") if has_base else None
     own = (base and canonical(base.attributes.get("href") or "", url)) or url
     folder = own[: own.rindex("/") + 1]
@@ -129,6 +133,7 @@ def _anchors(tree: LexborHTMLParser, url: str, *, has_base: bool) -> Iterator[An
         if not words or href[:1] == "#" or (href, words) in seen:
             continue
         seen.add((href, words))
+        href = encoded_query(href, encoding)
         below = _BELOW_FOLDERS.match(href)
         target = _resolved(href, folder) if below else canonical(href, own)
         if target and target != url:
@@ -436,8 +441,10 @@ def _text(answer: Answer, *, is_simple: bool) -> PageText:
             return _text_of(read_markdown, body, content_type)
         case DocumentType.TEXT:
             return _text_of(read_text, body, content_type)
-    markup, _ = decode(body, parse_content_type(content_type)[1])
-    return simple_text(markup) if is_simple else page_text(markup, answer.url, _main_text())
+    markup, encoding = decode(body, parse_content_type(content_type)[1])
+    if is_simple:
+        return simple_text(markup)
+    return page_text(markup, answer.url, _main_text(), encoding)
 
 
 @lru_cache(1)

@@ -331,6 +331,8 @@ def parse_page(
         with_sitemaps=options.with_sitemaps,
         most_us=most_us - _SCRIPTS_US * len(text) * options.with_scripting,
     )
+    if encoding != UTF_8:
+        markup = markup.in_encoding(encoding)
     facts = BodyFacts(
         content=content_hash(body) if content is None else content,
         encoding=encoding,

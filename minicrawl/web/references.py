@@ -16,9 +16,11 @@ from minicrawl.web.markup import (
     ATTRIBUTES,
     LONGEST_TEXT,
     STOP,
+    UTF_8,
     AnchorTag,
     attributes,
     decode,
+    encoded_query,
     unescaped,
 )
 from minicrawl.web.responses import parse_content_type
@@ -227,9 +229,9 @@ class References:
     anchors: set[str] = field(default_factory=set)
 
 
-def references(markup: str) -> References:
-    """Return the references in the markup of a page."""
-    return ReferenceReader().read(markup)
+def references(markup: str, encoding: str = UTF_8) -> References:
+    """Return the references in the markup of a page, whose queries are in its encoding."""
+    return ReferenceReader().read(markup, encoding)
 
 
 def style_references(style: str) -> Iterator[Reference]:
@@ -281,16 +283,16 @@ class ReferenceReader:
         from lxml import etree  # not at the top: most reports read no page, and start faster
 
         self._parser = etree.HTMLParser(target=cast(Any, self), encoding="utf-8", huge_tree=True)
-        self._found = References()
+        self._found, self._encoding = References(), UTF_8
         self._open: tuple[str, str] | None = None  # href and rel of the open anchor
         self._words: list[str] = []
         self._left = LONGEST_TEXT
         self._style: list[str] | None = None  # content of the open style
         self._templates = self._drawings = 0  # open ones: browsers load nothing of the former
 
-    def read(self, markup: str) -> References:
+    def read(self, markup: str, encoding: str = UTF_8) -> References:
         """Return the references of a page."""
-        self._found = References()
+        self._found, self._encoding = References(), encoding
         # As bytes: lxml would obey an encoding that the markup declares and that no longer holds.
         self._parser.feed(markup.encode("utf-8", "replace"))
         self._parser.close()
@@ -359,7 +361,8 @@ class ReferenceReader:
     def read_base(self, _tag: str, attributes: dict[str, str]) -> None:
         """Process a <base>: the first one with a URL counts, unless it is part of a drawing."""
         if not self._drawings:
-            self._found.base = self._found.base or attributes.get("href")
+            href = encoded_query(attributes.get("href", ""), self._encoding)
+            self._found.base = self._found.base or href or None
 
     def read_frame(self, tag: str, attributes: dict[str, str]) -> None:
         """Process an area or a frame."""
@@ -401,12 +404,14 @@ class ReferenceReader:
 
     def _add_link(self, href: str | None, text: str, rel: str, kind: str) -> None:
         if href is not None and len(href) <= _LONGEST_HREF:
-            self._found.links.append(Reference(href, text, rel, kind))
+            written = encoded_query(href, self._encoding)
+            self._found.links.append(Reference(written, text, rel, kind))
 
     def _add_asset(self, href: str | None, rel: str, kind: str) -> None:
         is_usual = href and href[0] != "#" and len(href) <= _LONGEST_HREF
         if href and is_usual and len(self._found.assets) < _MOST_ASSETS:
-            self._found.assets.append(Reference(href, "", rel, kind))
+            written = encoded_query(href, self._encoding)
+            self._found.assets.append(Reference(written, "", rel, kind))
 
 
 _READERS: Mapping[str, Callable[[ReferenceReader, str, dict[str, str]], None]] = {

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.markup import chinese, decode, encoding_of_label, sniff
+from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.markup import chinese, codec, decode, encoded_query, encoding_of_label, sniff
+from minicrawl.web.references import read_entry, references
+from minicrawl.web.urls import canonical
 
 LATIN_2 = "Łódź".encode("iso-8859-2")
 
@@ -236,3 +239,62 @@ def test_declared_and_utf_8_pages_are_not_guessed() -> None:
 @given(st.binary(max_size=400))
 def test_random_bytes_are_not_chinese(body: bytes) -> None:
     assert chinese(body) is None
+
+
+# ---------------------------------------------------------------- queries of links
+
+QUERIES = [
+    ("utf-8", "日ü", "%E6%97%A5%C3%BC"),
+    ("utf-16le", "日ü", "%E6%97%A5%C3%BC"),
+    ("windows-1251", "привет €一", "%EF%F0%E8%E2%E5%F2%20%88%26%2319968%3B"),
+    ("windows-1252", "ü€ż", "%FC%80%26%23380%3B"),
+    ("koi8-r", "Привет", "%F0%D2%C9%D7%C5%D4"),
+    ("gbk", "中文 ü€😀", "%D6%D0%CE%C4%20%A8%B9%80%26%23128512%3B"),
+    ("gb18030", "€😀", "%A2%E3%949%FC6"),
+    ("shift_jis", "日本表−①¥‾ｱ~髙", "%93%FA%96{%95\\%81|%87@\\~%B1~%FB%FC"),
+    ("euc-jp", "日本−ｱ¥", "%C6%FC%CB%DC%A1%DD%8E%B1\\"),
+    ("iso-2022-jp", "日本 a ü日", "%1B$BF|K\\%1B(B%20a%20%26%23252%3B%1B$BF|%1B(B"),
+    ("euc-kr", "한국 똠é", "%C7%D1%B1%B9%20%8Cc%26%23233%3B"),
+    ("big5", "中文é", "%A4%A4%A4%E5%26%23233%3B"),
+]
+"""Encoding, text, and its query as Chromium sends it."""
+
+
+@pytest.mark.parametrize(("encoding", "text", "query"), QUERIES)
+def test_queries_of_links_are_escaped_in_the_encoding_of_the_page(
+    encoding: str, text: str, query: str
+) -> None:
+    signs = "".join(f"&#{ord(sign)};" for sign in text)
+    hrefs = [f"/&#252;?q={signs}&amp;'%41|#{signs}", f" ?{signs}\n ", f"//b.test/?a\n?{signs} #"]
+    others = [f"#?{signs}", f"mailto:a?{signs}"]
+    markup = "".join(f'<a href="{href}">A</a>' for href in (*hrefs, *others))
+    body, url = markup.encode(codec(encoding)), "http://a.test/"
+    headers = {"content-type": f"text/html; charset={encoding}"}
+    options = ParseOptions(with_written=True, with_words=True)
+    page = parse_page(body, url, headers, options)
+    assert page.links == (
+        f"http://a.test/%C3%BC?q={query}&%27%41|",
+        f"http://a.test/?{query}",
+        f"http://b.test/?a?{query}%20",
+    )
+    assert all("A" in words for words in page.words)
+    entries = map(read_entry, page.written, [url] * 3, page.links)
+    assert [anchor.text for anchor in entries] == ["A"] * len(hrefs)
+    kept = references(*decode(body, encoding)).links
+    assert tuple(canonical(link.written, url) for link in kept[:3]) == page.links
+
+
+def test_canonical_links_and_bases_have_queries_in_the_encoding_of_the_page() -> None:
+    tags = "<base href='/b/?я'><link rel=canonical href='?я'><link rel=stylesheet href='s?я'>"
+    headers = {"content-type": "text/html; charset=windows-1251"}
+    page = parse_page(tags.encode("cp1251"), "http://a.test/", headers)
+    assert page.canonical == "http://a.test/b/?%FF"
+    found = references(tags, "windows-1251")
+    assert (found.base, found.assets[0].written) == ("/b/?%FF", "s?%FF")
+
+
+@given(st.sampled_from([encoding for encoding, _, _ in QUERIES]), st.text())
+def test_an_escaped_query_stays_as_it_is(encoding: str, text: str) -> None:
+    query = encoded_query(f"?é{text}", encoding)
+    assert encoded_query(query, encoding) == query
+    assert encoding == "utf-8" or query.partition("#")[0].isascii()
