@@ -352,9 +352,12 @@ class Crawl:
 
     async def _check_links(self, crawler: Crawler) -> None:
         """Request linked URLs that are not crawled, if the settings say so."""
-        if self.settings.asks_beside and not (crawler.is_stopped or self._is_aside):
-            from minicrawl.checking import check_links
+        asks = self.settings.asks_beside or self.settings.order.refresh
+        if asks and not (crawler.is_stopped or self._is_aside):
+            from minicrawl.checking import check_links, due_checks
 
+            if not (self.settings.asks_beside or due_checks(crawler.context)):
+                return
             if not await crawler.attend(check_links(crawler)):
                 self._tell(Warned(text=_NOT_ALL_ASKED))
 

@@ -42,6 +42,7 @@ from minicrawl.crawl.events import Checking, Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
+from minicrawl.crawl.schedule.dead_targets import is_due
 from minicrawl.crawl.scope_and_traps import gate_for
 from minicrawl.crawl.start.opening import opened_crawl, store_terms
 from minicrawl.crawl.workers.parser import LoopRounds, ParserLost, ParserProcess
@@ -90,6 +91,7 @@ from minicrawl.web.responses import (
     SOFT_404,
     MissingPage,
     asks_for_password,
+    is_missing_sibling,
     missing_siblings,
     parse_content_type,
 )
@@ -711,6 +713,33 @@ async def check_links(crawler: Crawler) -> None:
         clock = context.clock
         asked = await check(storing.store, asker, clock, tell, external=external, assets=assets)
         tell(Noted(text=f"checked {counted(asked, 'link')} outside the crawl"))
+    await _check_again(context, asker)
+
+
+def due_checks(context: CrawlContext) -> list[str]:
+    """Return the dead targets of earlier checks that a run that reads again requests once more."""
+    store, today = context.settings.storing.store, context.clock.today()
+    began = context.recorder.counters.number(tables.BEGAN)
+    with reading(store) as connection:
+        dead = [row for row in all_checks(store, connection) if State(row.state).is_dead_end]
+    return [
+        row.url
+        for row in dead
+        if row.at < began and not is_missing_sibling(row.url)
+        if context.settings.order.refresh and is_due(row.since or row.at, row.at, today)
+    ]
+
+
+async def _check_again(context: CrawlContext, asker: LinkAsker) -> None:
+    rows = list[CheckRow]()
+
+    async def keep(hops: Hops) -> None:
+        rows.append(asker.row_of(hops))
+
+    try:
+        await asker.ask(due_checks(context), keep)
+    finally:
+        _keep(context.settings.storing.store, rows)
 
 
 async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:

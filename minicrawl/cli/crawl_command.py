@@ -320,9 +320,9 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
 
     Each page is requested once, those that have probably changed first. On hosts whose sitemaps
     have been right before, pages that the sitemap says are unchanged are left out, but one in
-    eleven is requested all the same. New pages and pages that were missing are requested too. The
-    limit of pages is that of the last `crawl`. Run the same command every night, and list the pages
-    with `minicrawl changes`.
+    eleven is requested all the same. New pages are requested, and dead targets of links and checks
+    again: at least once a week, sooner if they have just failed. The limit of pages is that of the
+    last `crawl`. Run the same command every night, and list the pages with `minicrawl changes`.
     """
     from minicrawl.cli.crawl_session import RunOptions, Session
     from minicrawl.store import tables

@@ -509,10 +509,10 @@ def pages(
 def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
     """List new, changed and removed pages.
 
-    The most important pages come first. `what` is new, changed, reappeared, moved, gone, failed or
-    refused; `at` is when a crawl noticed. A kept page has changed if its main text differs, or its
-    whole text where it has no main text; `old_words` and `new_words` are the lengths of both texts.
-    Any other page has changed if a byte differs.
+    The most important pages come first. `what` is new, changed, fixed (a dead target that is there
+    again), moved, gone, failed or refused; `at` is when a crawl noticed. A kept page has changed if
+    its main text differs, or its whole text where it has no main text; `old_words` and `new_words`
+    are the lengths of both texts. Any other page has changed if a byte differs.
     """
     from minicrawl.report.page_states import Change, changes as find_changes
 

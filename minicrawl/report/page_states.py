@@ -35,8 +35,9 @@ from minicrawl.report.snapshot import (
     saved_ranks,
     scores,
 )
-from minicrawl.report.store_graph import CashGifts, CashSoFar, gifts_to, history_of
+from minicrawl.report.store_graph import CashGifts, CashSoFar, final_pages, gifts_to, history_of
 from minicrawl.store import questions, tables
+from minicrawl.store.derived import CheckRow, all_checks
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow, HostRow, reporting_damage
 from minicrawl.wording import counted, iso
@@ -540,7 +541,8 @@ def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
 #             A new menu, session id, comment or attribute is no change. If either version has no
 #             main text, the whole texts are compared; if the archive lacks one of the versions,
 #             any different byte counts, and words are not counted
-# reappeared  read before, then missing or failing, and there again
+# fixed       dead when it was last requested, whether it was ever read, and there again, perhaps as
+#             a redirect; or a link outside the crawl that `--check` found dead
 # moved       read before, now a redirect
 # gone        read before, now nonexistent
 # failed      read before, now failing
@@ -549,11 +551,11 @@ def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
 # Law: a page has one row, for its current state. A page whose failed request will be retried counts
 # as unchanged.
 
-NEW, CHANGED, _REAPPEARED = "new", "changed", "reappeared"
+NEW, CHANGED, FIXED = "new", "changed", "fixed"
 _MOVED, _GONE, _FAILED, _REFUSED = "moved", "gone", "failed", "refused"
 
 
-KINDS_OF_CHANGE = (NEW, CHANGED, _REAPPEARED, _MOVED, _GONE, _FAILED, _REFUSED)
+KINDS_OF_CHANGE = (NEW, CHANGED, FIXED, _MOVED, _GONE, _FAILED, _REFUSED)
 
 
 class Change(NamedTuple):
@@ -600,7 +602,12 @@ def changes(
     snapshot: Snapshot, since: float | None = None, host: str | None = None
 ) -> list[Change]:
     """Return the changes since a time, or since the last run began; most important pages first."""
-    return ChangedPages(snapshot, since).rows(host)[0]
+    since = tables.last_run(snapshot.connection) if since is None else since
+    fixed = [] if host else _fixed_checks(snapshot, since)
+    return [
+        *ChangedPages(snapshot, since).rows(host)[0],
+        *(Change(0.0, FIXED, iso(row.at), row.status, None, None, row.url, "") for row in fixed),
+    ]
 
 
 def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str, int]:
@@ -613,11 +620,21 @@ def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str,
     found, _ = _changed(snapshot, since)
     counts = Counter(what for what, _ in found.values())
     answered = questions.pages_answered_since(snapshot.connection, since)
-    there = sum(counts[what] for what in (NEW, CHANGED, _REAPPEARED))
+    there = sum(counts[what] for what in (NEW, CHANGED, FIXED))
     # A page that was read and then lost in one run counts only as lost.
+    counts[FIXED] += len(_fixed_checks(snapshot, since))
     return {what: counts[what] for what in KINDS_OF_CHANGE} | {
         "unchanged": max(answered - there, 0)
     }
+
+
+def _fixed_checks(snapshot: Snapshot, since: float) -> list[CheckRow]:
+    """Return the checks outside the crawl that found a dead target mended since then."""
+    return [
+        row
+        for row in all_checks(snapshot.path, snapshot.connection)
+        if (row.since or 0) >= since and row.state == State.FETCHED
+    ]
 
 
 Words = tuple[int, int] | None
@@ -628,7 +645,7 @@ SAME: Words = (-1, -1)
 def new_and_changed(snapshot: Snapshot, since: float) -> frozenset[int]:
     """Return the ids of the pages that are new or have changed since a time."""
     found, _ = _changed(snapshot, since)
-    wanted = (NEW, CHANGED, _REAPPEARED)
+    wanted = (NEW, CHANGED, FIXED)
     return frozenset(page for page, (what, _) in found.items() if what in wanted)
 
 
@@ -667,12 +684,16 @@ def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
     """Return kind and time of each page's change, without comparing texts."""
     connection, states = snapshot.connection, snapshot.states
     found = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
-    found |= {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
-    found |= {page: (_REAPPEARED, at) for page, at in questions.reappeared(connection, since)}
+    new = {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
+    found |= new | {page: (FIXED, new[page][1]) for page in questions.died(connection, [*new])}
+    mended, ends = questions.mended(connection, since), final_pages(snapshot)
     is_there = (State.UNREAD, *READ_STATES)
+    found |= {page: (FIXED, at) for page, at in mended if states[ends[page]] in READ_STATES}
     read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
     lost = read[~np.isin(states[read], is_there)].tolist()
     for page, at in zip(lost, questions.failing_since(connection, lost), strict=True):
+        if found.get(page, ("", 0.0))[0] == FIXED:  # it redirects to a page that is there
+            continue
         is_new = found.pop(page, ("", 0.0))[0] == NEW  # it appeared and disappeared since then
         if at is not None and at >= since and not is_new:
             found[page] = _end_of(State(int(states[page]))), at
@@ -701,4 +722,4 @@ def _rows(
     for page, share, url, status in zip(pages, shares, urls, statuses, strict=True):
         what, at = found[page]
         old, new = texts.get(page) or (None, None)
-        yield Change(share, what, iso(at), status, old, new, url, titles[page])
+        yield Change(share, what, iso(at), status, old, new, url, titles.get(page, ""))

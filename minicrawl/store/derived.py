@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.model import State
 from minicrawl.store import tables
 from minicrawl.store.reader import (
     begin_snapshot,
@@ -376,12 +377,15 @@ def kept_topics(store: Path, connection: Connection) -> dict[str, Topics]:
 _CHECKS = """
 CREATE TABLE IF NOT EXISTS checks (
     url TEXT PRIMARY KEY, state INTEGER NOT NULL, status INTEGER, detail TEXT NOT NULL,
-    at REAL NOT NULL, bytes INTEGER
+    at REAL NOT NULL, bytes INTEGER, since REAL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS findings (
     source INTEGER NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
 )
 """
+
+
+_DEAD = f"({{0}}state >= {State.DNS} OR {{0}}state = {State.ADDRESS})"
 
 
 class CheckRow(NamedTuple):
@@ -394,6 +398,8 @@ class CheckRow(NamedTuple):
     at: float
     bytes: int | None = None
     """Size of the response on the wire, if it is known."""
+    since: float | None = None
+    """Time of the first failure in a row; or when the target was mended, if it ever failed."""
 
 
 LARGE_IMAGE = "image-large"
@@ -430,9 +436,17 @@ def keep_findings(
 
 def _put_checks(derived: Connection, rows: Iterable[CheckRow]) -> None:
     columns = derived.execute("SELECT name FROM pragma_table_info('checks')").fetchall()
-    if ("bytes",) not in columns:  # a file of an earlier version
-        derived.execute("ALTER TABLE checks ADD COLUMN bytes INTEGER")
-    derived.executemany("INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?)", rows)
+    for name, kind in (("bytes", "INTEGER"), ("since", "REAL")):
+        if (name,) not in columns:  # a file of an earlier version
+            derived.execute(f"ALTER TABLE checks ADD COLUMN {name} {kind}")
+    derived.executemany(
+        "INSERT INTO checks VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET "
+        f"since = CASE WHEN {_DEAD.format('excluded.')} != {_DEAD.format('')} THEN excluded.at "
+        f"ELSE coalesce(since, iif({_DEAD.format('')}, at, NULL)) END, state = excluded.state, "
+        "status = excluded.status, detail = excluded.detail, at = excluded.at, "
+        "bytes = excluded.bytes",
+        (row._replace(since=row.at if State(row.state).is_dead_end else None) for row in rows),
+    )
 
 
 def drop_findings(store: Path, connection: Connection, pages: Iterable[int]) -> None:

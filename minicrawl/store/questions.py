@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId
+from minicrawl.model import PageId, State
 from minicrawl.opic.ledger import StepKind
 from minicrawl.store.reader import connect
 from minicrawl.store.records import (
@@ -476,16 +476,30 @@ def changes(connection: Connection, since: float) -> list[tuple[PageId, float]]:
 _READ_AGAIN = "outcome IN ('page', 'unchanged')"
 
 
-def reappeared(connection: Connection, since: float) -> list[tuple[PageId, float]]:
-    """Return the pages read since then, and before, whose last request before then failed."""
+def mended(connection: Connection, since: float) -> list[tuple[PageId, float]]:
+    """Return the pages read since then, or moved, whose last request before then failed or moved.
+
+    A page that was refused before counts if it was read earlier.
+    """
     cursor = connection.execute(
-        f"SELECT page, min(at) FROM fetches AS now WHERE at >= ? AND {_READ_AGAIN} AND NOT "
-        f"(SELECT {_READ_AGAIN} FROM fetches WHERE page = now.page AND at < ? "
-        "ORDER BY id DESC LIMIT 1) "
-        "AND (SELECT first_at FROM documents WHERE page = now.page) < ? GROUP BY page",
+        f"SELECT page, min(at), (SELECT outcome FROM fetches WHERE page = now.page AND at < ? "
+        f"ORDER BY id DESC LIMIT 1) AS before FROM fetches AS now WHERE at >= ? "
+        f"AND ({_READ_AGAIN} OR outcome = 'moved' AND before != 'moved') "
+        "AND (before LIKE 'failed:%' OR before = 'moved' OR before LIKE 'refused:%' "
+        "AND (SELECT first_at FROM documents WHERE page = now.page) < ?) GROUP BY page",
         (since, since, since),
     )
-    return cursor.fetchall()
+    return [(page, at) for page, at, _ in cursor]
+
+
+def died(connection: Connection, ids: Sequence[int]) -> list[PageId]:
+    """Return the pages of which a turn has ended in a failure."""
+    cursor = connection.execute(
+        "SELECT DISTINCT page FROM steps WHERE kind = ? AND state >= ? "
+        "AND page IN (SELECT value FROM json_each(?))",
+        (StepKind.DEAD_END, State.DNS, as_json_list(ids)),
+    )
+    return list(chain.from_iterable(cursor)) if ids else []
 
 
 def pages_answered_since(connection: Connection, since: float) -> int:

@@ -18,7 +18,7 @@ from tests.cli.calls import Captured, as_json, refusal
 
 HOST = "site.example"
 COUNTS = {
-    *("new", "changed", "reappeared", "moved", "gone", "failed", "refused"),
+    *("new", "changed", "fixed", "moved", "gone", "failed", "refused"),
     *("unchanged", "left_out", "not_requested"),
 }
 """Keys of the output as JSON."""
@@ -114,7 +114,7 @@ def test_an_update_reports_changes_and_requests_a_page_once(site: Site, capsys: 
 
     assert updated(capsys) == {"unchanged": 4}
     web.texts["/plums"] = "plums"
-    assert updated(capsys) == {"reappeared": 1, "unchanged": 4}
+    assert updated(capsys) == {"fixed": 1, "unchanged": 4}
 
 
 def test_an_update_has_the_budget_of_the_last_run(site: Site, capsys: Captured) -> None:
@@ -265,3 +265,40 @@ def test_an_unreliable_sitemap_saves_no_request(site: Site, capsys: Captured) ->
     for n in range(100):
         web.texts[f"/{n}"] = f"another text {n}"
     assert updated(capsys)["changed"] == 100
+
+
+# ---------------------------------------------------------------- dead targets
+
+
+def test_what_is_mended_is_fixed_and_what_is_new_is_new(
+    site: Site, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web, server = site
+    links = "".join(f"<a href='{path}'>x</a>" for path in ("/figs", "/dates", "/old", "/kiwis"))
+    web.slogan = f"{links}<a href='http://other.example/out'>out</a>"
+    web.moved["/old"] = "/limes"
+    del web.texts["/figs"]
+    monkeypatch.setenv("MINICRAWL_RESOLVE", f"*={server.address}")
+    options = ["--scope", "host", "--check", "external", "-q"]
+    assert main(["crawl", f"http://{HOST}/", *options]) == 0
+    assert main(["update", "-q"]) == 0
+    assert "not kept from the last run: check" in capsys.readouterr().err
+    assert updated(capsys) == {"unchanged": 4}
+
+    web.texts["/figs"] = "figs"  # it was never read before
+    web.moved["/dates"] = "/figs"  # a redirect to a page that is there
+    web.texts["/limes"] = "limes"  # the end of a redirect
+    web.texts["/kumquats"] = "kumquats"  # in the menu
+    web.texts["/out"] = "a page of another site"
+    server.requests.clear()
+    found = updated(capsys)
+    assert (found["fixed"], found["new"]) == (4, 2), "/out is in the menu of all pages as well"
+    rows = as_json(capsys, "changes", "--n", "0")
+    fixed = {row["url"] for row in rows if row["what"] == "fixed"}
+    assert fixed == {f"http://{HOST}/{name}" for name in ("figs", "dates", "limes")} | {
+        "http://other.example/out"
+    }
+    broken = {row["target"] for row in as_json(capsys, "broken", "--n", "0")}
+    assert broken == {f"http://{HOST}/kiwis"}
+    assert updated(capsys).keys() == {"unchanged"}
+    assert main(["check"]) == 0
