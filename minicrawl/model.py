@@ -391,8 +391,12 @@ PASSING = (
 )
 """States of pages that failed for a temporary reason."""
 
-READABLE = (State.UNREAD, *READ_STATES, *PASSING)
-"""States of pages that were read or may still be: no rule forbids them, and they are pages."""
+CUT = (State.DEPTH, State.HOST_BUDGET, State.TRAP, State.ALLOWANCE)
+"""States of pages that a limit left unread. Scope, types and robots.txt say which pages are wanted,
+these limits only how many: another value of one option would have read them."""
+
+READABLE = (State.UNREAD, *READ_STATES, *PASSING, *CUT)
+"""States of pages that were read or could have been: no rule forbids them, and they are pages."""
 
 STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS, State.TWIN)
 """States of pages that pass all their cash on to one other page."""

@@ -29,9 +29,14 @@ def iso(at: float) -> str:
     return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"
 
 
+_NEARLY_ALL = 0.999
+
+
 def percentage(share: float | None) -> str:
-    """Format a share in percent, or "-" if it is unknown: `41.2%`."""
-    return "-" if share is None else f"{share:.1%}"
+    """Format a share in percent, or "-" if it is unknown: `41.2%`. Only a whole is `100.0%`."""
+    if share is None:
+        return "-"
+    return f"{share if share >= 1 else min(share, _NEARLY_ALL):.1%}"
 
 
 def at_least(share: float) -> str:

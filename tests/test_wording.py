@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.cli import COMMANDS
 from minicrawl.config.parts import TABLE
-from minicrawl.wording import rate
+from minicrawl.wording import percentage, rate
 from tests.readme import command_tree
 
 STILTED = re.compile(
@@ -42,3 +42,13 @@ def test_help_has_no_stilted_phrases() -> None:
 )
 def test_a_rate_is_rounded_and_never_to_zero(per_second: float, said: str) -> None:
     assert rate(per_second) == said
+
+
+def test_only_a_whole_is_a_hundred_percent() -> None:
+    assert [percentage(share) for share in (None, 0.4123, 0.99951, 1 - 1e-12, 1.0)] == [
+        "-",
+        "41.2%",
+        "99.9%",
+        "99.9%",
+        "100.0%",
+    ]

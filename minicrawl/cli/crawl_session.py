@@ -63,6 +63,7 @@ from minicrawl.errors import Interrupted, MinicrawlError, UsageError
 from minicrawl.memory import mmap_large_arrays
 from minicrawl.model import COORDINATOR, CRAWLED, CrawlerId
 from minicrawl.report.crawl_status import Status, mirrors, status
+from minicrawl.report.cuts import Cut, cuts
 from minicrawl.web.urls import readable
 from minicrawl.wording import as_duration, at_most, counted, iso, percentage, rate, visible
 
@@ -74,6 +75,7 @@ FEWEST_ANSWERS = 20
 """With fewer responses, the share of failures is meaningless."""
 _NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
 _LABEL = 12
+_MOST_CUTS = 5
 
 
 def _with_option(command: str, name: str, value: str) -> str:
@@ -162,6 +164,7 @@ class Session:
             "seconds": round(self._state.speed.elapsed_s, 3),
             "store": str(self._store),
             "status": self._found.as_json(),
+            "cut": [cut._asdict() for cut in self._cuts],
         }
 
     def _watch_graph(self, shown: Display) -> Hear | None:
@@ -235,6 +238,11 @@ class Session:
         """Return the status of the store after the run."""
         return status(self._store)
 
+    @cached_property
+    def _cuts(self) -> list[Cut]:
+        """Return what limits cut off, in all runs."""
+        return cuts(self._store, self._found)
+
     def _facts(self) -> Iterator[tuple[str, str]]:
         found, counter, speed = self._found, self._state.counter, self._state.speed
         known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
@@ -246,6 +254,8 @@ class Session:
         for name, counts in (("failed", found.failures), ("refused", found.refusals)):
             if counts:
                 yield name, f"{sum(counts.values()):,}{_listed(counts)}"
+        for cut in self._cuts[:_MOST_CUTS]:
+            yield "cut off", str(cut)
         for mirror in mirrors(self._store):
             yield "mirror", str(mirror)
         speed.record(counter.read)

@@ -43,6 +43,7 @@ from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import CRAWLED, KNOWN, State
 from minicrawl.report import crawl_status as report
 from minicrawl.report.crawl_status import mirrors, shown_sample, stored_parts
+from minicrawl.report.cuts import cuts
 from minicrawl.report.page_states import (
     KINDS,
     ErrorKind,
@@ -108,8 +109,9 @@ def status(
     """Show the progress of the crawl, its graph, and the command that resumes it.
 
     The counts are fast for any store. `linked` counts linked pages by what became of them, as
-    `broken` does; `kept` and `left out` count URLs by type, reason and host. The graph is taken
-    from the latest sample if it covers all pages, or if a running crawl takes samples (`crawl
+    `broken` does; `kept` and `left out` count URLs by type, reason and host; `cut off` names the
+    limits that left pages unread, and the options that lift them. The graph is taken from the
+    latest sample if it covers all pages, or if a running crawl takes samples (`crawl
     --graph-stats`). Otherwise a small graph is measured now; a large one only with `--graph`, else
     its last sample is shown. `minicrawl check` verifies the store itself.
     """
@@ -121,12 +123,14 @@ def status(
     live = dict(_live(store))
     linked = _linked(store, found, of_many=wants_graph)
     content = _content(store, found, of_many=wants_stored)
+    cut = cuts(store, found, even_of_many=wants_stored)
     sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
     if as_json:
         listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
         listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
         rows = None if content is None else [row._asdict() for row in content[:_MOST_ROWS]]
         more = {"linked": linked, "content": rows, "graph": sample and sample.as_json()}
+        more |= {"cut": [one._asdict() for one in cut[:_MOST_ROWS]]}
         show_json(found.as_json() | live | listed | more)
         return
     mirrors_found = [("mirror", str(one)) for one in repeating]
@@ -135,7 +139,11 @@ def status(
     links = [("linked", _counts(linked))] if linked else []
     kept = counts_of(content, _MOST_COUNTS) if content else ()
     kept_lines = ((name, _counts(counts)) for name, counts in kept)
-    show_facts([*live.items(), *_facts(found, store), *links, *kept_lines, *mirrors_found])
+    cut_lines = [("cut off", str(one)) for one in cut[:_MOST_COUNTS]]
+    if more_pages := sum(one.pages for one in cut[_MOST_COUNTS:]):
+        cut_lines.append(("", f"and {counted(more_pages, 'page')}, which --json lists"))
+    facts = [*_facts(found, store), *cut_lines, *links, *kept_lines, *mirrors_found]
+    show_facts([*live.items(), *facts])
     if parts:
         click.echo()
         lines = [(f"{one.number:,}", one.of, _size(one.bytes), one.part) for one in parts]

@@ -17,7 +17,8 @@ guaranteed share of PageRank with jumps to the seeds that is surely on pages alr
 
 Laws: the gathered share is summed over slices of the pages, so that a crawl never stalls, however
 many pages there are. Pages that a rule forbids, that redirect or that do not exist do not count: a
-site that was read completely is gathered completely. The share falls only if there is more to read.
+site that was read completely is gathered completely. Pages that a limit cut off do count, as they
+may be worth something. The share falls only if there is more to read.
 """
 
 import json
@@ -30,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import PASSING, READ_STATES, READABLE, PageId, State
+from minicrawl.model import READ_STATES, READABLE, PageId, State
 from minicrawl.opic.estimate import (
     KEPT,
     CashFlow,
@@ -207,7 +208,7 @@ def rank_options(
     return json.dumps(options if proven is None else options | {GUARANTEED: proven})
 
 
-_OPEN = (State.UNREAD, State.FOREIGN, *PASSING)
+_OPEN = (State.FOREIGN, *(state for state in READABLE if not state.was_read))
 """States of pages whose links are not known yet."""
 
 

@@ -4,6 +4,7 @@ snapshot        a store as of one moment, the basis of every report; ranks kept 
 selected_pages  pages by a rank, as rows and as a graph
 store_graph     links of all pages, the cash along them, and the graph of an analysis
 page_links      verdicts on targets, backlinks; broken links, redirects; written links
+cuts            pages that a limit cut off
 page_states     failures, changes, and why a page has its rank and state
 archived_pages  archived pages and the resources they need
 page_texts      processes that parse archived pages, and can be killed

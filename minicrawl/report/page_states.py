@@ -17,9 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.errors import Damaged, NoText
-from minicrawl.model import FULL_VALUE, READ_STATES, FailureKind, PageId, State
+from minicrawl.model import CUT, FULL_VALUE, READ_STATES, FailureKind, PageId, State
 from minicrawl.opic.expected_value import Signal
 from minicrawl.ports import Progress
+from minicrawl.report.cuts import remedy
 from minicrawl.report.page_links import indexed_linking_pages, standing_for
 from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
 from minicrawl.report.snapshot import (
@@ -430,7 +431,13 @@ def _reasons(
         return _reasons_to_wait(snapshot, page, position)
     last = tables.last_fetches(snapshot.connection, page, 1)
     reasons = _ended(snapshot, page, state)
-    reasons += [row.detail for row in last if row.outcome == NOT_ASKED]
+    details = [row.detail for row in last if row.outcome == NOT_ASKED]
+    reasons += details
+    if state in CUT:
+        is_cut = (snapshot.states == state) & (snapshot.host_of == snapshot.host_of[page])
+        number = counted(int(np.count_nonzero(is_cut)), "page")
+        limits = f"limits of this kind cut off {number} of its host"
+        reasons.append(f"{limits}; {remedy(state, ''.join(details))}")
     if (value := tables.values_of(snapshot.connection, [page]).get(page)) is not None:
         reasons.append(f"its value is {value / FULL_VALUE:.2f}")
     host = _host(snapshot, page)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.model import FailureKind, Refusal, State
+from minicrawl.model import CUT, FailureKind, Refusal, State
 from minicrawl.report.page_states import Explanation, Fetch, explain
 from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import QueuePosition, snapshot
@@ -118,7 +118,7 @@ def test_a_skipped_page_names_the_limit(tmp_path: Path) -> None:
         crawl.moved(B, A, State.TWIN)
         crawl.batch.fetches.append(FetchRow(1, crawl.now, NOT_ASKED, None, 0, 0.0, "--limit 4"))
     for url, words, limit in ((A, "trap", "--limit 3"), (B, A, "--limit 4")):
-        reason, detail = explained(crawl.path, url).reasons
+        reason, detail = explained(crawl.path, url).reasons[:2]
         assert words in reason
         assert detail == limit
 
@@ -165,14 +165,15 @@ def test_scripts_and_programs_are_only_requested_if_they_are_seeds(
 
 
 @pytest.mark.parametrize("reason", [*Refusal, *FailureKind])
-def test_every_refusal_and_failure_has_one_reason(
+def test_every_refusal_and_failure_has_one_reason_and_every_cut_its_remedy(
     tmp_path: Path, reason: Refusal | FailureKind
 ) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.ended(A, State.of(reason), "what exactly")
     found = explained(crawl.path, A)
-    assert len(found.reasons) == 1
+    assert len(found.reasons) == 1 + (State.of(reason) in CUT)
+    assert ("lifted by --" in found.reasons[-1]) is (State.of(reason) in CUT)
     assert found.fetches[0].detail == "what exactly"
     assert found.state == reason.value
 

@@ -1,0 +1,97 @@
+"""Pages that a limit cut off: how many on which host, why, and the option that reads them.
+
+A refusal by scope, type or robots.txt is what the user or the owner wants. A cut is a judgement of
+minicrawl, or a limit that knows nothing of the page, so that what was cut may be worth something:
+
+    166 pages of http://s.test: pages like it, /day/#, repeat themselves; lifted by
+    --barren-pages none
+
+A large store is not searched for hosts and reasons: there is one cut for each kind.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.model import CUT, State
+from minicrawl.report.crawl_status import MOST_AT_ONCE, Status
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.store import questions
+from minicrawl.store.records import NOT_ASKED
+from minicrawl.wording import counted
+
+_OPTIONS: Mapping[State, str] = {
+    State.DEPTH: "--max-depth",
+    State.HOST_BUDGET: "--per-host-pages",
+    State.TRAP: "--barren-pages",
+    State.ALLOWANCE: "--site-pages",
+}
+_REASONS: Mapping[State, str] = {
+    State.DEPTH: "too many links away from the seeds",
+    State.HOST_BUDGET: "their host has reached its limit",
+    State.TRAP: "probably endless similar pages",
+    State.ALLOWANCE: "their host or site has used up its quota",
+}
+_NO_OPTION = "pages given as seeds are read"
+
+
+class Cut(NamedTuple):
+    """Pages that one limit left unread; without a host, in all."""
+
+    pages: int
+    host: str | None
+    kind: str
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        place = f" of {self.host}" if self.host else ""
+        return f"{counted(self.pages, 'page')}{place}: {self.reason}; {self.remedy}"
+
+
+def cuts(store: Path, status: Status, *, even_of_many: bool = False) -> list[Cut]:
+    """Return the cuts of a store with this status, the largest first."""
+    refusals = status.refusals or {}
+    pages = {state: number for state in CUT if (number := refusals.get(state.label))}
+    if not pages or (status.pages_known > MOST_AT_ONCE and not even_of_many):
+        found = [_cut(number, None, state, "") for state, number in pages.items()]
+    else:
+        with snapshot(store) as seen:
+            found = list(_by_host_and_reason(seen))
+    return sorted(found, key=lambda cut: (-cut.pages, cut.host or "", cut.reason))
+
+
+def remedy(state: State, detail: str) -> str:
+    """Return how to read pages that were cut with this detail."""
+    option = _OPTIONS[state]
+    # The limits of paths have no option.
+    return _NO_OPTION if detail and option not in detail else f"lifted by {option} none"
+
+
+def _cut(pages: int, host: str | None, state: State, detail: str) -> Cut:
+    reason = detail.partition(": --")[0] or _REASONS[state]
+    return Cut(pages, host, state.label, reason, remedy(state, detail))
+
+
+def _by_host_and_reason(seen: Snapshot) -> Iterator[Cut]:
+    pages = np.flatnonzero(np.isin(seen.states, CUT)).tolist()
+    details = _details(seen, set(pages))
+    groups = Counter(
+        (int(seen.host_of[page]), State(seen.states[page]), details.get(page, "")) for page in pages
+    )
+    for (host, state, detail), number in groups.items():
+        yield _cut(number, seen.origins[host], state, detail)
+
+
+def _details(seen: Snapshot, pages: set[int]) -> dict[int, str]:
+    """Return why each page was not requested, the last time."""
+    details: dict[int, str] = {}
+    for row in questions.failed_requests(seen.connection):
+        if row.page in pages and row.outcome == NOT_ASKED:
+            details.setdefault(row.page, row.detail)
+    return details
