@@ -68,7 +68,13 @@ from minicrawl.model import (
 from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
 from minicrawl.report.archived_pages import kept_pages, markup_of, may_lead_on, needed_by_file
-from minicrawl.report.page_links import SHOWN, PageReferences, link_counts, verdicts_of
+from minicrawl.report.page_links import (
+    SHOWN,
+    LinkVerdict,
+    PageReferences,
+    link_counts,
+    verdicts_of,
+)
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot, urls
 from minicrawl.report.store_graph import redirect_ends
 from minicrawl.store import questions, tables
@@ -1001,7 +1007,8 @@ def _keep_findings(
 ) -> None:
     with snapshot(store) as seen:
         judged = verdicts_of(seen, needed)
-        sizes = {row.url: row.bytes or 0 for row in all_checks(store, seen.connection)}
+        requested = {row.url: row for row in all_checks(store, seen.connection)}
+        sizes = {url: row.bytes or 0 for url, row in requested.items()}
         large = (
             FindingRow(page, url, LARGE_IMAGE, str(sizes[url]))
             for url in needed
@@ -1012,7 +1019,8 @@ def _keep_findings(
         broken = (
             FindingRow(page, url, kind, text)
             for url, verdict in judged.items()
-            if verdict in SHOWN
+            # A file whose state is unknown is counted, so `broken --verdict` has to list it.
+            if verdict in SHOWN or (verdict is not LinkVerdict.ALIVE and url in requested)
             for page, kind, text in _references_to(url, needed)
             # No reader follows a canonical URL as a link; `audit` reports dead ones.
             if kind != "canonical"

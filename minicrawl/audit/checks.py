@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
 from itertools import groupby
 from operator import attrgetter
@@ -580,6 +580,8 @@ class SiteAudit:
     found: Sequence[IssueFinding]
     skipped: Sequence[tuple[str, str]]
     """Names of checks that could not run, each with the reason."""
+    partial: Sequence[tuple[str, str]]
+    """Names of checks that could not see everything, each with the reason."""
     read: int
     """Number of pages with facts."""
 
@@ -609,7 +611,7 @@ class SiteAudit:
             # By URL, not by page id: the baseline may be from another store of the same site.
             pages = self.site.pages_of(np.array(keys.get(one.check.name, ()), np.int64))
             left.append(one.without(pages[pages >= 0]))
-        return SiteAudit(self.site, left, self.skipped, self.read)
+        return replace(self, found=left)
 
 
 def issue_table(seen: Snapshot, found: Sequence[tuple[Check, int, int]]) -> list[Issue]:
@@ -675,7 +677,17 @@ def audit_of(
         for check in checks
         if check.name not in missing
     ]
-    return SiteAudit(site, found, skipped, int(np.count_nonzero(site.html)))
+    partial = [(one.check.name, why) for one in found if (why := _unseen(site, one.check))]
+    return SiteAudit(site, found, skipped, partial, int(np.count_nonzero(site.html)))
+
+
+def _unseen(site: AuditedSite, check: Check) -> str:
+    """Return what a check could not see; "" if it saw everything."""
+    if check.by.find is _near_duplicate and not site.seen.has_near_duplicates:
+        return "equal lines only: minicrawl index finds near-duplicates"
+    if check.by.needs == CHECKED and (files := site.unknown_files[check.name.partition("-")[0]]):
+        return f"{counted(files, 'file')} unknown: broken --verdict forbidden --verdict unchecked"
+    return ""
 
 
 def chosen_checks(names: Iterable[str]) -> list[Check]:
@@ -698,6 +710,7 @@ def as_document(audit: SiteAudit, pages: Iterable[IssuePage]) -> dict[str, Any]:
         "pages_read": audit.read,
         "issues": [one._asdict() for one in audit.issues()],
         "skipped": [{"issue": name, "why": why} for name, why in audit.skipped],
+        "partial": [{"issue": name, "why": why} for name, why in audit.partial],
         "pages": [one._asdict() for one in pages],
     }
 
@@ -858,15 +871,19 @@ def write_junit(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
     """Write JUnit XML, for CI: a test for each check."""
     by_issue = {name: list(some) for name, some in groupby(pages, key=attrgetter("issue"))}
     tests = len(audit.found) + len(audit.skipped)
+    faultless = {one.check.name for one in audit.found if not one.count}
+    unseen = {name: why for name, why in audit.partial if name in faultless}
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<testsuite name="minicrawl audit" tests="{tests}" failures="{len(by_issue)}" '
-        f'skipped="{len(audit.skipped)}">',
+        f'skipped="{len(audit.skipped) + len(unseen)}">',
     ]
     for check, count in ((one.check, one.count) for one in audit.found):
         name = f'<testcase classname="{check.severity}" name={quoteattr(check.name)}'
         if not count:
-            lines.append(f"{name}/>")
+            why = unseen.get(check.name)
+            skipped = why and f"><skipped message={quoteattr(f'in part: {why}')}/></testcase>"
+            lines.append(f"{name}{skipped or '/>'}")
             continue
         message = quoteattr(f"{counted(count, 'page')}: {check.means}")
         some = [visible(page.url) for page in by_issue[check.name][:_MOST_LINES]]
@@ -891,6 +908,9 @@ def report_sections(seen: Snapshot, tell: Progress) -> Iterator[ReportSection]:
         yield ReportSection("Issues", f"Not checked: {error}", (), (), 0)
         return
     means = f"{len(audit.found)} kinds of issues were checked"
+    if audit.partial:
+        whys = "; ".join(dict.fromkeys(why for _, why in audit.partial))
+        means += f", {len(audit.partial)} of them in part ({whys})"
     if audit.skipped:
         whys = "; ".join(dict.fromkeys(why for _, why in audit.skipped))
         means += f", and {len(audit.skipped)} were not ({whys})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,8 +114,6 @@ def _show_pages(found: SiteAudit, count: int) -> None:
 
 
 def _tell_skipped(found: SiteAudit) -> None:
-    reasons: dict[str, list[str]] = {}
-    for name, why in found.skipped:
-        reasons.setdefault(why, []).append(name)
-    for why, names in reasons.items():
-        click.echo(f"not checked: {counted(len(names), 'issue')} ({why})", err=True)
+    for what, left in (("not checked", found.skipped), ("checked in part", found.partial)):
+        for why, issues in Counter(why for _, why in left).items():
+            click.echo(f"{what}: {counted(issues, 'issue')} ({why})", err=True)

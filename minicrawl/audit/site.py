@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
@@ -35,7 +36,13 @@ from minicrawl.errors import Damaged
 from minicrawl.model import READ_STATES, State
 from minicrawl.ports import Progress
 from minicrawl.report.archived_pages import kept_pages
-from minicrawl.report.page_links import LinkVerdict, verdicts
+from minicrawl.report.page_links import (
+    NOT_CHECKED,
+    LinkVerdict,
+    checked_files,
+    verdict_of_check,
+    verdicts,
+)
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.report.store_graph import final_pages, page_links
 from minicrawl.store import questions, tables
@@ -587,6 +594,8 @@ class AuditedSite:
     def _findings(self) -> dict[str, Column]:
         found: dict[str, Column] = {}
         for row in all_findings(self.seen.path, self.seen.connection):
+            if row.target in self._unknown_files:
+                continue
             if row.kind not in found:
                 found[row.kind] = self.none()
             found[row.kind][row.source] = True
@@ -603,6 +612,22 @@ class AuditedSite:
         for row in all_findings(self.seen.path, self.seen.connection, LARGE_IMAGE):
             found[row.source] = max(found[row.source], int(row.text))
         return found
+
+    @cached_property
+    def unknown_files(self) -> Counter[str]:
+        """Number of files of each kind that robots.txt forbids, or that could not be checked."""
+        rows = all_findings(self.seen.path, self.seen.connection)
+        return Counter(
+            kind
+            for kind, _ in {
+                (one.kind, one.target) for one in rows if one.target in self._unknown_files
+            }
+        )
+
+    @cached_property
+    def _unknown_files(self) -> frozenset[str]:
+        files = checked_files(self.seen)
+        return frozenset(row.url for row in files if verdict_of_check(row) in NOT_CHECKED)
 
     @cached_property
     def was_checked(self) -> bool:

@@ -358,8 +358,8 @@ class HeldAudit:
                 if one.check.by.shows is not None
             }
             host_of = audit.site.seen.host_of[audit.site.seen.best]
-            issues = audit.issues()
-            return cls(renewal, audit.read, issues, audit.found, values, host_of, audit.skipped)
+            issues, skipped = audit.issues(), [*audit.skipped, *audit.partial]
+            return cls(renewal, audit.read, issues, audit.found, values, host_of, skipped)
 
     def rows(
         self, seen: Snapshot, issue: str | None, host: str | None, count: int

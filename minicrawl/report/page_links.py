@@ -119,6 +119,7 @@ _OF_STATE: Mapping[State, LinkVerdict] = {
 }
 SHOWN = (LinkVerdict.DEAD, LinkVerdict.BLOCKED)
 """Verdicts that lists of broken links show."""
+NOT_CHECKED = (LinkVerdict.FORBIDDEN, LinkVerdict.UNCHECKED)
 _ANSWERED = (
     State.CLIENT_ERROR,
     State.SERVER_ERROR,

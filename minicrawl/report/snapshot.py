@@ -220,8 +220,16 @@ class Snapshot:
     @cached_property
     def near_duplicates(self) -> NearDuplicates:
         """Near-duplicates, according to the search index."""
-        found = kept_near_duplicates(search_folder(self.path), tables.birth(self.connection))
-        return found or NO_NEAR_DUPLICATES
+        return self._near_duplicates or NO_NEAR_DUPLICATES
+
+    @property
+    def has_near_duplicates(self) -> bool:
+        """True if the search index has compared pages."""
+        return self._near_duplicates is not None
+
+    @cached_property
+    def _near_duplicates(self) -> NearDuplicates | None:
+        return kept_near_duplicates(search_folder(self.path), tables.birth(self.connection))
 
     def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the cash of these pages, in units."""

@@ -407,7 +407,7 @@ LARGE_IMAGE = "image-large"
 
 
 class FindingRow(NamedTuple):
-    """Reference of a page to a broken target; `kind` says which kind of reference it is."""
+    """Reference of a page to a target that is broken, or was not requested, by its check."""
 
     source: int
     target: str

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from minicrawl.audit.checks import CHECKED, CHECKS, audited, report_sections
+from minicrawl.cli import main
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.report.site_report import ReportSection
 from minicrawl.report.snapshot import snapshot
@@ -125,6 +126,33 @@ def test_skipped_checks_are_named(tmp_path: Path, keep: str, runs: int) -> None:
         made = {one.check.name for one in found.found}
     assert {check.name for check in CHECKS if check.by.needs in ("markup", CHECKED)} <= skipped
     assert "redirect-loop" in made
+
+
+def test_checks_that_could_not_see_everything_are_named_everywhere(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """The search index finds near-duplicates; robots.txt forbids one image of the page."""
+    site = HeldOutSite()
+    site.forbidden.append("/geheim/")
+    page = site.item(raw=b'<title>Ein Bild</title><img src="/geheim/krug.png" alt="a">')
+    path = crawled(tmp_path / "crawl.db", site)
+    with audited(path) as found:
+        partial = dict(found.partial)
+        assert partial.keys() == {"duplicate-near", "image-missing", "image-large"}
+        section = next(report_sections(found.site.seen, lambda _share: None))
+        assert f"{len(partial)} of them in part (" in section.means
+        assert not any(one.count for one in found.found if one.check.name == "image-missing")
+    document = as_json(capsys, "audit", "--store", path)
+    assert {one["issue"] for one in document["partial"]} == partial.keys()
+    assert main(["audit", "--store", str(path), "--out", str(tmp_path / "a.xml")]) == 0
+    assert "checked in part: 1 issue (equal lines only" in capsys.readouterr().err
+    assert (tmp_path / "a.xml").read_text(encoding="utf-8").count("in part: ") == len(partial)
+    (row,) = as_json(capsys, "broken", "--verdict", "forbidden", "--store", path)
+    assert (row["target"], row["source"]) == (f"{HOST}/geheim/krug.png", HOST + page.path)
+    assert as_json(capsys, "status", "--store", path)["linked"]["forbidden"] == 1
+    assert main(["index", "--store", str(path)]) == 0
+    with audited(path) as found:
+        assert "duplicate-near" not in dict(found.partial)
 
 
 def test_stores_of_versions_that_did_not_time_first_bytes_are_not_judged_by_them(
