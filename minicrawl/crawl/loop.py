@@ -21,6 +21,7 @@ from minicrawl.config import Budget, Settings
 from minicrawl.crawl.events import Ended, Event, Listener, Reason, Settled
 from minicrawl.crawl.hosts.pacing import Rank, StepClock
 from minicrawl.crawl.hosts.politeness import HostState, resolve_targets
+from minicrawl.crawl.hosts.side_requests import MANY, PATIENCE_S
 from minicrawl.crawl.hosts.slots import RequestSlot, Standing
 from minicrawl.crawl.page_turns import PageTurns, Turn
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -56,7 +57,7 @@ class SkippedPages:
         self._is_continuous = context.settings.budget.continuous
         self._settler, self._traps, self._trackers = parts.settler, parts.traps, parts.trackers
         self._leases, self._hosts = parts.leases, parts.hosts
-        self._suspended = parts.suspended
+        self._suspended, self._sitemaps = parts.suspended, parts.onboarding.sitemaps
 
     # ------------------------------------------------------------ pages that are leased
 
@@ -99,6 +100,7 @@ class SkippedPages:
 
     def _charge(self, host: int, now: float, began: float) -> None:
         self._hosts.charge(host, perf_counter() - began, now, was_asked=False)
+        self._sitemaps.end_yielding(host)
         self._hosts.resume_when_ready(host, now)
 
     # ------------------------------------------------------------ pages that wait
@@ -301,6 +303,9 @@ class Dispatcher:
         began = perf_counter()
         page, host, url, again, _ = lease
         state, onboarding = self._hosts[host], self._onboarding
+        # Before the page may be closed, as there may be no other to lead to the waiting sitemaps.
+        if onboarding.sitemaps.is_behind(host) and state.trouble_at(now) is None:
+            return self._begin(self._parts.suspended.turn_of(lease), state, now, is_known=False)
         pages, is_seed = 0 if again else state.pages, not self._depth[page]
         refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
         if refused is not None:
@@ -330,14 +335,21 @@ class Dispatcher:
         if reason is not None:
             self.skipped.close(lease, reason, now, began)
             return None
-        if self._defer(turn, state, now, is_known=is_known):
-            self._leases.give_back(lease)
-            return None
-        if is_known:
-            turn.cost_s = perf_counter() - began
+        turn.cost_s = perf_counter() - began
+        return self._begin(turn, state, now, is_known=is_known)
+
+    def _begin(
+        self, turn: Turn, state: HostState, now: float, *, is_known: bool
+    ) -> Coroutine[None, None, None] | None:
+        """Return the turn of the page or that of its host; None if the page waits."""
+        is_waiting = self._defer(turn, state, now, is_known=is_known)
+        if is_known and not is_waiting:
+            self._onboarding.sitemaps.end_yielding(turn.host)
             return self._page_turns.begin(turn, now)
-        self._leases.give_back(lease)
-        return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)
+        self._leases.give_back(turn.lease)
+        if is_waiting:
+            return None
+        return self._host_turns.begin(turn.host, self._rank(turn, is_strange=True), now)
 
     def _defer(self, turn: Turn, state: HostState, now: float, *, is_known: bool) -> bool:
         """Make the page wait if its host cannot take a request now. Return whether it waits."""
@@ -369,7 +381,8 @@ class Dispatcher:
 # Turns of hosts: a host is located, and its robots.txt requested, before its first page.
 #
 # Laws: one file of a host is requested per turn, such as robots.txt or a sitemap; meanwhile none of
-# its pages begins a turn. The slot of a turn is given back, whatever happens.
+# its pages begins a turn, unless it is a sitemap that takes long. The slot of a turn is given back,
+# whatever happens.
 
 
 class HostTurns:
@@ -378,9 +391,10 @@ class HostTurns:
     def __init__(
         self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
     ) -> None:
-        self._clock, self._tell = context.clock, context.tell
+        self._clock, self._tell, self._wake = context.clock, context.tell, context.wake
         self._hosts, self._onboarding = parts.hosts, parts.onboarding
         self._slots, self._traps = parts.slots, parts.traps
+        self._host_of = context.recorder.frontier.urls.host_of
         self._introducer, self._leases = introducer, parts.leases
         self._targets = resolve_targets(context.settings)
         self.under_way: set[int] = set()
@@ -439,14 +453,36 @@ class HostTurns:
         self._onboarding.recall(host)
         if self._onboarding.is_known(host):
             return
-        if self._hosts.has_room(host, now):
-            await self._onboarding.learn(host, self._tell, self._introduce)
-        else:
+        if not self._hosts.has_room(host, now):
             self._hosts.wait_for_room(host, now, rank)
+            return
+        loop, sitemaps = asyncio.get_running_loop(), self._onboarding.sitemaps
+        introduce = partial(self._introduce, host)
+        while True:
+            self.under_way.add(host)
+            patience = loop.call_later(PATIENCE_S, self._let_pages_on, host)
+            try:
+                await self._onboarding.learn(host, self._tell, introduce)
+            finally:
+                patience.cancel()
+            # If its last page went on meanwhile, no lease leads to the other sitemaps.
+            if not sitemaps.is_behind(host):
+                return
 
-    async def _introduce(self, urls: tuple[str, ...], depth: int, listed: Sitemap) -> float:
+    def _let_pages_on(self, host: int) -> None:
+        """Let pages of the host have turns, as its sitemap takes long."""
+        if self._onboarding.sitemaps.let_pages_on(host, is_slow=True):
+            self.under_way.discard(host)
+            self._hosts.resume_when_ready(host, self._clock.now())
+            self._wake()
+
+    async def _introduce(
+        self, host: int, urls: tuple[str, ...], depth: int, listed: Sitemap
+    ) -> float:
         """Make pages of a sitemap known, and note when they changed. Return the processor time."""
         found = await self._introducer.introduce(list(dict.fromkeys(urls)), depth, listed.originals)
+        if sum(self._host_of[page] == host for page in found.new) >= MANY:
+            self._onboarding.sitemaps.let_pages_on(host, is_slow=False)
         if self._leases.reads_again:
             self._leases.refresh.hear(found.pages, listed.changed)
         return found.cost_s

@@ -22,7 +22,8 @@ for the host that it is sent to. So a turn of b.example may wait for c.example, 
 under way.
 
 Laws (RFC 9309): no page is requested before robots.txt was answered. A robots.txt that does not
-exist forbids nothing; one that cannot be fetched forbids everything. Sitemaps come before pages.
+exist forbids nothing; one that cannot be fetched forbids everything. Sitemaps come before pages;
+large ones take turns with them (see `side_requests`).
 
 Back-off: effect of a response, or of its absence, on the next requests to the host. A failure that
 is the host's own fault is a strike (see `politeness.HostState`). Pauses longer than
@@ -290,20 +291,20 @@ class HostOnboarding:
         self.back_off = BackOff(settings, recorder, self._hosts, self._clock)
         keeps = bool(recorder.keeping) and settings.storing.keeps_failures
         self._files = HostFiles(recorder, web_access, side_requests, self.recall, keeps=keeps)
-        self._sitemaps = SitemapQueue(settings, recorder, gate, self._files, self)
+        self.sitemaps = SitemapQueue(settings, recorder, gate, self._files, self)
         self._usage_files = UsageFiles(recorder, gate, self._files, self)
         self._learning = WeakValueDictionary[int, asyncio.Lock]()
 
     def is_known(self, host: int) -> bool:
         """Return whether pages of the host may be requested: its address and rules are known.
 
-        Its sitemaps were read as well, and its files of usage preferences.
+        No sitemap comes before them, and its files of usage preferences were read.
         """
         state = self._hosts[host]
         return (
             state.address is not None
             and state.has_current_rules(self._clock.today())
-            and host not in self._sitemaps.named
+            and not self.sitemaps.is_due(host)
             and host not in self._usage_files.waiting
         )
 
@@ -343,8 +344,8 @@ class HostOnboarding:
         """Request one file: robots.txt, then a file of usage preferences or a sitemap."""
         if host in self._usage_files.waiting:
             await self._read_usage(host, tell)
-        elif host in self._sitemaps.named:
-            await self._sitemaps.read_next(host, tell, introduce)
+        elif self.sitemaps.is_due(host):
+            await self.sitemaps.read_next(host, tell, introduce)
         else:
             await self._learn_rules(host, tell)
 
@@ -404,7 +405,7 @@ class HostOnboarding:
 
     def names_sitemap(self, of_origin: str, sitemap: str) -> bool:
         """Return whether the robots.txt of this origin names a sitemap."""
-        return self._sitemaps.names(of_origin, sitemap)
+        return self.sitemaps.names(of_origin, sitemap)
 
     async def rules_for(self, url: str, tell: Listener) -> Rules | None:
         """Return the rules of the URL's host; None if they cannot be had now."""
@@ -475,7 +476,7 @@ class HostOnboarding:
     def _queue_files(self, host: int, rules: Rules) -> None:
         """Queue all named files: the store does not say which of them an earlier run has read."""
         if self._settings.scope.sitemaps:
-            self._sitemaps.add(host, rules.sitemaps)
+            self.sitemaps.add(host, rules.sitemaps)
         self._queue_usage(host, rules)
 
     def _queue_usage(self, host: int, rules: Rules) -> None:

@@ -270,7 +270,9 @@ class HostFiles:
 
 # ================================================================ sitemap queue
 #
-# Sitemaps that robots.txt names are read before the pages of the host.
+# Sitemaps that robots.txt names are read before the pages of the host. Large ones take turns with
+# pages: after one that brought `MANY` pages of its host, a page comes before the next sitemap, and
+# pages go on while a sitemap takes longer than `PATIENCE_S`.
 #
 # Laws: a sitemap passes the checks of a page: the robots.txt of its own host, scope, allow, deny
 # and depth. It may list pages of its own host and of hosts whose robots.txt names it (sitemaps.org,
@@ -279,6 +281,8 @@ class HostFiles:
 # it. Each sitemap is read once, and no more than `max_sitemaps` of a host.
 #
 # by   the host whose robots.txt led to a sitemap
+
+MANY, PATIENCE_S = 1000, 0.5
 
 Introduce = Callable[[tuple[str, ...], int, Sitemap], Awaitable[float]]
 """Makes pages of a sitemap known at this depth. Returns the processor time in seconds."""
@@ -309,6 +313,9 @@ class _HostSitemaps:
     def __init__(self, most: int) -> None:
         self.most = most
         self.has_more = False
+        self.is_under_way = self.is_slow = False
+        self.yields = False  # to one page, before the next sitemap
+        self.is_behind = False  # pages were let on before the waiting sitemaps
         self.waiting: deque[str] = deque()
         self.depths: dict[str, int] = {}  # of listed pages, by origin
         self._seen: set[str] = set()
@@ -348,15 +355,47 @@ class SitemapQueue:
         if named.waiting:
             self.named[by] = named
 
+    def is_due(self, host: int) -> bool:
+        """Return whether a sitemap that the host led to comes before its next page."""
+        named = self.named.get(host)
+        return named is not None and not (named.yields or named.is_slow)
+
+    def is_behind(self, host: int) -> bool:
+        """Return whether a sitemap is due, and pages of the host were let on before it."""
+        return self.is_due(host) and self.named[host].is_behind
+
+    def end_yielding(self, host: int) -> None:
+        """Let the next sitemap come first again: a page of the host is requested or closed."""
+        if (named := self.named.get(host)) is not None:
+            named.yields = False
+
+    def let_pages_on(self, host: int, *, is_slow: bool) -> bool:
+        """Let pages come before the rest of a slow sitemap, or one page before the next sitemap.
+
+        Return whether a sitemap of the host is under way.
+        """
+        named = self.named.get(host)
+        if named is None or not named.is_under_way:
+            return False
+        named.is_behind = True
+        named.yields |= not is_slow
+        named.is_slow |= is_slow
+        return True
+
     async def read_next(self, by: int, tell: Listener, introduce: Introduce) -> None:
         """Read the next sitemap that the host led to."""
         named = self.named[by]
-        url = named.waiting.popleft()
-        refusal = await self._refusal(by, url, tell)
-        if refusal is None:
-            await self._read(by, named, url, tell, introduce)
-        else:
-            tell(Noted(text=f"{url} is not read: {refusal}"))
+        url = named.waiting[0]
+        named.is_under_way = True
+        try:
+            refusal = await self._refusal(by, url, tell)
+            if refusal is None:
+                await self._read(by, named, url, tell, introduce)
+            else:
+                tell(Noted(text=f"{url} is not read: {refusal}"))
+        finally:
+            named.is_under_way = named.is_slow = False
+        named.waiting.popleft()  # not before, as the turn may lose its slot
         if not named.waiting:
             del self.named[by]
             if named.has_more:

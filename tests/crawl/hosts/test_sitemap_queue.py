@@ -1,5 +1,6 @@
 """Robots.txt, scope and depth apply to sitemaps, which may list pages of some hosts only."""
 
+import asyncio
 import gzip
 from collections.abc import Iterable
 from itertools import pairwise
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 
 from minicrawl import Noted, Settings
-from minicrawl.model import FailureKind, Response, State
+from minicrawl.crawl.hosts.side_requests import MANY
+from minicrawl.model import FailureKind, FetchResult, Request, Response, State
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text, web_of
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
@@ -233,3 +235,52 @@ def test_the_number_of_sitemaps_is_limited_and_the_limit_is_noted(path: Path) ->
     web, run = run_of(answers, path, max_sitemaps=3)
     assert len([url for url in asked(web) if url.endswith(".xml")]) == 3
     assert notes_on(run, "3 sitemaps")
+
+
+def in_order(web: FakeWeb) -> str:
+    """Return the requests to host A in their order: s for a sitemap, p for a page."""
+    visits = sorted(web.visits_of(A), key=lambda visit: visit.began)
+    files = [visit.url for visit in visits if not visit.url.endswith("/robots.txt")]
+    return "".join("s" if url.endswith(".xml") else "p" for url in files)
+
+
+@pytest.mark.parametrize(
+    ("listed", "order"), [(MANY, "spspsppp"), (MANY - 1, "sssppppp")], ids=["large", "small"]
+)
+def test_large_sitemaps_take_turns_with_pages(listed: int, order: str, path: Path) -> None:
+    names = [f"{A}/{n}.xml" for n in range(3)]
+    answers = {
+        name: listing(*(f"{A}/{name[-5]}-{page}" for page in range(listed))) for name in names
+    }
+    web, _ = run_of({f"{A}/robots.txt": naming(*names)} | answers, path, delay=1, pages=5)
+    assert in_order(web) == order
+
+
+@pytest.mark.parametrize("settings", [{}, {"delay": 1}, {"deterministic": True}])
+def test_all_sitemaps_are_read_though_no_page_may_be_requested_any_more(
+    settings: dict[str, Any], path: Path
+) -> None:
+    names = [f"{A}/{n}.xml" for n in range(4)]
+    answers = {
+        name: listing(*(f"{A}/no/{name[-5]}-{page}" for page in range(MANY))) for name in names
+    }
+    web, _ = run_of({f"{A}/robots.txt": naming(*names)} | answers, path, deny=["/no/"], **settings)
+    assert asked(web) == {f"{A}/", f"{A}/robots.txt", *names}
+
+
+@pytest.mark.parametrize("pages", [[], [f"{A}/{n}" for n in range(30)]])
+def test_pages_go_on_while_a_sitemap_takes_long(pages: list[str], path: Path) -> None:
+    """The sitemaps behind it are read as well, if it took the last page with it or not."""
+
+    async def slow(_: Request) -> FetchResult:
+        await asyncio.sleep(20)
+        return text("<urlset/>")
+
+    names = [f"{B}/{n}.xml" for n in range(3)]
+    answers = {f"{A}/": html(*pages), f"{A}/robots.txt": naming(*names), names[0]: slow}
+    web, _ = run_of(answers | dict.fromkeys(names[1:], listing()), path, delay=1)
+    sitemaps = [visit for visit in web.visits if visit.url in names]
+    assert [visit.url for visit in sitemaps] == names
+    first = next(visit for visit in web.visits if visit.url == f"{A}/")
+    assert first.began < sitemaps[0].began + 2
+    assert {f"{A}/", *pages} <= asked(web)
