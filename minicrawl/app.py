@@ -49,6 +49,7 @@ from minicrawl.crawl.start.preparation import (
     StartOptions,
     browsers_for,
     check_reach,
+    exposed_keys,
     limits,
     refuse_what_varies,
     with_cookies,
@@ -381,6 +382,8 @@ class Crawl:
             gate = gate_for(recorder, settings.scope, accept)
             for text in () if self._parts.transport else limits(settings, gate, seeds.urls()):
                 self._tell(Noted(text=text))
+            for text in exposed_keys(settings):
+                self._tell(Warned(text=text))
             yield gate, web_access
 
     def _agree(self, store: StoreWriter) -> Settings:

@@ -26,6 +26,9 @@ from typing import BinaryIO
 
 from minicrawl.errors import MinicrawlError, UsageError
 
+_OF_OTHERS = 0o066
+"""Bits of a mode that let the group or everybody read or write a file."""
+
 
 def refuse_links(path: Path) -> Path:
     """Return the path; raise UsageError if it, or a file in it, is a link, a pipe or a device."""
@@ -45,6 +48,15 @@ def refuse_links(path: Path) -> Path:
                 "of them; put a copy in its place"
             )
     return path
+
+
+def exposure(file: Path) -> str:
+    """Return a warning if other users can read or replace a file with a secret, or ""."""
+    with suppress(OSError):
+        mode = stat.S_IMODE(file.stat().st_mode)
+        if mode & _OF_OTHERS:
+            return f"other users can use the key in {file} (mode {mode:04o}): chmod 600 {file}"
+    return ""
 
 
 def _files_at(path: Path) -> Iterator[tuple[Path, os.stat_result]]:

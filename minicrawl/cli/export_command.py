@@ -26,7 +26,7 @@ from minicrawl.cli.options import (
     tell_of_importance,
     warn_of_unranked_pages,
 )
-from minicrawl.cli.output import progress, show_json
+from minicrawl.cli.output import progress, show_json, warn_of_exposure
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
@@ -250,6 +250,8 @@ def export(
     _refuse_conflicts(suffix, click.get_current_context().params, is_graph=is_graph)
     if shard_bytes is None:
         _refuse_place(file, suffix, force=force)
+    if key is not None:
+        warn_of_exposure(key)
     selected = replace(selection, by=by, only_pages=fold, folds=fold)
     if graph_of == CRAWLED:
         selected = replace(selected, fetched=True)

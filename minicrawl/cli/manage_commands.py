@@ -33,7 +33,7 @@ from minicrawl.cli.options import (
     store_option_for,
     store_with_pages_option,
 )
-from minicrawl.cli.output import progress, show_facts, show_json
+from minicrawl.cli.output import progress, show_facts, show_json, warn_of_exposure
 from minicrawl.config import Loaded, Politeness, Settings
 from minicrawl.config.settings import as_document, as_toml, told_ignored
 from minicrawl.config.values import key_file
@@ -219,7 +219,9 @@ def _key(settings: Settings, new_key: Path | None) -> tuple[SigningKey | None, s
         where = key_directory(settings.politeness.contact)  # refuses before the file is made
         return SigningKey.create(new_key), where
     if given is not None:
-        return SigningKey.read(key_file(given)[0]), key_directory(settings.politeness.contact)
+        file = key_file(given)[0]
+        warn_of_exposure(file)
+        return SigningKey.read(file), key_directory(settings.politeness.contact)
     return None, None
 
 

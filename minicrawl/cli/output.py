@@ -16,11 +16,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from minicrawl.cli import PROGRAM
 from minicrawl.model import CRAWLED
+from minicrawl.own_files import exposure
 from minicrawl.web.urls import readable
 from minicrawl.wording import counted, visible
 
@@ -247,6 +250,12 @@ def show_paragraph(text: str, indent: str, dress: Callable[[str], str] = str) ->
         break_on_hyphens=False,
     ):
         click.echo(dress(line))
+
+
+def warn_of_exposure(key: Path) -> None:
+    """Print a warning if other users can read or replace the file of a private key."""
+    if why := exposure(key):
+        click.echo(f"{PROGRAM}: {visible(why)}", err=True)
 
 
 def show_json(document: object) -> None:

@@ -41,6 +41,17 @@ def verify(signed: dict[str, str], text: str) -> None:
     public.verify(encode_dss_signature(*numbers), text.encode(), ec.ECDSA(hashes.SHA256()))
 
 
+def test_a_key_that_others_can_read_is_warned_of(
+    crawled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for mode, is_exposed in ((0o600, False), (0o644, True)):
+        exported(f"{mode}.wacz")
+        (crawled / "key.pem").chmod(mode)
+        capsys.readouterr()
+        exported(f"{mode}-again.wacz")
+        assert ("chmod 600 key.pem" in capsys.readouterr().err) == is_exposed
+
+
 def test_the_signature_covers_the_digest_of_the_package(crawled: Path) -> None:
     first, second = exported("a.wacz"), exported("b.wacz")
     for signed in (first, second):

@@ -1,8 +1,12 @@
 """`minicrawl about`: what it tells the owner of a server, and its keys."""
 
 import json
+from pathlib import Path
+
+import pytest
 
 from minicrawl import __version__
+from minicrawl.cli import main
 from tests.cli.calls import Captured, printed
 
 CONTACT = ("--contact", "https://bot.example/about")
@@ -39,3 +43,14 @@ def test_a_key_is_made_and_shown_with_its_directory(capsys: Captured) -> None:
     asked = about(capsys, "--sign-requests", "asked=bot.pem", *CONTACT)
     assert "signs requests to servers that ask" in asked
     assert DIRECTORY in shown
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o640, 0o604, 0o660, 0o644, 0o620])
+def test_a_key_that_others_can_use_is_warned_of(capsys: Captured, mode: int) -> None:
+    about(capsys, "--new-key", "bot.pem", *CONTACT)
+    Path("bot.pem").chmod(mode)
+    crawl = ("crawl", "--demo", "--demo-pages", "100", "--pages", "1", "--store", "c.db")
+    for command in (("about",), crawl):
+        assert main([*command, *CONTACT, "--sign-requests", "bot.pem"]) == 0
+        told = capsys.readouterr().err
+        assert (f"bot.pem (mode {mode:04o})" in told) == bool(mode & 0o066)

@@ -258,3 +258,33 @@ class TestProcesses:
             _, err = process.communicate()
         assert err == b"minicrawl: interrupted\n"
         assert process.returncode == 130
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+import minicrawl.__main__
+
+class Finder:
+    left = int(sys.argv[1])
+
+    def find_spec(self, *_):
+        self.left -= 1
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+sys.argv[1:] = sys.argv[2:]
+sys.exit(minicrawl.__main__.main())
+"""
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 20, 60, 120, 200, 300])
+def test_ctrl_c_while_modules_are_imported_is_one_line(number: int, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT, str(number), "crawl", "--demo", "-q"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "minicrawl: interrupted\n")

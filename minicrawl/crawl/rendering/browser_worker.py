@@ -535,8 +535,10 @@ async def _while_working(work: Awaitable[_Answer], most_cpu_s: float) -> _Answer
             now = _browser_cpu_s()
             idle_looks = idle_looks + 1 if now - last < _IDLE_CPU_S else 0
             last = now
-            if now - first > most_cpu_s or idle_looks == _IDLE_LOOKS:
-                raise TimeoutError
+            if now - first > most_cpu_s:
+                raise TimeoutError(f"no answer of the page in {most_cpu_s:g} s of processor time")
+            if idle_looks == _IDLE_LOOKS:
+                raise TimeoutError("no answer of the page, though its browser was idle")
         return answer.result()
     finally:
         answer.cancel()
@@ -560,7 +562,8 @@ def _asker(request: Request) -> str:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:_LONGEST_WHY]
+    """Return the text of an error as one line; its name if it has no text."""
+    return " ".join(str(error).split())[:_LONGEST_WHY] or type(error).__name__
 
 
 def _is_of_web(request: Request) -> bool:
@@ -661,7 +664,7 @@ class RenderWorker:
         except PageEnded as ended:
             result = NotRendered(ended.why, may_pass=ended.may_pass)
         except (BrowserError, TimeoutError) as error:
-            result = NotRendered(" ".join(str(error).split())[:_LONGEST_REPORT], may_pass=True)
+            result = NotRendered(_line(error), may_pass=True)
         self._page = None
         self._messages.put_nowait(result._replace(cost_s=resource_usage(os.getpid()).cpu_s - began))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Access, Network, Rendering, Scope, Settings
 from minicrawl.config.parts import BY_NAME, FILES
-from minicrawl.config.values import AUTO, OFF, ON, hidden_login, key_file
+from minicrawl.config.values import AUTO, OFF, ON, hidden_login, host_and_file, key_file
 from minicrawl.crawl.events import Listener, Noted, Warned
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of, resolve_targets
@@ -36,6 +36,7 @@ from minicrawl.model import (
     State,
 )
 from minicrawl.opic.money import UNIT
+from minicrawl.own_files import exposure
 from minicrawl.ports import Clock, Timed, Visit, WebAccess
 from minicrawl.store.reader import archive_folder, file_beside
 from minicrawl.web.cookie_jar import BadLine, CookieJar, read_cookies, write_cookies
@@ -307,6 +308,14 @@ def refuse_what_varies(settings: Settings) -> None:
         found.append("--render")
     if found:
         raise UsageError(f"--deterministic and {found[0]} cannot be combined: it varies with time")
+
+
+def exposed_keys(settings: Settings) -> Iterator[str]:
+    """Yield a warning for each private key that other users can read or replace."""
+    files = [file for _, file in map(host_and_file, settings.network.client_cert)]
+    if settings.access.sign_requests:
+        files.append(key_file(settings.access.sign_requests)[0])
+    yield from filter(None, map(exposure, files))
 
 
 async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:

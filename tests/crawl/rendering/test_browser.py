@@ -1,14 +1,17 @@
-"""The browser opens no connection of its own, and its proxy is a port where nobody can listen."""
+"""The browser opens no connection of its own, and says why it could not render a page."""
 
 import asyncio
 import socket
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
+from minicrawl.crawl.rendering import browser_worker
 from minicrawl.crawl.rendering.browser_worker import launch, refusing_port
 from minicrawl.crawl.rendering.renderer import find_browser
-from tests.crawl.rendering.sites import needs_browser
+from tests.crawl.rendering.sites import crawled, needs_browser, page, served
 
 FORM = "<form action=/in><input name=email><input type=password name=p></form><p>Bonjour."
 MARKER = "http://marker.example/"
@@ -63,3 +66,30 @@ def test_a_browser_sends_no_requests_of_its_own() -> None:
 
     asyncio.run(play())
     assert set(asked) == {f"GET {MARKER} HTTP/1.1"}
+
+
+def test_a_page_that_is_not_rendered_has_a_reason() -> None:
+    async def reason(most_cpu_s: float) -> str:
+        with pytest.raises(TimeoutError) as caught:
+            await browser_worker._while_working(asyncio.Event().wait(), most_cpu_s)
+        return str(caught.value)
+
+    assert "idle" in asyncio.run(reason(60))
+    assert "processor time" in asyncio.run(reason(-1))
+    for error in (TimeoutError(), TimeoutError(" \n"), ValueError("a\nb")):
+        assert browser_worker._line(error) in ("TimeoutError", "a b")
+
+
+@needs_browser
+@pytest.mark.proof
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("code", ["history.pushState(0, '', '/h' + i)", "location.hash = i"])
+def test_a_page_that_floods_its_history_is_kept_with_a_reason(tmp_path: Path, code: str) -> None:
+    script = f"for (let i = 0; i < 1e5; i++) {code}"
+    with served({"/": page(f"<p>x<script>{script}</script>")}) as (_, base):
+        crawled(f"{base}/", tmp_path / "c.db", render="always")
+    with closing(sqlite3.connect(tmp_path / "c.db")) as store:
+        details = [detail for (detail,) in store.execute("SELECT detail FROM fetches")]
+    assert details
+    for detail in details:
+        assert not (detail or "").endswith("not rendered: ")
