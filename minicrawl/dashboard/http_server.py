@@ -43,6 +43,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from minicrawl.dashboard.lobby import Lobby, Owing
 from minicrawl.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
@@ -56,10 +57,12 @@ MOST_HELD = 32 * 1024 * 1024
 _LINGER_S = 2.0
 """Time for the rest of a body that is not needed: a client that still sends would lose the answer.
 """
+_MOST_NEEDLESS = 256 * 1024
 _PREFIX_OF_CLIENT = 64
 """Bits of an IPv6 address that identify a client, which usually has a whole network."""
 _SHARE_OF_ROOM = 16
-"""Part of the connections that is closed, and accepted, at a time."""
+"""Part of the connections that is closed at a time: to find it takes time."""
+_ACCEPTED_AT_ONCE = 64
 _TICKS_A_LOOK = 5
 _BACKLOG = 1024
 _NO_DESCRIPTOR_S = 0.05
@@ -129,14 +132,18 @@ def _refusal(headers: Headers) -> JSONResponse | None:
 class _Connection(H11Protocol):
     """Connection that knows since when its client owes something."""
 
-    def __init__(self, server: LimitedServer, address: str) -> None:
+    def __init__(self, server: LimitedServer, address: str, head: bytes) -> None:
         super().__init__(server.config, server.server_state, server.lifespan.state)
-        self.address = address
+        self.address, self._head = address, head
         self.since = self.loop.time()
         self._server = server
         self._is_counted = True
         self._state: tuple[object, ...] = ()
-        self._unsent = 0
+        self._unsent = self._needless = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.data_received(self._head)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -151,6 +158,18 @@ class _Connection(H11Protocol):
         if self._is_counted:
             self._is_counted = False
             self._server.forget(self.address)
+
+    def data_received(self, data: bytes) -> None:
+        is_answered = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        self._needless = self._needless + len(data) if is_answered else 0
+        if self._needless > _MOST_NEEDLESS:
+            self.abort()
+            return
+        super().data_received(data)
+        if self.conn.their_state is h11.DONE:
+            # Requests sent ahead would be answered one after the other, and keep the loop busy; no
+            # browser or proxy sends any. A client sends them again if its connection is closed.
+            self.cycle.keep_alive &= not self.conn.trailing_data[0]
 
     @property
     def unsent(self) -> int:
@@ -202,6 +221,7 @@ class LimitedServer(uvicorn.Server):
         self._most = max(min(MOST_CONNECTIONS, descriptors // 2), 2)
         self._at_once = max(min(self._most, MOST_OF_ADDRESS) // _SHARE_OF_ROOM, 1)
         self._by_address = Counter[str]()
+        self._lobby = Lobby(self._admit, self.forget)
         self._beginning = set[asyncio.Task[Any]]()
         self._listeners = list[socket.socket]()
 
@@ -227,9 +247,8 @@ class LimitedServer(uvicorn.Server):
         """Stop accepting, and wait for no client that owes something."""
         for listener in self._listeners:
             asyncio.get_running_loop().remove_reader(listener)
-        for connection in self._connections():
-            if connection.limit_s() is not None:
-                connection.abort()
+        for _, _, close in self._owing():
+            close()
         await super().shutdown(sockets)
 
     def forget(self, address: str) -> None:
@@ -244,16 +263,21 @@ class LimitedServer(uvicorn.Server):
     # ------------------------------------------------------------ accepting
 
     def _accept(self, listener: socket.socket) -> None:
-        for _ in range(self._at_once):
+        for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 accepted, peer = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError:  # no descriptor is left, whoever has them
-                self._close_some(self._connections())
+                self._close_some(self._owing())
                 self._pause(listener)
                 return
-            self._begin(accepted, network_of(str(peer[0])))
+            address = network_of(str(peer[0]))
+            if self._has_room(address):
+                self._by_address[address] += 1
+                self._lobby.add(accepted, address)
+            else:
+                accepted.close()
 
     def _pause(self, listener: socket.socket) -> None:
         """Accept nothing for a moment: the listener would stay readable, and keep the loop busy."""
@@ -265,16 +289,10 @@ class LimitedServer(uvicorn.Server):
         if not self.should_exit:
             asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
-    def _begin(self, accepted: socket.socket, address: str) -> None:
-        if not self._has_room(address):
-            accepted.close()
-            return
-        accepted.setblocking(False)
-        self._by_address[address] += 1
-        making = asyncio.get_running_loop().connect_accepted_socket(
-            partial(_Connection, self, address), accepted
-        )
-        task = asyncio.get_running_loop().create_task(making)
+    def _admit(self, accepted: socket.socket, address: str, head: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        protocol = partial(_Connection, self, address, head)
+        task = loop.create_task(loop.connect_accepted_socket(protocol, accepted))
         self._beginning.add(task)
         task.add_done_callback(partial(self._begun, accepted, address))
 
@@ -287,24 +305,28 @@ class LimitedServer(uvicorn.Server):
     def _has_room(self, address: str) -> bool:
         """Make room for a connection of this address if need be; False if that is impossible."""
         if self._by_address[address] >= MOST_OF_ADDRESS:
-            return self._close_some([one for one in self._connections() if one.address == address])
-        if self._by_address.total() >= self._most:
-            return self._close_some(self._connections())
-        return True
+            return self._close_some([one for one in self._owing() if one[0] == address])
+        return self._by_address.total() < self._most or self._close_some(self._owing())
 
-    def _close_some(self, connections: list[_Connection]) -> bool:
-        """Close those that have owed for longest, of the address that has most of these."""
+    def _owing(self) -> list[Owing]:
         now = asyncio.get_running_loop().time()
-        for connection in connections:
+        owing = list(self._lobby.owing())
+        for connection in self._connections():
             connection.note_progress(now)
-        owing = [one for one in connections if one.limit_s() is not None]
-        owing.sort(key=lambda one: (-self._by_address[one.address], one.since))
-        for connection in owing[: self._at_once]:
-            connection.abort()
+            if connection.limit_s() is not None:
+                owing.append((connection.address, connection.since, connection.abort))
+        return owing
+
+    def _close_some(self, owing: list[Owing]) -> bool:
+        """Close those that have owed for longest, of the address that has most of these."""
+        owing.sort(key=lambda one: (-self._by_address[one[0]], one[1]))
+        for _, _, close in owing[: self._at_once]:
+            close()
         return bool(owing)
 
     def _close_late(self) -> None:
         now, connections = asyncio.get_running_loop().time(), self._connections()
+        self._lobby.close_older(now - HEAD_S)
         for connection in connections:
             connection.note_progress(now)
             limit_s = connection.limit_s()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from heapq import heappop, heappush
@@ -31,13 +31,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from minicrawl.dashboard.http_server import network_of
+from minicrawl.search.rate_limit import RateLimit
 
 RATE_S, BURST = 2.0, 20
 REQUEST_CPU_S = 0.05
 MOST_AT_ONCE = 4
 """Requests of one client at a time."""
-_MOST_CLIENTS = 10_000
-"""Clients whose requests are counted; the client with the oldest request is forgotten first."""
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -48,38 +47,9 @@ CPU_S, DUE = "minicrawl.cpu_s", "minicrawl.due"
 """Keys of a scope: processor time that the request has taken, and the time that orders its turn."""
 
 
-class RateLimit:
-    """Limit of requests and of processor time, by client."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._clients = OrderedDict[str, tuple[float, float]]()  # requests left, as of when
-
-    def wait_s(self, client: str) -> float:
-        """Count a request, and return how long the client should wait; 0 if it may ask now."""
-        left = self._left(client)
-        is_allowed = left >= 1
-        self._put(client, left - is_allowed)
-        return 0.0 if is_allowed else (1 - left) / RATE_S
-
-    def charge(self, client: str, cpu_s: float) -> None:
-        """Charge a request that was counted for the processor time that it took."""
-        self._put(client, self._left(client) - max(cpu_s / REQUEST_CPU_S - 1, 0))
-
-    def due(self, client: str) -> float:
-        """Return when a search of this client should run: now, or later if it has used much."""
-        return self._clock() + (BURST - self._left(client)) * REQUEST_CPU_S
-
-    def _left(self, client: str) -> float:
-        now = self._clock()
-        left, at = self._clients.get(client, (float(BURST), now))
-        return min(float(BURST), left + (now - at) * RATE_S)
-
-    def _put(self, client: str, left: float) -> None:
-        self._clients[client] = left, self._clock()
-        self._clients.move_to_end(client)
-        if len(self._clients) > _MOST_CLIENTS:
-            self._clients.popitem(last=False)
+def search_rate_limit(clock: Callable[[], float] = time.monotonic) -> RateLimit:
+    """Return a limit of requests, each as dear as its processor time."""
+    return RateLimit(RATE_S, BURST, clock)
 
 
 class Turns:
@@ -148,12 +118,13 @@ class PublicGuard:
             response = refused("too many requests: ask again later", 429, wait_s)
             await response(scope, receive, send_guarded)
             return
-        scope[DUE] = self._limit.due(client)
+        # Later, if it has used much: it is overtaken by those that ask within this time.
+        scope[DUE] = time.monotonic() + self._limit.used(client) * REQUEST_CPU_S
         self._at_once[client] += 1
         try:
             await self._routed(scope)(scope, receive, send_guarded)
         finally:
-            self._limit.charge(client, scope.get(CPU_S, 0.0))
+            self._limit.charge(client, max(scope.get(CPU_S, 0.0) / REQUEST_CPU_S - 1, 0))
             self._at_once[client] -= 1
             if not self._at_once[client]:
                 del self._at_once[client]

@@ -27,6 +27,8 @@ from minicrawl.web.words import is_single_sign, of_phrase, spans, words_of
 MOST_WORDS = 32
 """Maximum words of a query; further ones are ignored."""
 MOST_RESPELT = 8
+MOST_SIGNS = 6
+"""Maximum CJK characters that stand alone: each is sought as a regular expression in all fields."""
 _MOST_FILTERS = 32
 
 Phrase = tuple[str, ...]
@@ -113,6 +115,8 @@ def parse(text: str) -> Query:
         else:
             _add(parts, name.lower(), quoted or plain, is_phrase=bool(quoted))
     words = list(dict.fromkeys(parts.words))
+    signs = list(filter(is_single_sign, words))
+    words = [word for word in words if word not in signs[MOST_SIGNS:]]
     found = Query(
         words=tuple(words[:MOST_WORDS]),
         compounds=tuple(parts.compounds[:_MOST_FILTERS]),
@@ -129,7 +133,7 @@ def parse(text: str) -> Query:
         years=tuple(parts.years[:_MOST_FILTERS]),
         after=parts.after,
         written=" ".join(parts.written[:MOST_WORDS]),
-        ignored=max(len(words) - MOST_WORDS, 0),
+        ignored=max(len(words) - MOST_WORDS, 0) + len(signs[MOST_SIGNS:]),
     )
     filters = found.sites, found.languages, found.types, found.years, found.after
     if not (found.sought or any(filters)):

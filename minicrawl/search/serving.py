@@ -36,7 +36,15 @@ from minicrawl.dashboard.serving import (
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.search.index import check_installed
 from minicrawl.search.indexing import has_index, why_useless
-from minicrawl.search.public_guard import CPU_S, DUE, PublicGuard, RateLimit, Turns, refused
+from minicrawl.search.public_guard import (
+    CPU_S,
+    DUE,
+    PublicGuard,
+    Turns,
+    refused,
+    search_rate_limit,
+)
+from minicrawl.search.rate_limit import RateLimit
 from minicrawl.search.searching import Answered, Finder, Result, SearchRequest, join_importance
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.wording import counted, iso, visible
@@ -478,7 +486,7 @@ def serve_publicly(
     with listening(host, port) as listener:
         name = f"[{host}]" if ":" in host else host
         own = f"http://{name}:{int(listener.getsockname()[1])}/"
-        app = PublicSearch(store, base, say).app(RateLimit())
+        app = PublicSearch(store, base, say).app(search_rate_limit())
         server = LimitedServer(app)
         say(f"{base or own}  (listening at {own})" if base else own)
         server.run_at(listener)

@@ -17,16 +17,17 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
+from minicrawl.search import public_guard
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.public_guard import (
     BURST,
     MOST_AT_ONCE,
     RATE_S,
-    REQUEST_CPU_S,
-    RateLimit,
     Turns,
     client_of,
+    search_rate_limit,
 )
+from minicrawl.search.rate_limit import RateLimit
 from minicrawl.search.serving import PublicSearch
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
@@ -50,7 +51,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def client_for(search: PublicSearch, limit: RateLimit | None = None) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(search.app(limit or RateLimit()))
+    transport = httpx.ASGITransport(search.app(limit or search_rate_limit()))
     return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
 
@@ -58,7 +59,7 @@ def asked(store: Path, *urls: str) -> list[httpx.Response]:
     """Return the responses of one server whose clock stands still."""
 
     async def ask() -> list[httpx.Response]:
-        async with client_for(PublicSearch(store, BASE), RateLimit(lambda: 0.0)) as client:
+        async with client_for(PublicSearch(store, BASE), search_rate_limit(lambda: 0.0)) as client:
             return [await client.get(url) for url in urls]
 
     return asyncio.run(ask())
@@ -129,7 +130,7 @@ def test_opensearch_describes_search_and_suggestions(store: Path) -> None:
 
 def test_the_rate_limit_is_per_client_and_post_is_refused(store: Path) -> None:
     async def ask() -> list[httpx.Response]:
-        async with client_for(PublicSearch(store), RateLimit(lambda: 0.0)) as client:
+        async with client_for(PublicSearch(store), search_rate_limit(lambda: 0.0)) as client:
             answers = [await client.post("/search.json")]
             return answers + [await client.get(f"/suggest?q={n}") for n in range(BURST)]
 
@@ -138,7 +139,7 @@ def test_the_rate_limit_is_per_client_and_post_is_refused(store: Path) -> None:
     assert {one.status_code for one in answers} == {200}
     assert (last.status_code, last.headers["retry-after"]) == (429, "1")
     now = [0.0]
-    limit = RateLimit(lambda: now[0])
+    limit = search_rate_limit(lambda: now[0])
     assert [limit.wait_s("a") > 0 for _ in range(BURST + 1)][-2:] == [False, True]
     assert limit.wait_s("b") == 0
     now[0] += 1 / RATE_S
@@ -147,28 +148,30 @@ def test_the_rate_limit_is_per_client_and_post_is_refused(store: Path) -> None:
 
 def test_a_client_pays_for_the_processor_time_of_its_searches() -> None:
     now = [0.0]
-    limit = RateLimit(lambda: now[0])
-    for client, cpu_s, requests in (("quick", 0.0, BURST), ("dear", 5 * REQUEST_CPU_S, BURST // 5)):
+    limit = search_rate_limit(lambda: now[0])
+    for client, dearer, requests in (("quick", 0, BURST), ("dear", 4, BURST // 5)):
         allowed = 0
         while limit.wait_s(client) == 0:
-            limit.charge(client, cpu_s)
+            limit.charge(client, dearer)
             allowed += 1
         assert allowed == requests
-    limit.charge("dear", 2 * BURST * REQUEST_CPU_S)  # more than it had: it owes
+    limit.charge("dear", 2 * BURST)  # more than it had: it owes
     assert limit.wait_s("dear") > BURST / RATE_S
-    assert limit.due("new") < limit.due("quick") < limit.due("dear")
-    now[0] += 2 * BURST / RATE_S
-    assert limit.due("quick") == limit.due("new")
+    assert limit.used("new") < limit.used("quick") < limit.used("dear")
+    now[0] += (2 * BURST + 1) / RATE_S
+    assert limit.used("quick") == limit.used("new") == 0
     assert limit.wait_s("dear") == 0
 
 
 def test_a_search_is_charged_even_if_it_fails(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     charges = list[float]()
-    monkeypatch.setattr(RateLimit, "charge", lambda _limit, _client, cpu_s: charges.append(cpu_s))
+    monkeypatch.setattr(RateLimit, "charge", lambda _limit, _client, cost: charges.append(cost))
+    monkeypatch.setattr(public_guard, "REQUEST_CPU_S", 1e-9)
     answers = asked(store, "/?q=harbour", "/search.json?q=after:never", "/suggest?q=q", "/?q=%00")
     assert [one.status_code for one in answers] == [200, 422, 200, 422]
-    assert len(charges) == 4
-    assert all(cpu_s > 0 for cpu_s in charges)
+    assert len(charges) == 8
+    assert set(charges[::2]) == {1}
+    assert all(cost > 0 for cost in charges[1::2])
 
 
 def test_the_next_turn_is_that_of_the_client_that_has_used_least() -> None:
