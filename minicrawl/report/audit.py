@@ -99,7 +99,8 @@ def _check_store(path: Path, found: Audit, tell: Progress) -> None:
             _run("commit", partial(_commit, connection, path), found)
             if found.is_intact and (end := tables.archive_end(connection)) is not None:
                 _run("pages", partial(_archive, path, connection, end), found)
-            _note_open_warc(connection, found)
+            if found.is_intact:
+                _note_open_warc(connection, found)
 
 
 def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:

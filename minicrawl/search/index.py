@@ -185,11 +185,14 @@ class SearchIndex:
         """Add or replace a page. `words` are those of its body, if already known."""
         self.remove(entry.page)
         words = indexed(entry.body) if words is None else words
-        self._writing.add_document(_document(entry, words))
+        document = _document(entry, words)
+        with index_errors(self._folder):
+            self._writing.add_document(document)
 
     def remove(self, page: int) -> None:
         """Remove a page."""
-        self._writing.delete_documents_by_term("page", page)
+        with index_errors(self._folder):
+            self._writing.delete_documents_by_term("page", page)
 
     def commit(self) -> None:
         """Commit the changes, and make them visible."""
@@ -201,10 +204,11 @@ class SearchIndex:
 
     def close(self) -> None:
         """Stop writing, and discard uncommitted changes."""
-        if self._writer is not None:
-            self._writer.rollback()
-            self._writer.wait_merging_threads()
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with index_errors(self._folder):
+                writer.rollback()
+                writer.wait_merging_threads()
 
     @property
     def _writing(self) -> tantivy.IndexWriter:
@@ -536,6 +540,8 @@ def index_errors(folder: Path) -> Iterator[None]:
             raise StoreError(f"{folder.parent} is being written by another process") from error
         if any(one in text for one in _FULL) or getattr(error, "errno", None) == ENOSPC:
             raise NoRoom(f"{folder.parent}: the disk is full; the index can be rebuilt") from error
+        if "writer was killed" in text:  # a write failed; the last commit is whole
+            raise StoreError(f"{folder.parent} cannot be written ({text})") from error
         raise StoreError(
             f"{folder.parent} is damaged ({text}): `minicrawl index --fresh`"
         ) from error

@@ -278,6 +278,7 @@ def bring_up_to_date(
                 refuse_if_lost(archive, folder)
             if fresh or why:
                 say(f"{folder} is rebuilt" + ("" if fresh else f": {why}"))
+            if fresh or why or not has_index(folder):  # without an index, notes would be wrong
                 clear_folder(folder)
             with opened_index(folder, seen) as (index, notes):
                 indexing = _Indexing(seen, archive, index, notes, is_over)

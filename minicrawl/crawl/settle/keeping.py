@@ -95,11 +95,7 @@ class StoreWithArchive:
         # same archive.
         self._store.lock.check()
         if archive is not None and self._has_doubtful_pruning:
-            # That commit may be on the disk all the same, and a kill would make it count, until
-            # another one has succeeded. Only then may its segments be deleted.
-            self._store.commit(Batch(counters=tables.counters(self._store.connection)))
-            archive.reader.segments.cut_off(archive.end)
-            self._has_doubtful_pruning = False
+            self._settle_pruning(archive)
         # After a failed commit the same batch is passed again; its records are on disk already.
         if self._appended is not batch:
             self._append(batch)
@@ -117,6 +113,20 @@ class StoreWithArchive:
         self._appended = None
         if archive is not None and self._keeping.versions is not None:
             self._prune_old_versions(archive, self._keeping.versions)
+
+    def _settle_pruning(self, archive: ArchiveWriter) -> None:
+        """Ask the store whether the commit of a pruning that failed counts.
+
+        It may be on the disk all the same, and a kill would make it count, until another commit has
+        succeeded. Only then may segments be deleted.
+        """
+        self._store.commit(Batch(counters=tables.counters(self.connection)))
+        if tables.archive_end(self.connection) == archive.end:
+            archive.reader.segments.cut_off(archive.end)
+        else:
+            archive.confirm()
+            self._waits_for_readers = not archive.remove_pruned()
+        self._has_doubtful_pruning = False
 
     def _append(self, batch: Batch) -> None:
         """Write the responses, and note the new ends of archive and WARC files in the batch."""

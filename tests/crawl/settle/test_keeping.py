@@ -247,6 +247,32 @@ def test_pruning_without_room_loses_nothing(path: Path) -> None:
     assert {len(texts) for texts in committed(path).values()} == {1}
 
 
+@pytest.mark.parametrize("counts", [False, True])
+def test_a_pruning_whose_commit_fails_loses_nothing_whether_it_counts_or_not(
+    path: Path, monkeypatch: pytest.MonkeyPatch, counts: bool
+) -> None:
+    read_again(path, "all", 4)
+    commit, ends = StoreWriter.commit, [archive_end_of(path)]
+
+    def fail_once(store: StoreWriter, batch: Batch) -> None:
+        is_pruning = not batch.answers and batch.counters[tables.ARCHIVE_END] != ends[0]
+        if not is_pruning or counts:
+            commit(store, batch)
+        if is_pruning:
+            monkeypatch.setattr(StoreWriter, "commit", commit)
+            ends.append(0)
+            raise NoRoom("the disk is full")
+
+    with archiving(path, keep="pages", keep_versions=1) as both:
+        monkeypatch.setattr(StoreWriter, "commit", fail_once)
+        commit_versions(both, [], time=4)
+        assert len(ends) == 2
+        assert len(Segments(archive_folder(path)).numbers()) == 2
+        keep(both, 1)
+    assert Segments(archive_folder(path)).end == archive_end_of(path)
+    assert {len(texts) for texts in committed(path).values()} == ({1, 2} if counts else {4, 5})
+
+
 # ---------------------------------------------------------------- warc files
 
 

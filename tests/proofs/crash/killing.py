@@ -76,8 +76,12 @@ class Report:
 class Crawls:
     """Crawls in a folder, one after the other; each is killed and resumed until it finishes."""
 
-    def __init__(self, server: Server, folder: Path, seed: int, *, pages: int = PAGES) -> None:
+    def __init__(
+        self, server: Server, folder: Path, seed: int, *, pages: int = PAGES, keep: str = ""
+    ) -> None:
+        """`keep` is the value of `--keep`; by default, each crawl has a random one."""
         self._server, self._folder, self._pages = server, folder, pages
+        self._keeps = (keep,) if keep else KEEPS
         self._rng = Random(seed)
         self._number = 0
         self.report = Report()
@@ -96,7 +100,7 @@ class Crawls:
         self._earlier.write_text("\n".join(self._server.town.earlier_index()))
         self._before = EMPTY
         self._kept = KeptJudge(self._server.town.in_earlier)
-        self._keep = self._rng.choice(KEEPS)
+        self._keep = self._rng.choice(self._keeps)
 
     def kill_once(self) -> None:
         """Run the crawl and kill it. A crawl that finishes first is judged, but is no kill."""
@@ -115,6 +119,19 @@ class Crawls:
             self._judge(self._after_a_kill(since))
         else:
             self._judge([f"exit code {child.exitcode}: {plan.stderr.read_text('utf-8')}"])
+
+    def judge_anew(self, *, ends: bool) -> None:
+        """Judge the files, whatever was there before. `ends`: first, run the crawl to its end."""
+        self._before, self._kept = EMPTY, KeptJudge(self._server.town.in_earlier)
+        if not ends:
+            self._judge(self._wrong())
+            return
+        child = start(plan := self.plan())
+        child.join(PATIENCE_S)
+        child.kill()
+        child.join()
+        said = plan.stderr.read_text("utf-8")
+        self._judge(self._the_end() if child.exitcode == 0 else [f"{child.exitcode}: {said}"])
 
     def plan(self, dies_at: int = 0) -> Plan:
         """Plan a run of the current crawl."""

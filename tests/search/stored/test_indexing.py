@@ -219,6 +219,16 @@ def test_twenty_thousand_nested_elements_are_indexed_within_the_deadline(
     assert (urls(path, "lantern"), urls(path, "salt")) == ([HOME], [SEA])
 
 
+@pytest.mark.parametrize("part", ["index", "notes.db"])
+def test_an_index_that_lost_a_part_is_built_anew(store: Path, part: str) -> None:
+    bring_up_to_date(store)
+    found = entries(store)
+    for file in search_folder(store).glob(f"{part}*"):
+        shutil.rmtree(file) if file.is_dir() else file.unlink()
+    bring_up_to_date(store)
+    assert entries(store) == found
+
+
 def test_the_next_run_indexes_what_a_time_limit_has_left(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
