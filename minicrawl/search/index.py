@@ -52,8 +52,8 @@ ENOUGH = 10
 """Number of pages with all words below which pages with some of them are added."""
 LACKING = 10
 """Candidates with half of the words or more, even if enough pages have all."""
-_KINDS = ((None, True), (None, False), (1, False))
-"""Pages with all words as typed, all in any form, any word: how many at least; whether exact."""
+WITH_ALL = CANDIDATES - LACKING
+"""Candidates with all words, if there are as many."""
 _HEAP_BYTES = 64_000_000
 _ANALYZER = "spaces"
 _BETWEEN = "\x1f"
@@ -265,15 +265,11 @@ class SearchIndex:
         import tantivy
 
         weights = FieldWeights()
-        first = [
-            tantivy.Query.term_query(self._schema, "page", hit.page)
-            for hit in self.best(query, weights)
-        ]
-        for least, is_exact in _KINDS:
-            matching = self._query(query, weights, least=least, is_exact=is_exact)
-            if len(self._hits(matching, ENOUGH)) == ENOUGH:
-                break
-        found = [(tantivy.Occur.Should, one) for one in (matching, *first)]
+        with_all, others = self.best(query, weights)
+        least = 1 if len(with_all) < ENOUGH else None
+        matching = self._query(query, weights, least=least)
+        pages = (tantivy.Query.term_query(self._schema, "page", hit.page) for hit in others)
+        found = [(tantivy.Occur.Should, one) for one in (matching, *pages)]
         return self._counted(tantivy.Query.boolean_query(found))
 
     def _counted(self, query: tantivy.Query) -> Counts:
@@ -310,21 +306,25 @@ class SearchIndex:
         found = self._hits(tantivy.Query.boolean_query(parts), CANDIDATES)
         return next((hit for hit in found if self.stored(hit.address).about.url == url), None)
 
-    def best(self, query: Query, weights: FieldWeights, count: int = CANDIDATES) -> list[Hit]:
-        """Return the best pages by BM25: those with all words as they were typed.
+    def best(
+        self, query: Query, weights: FieldWeights, count: int = WITH_ALL
+    ) -> tuple[list[Hit], list[Hit]]:
+        """Return the best pages by BM25: up to `count` with all words, and other pages.
 
-        If they are few, pages with other forms of the words follow, then pages with some words.
-        Otherwise, up to `LACKING` of the first `CANDIDATES` pages lack words.
+        Pages with the words as typed come before those with other forms. The other pages have half
+        of the words or more. If few pages have all words, more pages with any word follow.
         """
-        # One query for each kind, in this order. In one query for all, a page with the rarest word
-        # ten times could come before one with all words, and another form before the exact one.
-        found: list[Hit] = []
-        for least, is_exact in _KINDS:
-            if len(found) < ENOUGH:
-                matching = self._query(query, weights, least=least, is_exact=is_exact)
-                found = _joined(found, self._hits(matching, count))
-        first = CANDIDATES - LACKING
-        return _joined(found[:first], self._lacking(query, weights), found[first:])[:count]
+        # One query for each kind. In one query for all, a page with the rarest word ten times could
+        # come before one with all words, and another form before the exact one.
+        with_all = self._hits(self._query(query, weights, is_exact=True), count)
+        if len(with_all) < count:
+            with_all = _joined(with_all, self._hits(self._query(query, weights), count))[:count]
+        others = self._lacking(query, weights)
+        if len(with_all) < ENOUGH:
+            any_word = self._query(query, weights, least=1)
+            others = _joined(others, self._hits(any_word, 2 * count + CANDIDATES))
+        pages = {hit.page for hit in with_all}
+        return with_all, [hit for hit in others if hit.page not in pages]
 
     def _lacking(self, query: Query, weights: FieldWeights) -> list[Hit]:
         """Return the best pages with half of the words or more, but not with all as typed."""
@@ -564,14 +564,15 @@ _GRADES = ((1, 1.0), (2, 0.8), (4, 0.6), (8, 0.4), (20, 0.2))
 """Grades by the largest distance in words."""
 _FAR = 0.05
 """Grade of a larger distance."""
-_NEAR = 200
-"""Maximum bytes between words that count as near each other."""
+_COUNTED = 200
+"""Maximum bytes in which words are counted; `_BYTES_A_WORD` gives larger distances."""
+_BYTES_A_WORD = 6
 _MOST_PLACES = 200
 """Maximum places of one word in one text."""
 _LETTERS = frozenset(range(0x80, 0x100)) | frozenset(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 )
-_LETTER = rb"[a-zA-Z0-9\x80-\xff]"
+LETTER = rb"[a-zA-Z0-9\x80-\xff]"
 _NAME_BYTES = _LETTERS | frozenset(b"_")
 
 
@@ -625,7 +626,7 @@ def _count(text: bytes, word: bytes, *, within: bool) -> int:
     """Return the number of all occurrences, at the speed of one search: long texts have many."""
     if within:
         return text.count(word)
-    return len(re.findall(rb"(?<!%b)%b(?!%b)" % (_LETTER, re.escape(word), _LETTER), text))
+    return len(re.findall(rb"(?<!%b)%b(?!%b)" % (LETTER, re.escape(word), LETTER), text))
 
 
 def is_in(text: bytes, piece: bytes) -> bool:
@@ -649,7 +650,7 @@ def is_in(text: bytes, piece: bytes) -> bool:
 
 def grades(words: int, found: Places) -> list[float]:
     """Return how near each query word is to the next one: 1 if they are adjacent."""
-    return [_grade(distance) for distance in _distances(words, found)]
+    return [_grade(distance) for distance in distances(words, found)]
 
 
 def _grade(distance: int | None) -> float:
@@ -658,7 +659,7 @@ def _grade(distance: int | None) -> float:
     return next((grade for most, grade in _GRADES if distance <= most), _FAR)
 
 
-def _distances(words: int, found: Places) -> list[int | None]:
+def distances(words: int, found: Places) -> list[int | None]:
     """Return the smallest distance of each query word to the next one; reversed order adds 1."""
     last: list[int | None] = [None] * words
     nearest: list[int | None] = [None] * (words - 1)
@@ -675,7 +676,7 @@ def _distances(words: int, found: Places) -> list[int | None]:
 
 
 def _words_between(text: bytes, begin: int, end: int) -> int:
-    """Return the approximate distance in words, capped."""
-    if end - begin > _NEAR:
-        return _NEAR
+    """Return the approximate distance in words."""
+    if end - begin > _COUNTED:
+        return (end - begin) // _BYTES_A_WORD
     return max(text.count(b" ", begin, end) + text.count(b"\n", begin, end), 1)

@@ -4,6 +4,11 @@ Laws: the score of a page is its BM25 score times one factor for each part below
 0 and 1, and its factor is 1 + weight x part. Importance decides between equals, and never lifts a
 page that hardly matches the query. A rare word makes up more of the query than a common one.
 
+A page that lacks a word of the query comes after all complete pages, whatever their scores. For
+example, "bill clinton" finds no page on another bill before one with both words, however far apart.
+
+complete     1 if the page has all words in any form, apart from stop words; words of three or more
+             are near each other, or in title, headings, URL or anchors
 share        of the query that the page has anywhere; a factor of its own, to a power
 title        share of the query in the title, if the title says nothing else
 exact        share of the words in the title, times the share of the title that is in the query
@@ -30,18 +35,34 @@ without the words say "bill clinton", its phrase part is 0.89.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from math import log
+from math import inf, log
 from typing import NamedTuple
 
-from minicrawl.search.index import FieldWeights, Places, grades, is_in, places, with_forms
+from minicrawl.search.index import (
+    LETTER,
+    FieldWeights,
+    Places,
+    distances,
+    grades,
+    is_in,
+    places,
+    with_forms,
+)
 from minicrawl.search.notes import StoredEntry
 from minicrawl.web.words import comparable, of_phrase, words_of
 
 _FIELDS = {"title": 1.0, "anchor": 0.8, "headings": 0.7, "body": 0.5}
+_REACHES = {0: inf, 3: 650, 5: 100}
+"""Distance in words beyond which a page has neighbours of a query by chance, by the least number of
+words in the query: long pages have all words of a long question somewhere.
+"""
+_SHORTEST_BEGINNING, _LONGEST_ENDING = 6, 1 / 3
+"""Letters of a word that another word may continue, and the most letters added, as a share."""
 _MOST_IMPORTANT = 300.0
 """Importance relative to the average beyond which it makes no difference."""
 _MOST_NATURAL = 0.15
@@ -76,6 +97,7 @@ Forms = Sequence[Sequence[str]]
 class Score(NamedTuple):
     """Score of a page for a query, with its parts."""
 
+    complete: float
     bm25: float
     share: float
     title: float
@@ -111,14 +133,20 @@ class Sought:
         written: str = "",
         rarity: Mapping[str, float] | None = None,
         forms: Mapping[str, Forms] | None = None,
+        stop_words: Collection[str] = (),
     ) -> None:
         """Prepare a query. `written` is the user's text without filters.
 
         Words count in proportion to `rarity`, or equally. `forms` has the other forms of each word
-        by language; those of "" are for pages in other languages.
+        by language; those of "" are for pages in other languages. A complete page may lack
+        `stop_words`, unless the query has no others.
         """
         self._forms = forms or {}
         self.words = tuple(words)
+        numbers = range(len(self.words))
+        needed = [number for number in numbers if self.words[number] not in stop_words]
+        self.needed = frozenset(needed or numbers)
+        """Places of the words that a complete page has."""
         counts = [1.0 if rarity is None else rarity[word] for word in words]
         self._shares = dict(zip(words, (one / (sum(counts) or 1.0) for one in counts), strict=True))
         pieces = written.split() or self.words
@@ -196,9 +224,18 @@ def _title_of_links(sought: Sought, links: Sequence[tuple[str, int]]) -> float:
 
 
 def judged(
-    bm25: float, stored: StoredEntry, sought: Sought, relative: float, weights: RankingWeights
+    bm25: float,
+    stored: StoredEntry,
+    sought: Sought,
+    relative: float,
+    weights: RankingWeights,
+    *,
+    has_all: bool = False,
 ) -> Score:
-    """Return the score of a page whose importance is `relative` to the average."""
+    """Return the score of a page whose importance is `relative` to the average.
+
+    `has_all` says that the page has all words, even if they are far down, where nobody looks.
+    """
     words, title = sought.words, stored.title_words
     found = {name: places(text, words) for name, text in stored.compared.items()}
     anchored = _anchored(sought, stored)
@@ -209,6 +246,7 @@ def judged(
         stored.written, stored.compared["body"]
     )
     score = Score(
+        complete=0.0,
         bm25=bm25,
         share=_share_of(sought, found),
         title=max(asked, anchored.title),
@@ -223,23 +261,53 @@ def judged(
     )
     score = score._replace(total=_total(score, weights))
     forms = sought.forms(stored.about.language)
-    if not any(forms):
-        return score
-    loose = _loosened(score, stored, sought, found, forms)
-    loose = loose._replace(total=weights.form * _total(loose, weights))
-    return max(score, loose, key=lambda one: one.total)
+    if any(forms):
+        found = {name: with_forms(one, forms) for name, one in found.items()}
+        loose = _loosened(score, stored, sought, found, forms)
+        loose = loose._replace(total=weights.form * _total(loose, weights))
+        score = max(score, loose, key=lambda one: one.total)
+    return score._replace(complete=float(_is_complete(sought, found, has_all=has_all)))
+
+
+def _is_complete(sought: Sought, found: Mapping[str, Places], *, has_all: bool) -> bool:
+    needed = sought.needed
+    if not has_all:
+        has = {number for one in found.values() for _, number in one.hits}
+        if not all(_has_longer(sought.words[number], found) for number in needed - has):
+            return False
+    reach = next(reach for least, reach in reversed(_REACHES.items()) if len(needed) >= least)
+    if reach == inf:
+        return True
+    named = {number for name, one in found.items() if name != "body" for _, number in one.hits}
+    body = distances(len(sought.words), found["body"])
+    return all(
+        (distance is not None and distance <= reach) or not named.isdisjoint((first, first + 1))
+        for first, distance in enumerate(body)
+        if needed.issuperset((first, first + 1))
+    )
+
+
+def _has_longer(word: str, found: Mapping[str, Places]) -> bool:
+    """Return True if the page has the word with an ending: `postgresql` for `postgres`.
+
+    Pages without a known language have no other forms, and no stemmer knows all endings.
+    """
+    if len(word) < _SHORTEST_BEGINNING or not word.isalpha():
+        return False
+    most = int(_LONGEST_ENDING * len(word))
+    longer = rb"(?<!%b)%b%b{1,%d}(?!%b)" % (LETTER, word.encode(), LETTER, most, LETTER)
+    return any(re.search(longer, one.text) for one in found.values())
 
 
 def _loosened(
     score: Score, stored: StoredEntry, sought: Sought, found: Mapping[str, Places], forms: Forms
 ) -> Score:
-    """Return the parts of the score with other forms of the words counted as the words."""
+    """Return the parts of the score for `found`, where other forms count as the words."""
     words = sought.words
     meant = defaultdict[str, list[str]](list)  # a form may stand for two words written as one
     for word, others in zip(words, forms, strict=True):
         for form in others:
             meant[form].append(word)
-    found = {name: with_forms(one, forms) for name, one in found.items()}
     title = list(chain.from_iterable(meant.get(word, [word]) for word in stored.title_words))
     asked, exact = _of_title(sought, title)
     return score._replace(

@@ -31,7 +31,7 @@ from minicrawl.report.snapshot import (
     snapshot,
 )
 from minicrawl.search import vocabulary
-from minicrawl.search.index import CANDIDATES, FOLDER, Counts, Hit, SearchIndex
+from minicrawl.search.index import CANDIDATES, FOLDER, WITH_ALL, Counts, Hit, SearchIndex
 from minicrawl.search.near_duplicates import (
     SAMPLE,
     ReadText,
@@ -237,7 +237,9 @@ class Finder:
     def _sought(self, query: Query) -> Sought:
         forms = {one: self._forms_in(query, one) for one in ("", *self._index.languages)}
         rarity = self._index.rarity(query.sought)
-        return Sought(query.sought, query.written, rarity, forms)
+        is_stop_word = partial(vocabulary.is_stop_word, languages=self._index.languages)
+        stop_words = frozenset(filter(is_stop_word, query.sought))
+        return Sought(query.sought, query.written, rarity, forms, stop_words)
 
     def _forms_in(self, query: Query, language: str) -> Forms:
         """Return other forms of the query's words in this language, and their synonyms."""
@@ -252,7 +254,7 @@ class Finder:
         More candidates are examined if many of the best are near-duplicates.
         """
         wanted = asked.offset + asked.count
-        looked_at = max(-(-wanted // CANDIDATES), 1) * CANDIDATES
+        looked_at = max(-(-wanted // WITH_ALL), 1) * WITH_ALL
         while True:
             found = self._ordered(query, asked, looked_at)
             if not asked.folds:
@@ -280,18 +282,46 @@ class Finder:
             scores = self._rank(query)
             best = sorted(hits, key=lambda hit: (-_value_of(scores, hit.page), hit.page))[:count]
             return [self._judged(hit, sought, asked) for hit in best]
-        hits = self._index.best(query, asked.weights.fields, count)
-        found = [self._judged(hit, sought, asked) for hit in hits]
+        found = self._by_relevance(query, sought, asked, count)
         if asked.linear is not None:
             return sorted(_mixed_with_rank(found, self._rank(query), asked.linear), key=_place)
-        # In blocks: with more candidates, the first results stay the same.
-        blocks = (found[at : at + CANDIDATES] for at in range(0, len(found), CANDIDATES))
-        return list(chain.from_iterable(sorted(block, key=_place) for block in blocks))
+        return found
 
-    def _judged(self, hit: Hit, sought: Sought, asked: SearchRequest) -> _Found:
+    def _by_relevance(
+        self, query: Query, sought: Sought, asked: SearchRequest, count: int
+    ) -> list[_Found]:
+        """Return at least `count` pages, if there are as many. With more, the first ones stay.
+
+        Pages are ordered in blocks. Those that lack words are candidates of the first block: the
+        ones that come after its last page with all words come after all of these pages.
+        """
+        hits, others = self._index.best(query, asked.weights.fields, count + 1)
+        with_all = {hit.page for hit in hits}
+
+        def ordered(*some: Hit) -> list[_Found]:
+            found = (self._judged(hit, sought, asked, has_all=hit.page in with_all) for hit in some)
+            return sorted(found, key=_place)
+
+        first = CANDIDATES - len(hits[:WITH_ALL])
+        found = ordered(*hits[:WITH_ALL], *others[:first])
+        places = [place for place, (one, _) in enumerate(found, 1) if one.about.page in with_all]
+        found, last = found[: places[-1]] if places else [], found[places[-1] if places else 0 :]
+        for at in range(WITH_ALL, count, WITH_ALL):
+            found += ordered(*hits[at : min(at + WITH_ALL, count)])
+        if len(hits) > count:
+            return found
+        found += last
+        for at in range(first, first + count // WITH_ALL * CANDIDATES - CANDIDATES, CANDIDATES):
+            found += ordered(*others[at : at + CANDIDATES])
+        return found
+
+    def _judged(
+        self, hit: Hit, sought: Sought, asked: SearchRequest, *, has_all: bool = False
+    ) -> _Found:
         stored = self._index.stored(hit.address)
         relative = float(_value_of(self._importance, hit.page))
-        return stored, judged(hit.score, stored, sought, relative, asked.weights)
+        score = judged(hit.score, stored, sought, relative, asked.weights, has_all=has_all)
+        return stored, score
 
     def _rank(self, query: Query) -> Floats:
         """Return the rank that orders pages besides, or instead of, relevance."""
@@ -303,10 +333,10 @@ class Finder:
         return _value_of(self._importance, page) / max(len(self._importance), 1)
 
 
-def _place(found: _Found) -> tuple[float, int]:
+def _place(found: _Found) -> tuple[float, float, int]:
     """Return the sort key of a result: the best one first, and the older one among equals."""
     stored, score = found
-    return -score.total, stored.about.page
+    return -score.complete, -score.total, stored.about.page
 
 
 def _mixed_with_rank(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:

@@ -198,6 +198,22 @@ def language_of(words: str) -> str:
     return counts[0][0] if is_clear else ""
 
 
+_MORE_STOP_WORDS = (
+    " about am another any been between can could did do does during each from had has have how i "
+    "its me more most my our own same should so some than those through very we what when where "
+    "which while who whom whose why would you your "
+)
+"""English stop words that Tantivy's list, the shortest of all, lacks."""
+
+
+def is_stop_word(word: str, languages: Iterable[str]) -> bool:
+    """Return True if a word says nothing by itself in one of these languages."""
+    known = set(_stop_word_of(word))
+    if f" {word} " in _MORE_STOP_WORDS:
+        known.add("en")
+    return not known.isdisjoint(languages)
+
+
 @lru_cache(1 << 16)
 def _stop_word_of(word: str) -> tuple[str, ...]:
     """Return the languages in which a word is a stop word."""

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def filled(index: SearchIndex, *entries: Entry) -> SearchIndex:
 
 
 def found(index: SearchIndex, text: str) -> list[int]:
-    return [hit.page for hit in index.best(parse(text), FieldWeights())]
+    return [hit.page for hit in chain(*index.best(parse(text), FieldWeights()))]
 
 
 def test_adding_a_page_again_replaces_its_entry(index: SearchIndex) -> None:

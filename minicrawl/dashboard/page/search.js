@@ -21,6 +21,7 @@ const marked = (text, marks) => {
 };
 
 const MEANINGS = {
+  complete: "1 if the page has all words near each other, or in title or links; other pages follow",
   bm25: "frequency of the words, weighted by their rarity", share: "share of the words that the page has",
   title: "share of the query in the title, if that says nothing else", exact: "share of the words in the title, times the share of the title in the query",
   heading: "share of the query in the title or a heading, as written", written: "share of the query on the page, as written", phrase: "1 if the page has the whole query, as written",

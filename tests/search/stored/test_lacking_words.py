@@ -12,6 +12,7 @@ from minicrawl.search.index import CANDIDATES, ENOUGH, LACKING
 from minicrawl.search.notes import Entry
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.web.words import indexed
 from tests.search.stored.stores import index_of
 
 QUERY = "keeper of lighthouse"
@@ -101,11 +102,98 @@ def test_a_page_that_lacks_a_common_word_may_be_the_best(finder: Finder) -> None
     assert "Of" not in found
 
 
-def test_pages_with_half_of_the_words_follow_the_first_pages_with_all(finder: Finder) -> None:
-    found = finder.find(parse("keeper lighthouse"), SearchRequest(count=MANY + LACKING))
+def test_pages_with_half_of_the_words_follow_all_pages_with_all(finder: Finder) -> None:
+    found = finder.find(parse("keeper lighthouse"), SearchRequest(count=2 * MANY))
     has_all = [one.score.share == pytest.approx(1) for one in found]
-    first = min(sum(has_all), CANDIDATES - LACKING)
-    assert has_all == [True] * first + [False] * LACKING + [True] * (sum(has_all) - first)
+    assert has_all == [True] * sum(has_all) + [False] * LACKING
+
+
+WORDS = {
+    "en": ("bill", "clinton", "arkansas"),
+    "de": ("häuser", "hafen", "leuchtturm"),
+    "": ("клинтон", "билл", "克林顿"),
+}
+FORMS = {"bill": "bills", "häuser": "haus"}
+
+
+def random_page(random: Random, page: int, language: str, *, is_full: bool) -> Entry:
+    """Return a page whose title, heading, text and anchors have the words, or some of them."""
+    words = list(WORDS[language])
+    if not is_full:
+        del words[random.randrange(len(words)) :]
+        words *= random.randrange(1, 5)
+    parts: dict[str, list[str]] = {name: [] for name in ("title", "heading", "body", "anchor")}
+    for word in words:
+        has_form = random.random() < 0.2
+        for name in random.sample(list(parts), 1 if is_full else 3):
+            form = FORMS.get(word, word) if has_form and name != "anchor" else word
+            parts[name].append(form)
+    filler = [f"word{number}" for number in range(random.randrange(5, 400))]
+    for word in parts["body"]:
+        filler.insert(random.randrange(len(filler)), word)
+    title, *others = (" ".join(parts[name]) for name in ("title", "heading", "anchor"))
+    return Entry(
+        page, f"http://site{page}.example/", title, title, (others[0],), " ".join(filler),
+        anchors=(indexed(others[1]),) * 9, anchor_sites=tuple(range(9)), language=language,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("language", WORDS)
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("full", [ENOUGH // 2, CANDIDATES, MANY])
+def test_no_page_that_lacks_a_word_precedes_one_with_all_words(
+    language: str, count: int, full: int, tmp_path: Path
+) -> None:
+    random = Random(f"{language} {count} {full}")
+    pages = range(full + 2 * LACKING)
+    is_full = [random.random() < full / len(pages) for _ in pages]
+    entries = [random_page(random, one, language, is_full=is_full[one]) for one in pages]
+    finder = Finder(index_of(tmp_path, entries))
+    query = " ".join(WORDS[language][:count])
+    has_all = [
+        words_on(entries[one.entry.page]) >= set(parse(query).words)
+        for one in finder.find(parse(query), SearchRequest(count=len(pages), folds=False))
+    ]
+    assert has_all == sorted(has_all, reverse=True)
+    assert sum(has_all) >= sum(is_full)
+    assert not all(has_all)
+
+
+def words_on(page: Entry) -> set[str]:
+    """Return the words of a page, each form of a word as the word."""
+    words = indexed("\n".join((page.title, *page.headings, page.body, *page.anchors))).split()
+    base = {indexed(form): indexed(word) for word, form in FORMS.items()}
+    return {base.get(word, word) for word in words}
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "body", "is_before"),
+    [
+        ("why is the sea salt", "Sea", "Salt is in it.", True),  # lacks only stop words
+        ("the who", "The", "who else", True),  # has nothing but stop words
+        ("postgres locks", "Locks", "of PostgreSQL", True),  # the word with an ending
+        ("bill locks", "Locks", "a billion", False),
+        ("haus boot", "Hausboot", "", True),  # two words of a compound
+        ("managment locks", "Locks", "of management", True),  # misspelt
+        ("sea salt lamps", "Sea " + "far " * 2000 + " lamps", "", True),  # in the title
+        ("sea salt lamps", "", "sea " + "salt " + "far " * 600 + " lamps", True),
+        ("sea salt lamps", "", "sea " + "salt " + "far " * 1200 + " lamps", False),
+        ("sea lamps", "", "sea " + "far " * 1200 + " lamps", True),
+        ("sea salt lamps at old piers", "", "sea salt lamps old " + "far " * 300 + "piers", False),
+    ],
+)
+def test_a_complete_page_has_all_words_that_count(
+    query: str, title: str, body: str, is_before: bool, tmp_path: Path
+) -> None:
+    first, *others = query.split()
+    lacking = [(first, f"{first} {number}") for number in range(4)]
+    if title.startswith("Sea far"):
+        body = "salt"
+    finder = finder_of(tmp_path, [*lacking, (title, body)])
+    found = finder.answer(query, SearchRequest(count=9, folds=False)).results
+    by_page = {one.entry.page: one.score.complete for one in found}
+    assert by_page[len(lacking)] == float(is_before), others
+    assert (found[0].entry.page == len(lacking)) >= is_before
 
 
 def test_filters_phrases_and_exclusions_hold(finder: Finder) -> None:
@@ -127,9 +215,10 @@ def test_the_pages_that_are_counted_are_the_results(finder: Finder) -> None:
         assert sum(pages for _, pages in found.counts.facets["host"]) == len(found.results), query
 
 
-def test_other_forms_that_are_no_results_are_not_counted(tmp_path: Path) -> None:
+def test_other_forms_follow_and_are_counted(tmp_path: Path) -> None:
     names = [f"The {'harbour' if page % 2 else 'harbours'} of town" for page in range(2 * ENOUGH)]
     finder = finder_of(tmp_path, [("", f"{name} {page}") for page, name in enumerate(names)])
     found = finder.answer("harbour", SearchRequest(count=100, counts=True, folds=False))
+    assert [one.entry.page % 2 for one in found.results] == [1] * ENOUGH + [0] * ENOUGH
     assert found.counts is not None
-    assert found.counts.pages == len(found.results) == ENOUGH
+    assert found.counts.pages == len(found.results)

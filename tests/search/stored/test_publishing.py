@@ -237,7 +237,7 @@ def test_the_server_survives_a_rebuilt_index_and_invalid_synonyms(store: Path) -
             bring_up_to_date(store, fresh=True)
             return [*answers, await client.get("/search.json?q=quay")]
 
-    assert [one.json()["total"] for one in asyncio.run(ask())] == [14] * 4
+    assert [one.json()["total"] for one in asyncio.run(ask())] == [15] * 4
     assert len(messages) == 1
     assert str(file) in messages[0]
 
