@@ -35,6 +35,7 @@ from minicrawl.ports import Progress
 from minicrawl.report.archived_pages import PermittedPages, captures, facts_of, with_contents
 from minicrawl.report.folders import (
     DataSet,
+    has_usage_files,
     read_until,
     refuse_folder,
     software,
@@ -545,6 +546,12 @@ def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progr
     rows = RowCount()
     if output.purpose:
         rows.permitted = PermittedPages(seen, output.purpose)
+        if output.purpose and not has_usage_files(tables.settings(seen.connection)):
+            click.echo(
+                "tdmrep.json and RSL files were not requested, so pages that only they "
+                "reserve are not left out: crawl with --obey-usage",
+                err=True,
+            )
     if output.suffix == GRAPH_FOLDER:
         graph = GRAPHS[output.graph or "page"](seen, selected, (), tell).drawing()
         rows.rows = write_graph_folder(graph, output.file, of_hosts=output.graph == "host")

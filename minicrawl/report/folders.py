@@ -258,8 +258,8 @@ def card(manifest: Mapping[str, Any]) -> str:
     if manifest["usage"] is not None:
         parts += [
             "## Permitted uses",
-            "Pages by what their sites say in robots.txt, headers and markup, in tdmrep.json, RSL "
-            "and licences. `unset` means that the site says nothing; that is no permission.",
+            f"Pages by what their sites say in {_usage_sources(manifest['settings'])} "
+            "`unset` means that the site says nothing; that is no permission.",
             _table(
                 ("use", "allow", "deny", "unset"),
                 ((purpose, *said.values()) for purpose, said in manifest["usage"].items()),
@@ -285,6 +285,20 @@ def card(manifest: Mapping[str, Any]) -> str:
     settings = json.dumps(manifest["settings"], indent=1, sort_keys=True)
     parts += ["## Settings of the crawl", f"```json\n{settings}\n```"]
     return "\n\n".join(parts) + "\n"
+
+
+def has_usage_files(settings: Mapping[str, object]) -> bool:
+    """Return True if a crawl with these settings requests tdmrep.json and the files of RSL."""
+    return settings.get("obey-usage") is not None
+
+
+def _usage_sources(settings: Mapping[str, object]) -> str:
+    if has_usage_files(settings):
+        return "robots.txt, headers and markup, in tdmrep.json, RSL and licences."
+    return (
+        "robots.txt, headers, markup and licences. tdmrep.json and RSL files were not requested, as "
+        "the crawl had no `--obey-usage`: pages that only they reserve count as `allow` or `unset`."
+    )
 
 
 def _head(suffix: str) -> str:

@@ -77,3 +77,30 @@ def test_a_version_that_denied_a_use_is_omitted_and_counted(
         assert ("0 pages denied, 1 earlier version denied" in said) == (purpose == "ai-train")
         content = gzip.decompress(file.read_bytes())
         assert [body for body in (b"<p>old", b"<p>new") if body in content] == bodies
+
+
+def with_usage_files(store: Path) -> None:
+    """Note that the crawl requested the files of usage preferences."""
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute(
+            "UPDATE meta SET value = json_set(value, '$.settings.obey-usage', 'search') "
+            "WHERE name = 'counters'"
+        )
+
+
+@pytest.mark.parametrize("name", ["-", "pages.csv", "pages.warc.gz", "set"])
+@pytest.mark.parametrize("are_requested", [False, True])
+def test_no_file_is_named_as_a_source_that_was_not_requested(
+    are_requested: bool, name: str, store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    if are_requested:
+        with_usage_files(store)
+    place = name if name == "-" else str(tmp_path / name)
+    more = {"-": ["--format", "jsonl"], "set": ["--shard", "1GB"]}.get(name, [])
+    assert main(["export", place, *more, "--for", "ai-train", "--store", str(store)]) == 0
+    said = "tdmrep.json and RSL files were not requested"
+    assert (said in " ".join(capsys.readouterr().err.split())) != are_requested
+    if name == "set":
+        card = " ".join((tmp_path / name / "README.md").read_text().split())
+        assert (said in card) != are_requested
+        assert ("in tdmrep.json, RSL and licences" in card) == are_requested
