@@ -329,6 +329,8 @@ class ArchiveWriter:
                         self._copy(row, begin, self._ahead.dictionary if retrains else None)
             self._records.write()
             new_end = self._records.end
+            if new_end == begin:  # nothing stays, yet the archive ends in a segment
+                archive.segments.write(begin, b"")
             archive.segments.sync(begin, new_end)
             archive.segments.prune(begin, new_end)
             archive.index.commit(new_end)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from errno import EDQUOT, ENOSPC
 from functools import cached_property
 from io import FileIO
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
@@ -39,7 +39,7 @@ from minicrawl.cli.crawl_display import (
     may_hear_keys,
     watched,
 )
-from minicrawl.cli.options import naming
+from minicrawl.cli.options import companions, naming
 from minicrawl.cli.output import as_json as json_line, progress, show_json
 from minicrawl.config.values import as_size
 from minicrawl.control import NOTIFY_SOCKET, tell_systemd
@@ -199,7 +199,8 @@ class Session:
         is_of_owner = settings.scope.scope != "any" and settings.storing.keep == "pages"
         has_audit = "audit" in ext.entry_points(ext.COMMANDS)
         audit = ("audit",) if is_of_owner and has_audit else ()
-        for command in (*audit, "top --n 20", "status", *refine):
+        more = chain.from_iterable(one.next_commands(self._store) for one in companions())
+        for command in (*audit, "top --n 20", *more, "status", *refine):
             self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is Reason.BUDGET:
             command = self._resume_with_more()

@@ -466,8 +466,9 @@ def forget(
     With * at its end, URL is a prefix of the URLs of many pages. Kept responses, titles, texts of
     links and the search index are removed, and compression dictionaries are trained again
     without these pages; `minicrawl index` rebuilds the index. The URLs themselves stay, as others
-    link to them; they are never requested again. Exports and WARC files are not changed.
-    Repeat the command to complete an interrupted take-down. `minicrawl status` lists take-downs.
+    link to them; they are never requested again. Exports, WARC files, stores that --fresh set
+    aside, and texts of other pages are not changed. Repeat the command to complete an interrupted
+    take-down. `minicrawl status` lists take-downs.
 
     With options that say which versions to remove, nothing is taken down: only kept versions are
     removed, those of URL if it is given. Damaged records are listed and removed as well; then the
@@ -503,6 +504,14 @@ def _take_down(store: Path, what: str, *, dry_run: bool, as_json: bool) -> None:
         click.echo(f"{PROGRAM}: the store knows no page {visible(what)}", err=True)
     if done.warcs:
         click.echo(f"{PROGRAM}: WARC files in {visible(done.warcs)} are not changed", err=True)
+    for store_aside in done.aside:
+        click.echo(
+            f"{PROGRAM}: {visible(store_aside)}, set aside by --fresh, is not changed: "
+            "repeat the command with this store, or delete it",
+            err=True,
+        )
+    if done.pages:
+        click.echo(f"{PROGRAM}: pages that link there keep their own texts", err=True)
     if not done.is_complete:
         click.echo(f"{PROGRAM}: the old files are being read: repeat the command later", err=True)
     click.get_current_context().exit(0 if done.is_complete else 1)

@@ -373,6 +373,10 @@ class Companion:
         """Return a context that is open while the crawl runs."""
         return nullcontext()
 
+    def next_commands(self, store: Path) -> Sequence[str]:
+        """Return commands for this store to suggest after the crawl."""
+        return ()
+
 
 @functools.cache
 def companions() -> tuple[Companion, ...]:

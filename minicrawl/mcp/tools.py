@@ -579,7 +579,7 @@ def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
     """Return a function that searches the full-text index, or None if it cannot be searched."""
     try:
         from minicrawl.search.index import check_installed
-        from minicrawl.search.indexing import has_index
+        from minicrawl.search.indexing import has_index, lack_of
 
         check_installed()
     except (ModuleNotFoundError, MinicrawlError):
@@ -598,8 +598,9 @@ def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
         rows = [one.as_json(rank) for rank, one in enumerate(answered.results, 1)]
         for row in rows:
             del row["marks"], row["score"]
-        corrected = {"searched_for": answered.instead} if answered.instead else {}
-        return answer_with_rows(rows, {"searched": "text of pages", **corrected})
+        about = {"searched_for": answered.instead} if answered.instead else {}
+        about |= {"incomplete": str(lack)} if (lack := lack_of(store)) else {}
+        return answer_with_rows(rows, {"searched": "text of pages", **about})
 
     return find
 

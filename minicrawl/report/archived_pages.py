@@ -427,6 +427,15 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
     return f"its requests failed: {state.label}" if state.is_failure else "it has not been fetched"
 
 
+def taken_down_pages(connection: tables.Connection) -> frozenset[int]:
+    """Return the pages that were taken down."""
+    notes = tables.takedowns(tables.counters(connection))
+    if not notes:
+        return frozenset()
+    fits = re.compile("|".join(f"(?:{pattern_of_urls(one.what)})" for one in notes)).match
+    return frozenset(page for page, url in questions.all_urls(connection) if fits(url))
+
+
 class PermittedPages:
     """Filter that drops and counts the pages whose sites deny a purpose, if one is given.
 

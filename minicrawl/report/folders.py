@@ -296,8 +296,8 @@ def _usage_sources(settings: Mapping[str, object]) -> str:
     if has_usage_files(settings):
         return "robots.txt, headers and markup, in tdmrep.json, RSL and licences."
     return (
-        "robots.txt, headers, markup and licences. tdmrep.json and RSL files were not requested, as "
-        "the crawl had no `--obey-usage`: pages that only they reserve count as `allow` or `unset`."
+        "robots.txt, headers, markup and licences. tdmrep.json and RSL files were not requested, "
+        "as the crawl had no `--obey-usage`: pages that they reserve count as `allow` or `unset`."
     )
 
 

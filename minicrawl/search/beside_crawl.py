@@ -6,17 +6,19 @@ or `minicrawl index` does that.
 """
 
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from math import inf
+from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from typing import TYPE_CHECKING
 
 import click
 
 from minicrawl.cli.options import Companion, CrawlRequest
-from minicrawl.errors import UsageError
+from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.memory import child_command
+from minicrawl.store.reader import search_folder
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
@@ -40,6 +42,18 @@ class Indexing(Companion):
         if not asked.given["has_index"]:
             return nullcontext()
         return _indexing_beside(crawl, quiet=asked.given["quiet"])
+
+    def next_commands(self, store: Path) -> Sequence[str]:
+        """Return the search, if its index is complete."""
+        folder = search_folder(store)
+        if not (folder / "notes.db").is_file():
+            return ()
+        from minicrawl.search.indexing import has_index, lack_of
+
+        with suppress(MinicrawlError):  # a damaged index is reported by the next search
+            if has_index(folder) and lack_of(store) is None:
+                return ("search WORDS",)
+        return ()
 
 
 @contextmanager

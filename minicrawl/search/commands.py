@@ -135,6 +135,14 @@ def prepare_index(store: Path) -> None:
         click.echo(f"{archive_folder(store)} is gone: only the index is left", err=True)
 
 
+def tell_of_lack(store: Path) -> None:
+    """Say how many pages the index has, if it is not complete."""
+    from minicrawl.search.indexing import lack_of
+
+    if lack := lack_of(store):
+        click.echo(f"{lack}; `{PROGRAM} index` adds the rest", err=True)
+
+
 # ================================================================ command
 
 _INDENT = " " * 5
@@ -342,6 +350,7 @@ class WantedPages:
         if query.ignored:
             click.echo(f"only the first {MOST_WORDS} words count", err=True)
         finder = self.choice.finder(self.store, query)
+        tell_of_lack(self.store)
         asked = self.choice.asked(self.n, self.offset, folds=not self.shows_all)
         if not corrects:
             found = finder.find(query, asked)
@@ -371,12 +380,7 @@ class FoundPages(NamedTuple):
     def ranked(self) -> Iterator[tuple[int, Result]]:
         """Return the results with their places. Print a message if there are none."""
         if not self.results:
-            from minicrawl.search.indexing import is_behind
-
-            more = (
-                f"; `{PROGRAM} index` adds what was fetched since" if is_behind(self.store) else ""
-            )
-            click.echo(f"no page has these words{more}", err=True)
+            click.echo("no page has these words", err=True)
         return enumerate(self.results, self.first)
 
 
@@ -391,6 +395,7 @@ def _write_static(store: Path, folder: Path) -> None:
     from minicrawl.search.static_site import write_static
 
     prepare_index(store)
+    tell_of_lack(store)
     with progress("static search") as tell:
         done = write_static(search_folder(store), folder, tell)
     click.echo(

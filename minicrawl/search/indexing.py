@@ -18,7 +18,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
@@ -35,7 +35,7 @@ from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
 from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import State
 from minicrawl.ports import Progress, part, unreported
-from minicrawl.report.archived_pages import kept_pages
+from minicrawl.report.archived_pages import kept_pages, taken_down_pages
 from minicrawl.report.crawl_status import StoredPart
 from minicrawl.report.snapshot import (
     NEAR_DUPLICATES_FILE,
@@ -53,10 +53,11 @@ from minicrawl.search.vocabulary import language_of
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import kept_topics
 from minicrawl.store.files import bytes_of
-from minicrawl.store.reader import reading, search_folder
+from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.store.records import translating_derived_errors
 from minicrawl.web.urls import site
 from minicrawl.web.words import indexed, parts_by_counts, signature, words_of
+from minicrawl.wording import counted
 
 # ================================================================ index folder
 #
@@ -98,15 +99,47 @@ def why_pruned(folder: Path, archive: ArchiveReader) -> str:
     return "pages were removed from the archive" if is_behind else ""
 
 
-def is_behind(store: Path) -> bool:
-    """Return True if responses were kept since the index was updated."""
+class Completeness(NamedTuple):
+    """How much of a store the search can find."""
+
+    pages: int
+    """Number of pages in the index with their text and all texts of links to them."""
+    of: int
+    """Number of pages that will be in the index."""
+
+    def __str__(self) -> str:
+        return f"indexed {self.pages:,} of {counted(self.of, 'page')}"
+
+
+def lack_of(store: Path) -> Completeness | None:
+    """Return how far the index of a store is, or None if it is complete, or the store is gone."""
     folder = search_folder(store)
+    if not (store.is_file() and has_index(folder)):
+        return None
     with (
         reading(store) as connection,
         translating_derived_errors(folder),
         closing(Notes(folder)) as notes,
     ):
-        return notes.watermark.place < (tables.archive_end(connection) or 0)
+        place, end = notes.watermark.place, tables.archive_end(connection) or 0
+        stale, by_links = notes.stale_counts()
+        if place >= end and not (stale or by_links):
+            return None
+        waiting = _pages_kept_since(archive_folder(store), place, end)
+        texts = len(notes.texts)
+        # Pages that are read again are in the index already.
+        known = max(texts, questions.documents_stored(connection)[0])
+        of_all = min(texts + waiting, known) + max(by_links - waiting, 0)
+        return Completeness(max(of_all - waiting - stale - max(by_links - waiting, 0), 0), of_all)
+
+
+def _pages_kept_since(folder: Path, place: int, end: int) -> int:
+    if not folder.is_dir() or place >= end:
+        return 0
+    with closing(ArchiveReader(folder, end)) as archive:
+        return len(
+            {row.key for row in archive.index.between(place, end) if row.kind in _WITH_PAGES}
+        )
 
 
 def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
@@ -183,8 +216,9 @@ _TARGETS_REMEMBERED = 1 << 16
 class AnchorFinder:
     """Finder of the anchor texts that pages contribute to other pages."""
 
-    def __init__(self, seen: Snapshot, urls: UrlTable) -> None:
-        self._seen, self._urls = seen, urls
+    def __init__(self, seen: Snapshot, urls: UrlTable, gone: Collection[int]) -> None:
+        """`gone` are the pages that were taken down."""
+        self._seen, self._urls, self._gone = seen, urls, gone
         self._site_ids: dict[str, int] = {}
         self._met: set[int] = set()
         self._target = lru_cache(_TARGETS_REMEMBERED)(self._found_target)
@@ -206,7 +240,10 @@ class AnchorFinder:
     def _found_target(self, url: str) -> int | None:
         """Return the page that anchors of this URL belong to, or None."""
         known = self._urls.find(url)
-        return None if known is None else self._seen.frontier.books.stands_for(known)
+        if known is None or known in self._gone:
+            return None
+        target = self._seen.frontier.books.stands_for(known)
+        return None if target in self._gone else target
 
     def _site_of(self, page: int) -> int:
         host = self._urls.host_of[page]
@@ -314,7 +351,8 @@ class _Indexing:
         self._index, self._notes = index, notes
         self._urls = UrlTable(partial(_urls_of, seen.connection))
         self._lines: dict[int, HostLines] = {}
-        self._anchors = AnchorFinder(seen, self._urls)
+        self._gone = taken_down_pages(seen.connection)
+        self._anchors = AnchorFinder(seen, self._urls, self._gone)
         self._was_empty = not len(index)
         self._done_so_far = Indexed(0, 0, 0, 0)
 
@@ -395,7 +433,7 @@ class _Indexing:
 
     def _meet(self, pages: dict[int, _MetPage], page: int, found: ReadPage) -> None:
         """Note the anchors and lines of a page."""
-        if self._seen.states[page] != State.FETCHED:
+        if self._seen.states[page] != State.FETCHED or page in self._gone:
             return
         codes = codes_of(found.text.lines)
         pages[page] = _MetPage(found._replace(text=found.text._replace(anchors=())), codes)
@@ -459,7 +497,7 @@ class _Indexing:
             self._notes.commit(Watermark(self._archive.end, step))
 
     def _add_known(self, page: int, url: str) -> None:
-        may_be_found = self._seen.states[page] in _MAY_BE_FOUND
+        may_be_found = self._seen.states[page] in _MAY_BE_FOUND and page not in self._gone
         entry = Entry(page, url) if may_be_found else self._index.entry(page)
         if entry is None or (entry.at is None and not may_be_found):
             return

@@ -206,6 +206,14 @@ class Notes:
         query = "SELECT page FROM stale WHERE page > ? ORDER BY page LIMIT ?"
         return [page for (page,) in self._connection.execute(query, (after, count))]
 
+    def stale_counts(self) -> tuple[int, int]:
+        """Return the number of stale pages whose text is in the index, and of the others."""
+        query = (
+            "SELECT count(signatures.page), count(*) FROM stale LEFT JOIN signatures USING (page)"
+        )
+        with_text, of_all = self._connection.execute(query).fetchone()
+        return int(with_text), int(of_all - with_text)
+
     def lines(self, host_id: int) -> HostLines:
         """Return the line counts of a host."""
         query = "SELECT pages FROM sites WHERE site = ?"
@@ -269,6 +277,10 @@ class TextNotes:
             np.array(titles, np.int64),
             np.frombuffer(signatures, np.uint8).reshape(-1, PLACES),
         )
+
+    def __len__(self) -> int:
+        """Return the number of pages whose text is in the index."""
+        return int(self._connection.execute("SELECT count(*) FROM signatures").fetchone()[0])
 
     def judged(self) -> dict[tuple[int, int], bool]:
         """Return the judged pairs whose pages have not changed since."""

@@ -35,7 +35,7 @@ from minicrawl.dashboard.serving import (
 )
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.search.index import check_installed
-from minicrawl.search.indexing import has_index, why_useless
+from minicrawl.search.indexing import Completeness, has_index, lack_of, why_useless
 from minicrawl.search.public_guard import (
     CPU_S,
     DUE,
@@ -69,7 +69,9 @@ class SearchAnswers:
         return [Route(f"{path}/about", self._about), Route(f"{path}/search", self._search)]
 
     async def _about(self, _request: Request) -> Response:
-        return await self._answer(lambda finder: {"store": self._store.name, "pages": len(finder)})
+        return await self._answer(
+            lambda finder: {"store": self._store.name, "pages": len(finder)} | _lack(self._store)
+        )
 
     async def _search(self, request: Request) -> Response:
         asked = request.query_params
@@ -79,7 +81,8 @@ class SearchAnswers:
             offset=min(int(offset[:_DIGITS]), MOST_SHOWN) if offset.isdecimal() else 0,
             folds=not asked.get("all"),
         )
-        return await self._answer(partial(_found, asked.get("q", "")[:LONGEST_QUERY], wanted))
+        text = asked.get("q", "")[:LONGEST_QUERY]
+        return await self._answer(lambda finder: _found(text, wanted, finder) | _lack(self._store))
 
     async def _answer(self, make: Callable[[Finder], object]) -> Response:
         """Return the result of `make` on the current index, or a one-line error."""
@@ -113,7 +116,13 @@ class SearchAnswers:
         return Finder(self._folder)
 
 
-def _found(text: str, wanted: SearchRequest, finder: Finder) -> object:
+def _lack(store: Path) -> dict[str, object]:
+    """Return how far the index is, as a JSON document; null if it is complete."""
+    lack = lack_of(store)
+    return {"indexed": lack and lack._asdict()}
+
+
+def _found(text: str, wanted: SearchRequest, finder: Finder) -> dict[str, object]:
     began = time.perf_counter()
     found = finder.answer(text, wanted)
     results = [one.as_json(rank) for rank, one in enumerate(found.results, wanted.offset + 1)]
@@ -178,7 +187,8 @@ class PublicSearch:
     def __init__(
         self, store: Path, base: str = "", say: Callable[[str], None] = lambda _: None
     ) -> None:
-        self._folder, self._base, self._say = search_folder(store), base, say
+        self._store, self._base, self._say = store, base, say
+        self._folder = search_folder(store)
         self._name = (urlsplit(base).hostname if base else None) or store.stem
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._turns = Turns()
@@ -203,21 +213,26 @@ class PublicSearch:
             pages = await self._answer(request, len)
             return _html(_page(self._name, asked, _about(pages)), 200)
         try:
-            found = await self._answer(request, asked.answer)
+            found, lack = await self._answer(request, self._with_lack(asked))
         except UsageError as error:
             return _html(_page(self._name, asked, _told(str(error))), 422)
-        return _html(_page(self._name, asked, "".join(_shown(asked, found))), 200)
+        said = _told(f"{lack}; the rest follows") if lack else ""
+        return _html(_page(self._name, asked, said + "".join(_shown(asked, found))), 200)
+
+    def _with_lack(self, asked: _Asked) -> Callable[[Finder], tuple[Answered, Completeness | None]]:
+        return lambda finder: (asked.answer(finder), lack_of(self._store))
 
     async def _json(self, request: Request) -> Response:
         asked, began = _Asked(request.query_params), time.perf_counter()
         allowed = {"Access-Control-Allow-Origin": "*"}
         try:
-            found = await self._answer(request, asked.answer)
+            found, lack = await self._answer(request, self._with_lack(asked))
         except UsageError as error:
             return JSONResponse({"error": str(error)}, 422, allowed)
         took = {
             "took_ms": round(1000 * (time.perf_counter() - began), 1),
             "indexed_at": iso(self._finder.at),
+            "indexed": lack and lack._asdict(),
         }
         return JSONResponse(asked.as_json(found) | took, 200, allowed)
 

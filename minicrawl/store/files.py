@@ -8,6 +8,7 @@ beside   files and folders named like the store, followed by `-` or `.log`
 """
 
 import os
+import re
 import shutil
 import sqlite3
 import struct
@@ -75,6 +76,13 @@ def set_aside(path: Path) -> Path | None:
         for file, target in _moves(path, aside):
             file.rename(target)
     return aside
+
+
+def stores_aside(path: Path) -> list[Path]:
+    """Return the earlier stores of this path that `set_aside` renamed."""
+    path = real_path(path) if path.is_symlink() else path
+    stamped = re.compile(rf"{re.escape(path.name)}\.[0-9-]{{10}}T[0-9-]{{8,}}")
+    return sorted(one for one in path.parent.iterdir() if stamped.fullmatch(one.name))
 
 
 def move(

@@ -117,18 +117,23 @@ def test_unknown_words_find_nothing(store: Path, capsys: Captured) -> None:
     assert (out, err) == ("", "no page has these words\n")
 
 
-def test_an_old_index_that_finds_nothing_says_so(tmp_path: Path, capsys: Captured) -> None:
+def test_an_incomplete_index_says_so(tmp_path: Path, capsys: Captured) -> None:
     store, first = tmp_path / "crawl.db", dict(list(PAGES.items())[:1])
     read_into(store, first)
     assert main(["index", "--store", str(store)]) == 0
     read_into(store, {f"{SEA}new": b"<title>New</title>A xylophone."})
     capsys.readouterr()
+    said = "indexed 1 of 2 pages; `minicrawl index` adds the rest\n"
     assert asked(store, "xylophone") == 0
-    said = "no page has these words; `minicrawl index` adds what was fetched since\n"
-    assert capsys.readouterr() == ("", said)
+    assert capsys.readouterr() == ("", f"{said}no page has these words\n")
+    assert asked(store, "welcome", "--json") == 0
+    assert said in capsys.readouterr().err
     assert main(["index", "--store", str(store)]) == 0
+    capsys.readouterr()
     assert asked(store, "xylophone") == 0
-    assert f"{SEA}new" in capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert f"{SEA}new" in out
+    assert err == ""
 
 
 def test_without_the_archive_the_index_answers_with_a_warning(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import count
@@ -317,6 +317,8 @@ class TakenDown(NamedTuple):
     """False if a reader delays the deletion of files: the take-down must be repeated."""
     warcs: str
     """Folder of WARC files that may still have the answers, or empty."""
+    aside: Sequence[str]
+    """Earlier stores that `--fresh` set aside, which may still have them, too."""
 
 
 class UrlPattern(NamedTuple):
@@ -383,7 +385,8 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
         from minicrawl.archive.warc_series import WarcSeries
 
         series = WarcSeries.read(tables.counters(store.connection).get(tables.WARC))
-        return TakenDown(what, answers, len(pages), is_gone, series.folder if series else "")
+        folder = series.folder if series else ""
+        return TakenDown(what, answers, len(pages), is_gone, folder, _aside(path))
 
 
 def would_forget(path: Path, what: str) -> TakenDown:
@@ -394,7 +397,13 @@ def would_forget(path: Path, what: str) -> TakenDown:
         if end is not None and folder.is_dir():
             with closing(ArchiveReader(folder, end)) as archive:
                 answers = _pruning_of(archive, urls, pages).dropped
-    return TakenDown(urls.what, answers, len(pages), is_complete=True, warcs="")
+    return TakenDown(urls.what, answers, len(pages), is_complete=True, warcs="", aside=_aside(path))
+
+
+def _aside(path: Path) -> list[str]:
+    from minicrawl.store.files import stores_aside
+
+    return list(map(str, stores_aside(path)))
 
 
 def _pruning_of(archive: ArchiveReader, urls: UrlPattern, pages: Mapping[int, str]) -> Pruning:

@@ -80,7 +80,8 @@ export const makeSearch = (place, { path, more = null, note = () => {} }) => {
       shown = offset + rows.length;
       next.hidden = rows.length < AT_ONCE;
       const meant = found.instead ? `No page has these words as typed; shown is: ${plain(found.instead)}. ` : found.suggestion ? `Did you mean: ${plain(found.suggestion)}? ` : "";
-      say(shown ? `${meant}${count(shown)} ${shown === 1 ? "page" : "pages"} shown, ${fixed(found.ms, 0)} ms; the index is as of ${clock(found.at)}` : "No page has these words.");
+      const lack = found.indexed ? `Indexed ${count(found.indexed.pages)} of ${count(found.indexed.of)} pages; the rest follows. ` : "";
+      say(lack + (shown ? `${meant}${count(shown)} ${shown === 1 ? "page" : "pages"} shown, ${fixed(found.ms, 0)} ms; the index is as of ${clock(found.at)}` : "No page has these words."));
       if (goesOn && rows.length) rows[0].querySelector("a, summary").focus();
     } catch (error) {
       clear();

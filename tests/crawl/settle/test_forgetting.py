@@ -243,3 +243,12 @@ def test_the_command_forget_prunes_by_url(path: Path, capsys: pytest.CaptureFixt
     assert gone == {url for url in GONE if url.startswith(f"{HOST}/private/2")}
     assert is_sound(path)
     assert gone <= crawled(path, refresh=1.0, pages=10_000)  # no take-down
+
+
+def test_a_whole_site_can_be_taken_down(path: Path) -> None:
+    assert forget(path, f"{HOST}/*", 1.0).is_complete
+    assert kept(path) == {}
+    assert is_sound(path)
+    assert crawled(path, "http://b.example", refresh=1.0, pages=10_000)
+    assert kept(path)
+    assert is_sound(path)

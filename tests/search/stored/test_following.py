@@ -17,6 +17,7 @@ from minicrawl.search.indexing import (
     SELDOM_S,
     IndexFollower,
     bring_up_to_date,
+    lack_of,
     locked_folder,
 )
 from minicrawl.store.reader import search_folder
@@ -131,3 +132,23 @@ def test_kills_while_pages_arrive_neither_lose_nor_duplicate_any(tmp_path: Path,
     followed = entries(path)
     bring_up_to_date(path, fresh=True)
     assert entries(path) == followed
+
+
+def test_the_index_says_how_much_it_lacks_until_it_is_complete(tmp_path: Path) -> None:
+    store, pages = tmp_path / "crawl.db", list(PAGES.items())
+    assert lack_of(store) is None
+    read_into(store, dict(pages[:1]))
+    bring_up_to_date(store)
+    assert lack_of(store) is None
+    for count in range(2, len(pages) + 1):
+        read_into(store, dict(pages[count - 1 : count]))
+        assert (lack := lack_of(store)) is not None
+        assert lack.pages < count <= lack.of
+        bring_up_to_date(store, completes=False)
+    bring_up_to_date(store)
+    assert lack_of(store) is None
+    read_into(store, dict(pages[:2]))  # the same pages again
+    assert (lack := lack_of(store)) is not None
+    assert 0 < lack.pages < lack.of
+    store.rename(tmp_path / "elsewhere.db")
+    assert lack_of(store) is None
