@@ -469,7 +469,7 @@ def bring_index_up_to_date(
 
     Say if `most_s` was not enough for all pages.
     """
-    from minicrawl.search.indexing import bring_up_to_date, is_behind, unlimited
+    from minicrawl.search.indexing import bring_up_to_date, lack_of, unlimited
 
     ends_at = time.monotonic() + most_s
 
@@ -491,5 +491,5 @@ def bring_index_up_to_date(
             f"{done.by_links:,} added or updated by links",
             err=True,
         )
-    if most_s < inf and is_behind(store):
+    if most_s < inf and lack_of(store):
         say("index: --for is over; `minicrawl index` adds the other pages")

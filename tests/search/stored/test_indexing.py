@@ -20,7 +20,7 @@ from minicrawl.report.page_texts import KillableProcess
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search import indexing, page_text
 from minicrawl.search.index import SearchIndex
-from minicrawl.search.indexing import bring_up_to_date, is_behind
+from minicrawl.search.indexing import bring_up_to_date, lack_of
 from minicrawl.search.page_text import PageReader
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest, keep_importance
@@ -237,7 +237,7 @@ def test_the_next_run_indexes_what_a_time_limit_has_left(
     monkeypatch.setattr(indexing, "_LIMITED_ROUND", 1)
     bring_up_to_date(store, fresh=True, is_over=lambda: True)
     pages = [0]
-    while is_behind(store):
+    while lack_of(store):
         # There is time to begin one round of one page.
         pages.append(
             bring_up_to_date(store, is_over=partial(next, iter((False, True)), True)).of_all
