@@ -322,12 +322,13 @@ class BrowserPage:
         )
         try:
             shown = await self._open(context, page)
-            return await self._read(shown, page)
+            dom = await self._read(shown, page)
         finally:
-            with suppress(BrowserError):
-                async with asyncio.timeout(_CLOSE_S):
-                    await context.close()
+            is_closed = await _is_closed_in_time(context)
             self._browser.remove_listener("disconnected", self._lose)
+        if not is_closed:
+            raise PageEnded(f"the page did not close within {_CLOSE_S:g} s", may_pass=True)
+        return dom
 
     def _lose(self, _: object) -> None:
         self._leave(PageEnded(_GONE, may_pass=True))
@@ -582,6 +583,17 @@ def _sent(headers: Mapping[str, str], *, is_post: bool) -> tuple[tuple[str, str]
         for name, value in headers.items()
         if (name in names or name.startswith("x-")) and value.isascii() and value.isprintable()
     )
+
+
+async def _is_closed_in_time(context: BrowserContext) -> bool:
+    try:
+        async with asyncio.timeout(_CLOSE_S):
+            await context.close()
+    except BrowserError:  # its browser has ended
+        return True
+    except TimeoutError:
+        return False
+    return True
 
 
 async def _dismiss(dialog: Any) -> None:
