@@ -1,16 +1,21 @@
 """Measure how much hostile hosts starve healthy ones:
 
 python -m tests.proofs.starve --into docs/hostile.md
+
+With --pairs, all pairs of behaviours run in simulated time instead.
 """
 
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 
 import click
 
 from tests.bench.notes import circumstances, head, into_document, row, tell
+from tests.proofs.starve import pairs as pairing
 from tests.proofs.starve.attacks import ATTACKS
+from tests.proofs.starve.behaviours import BEHAVIOURS
 from tests.proofs.starve.trial import DELAY_S, HEALTHY_HOSTS, Figures, run
 
 MANY = 64
@@ -26,18 +31,26 @@ _MB = 1 << 20
 @click.option("--hosts", multiple=True, type=int, default=(1, 4, 20, MANY), show_default=True)
 @click.option("--workers", multiple=True, type=int, default=(0, 1), show_default=True)
 @click.option("--seconds", type=float, default=5.0, show_default=True, help="Length of each crawl.")
+@click.option(
+    "--pairs", type=int, help=f"Simulate N partners of each behaviour, {len(BEHAVIOURS)} for all."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Choice of the partners.")
 @into_document
 def main(
     names: Sequence[str],
     hosts: Sequence[int],
     workers: Sequence[int],
     seconds: float,
+    pairs: int | None,
+    seed: int,
     into: Path | None,
 ) -> None:
     """Run crawls beside attackers; exit 1 if a limit is not kept.
 
     With --attack, the results go into a table of their own in the document.
     """
+    if pairs is not None:
+        sys.exit(_simulate(pairs, seed, into))
     lines: list[str] = []
     failures = 0
     for count in workers:
@@ -55,6 +68,17 @@ def main(
     conditions = f"{circumstances()} {seconds:g} s a crawl, {HEALTHY_HOSTS} healthy hosts."
     tell([conditions, "", *lines[:-1]], "starve chosen" if names else "starve", into)
     sys.exit(bool(failures))
+
+
+def _simulate(partners: int, seed: int, into: Path | None) -> bool:
+    """Run pairs of behaviours in simulated time. Return whether any of them breaks the law."""
+    alone, requests = pairing.measured([*pairing.cases(partners, Random(seed))], seed)
+    conditions = (
+        f"{circumstances()} `--pairs {partners} --seed {seed}`: {len(requests)} runs, {alone} "
+        "requests to healthy hosts alone."
+    )
+    tell([conditions, "", *pairing.table(alone, requests)], "pairs", into)
+    return min(requests.values()) < pairing.LEAST * alone
 
 
 def _broken(figures: Figures, alone: Figures, hostile: int) -> list[str]:
