@@ -345,6 +345,7 @@ class Dispatcher:
         is_waiting = self._defer(turn, state, now, is_known=is_known)
         if is_known and not is_waiting:
             self._onboarding.sitemaps.end_yielding(turn.host)
+            self._onboarding.sitemaps.count_request(turn.host)
             return self._page_turns.begin(turn, now)
         self._leases.give_back(turn.lease)
         if is_waiting:

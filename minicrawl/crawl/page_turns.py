@@ -158,6 +158,10 @@ _GAVE_PLACE = Failed(
 )
 
 
+_MOST_NEW_LINKS = 16
+"""New links of one reading that count for reading the page again."""
+
+
 class PageTurns:
     """Takes pages through their turns."""
 
@@ -174,6 +178,7 @@ class PageTurns:
         self._replays, self._introducer = parts.replays, introducer
         self._large_pages = LargePages(context, parts)
         self._listed = ListedPages(parts.onboarding, settings.limits.max_sitemaps)
+        self._gate = context.gate
         self._before_parsing, self._before_settling = LoopRounds(), LoopRounds()
         self._types = types_of(settings.scope.types)
         self._file_bytes = settings.file_bytes
@@ -360,17 +365,27 @@ class PageTurns:
             max_tries=settings.limits.max_tries,
             strip_marks=settings.storing.strip_marks,
         )
+        new_links = self._new_links(turn, parsed) if turn.lease.again else 0
         end = self._settler.settle(turn, outcome, today)
         row = self._record(turn, fetched, parsed, end, today)
         if end is None:
             self._suspend(turn, outcome.request_url if isinstance(outcome, Retry) else None, row)
         else:
             if self._leases.reads_again:
-                self._leases.end(turn.lease, _fresh_s(fetched))
+                self._leases.end(turn.lease, _fresh_s(fetched), new_links)
                 if parsed is not None and parsed.changed:
                     self._leases.refresh.hear(turn.looked_up, parsed.changed)
             self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
         turn.cost_s += perf_counter() - began
+
+    def _new_links(self, turn: Turn, parsed: ParsedPage | None) -> int:
+        """Return the number of links to pages that are not known yet, and are within the scope."""
+        links = () if parsed is None else parsed.links
+        depth = self._frontier.urls.depth[turn.page] + 1
+        unknown = (link for link in links if link not in turn.looked_up)
+        within = sum(self._gate.refusal(link, depth, 0) is None for link in unknown)
+        # Limited, as an endless site offers new links at each reading.
+        return min(within + len(turn.introduced), _MOST_NEW_LINKS)
 
     async def _with_known_links(self, turn: Turn, parsed: ParsedPage) -> ParsedPage:
         """Look up the links of the page. Return the page without links that it may not list.

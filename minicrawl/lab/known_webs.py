@@ -492,6 +492,8 @@ def _due(burst: int, each: float) -> int:
 # Readings at regular intervals keep a page fresh for longer, so an order may exceed this.
 #
 # The crawl's own scheduler chooses the pages; only the time of day and the servers are simulated.
+#
+# In `new_links`, the pages with most links are hubs: each change of a hub is a link to a new page.
 
 DAY_S = 86_400.0
 _FIRST_DAY = 20_000
@@ -500,6 +502,8 @@ _SLOWEST, _FASTEST = 1 / 365, 2.0
 _CALM = (1, 10, 100)
 """Divisors of the rates in `nights`."""
 _HALVINGS = 200
+_HUBS = 0.05
+"""Share of the pages that gain links to new pages."""
 
 
 class SitemapTruth(StrEnum):
@@ -535,6 +539,10 @@ class Days:
     counted: int
     seed: int
 
+    @property
+    def total(self) -> int:
+        return self.warm_up + self.counted
+
 
 @dataclass(frozen=True, slots=True)
 class FreshPoint:
@@ -569,6 +577,24 @@ class NightPoint:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class NewLinksPoint:
+    """New links that are found when this share of the pages is read a day."""
+
+    counted: bool
+    """True if the scheduler is told of new links, as in a crawl."""
+    share: float
+    found: float
+    """Share of the new links that were found by the end."""
+    delay_days: float
+    """Mean time from a link's appearance until it was found, or until the end."""
+    freshness: float
+    best: float
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
 def freshness(
     web: Web, shares: Sequence[float], days: Days, tell: Progress
 ) -> Iterator[FreshPoint]:
@@ -581,6 +607,22 @@ def freshness(
         here = part(tell, number / len(runs), (number + 1) / len(runs))
         fresh, unchanged = changing.read_all_day(order.strategy, share, days, here)
         yield FreshPoint(order, share, fresh, best, unchanged)
+
+
+def new_links(
+    web: Web, shares: Sequence[float], days: Days, tell: Progress
+) -> Iterator[NewLinksPoint]:
+    """Yield the new links that hubs show, with a reward for them and without."""
+    importance, rates = _importance_and_rates(web, days.seed)
+    runs = [(share, counted) for share in shares for counted in (False, True)]
+    for number, (share, counted) in enumerate(runs):
+        best = best_possible(importance, rates, share * web.graph.nodes)
+        changing = _ChangingWeb(web, importance, rates, SitemapTruth.NONE, days.seed)
+        changing.hubs = HubLinks(web, days, counted=counted)
+        here = part(tell, number / len(runs), (number + 1) / len(runs))
+        fresh, _ = changing.read_all_day("siblings", share, days, here)
+        found, delay = changing.hubs.result(changing.changes_at, rates)
+        yield NewLinksPoint(counted, share, found, delay, fresh, best)
 
 
 def nights(web: Web, days: Days) -> Iterator[NightPoint]:
@@ -619,6 +661,42 @@ def _importance_and_rates(web: Web, seed: int) -> tuple[Floats, Floats]:
 # ---------------------------------------------------------------- the changing web
 
 
+class HubLinks:
+    """New links of the hubs of a changing web, and how late they are found; times are in days."""
+
+    def __init__(self, web: Web, days: Days, *, counted: bool) -> None:
+        degrees = web.graph.out_degrees()
+        most = np.argsort(-degrees, kind="stable")[: max(1, int(_HUBS * len(degrees)))]
+        self._is_hub = np.zeros(len(degrees), dtype=np.bool_)
+        self._is_hub[most] = True
+        self._rng, self._counted = np.random.default_rng(days.seed + 2), counted
+        self._from, self._end = (float(_FIRST_DAY + day) for day in (days.warm_up, days.total))
+        self._found, self._delays = 0, list[float]()
+
+    def read(self, page: int, first: float, rate: float, now: float) -> int:
+        """Return the number of new links that a reading finds, and note their delays.
+
+        The first one appeared at `first`; others followed at this rate until `now`.
+        """
+        if not self._is_hub[page] or first > now:
+            return 0
+        later = first + (now - first) * self._rng.random(self._rng.poisson(rate * (now - first)))
+        counted = [now - at for at in (first, *later) if at >= self._from]
+        self._delays += counted
+        self._found += len(counted)
+        return (1 + len(later)) if self._counted else 0
+
+    def result(self, changes_at: Floats, rates: Floats) -> tuple[float, float]:
+        """Return the share of the new links that were found, and their mean delay.
+
+        Links that nobody has found are late until the end.
+        """
+        found = self._found
+        for page in np.flatnonzero(self._is_hub).tolist():
+            self.read(page, float(changes_at[page]), float(rates[page]), self._end)
+        return found / max(self._found, 1), float(np.mean(self._delays or [0.0]))
+
+
 class _ChangingWeb:
     """Changing pages, read by the scheduler of a crawl; times are in days."""
 
@@ -633,7 +711,8 @@ class _ChangingWeb:
         self._now, self._records = float(_FIRST_DAY), None
         self._documents = [_document(page, self._now * DAY_S) for page in self._pages.values()]
         self._read_at = np.full(len(self._pages), self._now)
-        self._changes_at = self._now + self._rng.exponential(1 / rates)
+        self.hubs: HubLinks | None = None
+        self.changes_at = self._now + self._rng.exponential(1 / rates)
         """Time of each page's first change after its last reading."""
 
     def read_all_day(
@@ -644,7 +723,7 @@ class _ChangingWeb:
         Return the freshness, and the share of the readings that found no change.
         """
         refresh = self._scheduler(strategy, endless=True)
-        until, fresh, readings, unchanged = days.warm_up + days.counted, 0.0, 0, 0
+        until, fresh, readings, unchanged = days.total, 0.0, 0, 0
         counted_from = _FIRST_DAY + days.warm_up
         for day in range(until):
             self._hear(refresh)
@@ -667,7 +746,7 @@ class _ChangingWeb:
     def update_each_night(self, days: Days) -> NightPoint:
         """Read each page once a night, except pages left out because of a trusted sitemap."""
         asked = unchanged = missed = 0
-        for night in range(days.warm_up + days.counted):
+        for night in range(days.total):
             self._now = float(_FIRST_DAY + night + 1)
             refresh = self._scheduler("siblings", endless=False)  # each update is a new process
             self._hear(refresh)
@@ -678,7 +757,7 @@ class _ChangingWeb:
                     unchanged += is_same
             self._records = json.loads(json.dumps(refresh.sitemap_records.kept()))
             if night >= days.warm_up:
-                missed += int((self._changes_at <= self._now).sum())
+                missed += int((self.changes_at <= self._now).sum())
         all_pages = days.counted * len(self._pages)
         shares = (number / all_pages for number in (asked, unchanged, missed))
         changing = float(-np.expm1(-self._rates).mean())
@@ -697,25 +776,34 @@ class _ChangingWeb:
         return self._now * DAY_S
 
     def _cash(self, pages: NDArray[np.uint32]) -> Floats:
-        """Return the cash that links have paid to the pages since they were read."""
-        return self._importance[pages] * (self._now - self._read_at[pages])
+        """Return the cash that links have paid to the pages since they were read.
+
+        One unit a page circulates each day.
+        """
+        cash = self._importance[pages] * (self._now - self._read_at[pages])
+        return cash * len(self._importance)
 
     def _fresh_days(self, page: int, counted_from: float) -> float:
         """Return the fresh days of a page since its last reading, weighted by importance."""
-        until = min(self._now, self._changes_at[page])
+        until = min(self._now, self.changes_at[page])
         fresh = max(until - max(self._read_at[page], counted_from), 0.0)
         return float(self._importance[page] * fresh)
 
     def _read(self, page: int, refresh: RefreshScheduler) -> bool:
         """Read a page, and return whether it has changed."""
-        changed = bool(self._changes_at[page] <= self._now)
+        changed = bool(self.changes_at[page] <= self._now)
         before = self._documents[page]
+        new_links = 0
+        if self.hubs is not None:
+            first, rate = float(self.changes_at[page]), float(self._rates[page])
+            new_links = self.hubs.read(page, first, rate, self._now)
         self._documents[page] = before._replace(
             last_at=self._today(), changes=before.changes + changed, checks=before.checks + 1
         )
         self._read_at[page] = self._now
-        self._changes_at[page] = self._now + self._rng.exponential(1 / self._rates[page])
+        self.changes_at[page] = self._now + self._rng.exponential(1 / self._rates[page])
         refresh.saw(self._documents[page], just_now=True)
+        refresh.found(page, new_links)
         return changed
 
     def _hear(self, refresh: RefreshScheduler) -> None:
@@ -723,7 +811,7 @@ class _ChangingWeb:
         if self._sitemap is SitemapTruth.NONE:
             return
         long_ago = self._read_at - 1
-        honest = np.where(self._changes_at <= self._now, self._changes_at, long_ago)
+        honest = np.where(self.changes_at <= self._now, self.changes_at, long_ago)
         stated = {
             SitemapTruth.HONEST: honest,
             SitemapTruth.NEVER: long_ago,

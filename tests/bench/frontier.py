@@ -169,7 +169,7 @@ class Bench:
         self._recorder.record_request(row, is_page=True)
         turn = Turn(lease, lease.page, lease.host, looked_up)
         self._settler.settle(turn, WasRead(ANSWER, reading), now)
-        self._leasing.end(lease, 0.0)
+        self._leasing.end(lease, 0.0, 0)
         self._leasing.resume(lease.host)
 
 

@@ -20,6 +20,7 @@ from minicrawl.archive.record import pack_any, record_of
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.politeness import HostTable
+from minicrawl.crawl.hosts.sitemap_revisits import ReadSitemap, SitemapRevisits
 from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import (
@@ -199,13 +200,24 @@ class HostFiles:
         """Fetch a file that states usage preferences."""
         return await self._robots_file(url, MOST_BYTES)
 
-    async def sitemap(self, url: str, max_bytes: int) -> Visit:
-        """Fetch a sitemap. The visit knows how to parse it."""
+    def now(self) -> float:
+        """Return the present moment."""
+        return self._clock.now()
+
+    async def sitemap(self, url: str, max_bytes: int, earlier: ReadSitemap | None) -> Visit:
+        """Fetch a sitemap, unless it is as it was earlier. The visit knows how to parse it."""
         request = Request(
-            url=url, want=Want.SITEMAP, max_bytes=max_bytes, keeps_failures=self._keeps
+            url=url,
+            want=Want.SITEMAP,
+            max_bytes=max_bytes,
+            etag=None if earlier is None else earlier.etag,
+            last_modified=None if earlier is None else earlier.last_modified,
+            keeps_failures=self._keeps,
         )
         visit = await self._ask(url, lambda: self._web_access.visit(request))
-        self._keep(url, record_of(url, visit.fetched))
+        # A 304 is not kept: only pages can refer to what an earlier response said.
+        if not isinstance(visit.fetched, Unchanged):
+            self._keep(url, record_of(url, visit.fetched))
         return visit
 
     def _keep(self, url: str, record: bytes | None) -> None:
@@ -278,7 +290,8 @@ class HostFiles:
 # and depth. It may list pages of its own host and of hosts whose robots.txt names it (sitemaps.org,
 # cross submission); sitemaps listed by a named index count as named. A page that it lists is one
 # link deeper than the shallowest page of its host, or than that of the host whose robots.txt led to
-# it. Each sitemap is read once, and no more than `max_sitemaps` of a host.
+# it. No more than `max_sitemaps` of a host are read. A run with --continuous reads them again, at
+# times that `sitemap_revisits` chooses; other runs read each sitemap once.
 #
 # by   the host whose robots.txt led to a sitemap
 
@@ -310,7 +323,7 @@ class HostRules(Protocol):
 class _HostSitemaps:
     """Sitemaps that one host led to."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, read: Iterable[str] = ()) -> None:
         self.most = most
         self.has_more = False
         self.is_under_way = self.is_slow = False
@@ -318,7 +331,7 @@ class _HostSitemaps:
         self.is_behind = False  # pages were let on before the waiting sitemaps
         self.waiting: deque[str] = deque()
         self.depths: dict[str, int] = {}  # of listed pages, by origin
-        self._seen: set[str] = set()
+        self._seen = set(read)
 
     def add(self, urls: Iterable[str | None]) -> None:
         for url in urls:
@@ -347,6 +360,16 @@ class SitemapQueue:
         self._recorder, self._frontier = recorder, recorder.frontier
         self._gate, self._files, self._robots = gate, files, robots
         self.named: dict[int, _HostSitemaps] = {}
+        self._revisits = SitemapRevisits() if settings.budget.continuous else None
+
+    def count_request(self, host: int) -> None:
+        """Count the request of a page, as its host's sitemaps are read again after some."""
+        if self._revisits is not None:
+            self._revisits.count_request(host)
+
+    def _due(self, by: int) -> str | None:
+        """Return the sitemap to read again now, or None."""
+        return None if self._revisits is None else self._revisits.due(by, self._files.now())
 
     def add(self, by: int, urls: Iterable[str]) -> None:
         """Add the sitemaps that the robots.txt of a host names."""
@@ -357,12 +380,14 @@ class SitemapQueue:
 
     def is_due(self, host: int) -> bool:
         """Return whether a sitemap that the host led to comes before its next page."""
-        named = self.named.get(host)
-        return named is not None and not (named.yields or named.is_slow)
+        if (named := self.named.get(host)) is None:
+            return self._due(host) is not None
+        return not (named.yields or named.is_slow)
 
     def is_behind(self, host: int) -> bool:
         """Return whether a sitemap is due, and pages of the host were let on before it."""
-        return self.is_due(host) and self.named[host].is_behind
+        named = self.named.get(host)
+        return named is not None and named.is_behind and self.is_due(host)
 
     def end_yielding(self, host: int) -> None:
         """Let the next sitemap come first again: a page of the host is requested or closed."""
@@ -384,13 +409,20 @@ class SitemapQueue:
 
     async def read_next(self, by: int, tell: Listener, introduce: Introduce) -> None:
         """Read the next sitemap that the host led to."""
+        if by not in self.named and (due := self._due(by)) is not None:
+            assert self._revisits is not None
+            self.named[by] = _HostSitemaps(self._most, self._revisits.of(by))
+            self.named[by].waiting.append(due)
         named = self.named[by]
         url = named.waiting[0]
+        earlier = None
+        if self._revisits is not None:
+            earlier = self._revisits.asked(by, url, self._files.now())
         named.is_under_way = True
         try:
             refusal = await self._refusal(by, url, tell)
             if refusal is None:
-                await self._read(by, named, url, tell, introduce)
+                await self._read(by, named, url, tell, introduce, earlier)
             else:
                 tell(Noted(text=f"{url} is not read: {refusal}"))
         finally:
@@ -428,9 +460,15 @@ class SitemapQueue:
         return None
 
     async def _read(
-        self, by: int, named: _HostSitemaps, url: str, tell: Listener, introduce: Introduce
+        self,
+        by: int,
+        named: _HostSitemaps,
+        url: str,
+        tell: Listener,
+        introduce: Introduce,
+        earlier: ReadSitemap | None,
     ) -> None:
-        visit = await self._files.sitemap(url, self._max_bytes)
+        visit = await self._files.sitemap(url, self._max_bytes, earlier)
         answer = visit.fetched
         self._robots.judge(url, answer)
         if isinstance(answer, Moved):
@@ -444,6 +482,10 @@ class SitemapQueue:
             listed = Sitemap(limit=listed.detail if isinstance(listed, Failed) else "")
         if limit := _limit(answer, listed):
             tell(Noted(text=f"{url}: {limit}"))
+        if earlier is not None:
+            content = hash((listed.pages, listed.sitemaps, listed.changed))
+            # Without validators if the rest is missing: a 304 would say nothing of it.
+            earlier.read(self._files.now(), content, {} if answer.cut else answer.headers)
         named.add(listed.sitemaps)
         by_origin: dict[str, list[str]] = {}
         for page in listed.pages:

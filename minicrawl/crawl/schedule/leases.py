@@ -48,6 +48,7 @@ from minicrawl.crawl.schedule.orders import best_site_first, queue_of
 from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId, State
+from minicrawl.opic.money import UNIT
 from minicrawl.opic.queues import ImportanceOfHosts
 from minicrawl.ports import Clock
 from minicrawl.store.tables import LEFT_OUT, SITEMAP_RECORDS
@@ -115,6 +116,7 @@ class LeaseScheduler:
             frontier.ledger.cash_of,
             clock.today,
             endless=budget.continuous,
+            mean_cash=lambda: frontier.ledger.minted / UNIT / max(len(frontier), 1),
         )
 
         self._dead = DeadTargets(frontier.urls.host_of)
@@ -199,14 +201,19 @@ class LeaseScheduler:
         else:
             self._dead.give_back(lease.page)
 
-    def end(self, lease: Lease, fresh_s: float) -> None:
-        """End the turn of a page that may be read again; its response is fresh for so long."""
-        document = self._recorder.pages.document(lease.page)
+    def end(self, lease: Lease, fresh_s: float, new_links: int) -> None:
+        """End the turn of a page that may be read again.
+
+        Its response is fresh for `fresh_s`, and had `new_links` to pages that were unknown.
+        """
+        document, is_again = self._recorder.pages.document(lease.page), lease.page in self.refresh
         if self._frontier.state[lease.page] in DEAD:
             self.refresh.forget(lease.page)
         elif document is not None:
             self.refresh.saw(document, just_now=True)
             self.refresh.cached(lease.page, fresh_s)
+            if is_again:  # all links of a first reading may be new
+                self.refresh.found(lease.page, new_links)
         self.release(lease)
 
     def release(self, lease: Lease) -> None:

@@ -236,7 +236,7 @@ class ChangeHints:
 #
 # Worth of reading a page again, by the strategy of the crawl.
 #
-# siblings, greedy  cash × probability of change
+# siblings, greedy  cash × probability of change + expected new links
 # random            a random time at which the page is due: any page has an equal chance
 # breadth-first     time since the page was read: pages have their turns in a fixed cycle
 #
@@ -244,6 +244,13 @@ class ChangeHints:
 #         history counts as one that changes once a fortnight
 # chance  probability that a page has changed since the last reading: 1 - exp(-rate × age)
 # age     time since the last reading, less what a trustworthy host vouches for (see above)
+# new     expected links to unknown pages within the scope: age × number that readings of this run
+#         found / (seconds watched in this run + a prior week). A new page is worth as much as the
+#         average page holds: a unit, and its part of the endowment
+#
+# Example: a page with 2 units has changed once in two weeks: 1.5 changes in three weeks. After a
+# day its worth is 2 × .069. A hub whose readings of two weeks found 30 new links gains 30 in three
+# weeks. After a day it is worth 1.43 more, if the average page holds a unit.
 
 CashOf = Callable[[NDArray[np.uint32]], Floats]
 
@@ -252,12 +259,15 @@ _HALF = 0.5
 
 
 class Readings(NamedTuple):
-    """Pages that were read: present cash, last reading, and probability of a change since."""
+    """Pages that were read: cash, last reading, and what may have happened since."""
 
     pages: NDArray[np.uint32]
     cash: CashOf
     last_at: Floats
     chance: Floats
+    """Probability of a change."""
+    new_links: Floats
+    """Expected number of new links, times the average cash of a page."""
 
 
 Worth = Callable[[Readings], Floats]
@@ -265,8 +275,8 @@ Worth = Callable[[Readings], Floats]
 
 
 def by_cash(readings: Readings) -> Floats:
-    """Return cash × probability of change."""
-    return readings.cash(readings.pages) * readings.chance
+    """Return cash × probability of change, and the average cash for each expected new link."""
+    return readings.cash(readings.pages) * readings.chance + readings.new_links
 
 
 def by_age(readings: Readings) -> Floats:
@@ -333,8 +343,15 @@ _NOTABLE = 1 / 16
 class WatchedPages:
     """Pages that were read: times of reading, numbers of changes, and which of them wait."""
 
-    def __init__(self, worth: Worth, cash: CashOf) -> None:
-        self._worth, self._cash = worth, cash
+    def __init__(
+        self,
+        worth: Worth,
+        cash: CashOf,
+        mean_cash: Callable[[], float] = lambda: 1.0,
+        began_at: float = 0.0,
+    ) -> None:
+        self._worth, self._cash, self._mean_cash = worth, cash, mean_cash
+        self._began_at = began_at
         self._place_of = array("i")  # place of each page, or -1
         self._of_host: dict[int, array[int]] = {}
         self._waiting_of: dict[int, int] = {}
@@ -343,6 +360,7 @@ class WatchedPages:
         self._first_at = array("d")
         self._last_at = array("d")
         self._changes = array("I")
+        self._new_links = array("I")  # found by reading the page again in this run
         self.hints = ChangeHints(self._hosts)
         self._waits = bytearray()
         self._listed = array("d")  # worth with which each page is listed, or -inf
@@ -364,6 +382,7 @@ class WatchedPages:
         self._first_at.append(document.first_at)
         self._last_at.append(document.last_at)
         self._changes.append(document.changes)
+        self._new_links.append(0)
         self.hints.add(host, document.first_at, dated_at(document))
         self._waits.append(0)
         self._listed.append(-inf)
@@ -387,6 +406,10 @@ class WatchedPages:
         if place >= 0:
             self.hints.listed(place, stated_at, self._last_at[place], today)
         return place >= 0
+
+    def found(self, page: PageId, new_links: int) -> None:
+        """Count the new links that were found by reading the page again."""
+        self._new_links[self._place_of[page]] += new_links
 
     def cached(self, page: PageId, seconds: float) -> None:
         """Note for how long the response of a page that was read may be cached."""
@@ -465,12 +488,16 @@ class WatchedPages:
     def _worth_at(self, places: NDArray[np.intp], today: float) -> Floats:
         last_at = np.frombuffer(self._last_at)[places]
         age_s = self.hints.age_s(places, last_at, today)
+        new_links = np.frombuffer(self._new_links, dtype=np.uint32)[places]
+        since = np.maximum(np.frombuffer(self._first_at)[places], self._began_at)
+        watched_s = np.abs(last_at - since) + _WEEK_S
         return self._worth(
             Readings(
                 np.frombuffer(self._pages, dtype=np.uint32)[places],
                 self._cash,
                 last_at,
                 self.hints.chance(places, self._rates(places), age_s),
+                new_links / watched_s * age_s * self._mean_cash(),
             )
         )
 
@@ -509,13 +536,14 @@ class RefreshScheduler:
         today: Callable[[], float],
         *,
         endless: bool,
+        mean_cash: Callable[[], float] = lambda: 1.0,
     ) -> None:
-        """Set up.
+        """Set up; `mean_cash` returns the cash that the average page holds.
 
         Each page is read again once in a run; in an endless run, as often as time allows.
         """
         self._host_of, self._today, self._endless = host_of, today, endless
-        self._watched = WatchedPages(worth, cash)
+        self._watched = WatchedPages(worth, cash, mean_cash, today())
         self._lists: dict[int, list[tuple[float, int]]] = {}
         self._floors = array("d")  # worth of each host's worst listed page when its list was made
         self._best: dict[int, float] = {}  # worth of each listed host's best page
@@ -569,6 +597,10 @@ class RefreshScheduler:
     def cached(self, page: PageId, seconds: float) -> None:
         """Note for how long the response of a page that was read may be cached."""
         self._watched.cached(page, seconds)
+
+    def found(self, page: PageId, new_links: int) -> None:
+        """Count the new links that were found by reading the page again."""
+        self._watched.found(page, new_links)
 
     def posted(self, plans: Iterable[Plan]) -> None:
         """Note the pages of plans: they were paid, or spent their cash."""

@@ -19,6 +19,7 @@ from minicrawl.lab.known_webs import (
     KNOWN_WEB_ORDERS,
     RATES,
     FreshPoint,
+    NewLinksPoint,
     NightPoint,
     Series,
     Watching,
@@ -643,18 +644,22 @@ def freshness(choice: WebChoice, shares: Sequence[float], days: int | None, as_j
     Freshness is the share of the importance on pages that have not changed since they were read, in
     percent of the best for reading at random moments (Azar et al., 2018). Sitemaps are honest, or
     lie. The second table shows nightly updates: pages requested, requested pages that had not
-    changed, and changed pages that were left out.
+    changed, and changed pages that were left out. The third shows how many new links of hubs are
+    found, and how late, if readings are rewarded for them and if not.
     """
     web = choice.web()
     counted = choice.otherwise(days, FRESH_DAYS, QUICK_FRESH_DAYS)
     duration = known.Days(warm_up=-(-counted // 2), counted=counted, seed=choice.seed)
     with progress("freshness") as tell:
-        points = known.freshness(web, shares or known.SHARES, duration, tell)
-        found: list[FreshPoint | NightPoint] = [*points, *known.nights(web, duration)]
+        shares = shares or known.SHARES
+        points = known.freshness(web, shares, duration, part(tell, 0.0, 0.8))
+        found: list[FreshPoint | NightPoint | NewLinksPoint] = [*points]
+        found += known.nights(web, duration)
+        found += known.new_links(web, shares, duration, part(tell, 0.8, 1.0))
     show(web.graph, found, as_json, _show_freshness)
 
 
-def _show_freshness(graph: Csr, found: Sequence[FreshPoint | NightPoint]) -> None:
+def _show_freshness(graph: Csr, found: Sequence[FreshPoint | NightPoint | NewLinksPoint]) -> None:
     points = [one for one in found if isinstance(one, FreshPoint)]
     nights = [one for one in found if isinstance(one, NightPoint)]
     shares = list(dict.fromkeys(point.share for point in points))
@@ -674,6 +679,23 @@ def _show_freshness(graph: Csr, found: Sequence[FreshPoint | NightPoint]) -> Non
             for one in nights
         ),
         about(graph),
+    )
+    show_table(
+        "New links found in % / mean delay in hours / freshness as above, by share read each day",
+        ["new links", *(f"{share:g}" for share in shares)],
+        (
+            [
+                "rewarded" if counted else "ignored",
+                *(
+                    f"{100 * one.found:.0f}/{24 * one.delay_days:.1f}"
+                    f"/{100 * one.freshness / one.best:.0f}"
+                    for one in found
+                    if isinstance(one, NewLinksPoint) and one.counted == counted
+                ),
+            ]
+            for counted in (False, True)
+        ),
+        "",
     )
 
 

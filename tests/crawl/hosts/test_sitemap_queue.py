@@ -11,7 +11,8 @@ import pytest
 
 from minicrawl import Noted, Settings
 from minicrawl.crawl.hosts.side_requests import MANY
-from minicrawl.model import FailureKind, FetchResult, Request, Response, State
+from minicrawl.crawl.hosts.sitemap_revisits import REQUESTS_A_READING
+from minicrawl.model import FailureKind, FetchResult, Request, Response, State, Unchanged
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text, web_of
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
@@ -284,3 +285,59 @@ def test_pages_go_on_while_a_sitemap_takes_long(pages: list[str], path: Path) ->
     first = next(visit for visit in web.visits if visit.url == f"{A}/")
     assert first.began < sitemaps[0].began + 2
     assert {f"{A}/", *pages} <= asked(web)
+
+
+# ---------------------------------------------------------------- sitemaps that change
+
+
+def growing_site(*, every: int) -> dict[str, Answer]:
+    """Make a site whose sitemap lists one more page after each `every` requests for pages."""
+    state = {"pages": 0}
+
+    def page(request: Request) -> Response:
+        state["pages"] += 1
+        return html(title=request.url)
+
+    def sitemap(request: Request) -> Response | Unchanged:
+        count = state["pages"] // every
+        if request.etag == f'"{count}"':
+            return Unchanged()
+        listed = listing(*(f"{A}/{number}" for number in range(count + 1)))
+        assert isinstance(listed, Response)
+        return listed._replace(headers={"etag": f'"{count}"'})
+
+    first = {f"{A}/": page} | {f"{A}/{number}": page for number in range(99)}
+    return first | {f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": sitemap}
+
+
+def test_a_continuous_crawl_finds_pages_that_a_sitemap_lists_later(path: Path) -> None:
+    web, run = run_of(growing_site(every=30), path, continuous=True, pages=250, delay=1)
+    urls = [visit.url for visit in web.visits_of(A)]
+    sitemaps = urls.count(f"{A}/s.xml")
+    assert sum(f"{A}/{number}" in run.states for number in range(9)) >= 6
+    assert 4 < sitemaps <= len(urls) / REQUESTS_A_READING + 1
+    began = sorted(visit.began for visit in web.visits_of(A))
+    assert all(after - before >= 1 for before, after in pairwise(began))
+
+
+def test_a_sitemap_is_requested_again_with_its_validators(path: Path) -> None:
+    requests: list[Request] = []
+    site = growing_site(every=10**9)
+
+    def sitemap(request: Request) -> FetchResult:
+        requests.append(request)
+        listed = listing(f"{A}/0")
+        assert isinstance(listed, Response)
+        return Unchanged() if request.etag else listed._replace(headers={"etag": '"0"'})
+
+    _, run = run_of(site | {f"{A}/s.xml": sitemap}, path, continuous=True, pages=200, delay=1)
+    assert [request.etag for request in requests] == [None, *['"0"'] * (len(requests) - 1)]
+    assert 2 <= len(requests) <= 6
+    assert f"{A}/0" in run.states
+
+
+def test_a_run_that_ends_reads_a_sitemap_once(path: Path) -> None:
+    site = growing_site(every=1)
+    many = listing(*(f"{A}/{number}" for number in range(100)))
+    web, _ = run_of(site | {f"{A}/s.xml": many}, path)
+    assert [visit.url for visit in web.visits].count(f"{A}/s.xml") == 1
