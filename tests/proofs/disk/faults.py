@@ -7,6 +7,7 @@ the disk gets room again. What is left is judged as after a power failure (`craw
 import errno
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
@@ -16,8 +17,9 @@ from typing import NamedTuple
 
 from tests.proofs.crash.killing import PATIENCE_S
 from tests.proofs.crash.web import Server
+from tests.proofs.disk.blocks import changes
 from tests.proofs.disk.crawls import DiskCrawls
-from tests.proofs.disk.shim import NEVER, Fault, WatchedFolder
+from tests.proofs.disk.shim import Fault, WatchedFolder
 
 KINDS = ("write", "sync", "rename", "truncate", "create", "remove", "mkdir")
 _ERRORS = (errno.EIO, errno.ENOSPC)
@@ -44,7 +46,9 @@ class FaultyCrawls:
 
     def faults(self, count: int) -> list[Fault]:
         """Return random faults; calls of each kind have the same share of them."""
-        most = {kind: self._calls(kind) for kind in KINDS}
+        watched = WatchedFolder(self._folder, self._beside)
+        assert self._crawls.start(watched.environment()).wait() == 0
+        most = Counter(change.kind.name.lower() for change in changes(watched.log()))
         turns = product(_ERRORS, (False, True), KINDS)
         planned = [turn for _, turn in zip(range(count), _repeated(list(turns)), strict=False)]
         return [
@@ -52,16 +56,10 @@ class FaultyCrawls:
             for error, lasts, kind in planned
         ]
 
-    def _calls(self, kind: str) -> int:
-        """Return how many calls of a kind a crawl makes."""
-        _, calls = self._run(Fault(kind, NEVER, errno.EIO, lasts=False))
-        self._crawls.clear()
-        return calls
-
     def meet(self, fault: Fault, *, ends: bool) -> FaultyRun:
         """Run a crawl that meets the fault, and judge what is left, after its end if `ends`."""
         self._crawls.clear()
-        exit_code, _ = self._run(fault)
+        exit_code = self._run(fault)
         said = (self._folder / "stderr").read_text("utf-8")
         wrong = self._crawls.judged(ends=ends)
         # Uvloop, logging and the like would print several lines.
@@ -69,8 +67,8 @@ class FaultyCrawls:
             wrong.append(f"it said: {said}")
         return FaultyRun(fault, exit_code, wrong)
 
-    def _run(self, fault: Fault) -> tuple[int, int]:
-        """Return the exit code, and the number of calls of this kind."""
+    def _run(self, fault: Fault) -> int:
+        """Return the exit code."""
         watched = WatchedFolder(self._folder, self._beside)
         stderr = self._folder / "stderr"
         stderr.unlink(missing_ok=True)
@@ -78,7 +76,7 @@ class FaultyCrawls:
         try:
             for _ in range(round(PATIENCE_S / _POLL_S)):
                 with suppress(subprocess.TimeoutExpired):
-                    return child.wait(_POLL_S), watched.calls()
+                    return child.wait(_POLL_S)
                 if stderr.exists() and _WAITS in stderr.read_text("utf-8"):
                     watched.mend()
             raise AssertionError(f"{fault}: the crawl does not end")

@@ -180,7 +180,7 @@ static int opened(int dir, const char *name, int flags, mode_t mode) {
     if (!changes || is_unnamed || !path_at(dir, name, path)) return real(dir, name, flags, mode);
     int held = lock();
     int is_new = !inode_at(path);
-    if (is_new && fails(held, CREATE)) { unlock(held); return -1; }
+    if ((is_new || (flags & O_TRUNC)) && fails(held, is_new ? CREATE : TRUNCATE)) { unlock(held); return -1; }
     int fd = real(dir, name, flags, mode);
     if (fd >= 0 && is_new) record(CREATE, inode_of(fd), 0, "", 0, path, "");
     else if (fd >= 0 && (flags & O_TRUNC)) record(TRUNCATE, inode_of(fd), 0, "", 0, path, "");

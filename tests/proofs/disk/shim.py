@@ -22,10 +22,6 @@ class Fault(NamedTuple):
     lasts: bool
 
 
-NEVER = 1 << 40
-"""Number of a call that is not reached."""
-
-
 @cache
 def compiled() -> Path | None:
     """Return the library, or None without a C compiler."""
