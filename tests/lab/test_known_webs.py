@@ -21,6 +21,7 @@ from minicrawl.lab.known_webs import (
     WindowPolicy,
     best_possible,
     freshness,
+    new_links,
     nights,
     read,
     true_importance,
@@ -375,3 +376,13 @@ def test_nightly_updates_save_half_of_the_unchanged_reads_and_miss_little() -> N
         assert honest.unchanged < none.unchanged / 2
         assert honest.missed == 0
     assert max(one.missed for one in found) <= 0.02
+
+
+def test_a_reward_for_new_links_finds_them_earlier() -> None:
+    web, days = synthetic_web(Model.COPYING, 300, 1), Days(warm_up=10, counted=20, seed=1)
+    ignored, counted = new_links(web, (0.2,), days, lambda _: None)
+    assert not ignored.counted
+    assert counted.counted
+    assert counted.delay_days < 0.8 * ignored.delay_days
+    assert counted.found >= ignored.found
+    assert counted.freshness > 0.97 * ignored.freshness
