@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from minicrawl.crawl.schedule.orders import PageOrder
     from minicrawl.crawl.workers.scoring import PageRead
     from minicrawl.frontier.page_table import Frontier
-    from minicrawl.graph.csr import Csr, NamedGraph
-    from minicrawl.opic.windows import Interpolation, Window
+    from minicrawl.graph.csr import Csr
+    from minicrawl.graph.named_graph import NamedGraph
+    from minicrawl.opic.windows.interpolation import Interpolation
+    from minicrawl.opic.windows.window import Window
     from minicrawl.ports import Progress
     from minicrawl.ranks.scores import Scores
     from minicrawl.report.crawl_status import StoredPart

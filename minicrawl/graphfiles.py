@@ -23,9 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.csr import Csr, Edge, NamedGraph, NodeHosts
+from minicrawl.graph.csr import Csr, Edge
 from minicrawl.graph.distances import FAR, Distances
-from minicrawl.graph.text_formats import LineBlock, NumericNames, parse
+from minicrawl.graph.edge_lists import NumericNames
+from minicrawl.graph.named_graph import NamedGraph, NodeHosts
+from minicrawl.graph.text_formats import parse
+from minicrawl.graph.text_lines import LineBlock
 from minicrawl.ports import Progress, unreported
 from minicrawl.web import urls
 

@@ -8,8 +8,8 @@ text, and /sale is gone.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 
 ORIGIN = "http://example.org"
 SEEDS = f"{ORIGIN}/\n"

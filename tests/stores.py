@@ -8,7 +8,7 @@ from pathlib import Path
 from minicrawl import State
 from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.page_table import Frontier, cut_checkpoint, load_frontier
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.records import (
     CHANGED,

@@ -12,8 +12,9 @@ import pytest
 
 import minicrawl
 from minicrawl import ext, memory
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer, DemoWeb, ServedWeb
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer, ServedWeb
+from minicrawl.demo.web import DemoWeb
 from minicrawl.graph.csr import Csr
 from minicrawl.memory import GC_THRESHOLDS
 from tests.stores import filled_store

@@ -20,8 +20,8 @@ import pytest
 
 from minicrawl import MinicrawlError, PageRead, Store, ext
 from minicrawl.cli import ROOMS, main, root
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.errors import NoText
 from minicrawl.ext import EntryPoint, Registry
 from minicrawl.model import READ_STATES

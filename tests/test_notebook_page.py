@@ -8,7 +8,8 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
 
 pytestmark = pytest.mark.documents
 

@@ -28,7 +28,8 @@ from minicrawl.web.urls import readable
 from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
-    from minicrawl.graph.outline import DegreeDistribution, Outline
+    from minicrawl.graph.degrees import DegreeDistribution
+    from minicrawl.graph.outline import Outline
     from minicrawl.report.crawl_status import Sample
 
 Command = Callable[..., Any]

@@ -55,7 +55,7 @@ class AdmissionThreshold:
     def _keys(self, pages: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Return the keys of unread pages, in atoms."""
         if (siblings := self._frontier.siblings) is not None:
-            from minicrawl.opic.siblings import urgency  # not at the top: most shards need none
+            from minicrawl.opic.siblings.values import urgency
 
             return urgency(siblings, pages).astype(np.int64)
         return np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[pages]

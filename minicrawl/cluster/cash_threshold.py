@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.opic.estimate import of_all
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.importance.estimate import of_all
+from minicrawl.opic.ledger.money import UNIT
 
 _STEPS = 8
 """Bins per octave."""

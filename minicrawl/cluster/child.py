@@ -39,7 +39,7 @@ from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.crawl.workers.supervisor import PickleChannel
 from minicrawl.errors import MinicrawlError, NoRoom
 from minicrawl.memory import mmap_large_arrays
-from minicrawl.opic.ledger import ShardPlace
+from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.store.reader import archive_folder
 
 if TYPE_CHECKING:

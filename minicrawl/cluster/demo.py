@@ -22,7 +22,8 @@ from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.servers import PROGRAM, WHEEL, WHEEL_VERSION, local_servers, server_program
 from minicrawl.cluster.terms import settings_of_node, workers_of_node
 from minicrawl.config import Loaded
-from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb, demo_settings
 from minicrawl.store.files import files_of
 
 DEMO_SERVERS, DEMO_NODES, DEMO_SHARDS = 3, 4, 8

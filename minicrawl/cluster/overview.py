@@ -41,7 +41,7 @@ from minicrawl.cluster.terms import NO_CRAWL, TermsRecord
 from minicrawl.config.parts import Budget
 from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 
 LOOK_S = 3 * BEAT_S
 """Seconds without a beat after which a node counts as silent."""

@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 from minicrawl.errors import MinicrawlError
-from minicrawl.opic.ledger import MOST_SHARDS
+from minicrawl.opic.ledger.channels import MOST_SHARDS
 
 NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
 TOLD_PREFIX = "told."

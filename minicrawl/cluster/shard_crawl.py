@@ -27,13 +27,13 @@ from minicrawl.cluster.traffic.addresses import LocalShard, ShardAddresses
 from minicrawl.cluster.traffic.traffic import ShardTraffic
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import ImportanceEstimate
-from minicrawl.opic.ledger import ShardPlace
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.channels import ShardPlace
+from minicrawl.opic.ledger.money import UNIT
 
 if TYPE_CHECKING:
     from minicrawl.crawl.loop import Crawler
     from minicrawl.crawl.schedule.orders import ByKey
-    from minicrawl.opic.sibling_queue import ByGroup
+    from minicrawl.opic.queues.by_group import ByGroup
 
 START_TIMEOUT_S = 15.0
 """Longest wait for absent shards: a node needs seconds to start all of its shards."""

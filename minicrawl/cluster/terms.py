@@ -35,7 +35,7 @@ from minicrawl.config import Loaded, Settings, load
 from minicrawl.config.parts import BY_NAME, TABLE, Budget
 from minicrawl.config.settings import as_text, from_store, harmless, plain, told_ignored
 from minicrawl.errors import UsageError
-from minicrawl.opic.ledger import MOST_SHARDS
+from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.store import schema
 from minicrawl.web.urls import canonical_seed
 

@@ -49,7 +49,8 @@ from minicrawl.fetch.warc import (
 )
 from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.page_table import Frontier, cut_checkpoint
-from minicrawl.graph.csr import Csr, NamedGraph
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.model import (
     FetchResult,
     KeptAnswer,
@@ -62,7 +63,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.own_files import drafting
 from minicrawl.ports import Progress, unreported
 from minicrawl.store import tables

@@ -57,7 +57,7 @@ from minicrawl.model import (
     State,
     Unchanged,
 )
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Parse, Timed, Visit
 from minicrawl.store.records import FetchRow
 from minicrawl.web.responses import FROM_SEEDS, max_age_s, types_of

@@ -33,8 +33,8 @@ from minicrawl.crawl.workers.scoring import (
 from minicrawl.errors import UsageError
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import ParsedPage, Response
-from minicrawl.opic.ledger import Plan
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
 if TYPE_CHECKING:

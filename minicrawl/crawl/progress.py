@@ -19,8 +19,8 @@ from minicrawl.config.values import guaranteed_part
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.importance import GatheredImportance
 from minicrawl.model import State
-from minicrawl.opic.estimate import of_all
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.importance.estimate import of_all
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock
 from minicrawl.store import tables
 from minicrawl.wording import as_duration

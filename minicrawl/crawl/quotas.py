@@ -41,8 +41,8 @@ from numpy.typing import NDArray
 
 from minicrawl.fetch.resolver import is_public
 from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
-from minicrawl.opic.ledger import Plan
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.web.urls import is_address, site
 from minicrawl.wording import counted
 

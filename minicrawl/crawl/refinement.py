@@ -42,7 +42,8 @@ from minicrawl.frontier.importance import (
 from minicrawl.frontier.page_table import Frontier, load_frontier, verify
 from minicrawl.frontier.url_table import sites_of
 from minicrawl.memory import child_command
-from minicrawl.opic.estimate import CashFlow, RankMass, Refinement
+from minicrawl.opic.importance.cash_flow import CashFlow, Refinement
+from minicrawl.opic.importance.rank_mass import RankMass
 from minicrawl.ports import Progress, unreported
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (

@@ -33,7 +33,7 @@ from minicrawl.crawl.settle.contents import Duplicates
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import PageId, ParsedPage, State
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store import tables
 from minicrawl.web.responses import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
 from minicrawl.web.scope import PROGRAMS, REACHES, ScopeRules, folders, pattern_of_urls

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from minicrawl.crawl.events import Reason
     from minicrawl.crawl.loop import Crawler
     from minicrawl.crawl.settle.recorder import Recorder
-    from minicrawl.opic.ledger import Plan, Step
+    from minicrawl.opic.ledger.books import Step
+    from minicrawl.opic.ledger.ledger import Plan
     from minicrawl.store.writer import StoreReplica, StoreWriter
     from minicrawl.web.urls import ResolvedUrl
 

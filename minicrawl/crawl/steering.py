@@ -51,7 +51,7 @@ from minicrawl.crawl.start.opening import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import CrawlerId, PageId
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 from minicrawl.wording import counted

@@ -2,8 +2,12 @@
 
 A room beside the core: it can be deleted, with its entry points.
 
-small_web      ordinary hosts and their pages: sizes, words, content and links
-web            hubs and difficult hosts, the response to each request, and the server
+sites          ordinary hosts: their sizes, and the places of their pages
+words          names of hosts, topics and sentences
+pages          content and links of pages
+special_hosts  hubs and difficult hosts
+web            the response to each request
+server         HTTP on loopback
 pytest_plugin  the fixture `serve_pages`, for tests of programs that crawl
 beside_crawl   `crawl --demo`
 """

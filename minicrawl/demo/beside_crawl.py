@@ -39,7 +39,8 @@ class Demo(Companion):
 
 @contextmanager
 def _served(asked: CrawlRequest, pages: int) -> Iterator[OwnWeb]:
-    from minicrawl.demo.web import DemoServer, DemoWeb, demo_settings
+    from minicrawl.demo.server import DemoServer
+    from minicrawl.demo.web import DemoWeb, demo_settings
 
     web = DemoWeb(pages)
     with DemoServer(web) as server:

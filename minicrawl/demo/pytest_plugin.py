@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from minicrawl.config import Settings
-    from minicrawl.demo.small_web import DemoResponse
+    from minicrawl.demo.pages import DemoResponse
 
     Answer = str | bytes | int | tuple[int, Mapping[str, str], str | bytes]
 
@@ -58,7 +58,7 @@ class DictWeb:
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int, /
     ) -> DemoResponse:
         """Return the response of a page."""
-        from minicrawl.demo.small_web import DemoResponse
+        from minicrawl.demo.pages import DemoResponse
 
         match self.pages.get(f"http://{host}{target}", 404):
             case int(status):
@@ -76,7 +76,7 @@ def _encoded(body: Any) -> bytes:
 @pytest.fixture
 def serve_pages() -> Iterator[Callable[[Mapping[str, Answer]], DictWeb]]:
     """Return a function that serves a dict of pages until the test ends."""
-    from minicrawl.demo.web import DemoServer
+    from minicrawl.demo.server import DemoServer
 
     with ExitStack() as servers:
 

@@ -32,18 +32,11 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import READ_STATES, READABLE, PageId, State
-from minicrawl.opic.estimate import (
-    KEPT,
-    CashFlow,
-    FlowBuilder,
-    RankMass,
-    Refinement,
-    RunningLevels,
-    completed,
-    shares,
-)
-from minicrawl.opic.ledger import Books, Spending, StepKind
-from minicrawl.opic.money import exact_edge
+from minicrawl.opic.importance.cash_flow import KEPT, CashFlow, FlowBuilder, Refinement
+from minicrawl.opic.importance.estimate import RunningLevels, completed, shares
+from minicrawl.opic.importance.rank_mass import RankMass
+from minicrawl.opic.ledger.books import Books, Spending, StepKind
+from minicrawl.opic.ledger.money import exact_edge
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     FLOWED,

@@ -41,17 +41,20 @@ from minicrawl.errors import UsageError
 from minicrawl.ext import Registry
 from minicrawl.frontier.url_table import UrlsOf, UrlTable, no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.opic.estimate import Importance, Level, shares
-from minicrawl.opic.ledger import FOREIGN, Books, Channels, Ledger, Plan, Spending, Step, StepKind
-from minicrawl.opic.money import PARTS, UNIT, fixed_edge, in_parts
-from minicrawl.opic.windows import WINDOWS, Births, Past, Window
+from minicrawl.opic.importance.estimate import Importance, Level, shares
+from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
+from minicrawl.opic.ledger.channels import Channels
+from minicrawl.opic.ledger.ledger import FOREIGN, Ledger, Plan
+from minicrawl.opic.ledger.money import PARTS, UNIT, fixed_edge, in_parts
+from minicrawl.opic.windows.by_name import WINDOWS
+from minicrawl.opic.windows.window import Births, Past, Window
 from minicrawl.store import questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, PaidRow, StepRow, StoreTerms
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.opic.expected_value import ValueEstimate
-    from minicrawl.opic.siblings import Siblings
+    from minicrawl.opic.importance.expected_value import ValueEstimate
+    from minicrawl.opic.siblings.siblings import Siblings
 
 # ================================================================ changes
 #
@@ -666,7 +669,7 @@ def _load_siblings(
     A store that was begun in another order has no state: its pages get no group, and its seeds are
     trusted.
     """
-    from minicrawl.opic.siblings import Siblings  # deferred: few reports need it
+    from minicrawl.opic.siblings.siblings import Siblings
 
     if not frontier.urls.origins:
         frontier.urls.load_hosts(connection)
@@ -686,7 +689,7 @@ def _load_siblings(
 def _load_values(
     frontier: Frontier, siblings: Siblings | None, connection: tables.Connection
 ) -> None:
-    from minicrawl.opic.expected_value import ValueEstimate  # deferred: few crawls have values
+    from minicrawl.opic.importance.expected_value import ValueEstimate
 
     assert siblings is not None
     frontier.values = ValueEstimate(siblings, frontier.urls.load_traits(connection))

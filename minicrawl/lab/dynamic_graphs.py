@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import needs
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR, Distances
-from minicrawl.graph.outline import A2, Levels, UnionFind, no_edges, shorten
+from minicrawl.graph.growing import A2, Levels, UnionFind, no_edges, shorten
 from minicrawl.graphfiles import EdgeSequence, SavedGraph
 
 with needs("lab", "lab graphs"):

@@ -25,12 +25,14 @@ from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.webs import EstimateErrors, Web, errors, mean
-from minicrawl.opic import estimate
-from minicrawl.opic.estimate import Floats, Importance, shares
-from minicrawl.opic.ledger import READ, Ledger, Plan, replay, restate
-from minicrawl.opic.money import UNIT, SmallEdge, fixed_edge, one_more_link
-from minicrawl.opic.queues import CandidateHeap
-from minicrawl.opic.windows import WINDOWS, Static, Window
+from minicrawl.opic.importance import estimate
+from minicrawl.opic.importance.estimate import Floats, Importance, shares
+from minicrawl.opic.ledger.ledger import READ, Ledger, Plan, restate
+from minicrawl.opic.ledger.money import UNIT, SmallEdge, fixed_edge, one_more_link
+from minicrawl.opic.ledger.plans import replay
+from minicrawl.opic.queues.candidate_heap import CandidateHeap
+from minicrawl.opic.windows.by_name import WINDOWS
+from minicrawl.opic.windows.window import Static, Window
 from minicrawl.ports import Progress, part
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 from minicrawl.store.records import DocumentRow

@@ -49,15 +49,17 @@ from minicrawl.crawl.schedule.orders import (
     best_site_first,
     queue_of,
 )
-from minicrawl.graph.csr import Csr, Weights
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.link_builder import Weights
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.webs import Farm, Floats, Links, PageValues, Web, planted
 from minicrawl.model import FULL_VALUE, State
-from minicrawl.opic.expected_value import WEIGHT, ValueEstimate
-from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan, replay, visit
-from minicrawl.opic.money import SMALL_EDGE, fixed_edge
-from minicrawl.opic.queues import CandidateHeap
-from minicrawl.opic.siblings import Siblings
+from minicrawl.opic.importance.expected_value import WEIGHT, ValueEstimate
+from minicrawl.opic.ledger.ledger import READ, UNREAD, Ledger, Plan
+from minicrawl.opic.ledger.money import SMALL_EDGE, fixed_edge
+from minicrawl.opic.ledger.plans import replay, visit
+from minicrawl.opic.queues.candidate_heap import CandidateHeap
+from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.ports import Progress, part
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 

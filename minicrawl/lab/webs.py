@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.frontier.url_table import traits_of
-from minicrawl.graph.csr import Csr, NamedGraph, Names
-from minicrawl.opic.estimate import shares
-from minicrawl.ranks.scores import places
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.named_graph import NamedGraph, Names
+from minicrawl.opic.importance.estimate import shares
+from minicrawl.ranks.agreement import places
 from minicrawl.web import urls as sites
 from minicrawl.wording import counted
 

@@ -1,20 +1,17 @@
-"""Scores, the result of every rank, with a bound of the error; power method; agreement of ranks.
+"""Scores, the result of every rank, with a bound of the error; power method.
 
 Scores are 0 or more and sum to 1 over all nodes, except for a graph without nodes; scores are
 marked as converged only if the requested bound was reached.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, sqrt
-from typing import NamedTuple
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.csr import Vector
-from minicrawl.opic.estimate import shares
-from minicrawl.ports import Progress, unreported
+from minicrawl.ports import Progress
 
 Floats = NDArray[np.float64] | NDArray[np.float32]
 
@@ -55,8 +52,6 @@ def share_done(error: float, tolerance: float) -> float:
     return float(np.log(error) / np.log(tolerance)) if 0 < tolerance < error < 1 else 0.0
 
 
-# ================================================================ power method
-#
 # The power method repeats a step until the limit is near enough.
 #
 # κ  contraction: a step multiplies the distance of any two vectors by at most κ, with |.| as the
@@ -67,6 +62,7 @@ def share_done(error: float, tolerance: float) -> float:
 #
 # `floor` covers rounding by 64 ε of what a step passes on. That is far more than was ever observed,
 # but not proven. No bound is then below 64 ε / (1 - κ), and a smaller tolerance is not reached.
+
 
 _ROUNDINGS = 64
 
@@ -103,286 +99,3 @@ class PowerMethod:
     def is_enough(self, bound: float) -> bool:
         """Return True if a bound is low enough, or as low as rounding allows."""
         return bound <= max(self.tolerance, 1.5 * self.floor)
-
-
-# ================================================================ agreement
-#
-# Agreement of two ranks of the same nodes, and of a rank with people.
-#
-# Two ranks:
-#
-# n           number of nodes with a score in both; nodes with NaN in either are left out. They form
-#             n (n - 1) / 2 pairs, some tied in one rank or in both
-# kendall     tau-b: (concordant - discordant) / sqrt(untied in one * untied in the other)
-# spearman    correlation of the places; ties share the mean of their places
-# overlap     share of the best k nodes that both have in common; ties go to the first node
-# error       |score - reference| / reference, both as shares of the n nodes; mean and median over
-#             the nodes with a reference above 0, and over the best tenth by the reference. A few
-#             nodes with a tiny reference can dominate the mean, but not the median
-#
-# A rank and grades that people gave to some nodes: only the order of the rank counts, not how
-# strictly people grade. The scores are cut into grades so that each grade goes to as many nodes as
-# people gave it to. In the table, `table[i][j]` is the number of nodes with grade i + 1 by people
-# and j + 1 by the rank; row i and column i have the same sum.
-#
-# If several people judge, the grade of a node is their mean, rounded half up. Each judge is
-# compared with this grade over the nodes that the judge graded, as the rank is over all nodes. So
-# the agreement of the rank can be compared with the agreement of the judges.
-#
-# Results never contain NaN; a value that does not exist is None, and a remark says why. A better
-# score never gets a worse grade. If nodes with equal scores get different grades, the first node
-# gets the better one, and a remark counts these nodes.
-
-Ints = NDArray[np.int64]
-
-_FEWEST = 2
-"""Fewest nodes with an order."""
-_NOTHING = 1e-100
-"""Smaller shares are rounding: an error relative to them says nothing."""
-
-
-class RankErrors(NamedTuple):
-    """Relative errors over some nodes."""
-
-    mean: float
-    median: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """Comparison of a rank with a reference rank."""
-
-    nodes: int
-    left_out: int
-    kendall: float | None
-    spearman: float | None
-    overlap: dict[int, float | None]
-    """Overlap for each k; None if there are fewer than k nodes."""
-    errors: RankErrors | None
-    errors_top10: RankErrors | None
-    remarks: tuple[str, ...]
-
-
-def compare(
-    scores: NDArray[np.floating],
-    reference: NDArray[np.floating],
-    ks: Sequence[int],
-    *,
-    tell: Progress = unreported,
-) -> Comparison:
-    """Compare two ranks of the same nodes, with scores of 0 or more, or NaN."""
-    in_both = ~(np.isnan(scores) | np.isnan(reference))
-    first, second = (values[in_both].astype(np.float64) for values in (scores, reference))
-    errors, errors_top10 = _errors(first, second)
-    best, true_best = _in_order(first), _in_order(second)
-    return Comparison(
-        nodes=len(first),
-        left_out=len(in_both) - len(first),
-        kendall=kendall(first, second, tell=tell),
-        spearman=spearman(first, second),
-        overlap={
-            k: len(np.intersect1d(best[:k], true_best[:k])) / k if k <= len(best) else None
-            for k in ks
-        },
-        errors=errors,
-        errors_top10=errors_top10,
-        remarks=tuple(_remarks(first, second, ks)),
-    )
-
-
-def places(scores: Vector) -> Vector:
-    """Return the place of each score, the least being 1; ties share the mean of their places."""
-    _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    middle: Vector = np.cumsum(counts) - (counts - 1) / 2
-    return middle[levels]
-
-
-def spearman(one: Vector, other: Vector) -> float | None:
-    """Return the correlation of the places; None if all scores of a rank are equal."""
-    first, second = (places(scores) - (len(scores) + 1) / 2 for scores in (one, other))
-    scale = sqrt(float(first @ first) * float(second @ second))
-    return max(-1.0, min(float(first @ second) / scale, 1.0)) if scale else None
-
-
-def kendall(one: Vector, other: Vector, *, tell: Progress = unreported) -> float | None:
-    """Return tau-b in n log n time; None if all scores of a rank are equal.
-
-    Nodes are sorted by the first rank, ties by the second. Pairs that are then inverted in the
-    second rank are discordant; other pairs without ties are concordant.
-    """
-    first, second = _levels(one), _levels(other)
-    both = first * len(one) + second
-    pairs = len(one) * (len(one) - 1) // 2
-    untied, other_untied = pairs - _ties(first), pairs - _ties(second)
-    scale = sqrt(untied * other_untied)  # integers: equal ranks give exactly 1
-    if not scale:
-        return None
-    untied_in_both = untied + other_untied - pairs + _ties(_levels(both))
-    discordant = _inversions(second[np.argsort(both, kind="stable")], tell)
-    return (untied_in_both - 2 * discordant) / scale
-
-
-def _levels(values: NDArray[np.floating | np.int64]) -> Ints:
-    """Return the values as consecutive integers from 0, in the same order."""
-    levels: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64, copy=False)
-    return levels
-
-
-def _ties(levels: Ints) -> int:
-    """Return the number of pairs of equal levels."""
-    counts = np.bincount(levels)
-    return int((counts * (counts - 1) // 2).sum())
-
-
-def _inversions(levels: Ints, tell: Progress) -> int:
-    """Return the number of pairs whose greater member comes first.
-
-    The highest bit in which two numbers differ decides which is greater. So the levels are sorted
-    bit by bit from the highest, in groups that agree so far, and for each 0 the 1s before it in its
-    group are counted.
-    """
-    less = np.concatenate(([0], np.cumsum(np.bincount(levels)))).astype(np.int32)  # than each
-    rest, here = levels.astype(np.int32), np.arange(len(levels), dtype=np.int32)
-    bits, found = int(levels.max()).bit_length(), 0
-    for bit in reversed(range(bits)):
-        high = rest >> bit
-        is_one = (high & 1).astype(np.bool_)
-        ones = np.cumsum(is_one, dtype=np.int32) - is_one
-        ones -= ones[less[high >> 1 << (bit + 1)]]  # without the 1s before the group
-        found += int(ones.sum(where=~is_one, dtype=np.int64))
-        moved = np.empty_like(rest)
-        moved[np.where(is_one, less[high << bit] + ones, here - ones)] = rest
-        rest = moved
-        tell(1 - bit / bits)
-    return found
-
-
-def _in_order(scores: Vector) -> Ints:
-    """Return the nodes, best first."""
-    return np.argsort(-scores, kind="stable")
-
-
-def _errors(scores: Vector, reference: Vector) -> tuple[RankErrors | None, RankErrors | None]:
-    """Return the errors over all nodes, and over the best tenth by the reference."""
-    estimate, truth = shares(scores), shares(reference)
-    order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
-    errors = np.abs(estimate[order] - truth[order]) / truth[order]
-    return _summary(errors), _summary(errors[: max(1, len(truth) // 10)])
-
-
-def _summary(errors: Vector) -> RankErrors | None:
-    return RankErrors(float(errors.mean()), float(np.median(errors))) if len(errors) else None
-
-
-def _remarks(scores: Vector, reference: Vector, ks: Sequence[int]) -> Iterator[str]:
-    nodes = len(scores)
-    if nodes < _FEWEST:
-        yield f"nodes with a score in both: {nodes}, too few for an order"
-    else:
-        for name, values in (("first", scores), ("second", reference)):
-            if (values == values[0]).all():
-                yield f"all scores of the {name} are equal: it has no order"
-    if any(k > nodes for k in ks):
-        yield f"there is no overlap of more than {nodes:,} nodes"
-    if zeros := np.count_nonzero(shares(reference) <= _NOTHING):
-        yield f"nodes with a score of 0 in the second, and so in no error: {zeros:,}"
-
-
-# ---------------------------------------------------------------- a rank and people
-
-GRADES = 4
-"""Number of grades: 1 to 4; the best is 4, or 1."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """Agreement of a rank with people, as shares of the judged nodes."""
-
-    judged: int
-    equal: float
-    within_one: float
-    by_chance: float
-    """Expected share of equal grades if the same grades were assigned at random."""
-    spearman: float | None
-    table: tuple[tuple[int, ...], ...]
-    remarks: tuple[str, ...]
-
-
-def agreement(scores: Vector, grades: Ints, *, best: int = GRADES) -> Agreement:
-    """Compare `scores` with the grades that people gave to the same nodes, at least one node."""
-    upward = _upward(grades, best)
-    cut = _upward(graded(scores, upward), best)
-    table = np.bincount((grades - 1) * GRADES + cut - 1, minlength=GRADES**2)
-    apart, dealt = np.abs(cut - grades), np.bincount(grades) / len(grades)
-    return Agreement(
-        judged=len(grades),
-        equal=float((apart == 0).mean()),
-        within_one=float((apart <= 1).mean()),
-        by_chance=float(dealt @ dealt),
-        spearman=spearman(scores, upward.astype(np.float64)),
-        table=tuple(map(tuple, table.reshape(GRADES, GRADES).tolist())),
-        remarks=tuple(_remarks_on_grades(scores, cut)),
-    )
-
-
-class JudgeAgreement(NamedTuple):
-    """Agreement of a judge with the mean of all judges, as shares of the nodes the judge graded."""
-
-    judged: int
-    equal: float
-    within_one: float
-    spearman: float | None
-
-
-def mean_grades(grades: Vector) -> Ints:
-    """Return the mean grade of each node; `grades` has a row per node and a column per judge."""
-    means: Ints = np.floor(np.nanmean(grades, axis=1) + 0.5).astype(np.int64)
-    return means
-
-
-def beside_mean(grades: Vector) -> list[JudgeAgreement | None]:
-    """Return the agreement of each judge with the mean; None if the judge graded no node."""
-    means = mean_grades(grades)
-    return [_beside(judge, means) for judge in grades.T]
-
-
-def _beside(judge: Vector, means: Ints) -> JudgeAgreement | None:
-    has_graded = ~np.isnan(judge)
-    if not has_graded.any():
-        return None
-    own, mean = judge[has_graded], means[has_graded].astype(np.float64)
-    apart = np.abs(own - mean)
-    return JudgeAgreement(
-        judged=len(own),
-        equal=float((apart == 0).mean()),
-        within_one=float((apart <= 1).mean()),
-        spearman=spearman(own, mean),
-    )
-
-
-def graded(scores: Vector, grades: Ints) -> Ints:
-    """Return the grade of each score, best scores first, with the frequencies of `grades`."""
-    cut = np.empty_like(grades)
-    cut[np.argsort(-scores, kind="stable")] = -np.sort(-grades)
-    return cut
-
-
-def _upward(grades: Ints, best: int) -> Ints:
-    """Return the grades with higher being better. The function is its own inverse."""
-    return grades if best == GRADES else GRADES + 1 - grades
-
-
-def _remarks_on_grades(scores: Vector, cut: Ints) -> Iterator[str]:
-    if decided := _tied_across(scores, cut):
-        yield f"nodes with equal scores but different grades, the first the better: {decided:,}"
-    if (scores == scores[0]).all():
-        yield "all scores are equal: they have no order"
-
-
-def _tied_across(scores: Vector, cut: Ints) -> int:
-    """Return the number of nodes that share their score with a node of another grade."""
-    _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    sums = np.bincount(levels, cut)
-    squares = np.bincount(levels, cut * cut)
-    is_mixed: NDArray[np.bool_] = squares * counts != sums * sums
-    return int(counts[is_mixed].sum())

@@ -1,4 +1,4 @@
-"""Sites: the graph of registrable domains, and guards against collusion.
+"""Sites: the graph of registrable domains, and the scores of their pages.
 
 Two sites are linked if a page of one links to a page of the other; links inside a site are ignored.
 The weight of a link between sites is the sum of its page links, or the number of linking pages:
@@ -7,13 +7,13 @@ equally, so their scores sum to that of the site.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.errors import UsageError
-from minicrawl.graph.csr import Csr, NamedGraph, Names, NodeHosts, with_links
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.named_graph import NamedGraph, Names, NodeHosts
 from minicrawl.ranks.scores import Scores
 from minicrawl.web.urls import site
 
@@ -80,135 +80,3 @@ def _summed(
     ends = np.divmod(keys, max(len(names), 1))
     weights = np.bincount(which, amounts, minlength=len(keys)).astype(np.float32)
     return NamedGraph(Csr.from_edges(len(names), *ends), names, weights)
-
-
-# ================================================================ guards
-#
-# In collusion, pages link to each other to raise their rank. Guards reweight or drop links; all
-# nodes stay. The result depends on the graph alone. Guards that cannot change anything are refused,
-# and so are guards that drop every link.
-#
-# capped     A page keeps at most N links from its own site, or N links from any one site: those of
-#            the first pages of the graph, which a store discovered first. Other links are dropped,
-#            not made lighter: a page that splits all its score among its links would pass on as
-#            much along light ones.
-# weighed    Links inside a site and links between sites get different weights; weight 0 drops them.
-#
-# A site is a registrable domain; a node that is not a URL is its own site.
-
-_ALIKE = "all links get the same weight"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guards:
-    """Requested guards. The defaults leave the graph unchanged."""
-
-    most_internal: int | None = None
-    most_of_site: int | None = None
-    internal: float = 1.0
-    transverse: float = 1.0
-
-    def __post_init__(self) -> None:
-        for most in (self.most_internal, self.most_of_site):
-            if most is not None and most < 0:
-                raise UsageError(f"invalid cap of links {most}: expected 0 or more")
-        for kind in ("internal", "transverse"):
-            weight = getattr(self, kind)
-            if not 0 <= weight < np.inf:
-                raise UsageError(f"invalid weight of {kind} links {weight}: expected 0 or more")
-
-    def asked_for(self) -> dict[str, float]:
-        """Return the guards that differ from the defaults, by name."""
-        usual = asdict(Guards())
-        return {name: value for name, value in asdict(self).items() if value != usual[name]}
-
-    def guarded(self, named: NamedGraph) -> NamedGraph:
-        """Return the graph after all guards."""
-        if self == Guards() or not named.graph.edges:
-            return named
-        site_of = sites_of(named.names).of_node
-        self._refuse_idle(named, site_of)
-        found = named
-        if self.internal != self.transverse or self.internal != 1:
-            found = weighed(found, site_of, internal=self.internal, transverse=self.transverse)
-        if self.most_internal is not None:
-            found = capped_inside(found, site_of, self.most_internal)
-        if self.most_of_site is not None:
-            found = capped(found, site_of, self.most_of_site)
-        if not found.graph.edges:
-            raise UsageError(f"{self._asked()} drops all {named.graph.edges:,} links of the graph")
-        return found
-
-    def _refuse_idle(self, named: NamedGraph, site_of: NDArray[np.int32]) -> None:
-        is_inside = site_of[named.graph.sources()] == site_of[named.graph.targets]
-        guards_internal = self.most_internal is not None or self.internal != 1
-        if guards_internal and not is_inside.any():
-            reason = "no link is inside a registrable domain (ids and titles have none)"
-        elif (self.most_of_site or self.most_internal) and len(np.unique(site_of)) == len(site_of):
-            reason = "no two nodes are on one registrable domain (ids and titles have none)"
-        elif self.transverse != 1 and is_inside.all():
-            reason = "no link leads from one registrable domain to another"
-        elif self.internal != 1 and (is_inside.all() or self.internal == self.transverse):
-            reason = _ALIKE if self.internal else ""
-        else:
-            reason = _ALIKE if self.transverse not in (0, 1) and not is_inside.any() else ""
-        if reason:
-            raise UsageError(f"{self._asked()} changes nothing: {reason}")
-
-    def _asked(self) -> str:
-        """Return the guards as command-line options."""
-        caps = {"--intra-cap": self.most_internal, "--domain-cap": self.most_of_site}
-        weights = {"internal": self.internal, "transverse": self.transverse}
-        given = [f"{name} {most}" for name, most in caps.items() if most is not None]
-        given += [f"--weight {kind}={weight:g}" for kind, weight in weights.items() if weight != 1]
-        return " with ".join(given)
-
-
-def capped_inside(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
-    """Keep at most `most` links from the page's own site, and all links between sites."""
-    graph = named.graph
-    is_kept = site_of[graph.sources()] != site_of[graph.targets]
-    inside = np.flatnonzero(~is_kept)
-    is_kept[inside] = first_of_each(graph.targets[inside].astype(np.int64), most)
-    return with_marked_links(named, is_kept)
-
-
-def capped(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
-    """Keep at most `most` links from any one site to a page."""
-    targets = named.graph.targets.astype(np.int64)
-    sites = int(site_of.max(initial=0)) + 1
-    return with_marked_links(
-        named, first_of_each(targets * sites + site_of[named.graph.sources()], most)
-    )
-
-
-def weighed(
-    named: NamedGraph, site_of: NDArray[np.int32], *, internal: float, transverse: float
-) -> NamedGraph:
-    """Multiply weights of links inside a site by `internal`, others by `transverse`."""
-    graph = named.graph
-    is_inside = site_of[graph.sources()] == site_of[graph.targets]
-    weights = np.where(is_inside, np.float32(internal), np.float32(transverse))
-    if named.weights is not None:
-        weights *= named.weights
-    return with_marked_links(replace(named, weights=weights), weights > 0)
-
-
-def with_marked_links(named: NamedGraph, is_kept: NDArray[np.bool_]) -> NamedGraph:
-    """Return the graph with all nodes and the marked links."""
-    weights = None if named.weights is None else named.weights[is_kept]
-    return replace(named, graph=with_links(named.graph, is_kept), weights=weights)
-
-
-def first_of_each(keys: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
-    """Return a mask of the first `most` positions of each key."""
-    # A stable sort keeps links with equal keys in the order of the graph.
-    order = np.argsort(keys, kind="stable")
-    in_order = keys[order]
-    is_first = np.ones(len(keys), dtype=np.bool_)
-    np.not_equal(in_order[1:], in_order[:-1], out=is_first[1:])
-    firsts = np.flatnonzero(is_first)
-    ranks = np.arange(len(keys)) - np.repeat(firsts, np.diff(firsts, append=len(keys)))
-    is_early = np.empty(len(keys), dtype=np.bool_)
-    is_early[order] = ranks < most
-    return is_early

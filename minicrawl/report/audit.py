@@ -22,7 +22,9 @@ from minicrawl.archive.segments import offset_of, segment_of
 from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.page_table import Frontier, contradictions, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
-from minicrawl.opic.ledger import READ, ShardPlace, StepKind
+from minicrawl.opic.ledger.books import StepKind
+from minicrawl.opic.ledger.channels import ShardPlace
+from minicrawl.opic.ledger.ledger import READ
 from minicrawl.ports import Progress
 from minicrawl.report.archived_pages import lost_pages
 from minicrawl.report.snapshot import (

@@ -48,7 +48,7 @@ from minicrawl.archive.segments import StoredPayload
 from minicrawl.archive.warc import shown_digest
 from minicrawl.errors import Damaged
 from minicrawl.model import State
-from minicrawl.opic.ledger import StepKind
+from minicrawl.opic.ledger.books import StepKind
 from minicrawl.report.archived_pages import kept_pages
 from minicrawl.report.page_links import checked_files, checked_pages
 from minicrawl.report.snapshot import Snapshot, urls

@@ -35,7 +35,7 @@ from minicrawl.model import (
     Refusal,
     State,
 )
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.snapshot import (
     NO_NEAR_DUPLICATES,
     Convergence,
@@ -351,7 +351,8 @@ class Sample:
     @classmethod
     def from_json(cls, figures: dict[str, Any]) -> Sample:
         """Return the sample that was stored."""
-        from minicrawl.graph.outline import BowTie, DegreeDistribution, Outline
+        from minicrawl.graph.degrees import DegreeDistribution
+        from minicrawl.graph.outline import BowTie, Outline
 
         known = {name: figures[name] for name in cls.__dataclass_fields__}
         outline = dict(known["outline"])

@@ -18,7 +18,7 @@ import numpy as np
 
 from minicrawl.errors import Damaged, NoText
 from minicrawl.model import CUT, FULL_VALUE, READ_STATES, FailureKind, PageId, State
-from minicrawl.opic.expected_value import Signal
+from minicrawl.opic.importance.expected_value import Signal
 from minicrawl.ports import Progress
 from minicrawl.report.cuts import remedy
 from minicrawl.report.page_links import indexed_linking_pages, standing_for
@@ -508,8 +508,8 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
 
 
 def _estimated(atoms: int) -> str:
-    from minicrawl.opic.early_rank import LAST_TURN
-    from minicrawl.opic.money import UNIT
+    from minicrawl.opic.importance.early_rank import LAST_TURN
+    from minicrawl.opic.ledger.money import UNIT
 
     return (
         f"PageRank of the links read so far gives it {atoms / UNIT:.2f} units, which stand in for "

@@ -22,9 +22,10 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import gathered_now, share_read
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
-from minicrawl.graph.outline import GrowingGraph, GrowingInBatches, Outline, extent
+from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.outline import Outline, extent
 from minicrawl.model import CRAWLED, KNOWN, READ_STATES, State
-from minicrawl.opic.ledger import Spending, StepKind
+from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.crawl_status import EVERY_S, Basis, Sample, keep_sample, samples
 from minicrawl.report.snapshot import Snapshot

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from minicrawl import ext
-from minicrawl.graph.outline import TAIL, DegreeDistribution, distribution
+from minicrawl.graph.degrees import TAIL, DegreeDistribution, distribution
 from minicrawl.model import State
 from minicrawl.own_files import replacing
 from minicrawl.ports import Progress

@@ -32,9 +32,9 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import ShownImportance, guaranteed_share, shown_importance
 from minicrawl.frontier.page_table import Frontier, load_frontier, verify
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.estimate import rising
-from minicrawl.opic.money import UNIT
-from minicrawl.opic.queues import random_keys
+from minicrawl.opic.importance.estimate import rising
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.queues.candidate_heap import random_keys
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     OPIC,
@@ -115,7 +115,7 @@ class Snapshot:
 
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the sort keys of these unread pages; the page with the largest comes first."""
-        from minicrawl.opic.siblings import LEVEL_FACTORS, urgency
+        from minicrawl.opic.siblings.values import LEVEL_FACTORS, urgency
 
         if self.strategy == "breadth-first":
             return -pages.astype(np.float64)

@@ -18,20 +18,12 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.frontier.url_table import sites_of
-from minicrawl.graph.csr import (
-    Csr,
-    LinkArrays,
-    LinkBuilder,
-    NamedGraph,
-    Names,
-    NodeHosts,
-    RowBuilder,
-    with_nodes,
-    with_pages,
-)
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.link_builder import LinkArrays, LinkBuilder, RowBuilder
+from minicrawl.graph.named_graph import NamedGraph, Names, NodeHosts, with_nodes, with_pages
 from minicrawl.model import CRAWLED, PageId, State
-from minicrawl.opic.ledger import Spending, StepKind
-from minicrawl.opic.money import PARTS
+from minicrawl.opic.ledger.books import Spending, StepKind
+from minicrawl.opic.ledger.money import PARTS
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.snapshot import (
     Snapshot,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId, State
-from minicrawl.opic.ledger import StepKind
+from minicrawl.opic.ledger.books import StepKind
 from minicrawl.store.reader import connect
 from minicrawl.store.records import (
     CHANGED,

@@ -15,8 +15,9 @@ from zlib import crc32
 
 from minicrawl.errors import DamagedStore, NoRoom, StoreError
 from minicrawl.model import KeptAnswer, OwnRequest, PageId
-from minicrawl.opic.ledger import Step, Totals
-from minicrawl.opic.money import SMALL_EDGE
+from minicrawl.opic.ledger.books import Step
+from minicrawl.opic.ledger.ledger import Totals
+from minicrawl.opic.ledger.money import SMALL_EDGE
 
 
 class UrlRow(NamedTuple):

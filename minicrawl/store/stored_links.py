@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.ledger import Spending
+from minicrawl.opic.ledger.books import Spending
 from minicrawl.store.records import WrittenRow, check_of
 
 # ================================================================ spendings

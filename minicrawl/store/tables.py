@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import FULL_VALUE, OwnRequest, PageId, State
-from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.store.records import (
     FETCH_COLUMNS,
     ChannelEnds,

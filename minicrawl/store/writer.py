@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
-from minicrawl.opic.ledger import StepKind
+from minicrawl.opic.ledger.books import StepKind
 from minicrawl.own_files import make_folder, open_own, refuse_links
 from minicrawl.store import tables
 from minicrawl.store.reader import (

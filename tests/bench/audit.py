@@ -24,8 +24,9 @@ from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.audit.page_facts import LAYOUT, VERSION, UrlReference, facts_of
 from minicrawl.audit.site import packed
 from minicrawl.model import State
-from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.ledger import Totals
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store import tables
 from minicrawl.store.derived import FactsRow, FactsUntil, ListedRow, keep_facts
 from minicrawl.store.reader import archive_folder, reading

@@ -44,7 +44,7 @@ from minicrawl.crawl.start.opening import plant
 from minicrawl.frontier.page_table import load_frontier
 from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import ParsedPage, Response
-from minicrawl.opic.ledger import StepKind
+from minicrawl.opic.ledger.books import StepKind
 from minicrawl.store.reader import connect
 from minicrawl.store.records import FetchRow, StoreTerms
 from minicrawl.store.writer import StoreWriter

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import State
-from minicrawl.opic.ledger import Spending, Step, StepKind, Totals
-from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows import TICK_BITS
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.ledger import Totals
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.windows.window import TICK_BITS
 from minicrawl.store import tables
 from minicrawl.store.records import (
     Batch,

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import click
 
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.memory import resource_usage
 from minicrawl.store import tables
 from minicrawl.store.reader import connect

@@ -29,8 +29,10 @@ from numpy.typing import NDArray
 from minicrawl.dashboard.serving import TOKEN_HEADER
 from minicrawl.errors import MinicrawlError
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import Extent, estimated
-from minicrawl.graph.outline import GrowingInBatches, estimate
+from minicrawl.graph.distances import Extent
+from minicrawl.graph.growing import GrowingInBatches
+from minicrawl.graph.hyperball import estimated
+from minicrawl.graph.outline import estimate
 from minicrawl.report.crawl_status import EVERY_S, status
 from minicrawl.report.sampling import OLDEST_S as OLDEST
 from tests.bench.notes import circumstances, head, into_document, kept, row, tell

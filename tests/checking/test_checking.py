@@ -14,8 +14,8 @@ import pytest
 from minicrawl import Crawl, Event, Noted, Settings, State, Store
 from minicrawl.cli import main
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind
 from minicrawl.ports import Timed

@@ -14,9 +14,9 @@ from minicrawl import MinicrawlError, Settings, __version__
 from minicrawl.app import SystemClock
 from minicrawl.checking import BROWSER, Cloaking, check_cloaking
 from minicrawl.cli import main
+from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.pytest_plugin import DictWeb
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.server import DemoServer
 from minicrawl.fetch.signing import SigningKey
 from tests.crawl.fakes import FakeClock, in_time
 

@@ -15,8 +15,8 @@ from random import Random
 
 from minicrawl import Store
 from minicrawl.config.parts import Politeness
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import all_checks
 from tests.processes import killed_on_failure

@@ -22,7 +22,8 @@ from minicrawl import Crawl, Reason, Settings
 from minicrawl.cli import main
 from minicrawl.cli.crawl_display import DisplayState, Lines, RunCounter, Speed, watched
 from minicrawl.config.values import as_size
-from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.report.crawl_status import latest_sample, status
 from minicrawl.store.reader import reading

@@ -9,7 +9,8 @@ import trustme
 
 from minicrawl.cli import main, root
 from minicrawl.cli.options import READ, store_option_for
-from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
 from tests.cli.calls import Captured, as_json, refusal
 from tests.cli.damages import DAMAGES, SEED, copied, whole_store
 from tests.cli.inert.walk import ALONE, leaves

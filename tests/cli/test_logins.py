@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from tests.cli.calls import Captured, as_json
 
 SECRET = "s3cret"  # of a server on loopback

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.outline import DegreeDistribution
+from minicrawl.graph.degrees import DegreeDistribution
 from minicrawl.report.formats import pyplot
 from minicrawl.report.sampling import remade
 from minicrawl.report.site_report import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl

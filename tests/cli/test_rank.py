@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.opic.money import PARTS
-from minicrawl.ranks.commands.rank_options import ranking
+from minicrawl.opic.ledger.money import PARTS
+from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.scores import Scores
 from minicrawl.store import tables
 from minicrawl.store.records import StoreTerms

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.opic.estimate import Refinement
+from minicrawl.opic.importance.cash_flow import Refinement
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.cli.damages import DAMAGES, whole_store
 from tests.crawl.refined_stores import a_store, frontier_of

@@ -12,8 +12,8 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.crawl.hosts import politeness
 from minicrawl.dashboard.views import Views
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from tests.cli.calls import Captured, as_json, refusal
 
 HOST = "site.example"

@@ -11,7 +11,9 @@ from minicrawl.cluster.channels.batches import BatchError, Transfer, TransferBat
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
 from minicrawl.frontier.page_table import load_frontier
-from minicrawl.opic.ledger import Channels, Ledger, Spending, Step, StepKind, shard_of
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.channels import Channels, shard_of
+from minicrawl.opic.ledger.ledger import Ledger
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.web.urls import host, site
 from tests.stores import HandCrawl, urls_of

@@ -14,8 +14,8 @@ from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import start_or_join
-from minicrawl.demo.small_web import DemoResponse, refused
-from minicrawl.demo.web import DemoServer, ServedWeb
+from minicrawl.demo.pages import DemoResponse, refused
+from minicrawl.demo.server import DemoServer, ServedWeb
 
 SITES, DELAY_S = 8, 0.4
 SLACK_S = 0.03

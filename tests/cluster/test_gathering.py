@@ -14,8 +14,8 @@ from minicrawl.cluster.gathering.gather import Gathered
 from minicrawl.cluster.gathering.kept_store import gather_stores
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
-from minicrawl.opic.estimate import Refinement
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.importance.cash_flow import Refinement
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables

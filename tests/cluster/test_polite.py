@@ -9,8 +9,8 @@ import pytest
 
 from minicrawl.cluster import steering
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.demo.small_web import DemoResponse, refused
-from minicrawl.opic.ledger import shard_of
+from minicrawl.demo.pages import DemoResponse, refused
+from minicrawl.opic.ledger.channels import shard_of
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings
 from tests.cluster.node_process import (

@@ -15,7 +15,7 @@ from minicrawl.cluster.replica.snapshots import store_snapshot
 from minicrawl.cluster.terms import FORMAT, TermsRecord
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.errors import UsageError
-from minicrawl.opic.ledger import ShardPlace
+from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.report.audit import audit
 from minicrawl.store import schema
 from minicrawl.store.reader import search_folder

@@ -19,8 +19,8 @@ from minicrawl.cluster.records import (
 )
 from minicrawl.cluster.terms import TermsRecord
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.opic.ledger import Spending
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.books import Spending
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store.records import StoreTerms
 from tests.cluster.fake_engine import FakeEngine
 from tests.cluster.node.test_leases import lease, record

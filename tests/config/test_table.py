@@ -18,7 +18,7 @@ from minicrawl.config.parts import (
 )
 from minicrawl.config.settings import Settings
 from minicrawl.config.values import PATTERN, SWITCH, WAIT, several
-from minicrawl.opic import windows
+from minicrawl.opic.windows import by_name
 
 every_setting = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 LIMITS = {
@@ -105,7 +105,7 @@ def test_settings_of_a_crawl_are_kept_and_those_of_a_run_are_not() -> None:
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:
-    assert set(BY_NAME["window"].kind.names) == set(windows.WINDOWS)
+    assert set(BY_NAME["window"].kind.names) == set(by_name.WINDOWS)
 
 
 def test_the_largest_endowment_leaves_room_for_the_pages() -> None:

@@ -36,8 +36,8 @@ from minicrawl.model import (
     Response,
     State,
 )
-from minicrawl.opic.expected_value import ValueEstimate
-from minicrawl.opic.siblings import Siblings
+from minicrawl.opic.importance.expected_value import ValueEstimate
+from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import Batch, StoreTerms

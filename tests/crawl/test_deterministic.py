@@ -12,8 +12,9 @@ from zlib import crc32
 import pytest
 
 from minicrawl import Crawl, MinicrawlError, Settings, Settled, Store
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
 
 DELAY_S = 0.02
 

@@ -11,8 +11,8 @@ import pytest
 
 from minicrawl import Crawl
 from minicrawl.cli import main
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import links_of, states_of

@@ -29,8 +29,8 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.opic.ledger import StepKind, terms
-from minicrawl.opic.money import PARTS, UNIT
+from minicrawl.opic.ledger.books import StepKind, terms
+from minicrawl.opic.ledger.money import PARTS, UNIT
 from minicrawl.report.audit import audit
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading

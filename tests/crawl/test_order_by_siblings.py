@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.opic.siblings import Siblings
+from minicrawl.opic.siblings.siblings import Siblings
 from tests.crawl.fakes import FakeWeb, crawl, loaded_and_folded, web_of
 from tests.crawl.test_loop import reach, tangle
 

@@ -9,7 +9,7 @@ from minicrawl import Event, Progress
 from minicrawl.crawl.progress import ImportanceLimit, ProgressMeter
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import FailureKind, Response
-from minicrawl.opic.estimate import Level
+from minicrawl.opic.importance.estimate import Level
 from minicrawl.store.tables import GATHERED
 from minicrawl.web.urls import ResolvedUrl
 from tests.crawl.coroutines import in_jumping_time

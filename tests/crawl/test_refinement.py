@@ -18,10 +18,10 @@ from minicrawl.crawl.refinement import HONEST, Refined, is_due, refine
 from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import State
-from minicrawl.opic.estimate import shares
-from minicrawl.opic.ledger import Spending, Step, StepKind, terms
-from minicrawl.opic.money import in_parts
-from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.importance.estimate import shares
+from minicrawl.opic.ledger.books import Spending, Step, StepKind, terms
+from minicrawl.opic.ledger.money import in_parts
+from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.ports import unreported
 from minicrawl.report.audit import differences
 from minicrawl.report.crawl_status import status

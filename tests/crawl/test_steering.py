@@ -15,7 +15,7 @@ from minicrawl.crawl.shards import Whole
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
 from minicrawl.model import State
-from minicrawl.opic.money import SMALL_EDGE
+from minicrawl.opic.ledger.money import SMALL_EDGE
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

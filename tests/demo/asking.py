@@ -6,8 +6,9 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from minicrawl.demo.small_web import COMMONS, DIRECTORY, DemoResponse
-from minicrawl.demo.web import PORTAL, DemoWeb
+from minicrawl.demo.pages import COMMONS, DIRECTORY, DemoResponse
+from minicrawl.demo.special_hosts import PORTAL
+from minicrawl.demo.web import DemoWeb
 
 WEB: Final = DemoWeb(500)
 HUBS: Final = (DIRECTORY, PORTAL, COMMONS)

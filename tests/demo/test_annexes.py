@@ -1,7 +1,8 @@
 import pytest
 
-from minicrawl.demo.small_web import TOPICS, Quirk, Site
+from minicrawl.demo.sites import Quirk, Site
 from minicrawl.demo.web import annex, attic
+from minicrawl.demo.words import TOPICS
 
 CLOSED = "Disallow: /members/"
 HOST = "wiki.tidepool.example"

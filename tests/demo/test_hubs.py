@@ -1,5 +1,6 @@
-from minicrawl.demo.small_web import COMMONS, DIRECTORY
-from minicrawl.demo.web import INDEXED, PORTAL, DemoWeb
+from minicrawl.demo.pages import COMMONS, DIRECTORY
+from minicrawl.demo.special_hosts import INDEXED, PORTAL
+from minicrawl.demo.web import DemoWeb
 from tests.demo.asking import WEB, ask, links
 
 

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.config.parts import FEWEST_DEMO_PAGES
-from minicrawl.demo.small_web import TOPICS, Atlas, Author, Quirk, Sheet, Site, html
+from minicrawl.demo.pages import Author, Sheet, html
+from minicrawl.demo.sites import Atlas, Quirk, Site
+from minicrawl.demo.words import TOPICS
 from minicrawl.errors import UsageError
 
 ATLAS = Atlas(2000, Random(1))

@@ -6,7 +6,8 @@ from http.client import HTTPConnection, HTTPResponse
 
 import pytest
 
-from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
 
 FRONT = "www.harbour-museum.example"
 CHANGING = "www.daybreak-portal.example"

@@ -3,8 +3,8 @@ from itertools import pairwise
 
 import pytest
 
-from minicrawl.demo.small_web import DIRECTORY, SHORT, SPAM
-from minicrawl.demo.web import CALENDAR, LETTERS
+from minicrawl.demo.pages import DIRECTORY, SHORT, SPAM
+from minicrawl.demo.special_hosts import CALENDAR, LETTERS
 from tests.demo.asking import WEB, ask, link_graph, links
 
 PAGES = 500

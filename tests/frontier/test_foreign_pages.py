@@ -10,16 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from minicrawl import State, Store
 from minicrawl.cli import main
-from minicrawl.opic.ledger import (
-    FOREIGN,
-    ChannelEnd,
-    Channels,
-    ShardPlace,
-    Spending,
-    Step,
-    StepKind,
-)
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.channels import ChannelEnd, Channels, ShardPlace
+from minicrawl.opic.ledger.ledger import FOREIGN
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.audit import audit
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import host, site

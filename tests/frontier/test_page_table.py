@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from minicrawl.frontier.page_table import contradictions, cut_checkpoint, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
-from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
 from minicrawl.store import tables
 from minicrawl.store.records import StoreTerms

@@ -26,7 +26,7 @@ from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.demo.web import DemoWeb
 from minicrawl.fetch.warc import RecordedAnswers, WarcRecord
 from minicrawl.model import FetchResult, Request
-from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.store.reader import LOCK, LOG
 from tests.crawl.fakes import FakeWeb, crawl, work_takes_no_time
 from tests.limits import settings_of

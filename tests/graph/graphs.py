@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.outline import A2, Levels
+from minicrawl.graph.growing import A2, Levels
 from minicrawl.graphfiles import EdgeSequence, SavedGraph
 
 Link = tuple[int, int]

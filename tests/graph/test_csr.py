@@ -8,24 +8,18 @@ from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from minicrawl.graph.csr import (
-    MOST_NODES,
+from minicrawl.graph.csr import MOST_NODES, Csr
+from minicrawl.graph.edge_lists import NumericNames
+from minicrawl.graph.link_builder import LinkArrays, LinkBuilder, RowBuilder
+from minicrawl.graph.named_graph import NamedGraph, with_links, with_nodes, with_pages
+from minicrawl.graph.products import (
     Adjacency,
     AnyFloats,
-    Csr,
-    LinkArrays,
-    LinkBuilder,
-    NamedGraph,
-    RowBuilder,
     RowProducts,
     WeightedRows,
     by_counting,
     row_products,
-    with_links,
-    with_nodes,
-    with_pages,
 )
-from minicrawl.graph.text_formats import NumericNames
 from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 from tests.ranks.graphs import NODES, Pairs, a_node, dense, some_links, some_weights
 

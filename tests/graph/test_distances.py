@@ -13,14 +13,13 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import (
     UNREACHED,
     Extent,
-    HyperLogLogCounters,
-    estimated,
     exact,
     exact_work,
     levels,
     linked_from,
     sampled,
 )
+from minicrawl.graph.hyperball import HyperLogLogCounters, estimated
 from minicrawl.graph.outline import extent
 from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links, random_graph
 from tests.real_graphs import graph_in

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from minicrawl.graph.csr import Edge
-from minicrawl.graph.outline import GrowingGraph, GrowingInBatches, Outline, extent, outline
+from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.outline import Outline, extent, outline
 from tests.graph.graphs import SMALL, graph_of, networkx_of, nodes_and_links
 from tests.real_graphs import graph_in
 

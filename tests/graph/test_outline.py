@@ -13,16 +13,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.graph import outline as outline_module
-from minicrawl.graph.distances import SAMPLE, estimated, exact, sampled
+from minicrawl.graph.degrees import FEWEST_PAGES, TAIL, DegreeDistribution, distribution
+from minicrawl.graph.distances import SAMPLE, exact, sampled
+from minicrawl.graph.hyperball import estimated
 from minicrawl.graph.outline import (
-    FEWEST_PAGES,
-    TAIL,
     BowTie,
     Components,
-    DegreeDistribution,
     Outline,
     bow_tie,
-    distribution,
     edges_within,
     estimate,
     outline,

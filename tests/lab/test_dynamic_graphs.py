@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.outline import Levels
+from minicrawl.graph.growing import Levels
 from minicrawl.lab.dynamic_graphs import (
     ALGORITHMS,
     SUITE,

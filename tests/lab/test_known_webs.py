@@ -28,10 +28,11 @@ from minicrawl.lab.known_webs import (
     windows,
 )
 from minicrawl.lab.webs import Model, synthetic_web
-from minicrawl.opic.estimate import Importance, Level, Sums, rising, shares
-from minicrawl.opic.ledger import READ, Ledger, restate
-from minicrawl.opic.money import one_more_link
-from minicrawl.opic.windows import WINDOWS, Interpolation
+from minicrawl.opic.importance.estimate import Importance, Level, Sums, rising, shares
+from minicrawl.opic.ledger.ledger import READ, Ledger, restate
+from minicrawl.opic.ledger.money import one_more_link
+from minicrawl.opic.windows.by_name import WINDOWS
+from minicrawl.opic.windows.interpolation import Interpolation
 from tests.proofs import IS_LONG
 
 VARIABLE_4, VARIABLE_8, VARIABLE_16 = (WindowPolicy("variable", width) for width in (4, 8, 16))

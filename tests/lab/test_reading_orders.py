@@ -23,7 +23,7 @@ from minicrawl.lab.reading_orders import (
     spread,
 )
 from minicrawl.lab.webs import Model, Web, synthetic_web, web_of, without_hosts
-from minicrawl.opic.money import SMALL_EDGE
+from minicrawl.opic.ledger.money import SMALL_EDGE
 from minicrawl.ports import unreported
 from tests.graph.graphs import Link, graph_of
 from tests.proofs import IS_LONG

@@ -23,7 +23,7 @@ from minicrawl.lab.commands.cluster_command import (
 )
 from minicrawl.lab.reading_orders import Crawls, Exploration, draw_seeds, fetched
 from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
-from minicrawl.opic.ledger import READ
+from minicrawl.opic.ledger.ledger import READ
 
 EDGE = 0.15
 CHAIN = [[1], [2], [3], []]

@@ -21,8 +21,8 @@ from mcp.client.streamable_http import streamable_http_client
 from minicrawl import Crawl, Settings, Store
 from minicrawl.audit.checks import audited
 from minicrawl.cli import main
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.mcp import tools
 from minicrawl.mcp.commands import CrawlGrant

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, log1p
 
-from minicrawl.opic import early_rank, families
-from minicrawl.opic.ledger import Ledger, Plan, dead_end, forward, replay, visit, weighted_visit
-from minicrawl.opic.money import UNIT
-from minicrawl.opic.queues import ImportanceOfHosts
-from minicrawl.opic.sibling_queue import ByGroup
-from minicrawl.opic.siblings import MOST_MEMBERS, Siblings
+from minicrawl.opic.families import families, rounds
+from minicrawl.opic.importance import early_rank
+from minicrawl.opic.ledger.ledger import Ledger, Plan
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.ledger.plans import dead_end, forward, replay, visit, weighted_visit
+from minicrawl.opic.queues.by_group import ByGroup
+from minicrawl.opic.queues.by_host import ImportanceOfHosts
+from minicrawl.opic.siblings.groups import MOST_MEMBERS
+from minicrawl.opic.siblings.siblings import Siblings
 
 
 @dataclass
@@ -83,7 +86,7 @@ class Truth:
         self._late += (shown - self._late) * 10 / (self._turns + 9)
         mean = self._revealed / self._turns
         relevance = 0.25 + 0.75 * min(1.0, self._late / mean) if mean else 1.0
-        if self._turns <= families.FEWEST_TURNS:
+        if self._turns <= rounds.FEWEST_TURNS:
             relevance = 1.0
         if abs(mean - self._mean) > self._mean / 32 or abs(relevance - self._relevance) > 1 / 16:
             self._mean, self._relevance = mean, relevance
@@ -137,7 +140,7 @@ class Truth:
         if family >= 0 and (reads > free if last is None else reads >= last[0] * 33 / 32):
             self._families_due.add(family)
         patience = 1 if self._rounds else families.PATIENCE
-        every = families.AT_ONCE if self._families_due else families.LOOK_EVERY * patience
+        every = rounds.AT_ONCE if self._families_due else families.LOOK_EVERY * patience
         if not self._turns % every:
             self._count()
             for one, (_, budget) in self._rounds.items():

@@ -17,20 +17,17 @@ from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import Exploration, fetched
 from minicrawl.lab.webs import Model, Web, synthetic_web
-from minicrawl.opic import estimate
-from minicrawl.opic.estimate import (
-    CashFlow,
-    FlowBuilder,
-    Importance,
-    Level,
-    RankMass,
-    Refinement,
-    Sums,
-    shares,
-)
-from minicrawl.opic.ledger import READ, Books, Ledger, Spending, Step, StepKind, replay, visit
-from minicrawl.opic.money import PARTS, SMALL_EDGE, UNIT, fixed_edge
-from minicrawl.opic.windows import WINDOWS, Interpolation, Static, interpolated
+from minicrawl.opic.importance import estimate
+from minicrawl.opic.importance.cash_flow import CashFlow, FlowBuilder, Refinement
+from minicrawl.opic.importance.estimate import Importance, Level, Sums, shares
+from minicrawl.opic.importance.rank_mass import RankMass
+from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
+from minicrawl.opic.ledger.ledger import READ, Ledger
+from minicrawl.opic.ledger.money import PARTS, SMALL_EDGE, UNIT, fixed_edge
+from minicrawl.opic.ledger.plans import replay, visit
+from minicrawl.opic.windows.by_name import WINDOWS
+from minicrawl.opic.windows.interpolation import Interpolation, interpolated
+from minicrawl.opic.windows.window import Static
 from tests.graph.graphs import graph_of, networkx_of
 from tests.ranks.graphs import Matrix, fixpoint, through_virtual_page
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from minicrawl.model import FULL_VALUE
-from minicrawl.opic.expected_value import SIGNALS, ValueEstimate
-from minicrawl.opic.ledger import Ledger, Plan, visit
-from minicrawl.opic.siblings import LEVELS_A_FACTOR, MOST_LEVEL, Siblings
+from minicrawl.opic.importance.expected_value import SIGNALS, ValueEstimate
+from minicrawl.opic.ledger.ledger import Ledger, Plan
+from minicrawl.opic.ledger.plans import visit
+from minicrawl.opic.siblings.siblings import Siblings
+from minicrawl.opic.siblings.values import LEVELS_A_FACTOR, MOST_LEVEL
 from tests.opic.sibling_worlds import SitesByHost
 
 

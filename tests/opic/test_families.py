@@ -3,20 +3,22 @@
 import numpy as np
 import pytest
 
-from minicrawl.opic.families import (
+from minicrawl.opic.families.families import (
     _SEEDED,
-    AT_ONCE,
-    FEWEST_TURNS,
     FREE_AT_FIRST,
     HOLD_BACK,
     MANY_GIFTS,
-    MOST_AT_ONCE,
     NOBODY,
-    PART_AT_ONCE,
     PASSED_ON,
     READS_A_UNIT,
     FamilyBudgets,
     FamilyIncomes,
+)
+from minicrawl.opic.families.rounds import (
+    AT_ONCE,
+    FEWEST_TURNS,
+    MOST_AT_ONCE,
+    PART_AT_ONCE,
     Means,
     at_once,
 )

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from minicrawl.opic.ledger import Books, Ledger, Plan, Spending, Step, StepKind, terms
-from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.windows import Interpolation, Static
+from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind, terms
+from minicrawl.opic.ledger.ledger import Ledger, Plan
+from minicrawl.opic.ledger.money import PARTS, UNIT, fixed_edge
+from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows.window import Static
 
 
 def some_books(

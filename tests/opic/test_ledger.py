@@ -5,19 +5,11 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from minicrawl.opic.ledger import (
-    READ,
-    Ledger,
-    Plan,
-    dead_end,
-    forward,
-    replay,
-    restate,
-    visit,
-    weighted_visit,
-)
-from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.windows import WINDOWS, Static, Window
+from minicrawl.opic.ledger.ledger import READ, Ledger, Plan, restate
+from minicrawl.opic.ledger.money import PARTS, UNIT, fixed_edge
+from minicrawl.opic.ledger.plans import dead_end, forward, replay, visit, weighted_visit
+from minicrawl.opic.windows.by_name import WINDOWS
+from minicrawl.opic.windows.window import Static, Window
 
 
 def units(ledger: Ledger) -> list[float]:

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.opic.money import PARTS, exact_edge, fixed_edge, in_parts, one_more_link
+from minicrawl.opic.ledger.money import PARTS, exact_edge, fixed_edge, in_parts, one_more_link
 
 
 def test_a_share_is_kept_in_whole_parts() -> None:

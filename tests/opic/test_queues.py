@@ -11,8 +11,10 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from numpy.typing import NDArray
 
-from minicrawl.opic.ledger import READ, UNREAD
-from minicrawl.opic.queues import FEWEST, LARGE, ByHost, BySite, CandidateHeap, EligiblePages
+from minicrawl.opic.ledger.ledger import READ, UNREAD
+from minicrawl.opic.queues.by_host import ByHost, BySite
+from minicrawl.opic.queues.candidate_heap import CandidateHeap
+from minicrawl.opic.queues.host_queue import FEWEST, LARGE, EligiblePages
 
 Floats = NDArray[np.float64]
 

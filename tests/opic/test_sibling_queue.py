@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from minicrawl.opic import early_rank, families, sibling_queue
-from minicrawl.opic.sibling_queue import ByGroup
-from minicrawl.opic.siblings import Siblings
+from minicrawl.opic.families import families, rounds
+from minicrawl.opic.importance import early_rank
+from minicrawl.opic.queues import eligible_items, group_queue, sibling_members
+from minicrawl.opic.queues.by_group import ByGroup
+from minicrawl.opic.siblings.siblings import Siblings
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
 
 HOSTS = 5
@@ -26,9 +28,10 @@ EXACT = 1 - 1e-3
 def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make budgets so small that they are soon spent; recent turns count soon, links not long."""
     limits = {"FREE_AT_FIRST": 2, "FREE_READS": 4, "TURNS_A_READ": 20, "READS_A_UNIT": 2}
-    times = {"LOOK_EVERY": 4, "PATIENCE": 2, "FEWEST_TURNS": 10}
+    times = {"LOOK_EVERY": 4, "PATIENCE": 2}
     turns = {"FIRST_TURN": 5, "LAST_TURN": 30}
-    for module, values in ((families, limits | times), (early_rank, turns)):
+    early = {"FEWEST_TURNS": 10}
+    for module, values in ((families, limits | times), (rounds, early), (early_rank, turns)):
         for name, value in values.items():
             monkeypatch.setattr(module, name, value)
 
@@ -92,7 +95,9 @@ def small_rankings(few_members: int, **more: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         values = {"_FEW_MEMBERS": few_members, "_RANKED": 2, "_LARGE": large, **more}
         for name, value in values.items():
-            patch.setattr(sibling_queue, name, value)
+            for module in (eligible_items, group_queue, sibling_members):
+                if hasattr(module, name):
+                    patch.setattr(module, name, value)
         yield
 
 

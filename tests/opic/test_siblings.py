@@ -5,16 +5,12 @@ from array import array
 import numpy as np
 import pytest
 
-from minicrawl.opic import siblings as values
-from minicrawl.opic.ledger import (
-    Books,
-    Ledger,
-    Spending,
-    Step,
-    StepKind,
-    visit,
-)
-from minicrawl.opic.siblings import Siblings, urgency, worths_of
+from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
+from minicrawl.opic.ledger.ledger import Ledger
+from minicrawl.opic.ledger.plans import visit
+from minicrawl.opic.siblings import values
+from minicrawl.opic.siblings.siblings import Siblings
+from minicrawl.opic.siblings.values import urgency, worths_of
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
 
 

@@ -4,18 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from minicrawl.opic.ledger import (
-    READ,
-    Ledger,
-    Plan,
-    dead_end,
-    forward,
-    loan,
-    replay,
-    visit,
-    weighted_visit,
-)
-from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
+from minicrawl.opic.ledger.ledger import READ, Ledger, Plan
+from minicrawl.opic.ledger.money import PARTS, UNIT, fixed_edge, one_more_link
+from minicrawl.opic.ledger.plans import dead_end, forward, loan, replay, visit, weighted_visit
 
 
 def four_pages(small_edge: float = 0.5) -> Ledger:

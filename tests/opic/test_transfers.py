@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind
-from minicrawl.opic.money import UNIT, fixed_edge
-from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
+from minicrawl.opic.ledger.ledger import FOREIGN, UNREAD, Ledger
+from minicrawl.opic.ledger.money import UNIT, fixed_edge
+from minicrawl.opic.queues.candidate_heap import CandidateHeap
 
 
 def some_books(own: int = 2, foreign: int = 1) -> Books:

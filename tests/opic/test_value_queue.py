@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minicrawl.model import FULL_VALUE
-from minicrawl.opic.expected_value import ValueEstimate
-from minicrawl.opic.ledger import Plan, visit
-from minicrawl.opic.sibling_queue import ByValue
-from minicrawl.opic.siblings import page_key
+from minicrawl.opic.importance.expected_value import ValueEstimate
+from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.plans import visit
+from minicrawl.opic.queues.by_group import ByValue
+from minicrawl.opic.siblings.values import page_key
 from tests.opic.sibling_worlds import SiblingWorld
 from tests.opic.test_sibling_queue import HOSTS, SITES, go_on, small_rankings
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows import WINDOWS, Interpolation, Static, Window
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.windows.by_name import WINDOWS
+from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows.window import Static, Window
 
 TICKS = UNIT >> 16
 """Ticks of time in a unit of cash."""

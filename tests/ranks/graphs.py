@@ -7,7 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.graph.csr import Csr, NamedGraph
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import Texts
 from minicrawl.report.store_graph import opened
 from tests.graph.graphs import graph_of, links_of

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.graph.csr import LinkArrays
-from minicrawl.ranks.blocks import BlockFiles, MemoryPlan, best, pagerank
+from minicrawl.graph.link_builder import LinkArrays
+from minicrawl.ranks.blocks.files import BlockFiles, MemoryPlan
+from minicrawl.ranks.blocks.pagerank import best, pagerank
 from minicrawl.ranks.scores import Scores
 
 Floats = NDArray[np.float64]

@@ -13,16 +13,12 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
-from minicrawl.ranks.centrality import (
-    Direction,
+from minicrawl.ranks.centrality import Direction, degree, exact, hyperball, standard_error
+from minicrawl.ranks.eigenvector import (
     EigenvectorOptions,
     LinkMatrix,
-    degree,
     eigenvector,
-    exact,
-    hyperball,
     reached_from_cycle,
-    standard_error,
 )
 from tests.graph.graphs import graph_of, networkx_of, random_graph
 from tests.ranks.graphs import (

@@ -8,28 +8,29 @@ from hypothesis import example, given, strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import Adjacency, Csr, Vector
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.products import Adjacency, Vector
+from minicrawl.ranks.communities import Community, by_deflation, by_destroying
 from minicrawl.ranks.hits import (
     MOST_DIMENSIONS,
-    Approximation,
-    Community,
     Hits,
-    Pair,
     base_set,
-    by_deflation,
-    by_destroying,
-    chord,
     hits,
+    randomised,
+    subspace,
+    textbook,
+)
+from minicrawl.ranks.scores import FURTHEST, share_done
+from minicrawl.ranks.singular_vectors import (
+    Approximation,
+    Pair,
+    chord,
     leading,
     length,
     pairs,
-    randomised,
     scores,
-    subspace,
-    textbook,
     unit,
 )
-from minicrawl.ranks.scores import FURTHEST, share_done
 from tests.graph.graphs import graph_of, links_of, random_graph
 from tests.ranks.graphs import (
     DEGENERATE,

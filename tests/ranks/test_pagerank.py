@@ -14,24 +14,23 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
-from minicrawl.ranks.pagerank import (
-    SEEDS_BY,
-    Dangling,
-    Method,
-    PageRankOptions,
-    Passing,
-    TrustOptions,
-    chosen_seeds,
+from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
+from minicrawl.ranks.pagerank_variants import (
     favouring_recent,
     inverse_pagerank,
-    less_distrust,
     mixture,
-    pagerank,
     parts_by_words,
     teleport,
     topic_ranks,
-    trust,
     without_dangling,
+)
+from minicrawl.ranks.trust import (
+    SEEDS_BY,
+    Passing,
+    TrustOptions,
+    chosen_seeds,
+    less_distrust,
+    trust,
 )
 from minicrawl.web.words import parts_by_counts
 from tests.graph.graphs import graph_of, links_of, networkx_of, random_graph

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import kendalltau, spearmanr
 
-from minicrawl.graph.csr import Vector
+from minicrawl.graph.products import Vector
 from minicrawl.ports import unreported
-from minicrawl.ranks.scores import (
+from minicrawl.ranks.agreement import (
     GRADES,
     Ints,
-    PowerMethod,
     agreement,
     beside_mean,
     compare,
@@ -22,6 +21,7 @@ from minicrawl.ranks.scores import (
     mean_grades,
     spearman,
 )
+from minicrawl.ranks.scores import PowerMethod
 
 NAN = float("nan")
 

@@ -12,29 +12,34 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import Csr, NamedGraph
-from minicrawl.graph.text_formats import NumericNames
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.edge_lists import NumericNames
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import read
-from minicrawl.ranks.seeds import (
+from minicrawl.ranks.cores import (
     Core,
-    CoreDistances,
     CoreKind,
     CoreRule,
-    Depth,
-    DepthCoverage,
     RankedGraph,
-    SeedChoice,
-    SeedReplacement,
-    between_cores,
     between_hosts,
-    compared,
-    distribution,
     extracted,
     grown,
+)
+from minicrawl.ranks.seed_evaluation import (
+    CoreDistances,
+    Depth,
+    DepthCoverage,
+    between_cores,
+    compared,
+    distribution,
+    summary_of,
+)
+from minicrawl.ranks.seeds import (
+    SeedChoice,
+    SeedReplacement,
     most_similar,
     seed_set,
     still_there,
-    summary_of,
     transferred,
 )
 from tests.graph.graphs import (

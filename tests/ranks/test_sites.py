@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import NamedGraph, with_nodes
+from minicrawl.graph.named_graph import NamedGraph, with_nodes
+from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.hits import hits
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.sites import Guards, SiteNames, of_pages, site_graph, sites_of
+from minicrawl.ranks.sites import SiteNames, of_pages, site_graph, sites_of
 from tests.graph.graphs import links_of
 from tests.ranks.graphs import Pairs, named
 

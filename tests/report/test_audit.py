@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.report.audit import Audit, audit, differences
 from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, HandCrawl, filled_store

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from minicrawl import Crawl, Settings
 from minicrawl.cli.status_commands import status as status_command
-from minicrawl.demo.small_web import MISSING, DemoResponse, document, text
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import MISSING, DemoResponse, document, text
+from minicrawl.demo.server import DemoServer
 from minicrawl.report.crawl_status import status
 from minicrawl.report.cuts import Cut, cuts
 from minicrawl.report.page_states import explain

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.model import State
-from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.report.selected_pages import PageSelection, rows, top
 from minicrawl.report.snapshot import RISING, places_of_largest, rank_of, scores, snapshot
 from minicrawl.store import tables

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.crawl.refinement import refine
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.snapshot import saved_ranks, snapshot
 from minicrawl.report.store_graph import flows, top_sites
 from minicrawl.store.derived import OPIC_SITES, beside

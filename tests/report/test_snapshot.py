@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.errors import UsageError
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.snapshot import (
     kept_scores,
     page_of,

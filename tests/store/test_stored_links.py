@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.opic.ledger import Spending
+from minicrawl.opic.ledger.books import Spending
 from minicrawl.store import stored_links
 from minicrawl.store.records import Batch, WrittenRow, check_of
 from minicrawl.store.stored_links import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.model import State
-from minicrawl.opic.ledger import Spending
+from minicrawl.opic.ledger.books import Spending
 from minicrawl.store.stored_links import pack
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

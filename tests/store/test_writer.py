@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.errors import DamagedStore, NoRoom, StoreError, UsageError
-from minicrawl.opic.ledger import Step, StepKind, Totals
+from minicrawl.opic.ledger.books import Step, StepKind
+from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.store import records as trouble, tables
 from minicrawl.store.reader import LOG, file_beside, reading
 from minicrawl.store.records import (

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from minicrawl.cluster.channels.batches import TransferBatch
-from minicrawl.opic.ledger import ChannelEnd, Channels
+from minicrawl.opic.ledger.channels import ChannelEnd, Channels
 
 _MOST_INTERVALS = 40
 """Limit of the resend interval, in multiples of the first one. It doubles while nothing is posted.

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from minicrawl.opic.ledger import ChannelEnd, Channels, Ledger
+from minicrawl.opic.ledger.channels import ChannelEnd, Channels
+from minicrawl.opic.ledger.ledger import Ledger
 
 SentUntil = Callable[[int, int, int], int]
 """(sender, receiver, number) -> atoms of the batches up to this number, by the sender's log."""

@@ -13,8 +13,8 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from minicrawl.opic.ledger import MOST_SHARDS
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.channels import MOST_SHARDS
+from minicrawl.opic.ledger.money import UNIT
 
 MOST_TRANSFERS = 1000
 MOST_URL_BYTES = 1 << 19

@@ -21,7 +21,7 @@ import numpy as np
 
 from minicrawl.cluster.channels.batches import MOST_TRANSFERS
 from minicrawl.model import PageId
-from minicrawl.opic.ledger import FOREIGN, Ledger
+from minicrawl.opic.ledger.ledger import FOREIGN, Ledger
 
 AGE_PART = 1 / 50
 """Usual wait, as a part of the age of the crawl."""

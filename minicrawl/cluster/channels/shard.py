@@ -16,7 +16,9 @@ from minicrawl.cluster.channels.batches import (
 )
 from minicrawl.cluster.channels.outbox import Outbox, Posting
 from minicrawl.model import PageId
-from minicrawl.opic.ledger import FOREIGN, Books, Channels, Plan, Spending, Step, StepKind
+from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
+from minicrawl.opic.ledger.channels import Channels
+from minicrawl.opic.ledger.ledger import FOREIGN, Plan
 
 
 class PageView(Protocol):

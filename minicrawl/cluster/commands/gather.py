@@ -15,7 +15,7 @@ from minicrawl.cli.output import progress, show_facts, show_json
 from minicrawl.cluster.commands.nodes import with_engine
 from minicrawl.config import Cluster, Settings
 from minicrawl.errors import UsageError
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.ledger import shard_of
+from minicrawl.opic.ledger.channels import shard_of
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.urls import host as host_of_url, site
 

@@ -23,7 +23,7 @@ from minicrawl.cluster.gathering.steps import write_log
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError
 from minicrawl.frontier.importance import gathered as gathered_importance
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables

@@ -26,7 +26,8 @@ from minicrawl.cluster.channels.audit import Statement, faults, statement_of
 from minicrawl.cluster.gathering.common_pages import Hosts, Numbers
 from minicrawl.errors import DamagedStore, UsageError
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.opic.ledger import FOREIGN, READ, ChannelEnd, Channels, Totals
+from minicrawl.opic.ledger.channels import ChannelEnd, Channels
+from minicrawl.opic.ledger.ledger import FOREIGN, READ, Totals
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

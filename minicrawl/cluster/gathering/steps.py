@@ -13,7 +13,7 @@ from minicrawl.cluster.gathering.rows import blocks
 from minicrawl.cluster.gathering.shard_stores import LoadedShard
 from minicrawl.cluster.gathering.turns import GatheredTurn, ShardTurns
 from minicrawl.model import State
-from minicrawl.opic.ledger import Spending, StepKind
+from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.ports import Progress
 from minicrawl.store.questions import endowments
 from minicrawl.store.records import Batch, reporting_damage

@@ -16,7 +16,7 @@ import numpy as np
 from minicrawl.cluster.gathering.common_pages import Numbers
 from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard, Pages
 from minicrawl.model import READ_STATES, State
-from minicrawl.opic.ledger import Spending, StepKind
+from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.store import questions, tables
 from minicrawl.store.questions import asked_at
 from minicrawl.store.records import WrittenRow, check_of

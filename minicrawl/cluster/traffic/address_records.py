@@ -16,7 +16,7 @@ from urllib.parse import quote
 from minicrawl.cluster.assignment import AddressParts
 from minicrawl.cluster.engine import EngineFull, EngineUnavailable, KeyTaken, KeyValues
 from minicrawl.cluster.records import AddressList, AddressRecord, KeyEntry, Record, RecordError
-from minicrawl.opic.ledger import ShardPlace
+from minicrawl.opic.ledger.channels import ShardPlace
 
 ADDRESS_PREFIX, LOOK_PREFIX = "address.", "look."
 _MOST_LISTED = 4096

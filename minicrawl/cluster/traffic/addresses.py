@@ -34,7 +34,9 @@ from minicrawl.crawl.hosts.pacing import CRAWL, CrawlPace
 from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms
 from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId
-from minicrawl.opic.ledger import Channels, Plan, ShardPlace, Spending, Step, StepKind
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.channels import Channels, ShardPlace
+from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin, site
 

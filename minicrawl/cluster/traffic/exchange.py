@@ -23,7 +23,7 @@ from minicrawl.cluster.engine import BatchDelivery, ClusterEngine, EngineUnavail
 from minicrawl.cluster.node.following import listen
 from minicrawl.cluster.node.presence import lease_clock
 from minicrawl.cluster.records import TOLD_PREFIX, KeyEntry, RecordError, ShardFacts
-from minicrawl.opic.ledger import ShardPlace
+from minicrawl.opic.ledger.channels import ShardPlace
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 _KEEP_EVERY_S = 1.0

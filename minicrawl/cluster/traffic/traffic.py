@@ -21,7 +21,7 @@ from minicrawl.cluster.traffic.addresses import LocalShard
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.model import State
-from minicrawl.opic.ledger import Step, StepKind
+from minicrawl.opic.ledger.books import Step, StepKind
 
 if TYPE_CHECKING:
     from minicrawl.crawl.parts import CrawlContext, CrawlParts

@@ -48,8 +48,8 @@ from minicrawl.crawl.schedule.orders import best_site_first, queue_of
 from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId, State
-from minicrawl.opic.money import UNIT
-from minicrawl.opic.queues import ImportanceOfHosts
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.queues.by_host import ImportanceOfHosts
 from minicrawl.ports import Clock
 from minicrawl.store.tables import LEFT_OUT, SITEMAP_RECORDS
 

@@ -24,12 +24,15 @@ from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.opic.ledger import Ledger, Plan, Spending
-from minicrawl.opic.queues import ByHost, BySite, EligiblePages, ImportanceOfHosts, random_keys
+from minicrawl.opic.ledger.books import Spending
+from minicrawl.opic.ledger.ledger import Ledger, Plan
+from minicrawl.opic.queues.by_host import ByHost, BySite, ImportanceOfHosts
+from minicrawl.opic.queues.candidate_heap import random_keys
+from minicrawl.opic.queues.host_queue import EligiblePages
 
 if TYPE_CHECKING:
-    from minicrawl.opic.expected_value import ValueEstimate
-    from minicrawl.opic.siblings import Siblings
+    from minicrawl.opic.importance.expected_value import ValueEstimate
+    from minicrawl.opic.siblings.siblings import Siblings
 
 
 class PageQueue(Protocol):
@@ -222,13 +225,13 @@ def _by_siblings(
     importance: ImportanceOfHosts | None = None,
     value_weight: float = 0.0,
 ) -> PageQueue:
-    from minicrawl.opic.sibling_queue import ByGroup  # not at the top: a shard needs none
+    from minicrawl.opic.queues.by_group import ByGroup
 
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without siblings")
     if not value_weight or frontier.values is None:
         return ByGroup(frontier.siblings, importance)
-    from minicrawl.opic.sibling_queue import ByValue
+    from minicrawl.opic.queues.by_group import ByValue
 
     return ByValue(frontier.siblings, frontier.values, value_weight, importance)
 

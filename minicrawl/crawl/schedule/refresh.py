@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId, StatedChanges
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from minicrawl.web.responses import http_date
 

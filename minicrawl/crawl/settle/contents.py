@@ -22,8 +22,9 @@ from minicrawl.crawl.quotas import MARGIN, InboundCash
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId, ParsedPage, Response, State
-from minicrawl.opic.ledger import Plan, StepKind
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.books import StepKind
+from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store.questions import Spendings
 from minicrawl.store.records import DocumentRow
 from minicrawl.store.stored_links import is_plain, unpack, unpack_plain

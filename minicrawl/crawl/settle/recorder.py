@@ -35,8 +35,9 @@ from minicrawl.frontier.importance import CurrentShares, GatheredImportance
 from minicrawl.frontier.page_table import Frontier, cut_checkpoint
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl, UrlsOf
 from minicrawl.model import KeptAnswer, Originals, OwnRequest, OwnRequests, PageId, State
-from minicrawl.opic.ledger import Plan, Spending, Step, StepKind, terms
-from minicrawl.opic.money import in_parts
+from minicrawl.opic.ledger.books import Spending, Step, StepKind, terms
+from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.money import in_parts
 from minicrawl.store import derived, questions, tables
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import begin_snapshot, connect, end_snapshot

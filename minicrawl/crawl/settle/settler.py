@@ -32,9 +32,10 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
 from minicrawl.model import Originals, PageId, ParsedPage, State
-from minicrawl.opic.ledger import READ, Plan, Spending, Step, StepKind
-from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.ledger import READ, Plan
+from minicrawl.opic.ledger.money import PARTS, UNIT
+from minicrawl.opic.queues.candidate_heap import CandidateHeap
 from minicrawl.store.tables import Numbers
 from minicrawl.web.responses import COOKIE_WALL
 from minicrawl.web.urls import host, site

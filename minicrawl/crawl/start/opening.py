@@ -27,7 +27,7 @@ from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.errors import UsageError
 from minicrawl.frontier.page_table import contradictions, load_frontier, verify
 from minicrawl.model import PASSING, READ_STATES, State
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading, real_path
 from minicrawl.store.records import Batch, StoreTerms, reporting_damage, translating_sqlite_errors

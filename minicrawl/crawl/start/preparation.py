@@ -35,7 +35,7 @@ from minicrawl.model import (
     Response,
     State,
 )
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.own_files import exposure
 from minicrawl.ports import Clock, Timed, Visit, WebAccess
 from minicrawl.store.reader import archive_folder, file_beside

@@ -27,7 +27,7 @@ COMMANDS = {
         "Simulate a sharded crawl on many nodes.",
     ),
     "compare": (
-        "minicrawl.ranks.commands.named_ranks:compare",
+        "minicrawl.ranks.commands.compare:compare",
         "Compare two ranks.",
     ),
     "agree": (

@@ -49,9 +49,11 @@ from minicrawl.lab.reading_orders import (
     spread,
 )
 from minicrawl.lab.webs import Floats, Model, Web
-from minicrawl.opic.ledger import FOREIGN, UNREAD, Books, Ledger, Spending, Step, StepKind, shard_of
-from minicrawl.opic.money import SMALL_EDGE, fixed_edge
-from minicrawl.opic.queues import CandidateHeap
+from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
+from minicrawl.opic.ledger.channels import shard_of
+from minicrawl.opic.ledger.ledger import FOREIGN, UNREAD, Ledger
+from minicrawl.opic.ledger.money import SMALL_EDGE, fixed_edge
+from minicrawl.opic.queues.candidate_heap import CandidateHeap
 from minicrawl.ports import Progress, part
 
 SIMULATED_SHARDS = 64

@@ -12,7 +12,8 @@ import click
 from minicrawl.cli.options import Command, Number, json_option
 from minicrawl.cli.output import progress, show_json, show_table
 from minicrawl.config.values import LEAST_EDGE
-from minicrawl.graph.csr import MOST_NODES, Csr, NamedGraph
+from minicrawl.graph.csr import MOST_NODES, Csr
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import read
 from minicrawl.lab import known_webs as known, reading_orders as lab, webs
 from minicrawl.lab.known_webs import (
@@ -38,8 +39,8 @@ from minicrawl.lab.webs import (
     Web,
     read_values,
 )
-from minicrawl.opic.money import SMALL_EDGE
-from minicrawl.opic.windows import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
+from minicrawl.opic.ledger.money import SMALL_EDGE
+from minicrawl.opic.windows.by_name import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
 from minicrawl.ports import Progress, part
 from minicrawl.report.formats import Figure, PlotLine, prepare, write
 from minicrawl.report.store_graph import crawled, opened

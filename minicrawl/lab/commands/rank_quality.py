@@ -29,31 +29,27 @@ from minicrawl.cli.output import (
     show_table,
 )
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import Mask, NamedGraph, with_nodes
+from minicrawl.graph.named_graph import Mask, NamedGraph, with_nodes
 from minicrawl.ports import Progress, part as part_of
-from minicrawl.ranks import centrality
-from minicrawl.ranks.centrality import MOST_STEPS, EigenvectorOptions, LinkMatrix
-from minicrawl.ranks.commands.named_ranks import RANKS, KnownRank, Rank, full_name, rank_of
-from minicrawl.ranks.commands.rank_commands import HitsVariant, random_option, subspace_option
-from minicrawl.ranks.commands.rank_options import (
-    BaseSetChoice,
-    base_set_options,
-    ranking,
-    tolerance_option,
-)
-from minicrawl.ranks.hits import TOLERANCE, Hits
-from minicrawl.ranks.scores import (
+from minicrawl.ranks import eigenvector as link_matrices
+from minicrawl.ranks.agreement import (
     GRADES,
     Agreement,
     Comparison,
-    Floats,
     JudgeAgreement,
-    Scores,
     agreement,
     beside_mean,
     compare as compare_ranks,
     mean_grades,
 )
+from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
+from minicrawl.ranks.commands.hits_command import HitsVariant, random_option, subspace_option
+from minicrawl.ranks.commands.named_ranks import RANKS, KnownRank, Rank, full_name, rank_of
+from minicrawl.ranks.commands.running import ranking
+from minicrawl.ranks.commands.walk_options import tolerance_option
+from minicrawl.ranks.eigenvector import MOST_STEPS, EigenvectorOptions, LinkMatrix
+from minicrawl.ranks.hits import TOLERANCE, Hits
+from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import SiteNames, sites_of
 from minicrawl.report.store_graph import ProgressFactory, Source
 from minicrawl.web import urls
@@ -614,7 +610,7 @@ def eigenvector(
     OPIC computes.
     """
     options = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
-    found = centrality.eigenvector(named.graph, named.weights, options=options, tell=tell)
+    found = link_matrices.eigenvector(named.graph, named.weights, options=options, tell=tell)
     if len(found.values) and not found.iterations and not virtual_page:
         click.echo(
             "the links form no cycle, so all nodes have equal scores: add --virtual-page",

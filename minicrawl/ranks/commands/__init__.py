@@ -43,7 +43,7 @@ class AddedRank(DeferredCommand):
 
     def load(self) -> click.Command:
         """Make the command, with the options of all ranks."""
-        from minicrawl.ranks.commands.rank_options import command_of_added_rank
+        from minicrawl.ranks.commands.running import command_of_added_rank
 
         return command_of_added_rank(str(self.name))
 
@@ -74,7 +74,7 @@ def rank(context: click.Context, store: Path, removed: tuple[str, ...], as_json:
     options, and whether they are up to date.
     """
     if context.invoked_subcommand is None:
-        from minicrawl.ranks.commands.named_ranks import list_ranks
+        from minicrawl.ranks.commands.list_ranks import list_ranks
 
         list_ranks(store, removed, as_json)
         return

@@ -1,60 +1,34 @@
-"""Ranks by name: computed with default options, saved beside a store, listed and compared.
+"""Ranks by name: computed with default options, and saved beside a store.
 
 A name refers to the saved rank of this name. If there is none, as for every graph file, the rank is
 computed with its default options. `hits` is short for hits-authorities, `importance` for opic.
 """
 
 import json
-import math
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import click
 from numpy.random import default_rng
 
 from minicrawl import ext
-from minicrawl.cli.options import (
-    json_option,
-    sizes_option,
-    source_options,
-    warn_of_unranked_pages,
-)
-from minicrawl.cli.output import (
-    NONE,
-    correlation,
-    share,
-    short_time,
-    show_facts,
-    show_json,
-    show_lines,
-    show_list,
-)
 from minicrawl.errors import UsageError
 from minicrawl.ext import Registry
-from minicrawl.graph.csr import NamedGraph
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
-from minicrawl.ranks.centrality import degree, eigenvector, hyperball
+from minicrawl.ranks.centrality import degree, hyperball
+from minicrawl.ranks.eigenvector import eigenvector
 from minicrawl.ranks.hits import hits
-from minicrawl.ranks.pagerank import chosen_seeds, inverse_pagerank, pagerank, trust
-from minicrawl.ranks.scores import Comparison, Floats, RankErrors, Scores, compare as compare_scores
+from minicrawl.ranks.pagerank import pagerank
+from minicrawl.ranks.pagerank_variants import inverse_pagerank
+from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
-from minicrawl.report.snapshot import (
-    RISING,
-    SavedRank,
-    convergence_of,
-    kept_scores,
-    saved_ranks,
-    told,
-)
+from minicrawl.ranks.trust import chosen_seeds, trust
+from minicrawl.report.snapshot import RISING, convergence_of, kept_scores, saved_ranks, told
 from minicrawl.report.store_graph import Source
 from minicrawl.store import tables
-from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, drop_rank, keep_ranks
-from minicrawl.store.reader import reading
-from minicrawl.store.tables import Connection
-from minicrawl.wording import counted, iso
+from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks
 
 IMPORTANCE = "importance"
 """Name under which `opic` is displayed."""
@@ -195,151 +169,3 @@ def _converged(source: Source) -> dict[str, bool]:
 
 def _origin(origin: str, *, converged: bool) -> str:
     return origin if converged else f"{origin}, not converged"
-
-
-# ================================================================ list
-#
-# `minicrawl rank` alone: the ranks saved beside a store.
-
-LIST_HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
-NO_RANKS = "no ranks: `minicrawl rank pagerank` makes one"
-
-
-def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
-    """Delete `removed` ranks, then list the others with their options and state."""
-    with reading(store) as connection:
-        _remove(store, connection, removed)
-        found = saved_ranks(store, connection)
-    if as_json:
-        show_json([_rank_document(one) for one in found])
-    elif found:
-        show_list(LIST_HEADINGS, map(_rank_line, found), texts=2)
-    else:
-        click.echo(NO_RANKS)
-
-
-def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
-    """Delete these ranks; if one is missing, delete none."""
-    known = {one.row.name for one in saved_ranks(store, connection)} if names else set()
-    if unknown := [name for name in names if name not in known]:
-        saved = ", ".join(sorted(known)) or "none"
-        raise UsageError(f"rank {unknown[0]!r} is not saved; saved: {saved}")
-    for name in names:
-        drop_rank(store, connection, name)
-
-
-def _rank_document(kept: SavedRank) -> dict[str, object]:
-    row = kept.row
-    return {
-        "name": row.name,
-        "options": json.loads(row.options),
-        "made_at": iso(row.made_at),
-        "nodes": row.nodes,
-        "edges": row.edges,
-        "iterations": row.iterations,
-        "error_bound": row.error_bound if math.isfinite(row.error_bound) else None,
-        "converged": row.converged,
-        "current": kept.is_current,
-        "unranked": kept.unranked,
-    }
-
-
-def _rank_line(kept: SavedRank) -> tuple[str, ...]:
-    row = kept.row
-    options = json.loads(row.options).items()
-    notes = [f"{name} {value}" for name, value in options if value not in (None, False)]
-    if not row.converged:
-        notes.append("not converged")
-    if not kept.is_current:
-        pages = counted(kept.unranked, "page has", "pages have")
-        notes.append(f"older than the store: {pages} no score")
-    return (
-        f"{row.nodes:,}",
-        f"{row.edges:,}",
-        f"{row.iterations:,}",
-        f"{row.error_bound:.1e}" if math.isfinite(row.error_bound) else "-",
-        short_time(iso(row.made_at)),
-        row.name,
-        "; ".join(notes),
-    )
-
-
-# ================================================================ compare
-#
-# `minicrawl lab compare`: the agreement of two ranks.
-
-_MANY, _MOST = 100, 1_000_000
-
-
-@click.command()
-@click.argument("a")
-@click.argument("b")
-@sizes_option("10,100,1000")
-@json_option
-@source_options
-def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) -> None:
-    """Compare two ranks, A and B.
-
-    The error of a page is the difference between A and B, relative to B. If B is close to 0, the
-    mean error is huge; use the median.
-
-    `opic`, or `importance`, is the order of `top`; `minicrawl lab compare opic pagerank` shows its
-    quality. A missing rank is computed with its default options, and not saved.
-    """
-    if source.snapshot is not None:
-        warn_of_unranked_pages(source.snapshot, {a, b})
-    a, b = full_name(source, a), full_name(source, b)
-    first = rank_of(source, a)
-    second = first if a == b else rank_of(source, b)
-    with source.progress("comparison") as tell:
-        comparison = compare_scores(first.scores, second.scores, ks, tell=tell)
-    if as_json:
-        show_json(_comparison_document(first, second, comparison))
-    else:
-        show_facts(_comparison_facts(first, second, comparison))
-        show_lines(comparison.remarks)
-
-
-def _comparison_document(
-    one: KnownRank, other: KnownRank, comparison: Comparison
-) -> dict[str, object]:
-    errors = {"all": comparison.errors, "top10": comparison.errors_top10}
-    return {
-        "a": one.name,
-        "b": other.name,
-        "origins": [one.origin, other.origin],
-        "nodes": comparison.nodes,
-        "left_out": comparison.left_out,
-        "kendall_tau": comparison.kendall,
-        "spearman": comparison.spearman,
-        "overlap": comparison.overlap,
-        "mean_relative_error": {name: found and found.mean for name, found in errors.items()},
-        "median_relative_error": {name: found and found.median for name, found in errors.items()},
-        "remarks": comparison.remarks,
-    }
-
-
-def _comparison_facts(
-    one: KnownRank, other: KnownRank, comparison: Comparison
-) -> Iterator[tuple[str, str]]:
-    yield "a", f"{one.name}, {one.origin}"
-    yield "b", f"{other.name}, {other.origin}"
-    yield "nodes", f"{comparison.nodes:,}; {comparison.left_out:,} without a score in both"
-    yield "Kendall's tau-b", correlation(comparison.kendall)
-    yield "Spearman", correlation(comparison.spearman)
-    for k, overlap in comparison.overlap.items():
-        yield f"best {k:,}", NONE if overlap is None else f"{share(overlap)} in both"
-    yield "mean error", _errors(comparison.errors)
-    yield "in the best 10 % of b", _errors(comparison.errors_top10)
-
-
-def _errors(found: RankErrors | None) -> str:
-    if found is None:
-        return NONE
-    return f"{_relative(found.mean)}, median {_relative(found.median)}"
-
-
-def _relative(error: float) -> str:
-    if error < _MANY:
-        return share(error)
-    return f"{error:,.0f} times" if error < _MOST else "more than a million times"

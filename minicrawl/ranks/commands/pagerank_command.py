@@ -5,11 +5,11 @@ Law: an option without effect is refused.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import click
 import numpy as np
@@ -19,230 +19,38 @@ from numpy.typing import NDArray
 from minicrawl.cli.options import Command, ListOption, Number, source_options
 from minicrawl.config.values import size
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import MOST_NODES, LinkArrays, NamedGraph, Vector
-from minicrawl.graph.text_formats import LinkStream, NumericNames
-from minicrawl.graphfiles import PIPE, Texts, blocks
-from minicrawl.memory import mmap_large_arrays, resident_bytes
-from minicrawl.own_files import scratch
-from minicrawl.ports import Progress, part, unreported
-from minicrawl.ranks import blocks as in_files, pagerank as ranks
-from minicrawl.ranks.blocks import (
-    LEAST_FREE,
-    MEGA,
-    BestOfBlocks,
-    BlockFiles,
-    DiskTraffic,
-    MemoryPlan,
-    NodeIds,
-    free_for,
-    memory_plan,
-)
+from minicrawl.graph.csr import MOST_NODES
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.graph.products import Vector
+from minicrawl.ports import Progress
+from minicrawl.ranks import pagerank as ranks, pagerank_variants
+from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
 from minicrawl.ranks.commands.named_ranks import full_name, keep, rank_of
-from minicrawl.ranks.commands.rank_options import (
+from minicrawl.ranks.commands.pagerank_in_blocks import (
+    BlockRanks,
+    MemoryLimits,
+    file_in_blocks,
+    pagerank_in_blocks,
+    store_in_blocks,
+)
+from minicrawl.ranks.commands.running import Shown, rank_name, ranking, show_in_parts
+from minicrawl.ranks.commands.text_weights import mixed_with_similarity, similarity_to
+from minicrawl.ranks.commands.walk_options import (
     NAMES_FILE,
-    BaseSetChoice,
-    Shown,
-    base_set_options,
     lines_of,
-    mixed_with_similarity,
     nodes_of,
     pagerank_options,
-    rank_name,
-    ranking,
     refuse_idle_dangling,
-    show_in_parts,
-    similarity_to,
 )
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.store_graph import Source, Urls, check_links, flows
+from minicrawl.report.store_graph import Source
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.web.responses import http_date
-from minicrawl.wording import counted, visible
+from minicrawl.wording import visible
 
-# ================================================================ within a memory limit
-#
-# PageRank of a graph that exceeds the memory, with all links on disk.
-#
-# The process, including interpreter and libraries, stays within the limit; a limit that is too
-# small is refused with the least limit that works. The limit is for resident memory, without the
-# file cache of the system. The best nodes come in batches, however many are requested. All scores
-# together are a memory-mapped file: they are in memory only while they are saved beside a store.
-#
-# Links between ids take no memory per node. Names of nodes are kept in memory, and so are the
-# columns of a store.
-
-_SMALL = 3 * MEGA  # memory for small objects during the run
-_RESERVE = 2 * _SMALL  # small objects, and memory that the first read does not return
-_USUAL_FREE = 256 * MEGA
-_READ_ONCE, _READ_TWICE = 0.2, 0.4  # approximate shares of the whole work
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryLimits:
-    """Memory limit of the process in bytes, and number of blocks, by default as few as fit."""
-
-    memory: int | None = None
-    blocks: int | None = None
-    temp: Path | None = None
-    taken: Callable[[], int] = resident_bytes
-    """Function that returns the bytes that the process takes now."""
-
-
-class NodeNames(Protocol):
-    """Names of nodes, looked up in batches."""
-
-    def __len__(self) -> int:
-        """Return the number of nodes."""
-
-    def of(self, nodes: Sequence[int]) -> list[str]:
-        """Return the names of these nodes, in this order."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockRanks:
-    """Scores with the names of their nodes."""
-
-    scores: Scores
-    names: NodeNames
-    edges: int
-    blocks: int
-    best: Iterator[BestOfBlocks]
-    """The best nodes, in batches."""
-    traffic: DiskTraffic
-    """Disk traffic of the iterations, without that of writing the blocks."""
-
-
-class Streamed(NamedTuple):
-    """A graph whose links can be streamed as often as needed."""
-
-    names: NodeNames
-    links: Callable[[Progress], Iterable[LinkArrays]]
-
-
-Opened = Callable[[MemoryPlan, Path, Progress], Streamed]
-"""Prepares a graph for streaming; its files on disk go to the folder."""
-
-
-@contextmanager
-def pagerank_in_blocks(
-    opened: Opened,
-    limits: MemoryLimits,
-    *,
-    damping: float = 0.85,
-    tolerance: float = 1e-8,
-    shown: int = 100,
-    tell: Progress = unreported,
-) -> Iterator[BlockRanks]:
-    """Compute PageRank in blocks; yield it with the `shown` best nodes.
-
-    The block files exist until the context ends.
-    """
-    mmap_large_arrays()
-    with ExitStack() as files_there:
-        with _naming_folder(limits.temp):
-            folder = files_there.enter_context(scratch("blocks", limits.temp))
-            free = _free(limits, _RESERVE)
-            graph = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
-            memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(graph.names))
-            files = BlockFiles(len(graph.names), memory, folder)
-            files.fill(graph.links(part(tell, _READ_ONCE, _READ_TWICE)))
-            laid_out = replace(files.traffic)
-            scores = in_files.pagerank(
-                files, damping=damping, tolerance=tolerance, tell=part(tell, _READ_TWICE, 1)
-            )
-        yield BlockRanks(
-            scores=scores,
-            names=graph.names,
-            edges=files.links.edges,
-            blocks=files.sizes.blocks,
-            best=in_files.best(files, shown),
-            traffic=files.traffic.since(laid_out),
-        )
-
-
-def file_in_blocks(path: Path) -> Opened:
-    """Return a function that opens the graph in a file, which is read twice."""
-    if str(path) == PIPE:
-        raise UsageError(
-            "a graph in blocks is read twice, so it cannot come from a pipe: give a file"
-        )
-
-    def opened(memory: MemoryPlan, folder: Path, tell: Progress) -> Streamed:
-        def links(tell: Progress) -> LinkStream:
-            return LinkStream(blocks(path, tell, memory.text), str(path))
-
-        first = links(tell)
-        if first.names is None:
-            ids = NodeIds(_unweighted(first, path), memory, folder)
-            return Streamed(ids, lambda tell: map(ids.links, links(tell)))
-        for _ in _unweighted(first, path):
-            pass
-        names = first.names
-        called = (
-            NumericNames(np.arange(names.start, names.stop))
-            if isinstance(names, range)
-            else Texts(names)
-        )
-        return Streamed(called, links)
-
-    return opened
-
-
-def store_in_blocks(seen: Snapshot) -> Opened:
-    """Return a function that opens the links of a store."""
-    check_links(seen)
-    return lambda _memory, _folder, _tell: Streamed(
-        Urls(seen), lambda _tell: (LinkArrays(found.givers, found.ends) for found in flows(seen))
-    )
-
-
-def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
-    for some in links:
-        if some.weights is not None:
-            raise UsageError(f"{path}: --blocks and --memory do not support weights of links")
-        yield some
-
-
-@contextmanager
-def _naming_folder(parent: Path | None) -> Iterator[None]:
-    """Add the name of the folder to errors about its files."""
-    try:
-        yield
-    except OSError as error:
-        place = parent or "the folder for temporary files"
-        raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error
-
-
-def _free(limits: MemoryLimits, reserve: int) -> int:
-    """Return how many more bytes of memory may be used."""
-    if limits.memory is None:
-        return _USUAL_FREE
-    free = limits.memory - limits.taken() - reserve
-    if free < LEAST_FREE:
-        raise _too_little(limits, LEAST_FREE)
-    return free
-
-
-def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
-    count = limits.blocks
-    if count is None:
-        return memory_plan(free)
-    wanted = -(-nodes // count)
-    if limits.memory is not None and free_for(wanted) > free:
-        raise _too_little(limits, free_for(wanted), f" in {counted(count, 'block')}")
-    return memory_plan(free)._replace(block=wanted)
-
-
-def _too_little(limits: MemoryLimits, free: int, how: str = "") -> UsageError:
-    least, memory = -(-(limits.taken() + _RESERVE + free) // MEGA) + 1, limits.memory or 0
-    return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: use {least} MB")
-
-
-# ================================================================ in blocks
-#
 # Options --blocks, --memory and --temp. Law: an option that does not work with them is refused.
 
 
@@ -353,9 +161,6 @@ def _parts_of_best(found: BlockRanks) -> Iterator[list[tuple[str, float]]]:
         named = zip(found.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
         while part := list(islice(named, _SHOWN_AT_ONCE)):
             yield part
-
-
-# ================================================================ pagerank
 
 
 @click.command()
@@ -496,7 +301,7 @@ def _ranked(
     if by_topic:
         return _by_topic(source, named, tell, terms, by_topic, mix, mix_words)
     if rounds_removed:
-        return ranks.without_dangling(
+        return pagerank_variants.without_dangling(
             named.graph, named.weights, rounds=rounds_removed, options=terms, tell=tell
         )
     jumps = _jumps(source, named, topic, reset_rank, half_life_days)
@@ -517,7 +322,7 @@ def _jumps(
         return _jumps_by_rank(source, reset_rank)[_places(source, named)]
     if half_life_days:
         ages = days_unchanged(source)[_places(source, named)]
-        return ranks.favouring_recent(ages, half_life_days)
+        return pagerank_variants.favouring_recent(ages, half_life_days)
     return None
 
 
@@ -534,7 +339,7 @@ def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
             raise UsageError(f"{file}: a weight must be above 0 and finite, not {number!a}")
         weights[name.rstrip() if tab and name != line else line] = weight
     nodes = nodes_of(named, list(weights), str(file))
-    jumps = ranks.teleport(named.graph.nodes, nodes)
+    jumps = pagerank_variants.teleport(named.graph.nodes, nodes)
     jumps[nodes] = [weights[name] for name in named.names.of(nodes)]
     return jumps
 
@@ -574,12 +379,14 @@ def _by_topic(
     if mix_words is not None:
         places = _places(source, named)
         of_source = {topic: places[those].tolist() for topic, those in nodes.items()}
-        parts = ranks.parts_by_words(texts_of(source, of_source), mix_words)
+        parts = pagerank_variants.parts_by_words(texts_of(source, of_source), mix_words)
         shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
         click.echo(f"mix by {visible(mix_words)!a}: {visible(shown)}", err=True)
-    found = ranks.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
+    found = pagerank_variants.topic_ranks(
+        named.graph, nodes, named.weights, options=terms, tell=tell
+    )
     if parts is not None:
-        return ranks.mixture(found, parts)
+        return pagerank_variants.mixture(found, parts)
     if (seen := source.snapshot) is not None:
         places = _places(source, named)
         pages = {topic: places[those].tolist() for topic, those in nodes.items()}
@@ -615,8 +422,6 @@ def _parts(mix: str) -> dict[str, float]:
     except ValueError as error:
         raise UsageError(f"--mix must be like news=0.3,sport=0.7, not {mix!a}") from error
 
-
-# ================================================================ facts of a store
 
 _DAY_S = 86_400
 

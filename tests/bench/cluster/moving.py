@@ -22,9 +22,9 @@ from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.snapshots import store_snapshot
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
-from minicrawl.demo.small_web import DemoResponse, refused
-from minicrawl.demo.web import DemoServer
-from minicrawl.opic.ledger import ShardPlace
+from minicrawl.demo.pages import DemoResponse, refused
+from minicrawl.demo.server import DemoServer
+from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import site
 from tests.bench.cluster.nodes import nodes

@@ -14,7 +14,7 @@ from minicrawl.cluster.traffic.address_records import ADDRESS_PREFIX, AddressRec
 from minicrawl.cluster.traffic.addresses import IDLE_S, ShardAddresses
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.pacing import CRAWL, FIRST, AddressPacing, CrawlPace, address_delay
-from minicrawl.opic.ledger import ShardPlace
+from minicrawl.opic.ledger.channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 from tests.crawl.fakes import Loop
 

@@ -8,7 +8,7 @@ import pytest
 from minicrawl.cluster.records import RecordError, ShardFacts
 from minicrawl.cluster.terms import LastTold, last_told
 from minicrawl.cluster.traffic.exchange import FRESH_S, BatchExchange
-from minicrawl.opic.ledger import ShardPlace
+from minicrawl.opic.ledger.channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 pytestmark = pytest.mark.anyio

@@ -15,9 +15,10 @@ from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.addresses import ClusterShard
 from minicrawl.cluster.traffic.exchange import BatchExchange
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.server import DemoServer
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.opic.ledger import Channels, ShardPlace, StepKind
+from minicrawl.opic.ledger.books import StepKind
+from minicrawl.opic.ledger.channels import Channels, ShardPlace
 from minicrawl.report.snapshot import unproven
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

@@ -7,8 +7,8 @@ import pytest
 
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.shard_crawl import START_TIMEOUT_S, RequestRate, StartBarrier
-from minicrawl.demo.web import DemoServer
-from minicrawl.opic.ledger import ShardPlace
+from minicrawl.demo.server import DemoServer
+from minicrawl.opic.ledger.channels import ShardPlace
 from tests.cluster.crawl.crawling import ShardedCrawl
 from tests.cluster.crawl.web import LittleWeb
 

@@ -10,9 +10,10 @@ from minicrawl.cluster.admission import AdmissionThreshold
 from minicrawl.cluster.cash_threshold import FEWEST, HEADROOM, NO_THRESHOLD, sketch
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.opic.ledger import Spending, Step, StepKind
-from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings import Siblings, urgency
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.siblings.siblings import Siblings
+from minicrawl.opic.siblings.values import urgency
 from minicrawl.store.records import StepRow, StoreTerms
 
 

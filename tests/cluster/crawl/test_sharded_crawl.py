@@ -17,9 +17,10 @@ from minicrawl.cluster.channels.audit import faults, under_way
 from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.addresses import ClusterShard, agree_in_shards
 from minicrawl.config import load
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.opic.ledger import ShardPlace, StepKind
+from minicrawl.opic.ledger.books import StepKind
+from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

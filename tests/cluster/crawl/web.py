@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from itertools import count
 from random import Random
 
-from minicrawl.demo.small_web import DemoResponse, moved, refused
-from minicrawl.opic.ledger import shard_of
+from minicrawl.demo.pages import DemoResponse, moved, refused
+from minicrawl.opic.ledger.channels import shard_of
 
 _MISSING = refused(404, "There is no such page.")
 

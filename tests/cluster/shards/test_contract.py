@@ -14,8 +14,8 @@ from minicrawl.cluster.channels.arrivals import Arrival, judge
 from minicrawl.cluster.channels.audit import Statement, faults, under_way
 from minicrawl.cluster.channels.batches import MOST_HOPS, TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
-from minicrawl.opic.ledger import FOREIGN, UNREAD
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.ledger import FOREIGN, UNREAD
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store import tables
 from tests.cluster.hand_shards import HandCluster, HandShard, owner_of
 from tests.cluster.moving_shard import MEMORY

@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 
 from minicrawl.cluster.cash_threshold import fetched_together, gathered_together, has_ended
 from minicrawl.cluster.records import MOST_BYTES, RecordError, ShardFacts
-from minicrawl.opic.ledger import MOST_SHARDS
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.channels import MOST_SHARDS
+from minicrawl.opic.ledger.money import UNIT
 
 COUNTS = st.integers(0, 1 << 62)
 TABLES = st.dictionaries(st.integers(0, 400), COUNTS, max_size=8)

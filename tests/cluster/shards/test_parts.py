@@ -29,16 +29,9 @@ from minicrawl.cluster.channels.batches import (
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.opic.ledger import (
-    ChannelEnd,
-    Channels,
-    ShardPlace,
-    Spending,
-    Step,
-    StepKind,
-    shard_of,
-)
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.channels import ChannelEnd, Channels, ShardPlace, shard_of
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store.records import StoreTerms
 from tests.cluster.hand_shards import HandShard
 

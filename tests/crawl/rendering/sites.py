@@ -11,8 +11,8 @@ import pytest
 
 from minicrawl import Crawl, ExportRow, PageRead
 from minicrawl.crawl.rendering.renderer import find_browser
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from tests.limits import settings_of
 

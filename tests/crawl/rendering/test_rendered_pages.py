@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl import ExportRow, PageRead
 from minicrawl.cli import main
-from minicrawl.demo.small_web import DemoResponse
+from minicrawl.demo.pages import DemoResponse
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (
     ScriptedWeb,

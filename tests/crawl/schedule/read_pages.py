@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store.records import DocumentRow
 
 DAY_S = 86_400.0

@@ -11,8 +11,9 @@ from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.settler import AT_ONCE, GROWN, ReplayScheduler, StepPoster
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
-from minicrawl.opic.ledger import Ledger, Plan, Spending, Step, StepKind
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.ledger import Ledger, Plan
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store.records import StepRow, StoreTerms
 from tests.crawl.fakes import crawl, frontier_of, html, keeping, moved, web_of
 

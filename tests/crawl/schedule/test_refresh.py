@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.crawl.schedule.refresh import WatchedPages, dated_at, worth_of
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger.ledger import Plan
 from tests.crawl.fakes import FakeWeb, crawl, web_of
 from tests.crawl.schedule.read_pages import DAY_S, TODAY, Pages, document, yesterday
 from tests.crawl.schedule.rereading import LICENCE, shares, turns_of, web_with_small_hosts

@@ -13,7 +13,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler, StepPoster
 from minicrawl.frontier.url_table import NO_PAGES
 from minicrawl.model import FailureKind, ParsedPage, Response, State
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import NOON
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import State
-from minicrawl.opic.ledger import Spending, Step, StepKind
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import DocumentRow

@@ -17,8 +17,10 @@ from minicrawl.crawl.settle.outcome import (
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import MOST_REDIRECTS, CashShares
 from minicrawl.model import FailureKind, ParsedPage, State
-from minicrawl.opic.ledger import Ledger, Spending, weighted_visit
-from minicrawl.opic.money import PARTS, UNIT, fixed_edge
+from minicrawl.opic.ledger.books import Spending
+from minicrawl.opic.ledger.ledger import Ledger
+from minicrawl.opic.ledger.money import PARTS, UNIT, fixed_edge
+from minicrawl.opic.ledger.plans import weighted_visit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import in_time

@@ -11,8 +11,8 @@ import pytest
 from minicrawl import Crawl, Settings
 from minicrawl.config import load
 from minicrawl.crawl.start.preparation import WithCookies, with_cookies
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import Request
 from minicrawl.report.crawl_status import status

@@ -9,7 +9,7 @@ import pytest
 from minicrawl import Noted
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms

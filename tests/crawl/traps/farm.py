@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from minicrawl.crawl.quotas import Quotas
 from minicrawl.frontier.url_table import SiteTable
-from minicrawl.opic.ledger import Plan
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.money import UNIT
 
 GOOD, FARM_1, FARM_2, BLOG = range(4)
 ORIGINS = [

@@ -7,8 +7,8 @@ import pytest
 
 from minicrawl.crawl.quotas import A_HOST, PAGES_A_UNIT, Quotas
 from minicrawl.frontier.url_table import SiteTable
-from minicrawl.opic.ledger import Plan
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.money import UNIT
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, give, pages_left, quotas_of, spend
 
 

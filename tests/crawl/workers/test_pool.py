@@ -30,7 +30,8 @@ from minicrawl.crawl.workers.pool import (
 )
 from minicrawl.crawl.workers.supervisor import ChildLost
 from minicrawl.crawl.workers.worker import Visitor, VisitReply, WorkerCommand, WorkerConfig
-from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
 from minicrawl.model import (
     COORDINATOR,
     CrawlerId,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from minicrawl import State
 from minicrawl.archive.warc import payload_digest
-from minicrawl.demo.small_web import DemoResponse
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
 
 FORBIDDEN = "/private/"
 PICTURES = "/pictures/"

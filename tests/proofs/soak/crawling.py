@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from minicrawl import MinicrawlError
-from minicrawl.demo.web import DemoServer, DemoWeb
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
 from tests.proofs.soak.hostile import DOMAIN, faults, hostile
 from tests.proofs.soak.samples import Sample, sample
 

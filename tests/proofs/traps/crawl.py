@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minicrawl import Crawl, Settings
-from minicrawl.demo.web import DemoServer
+from minicrawl.demo.server import DemoServer
 from minicrawl.model import State
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables

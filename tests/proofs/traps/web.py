@@ -20,7 +20,7 @@ from functools import cache
 from random import Random
 from typing import Final, NamedTuple
 
-from minicrawl.demo.small_web import MISSING, DemoResponse, document, moved, text
+from minicrawl.demo.pages import MISSING, DemoResponse, document, moved, text
 
 FARM_HOSTS: Final = 100_000
 MIRRORS: Final = [f"mirror{number}.example" for number in range(3)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.csr import NamedGraph
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks.commands.named_ranks import BUILT_IN
 from minicrawl.ranks.scores import Scores

@@ -11,10 +11,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import NamedGraph
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import read
-from minicrawl.ranks.blocks import MEGA, DiskTraffic
-from minicrawl.ranks.commands.pagerank_command import (
+from minicrawl.ranks.blocks.columns import DiskTraffic
+from minicrawl.ranks.blocks.files import MEGA
+from minicrawl.ranks.commands.pagerank_in_blocks import (
     BlockRanks,
     MemoryLimits,
     Opened,

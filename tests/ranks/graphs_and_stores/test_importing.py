@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from minicrawl.crawl.imports import Imported, ImportSizes, import_graph
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import UsageError
-from minicrawl.graph.csr import NamedGraph
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.crawl_status import status

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minicrawl.model import State
-from minicrawl.opic.money import PARTS
+from minicrawl.opic.ledger.money import PARTS
 from minicrawl.report.selected_pages import Block, HostGraph, PageGraph, PageSelection
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.derived import RankRow, keep_ranks

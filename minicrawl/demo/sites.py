@@ -1,0 +1,199 @@
+"""Ordinary hosts of the demo web: their sizes and the places of their pages.
+
+Law: a page is a number. Host, path and title follow from the number, and the number from host and
+path, by arithmetic. So a web of any size costs only the list of its hosts.
+
+site       a host with a topic; its pages have consecutive numbers, the front page first
+place      number of a page within its site: 0 is the front page, then sections, then articles
+rank       number of an article within its section
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from random import Random
+from typing import Final, NamedTuple
+
+from minicrawl.config.parts import FEWEST_DEMO_PAGES
+from minicrawl.demo.words import PLACES, TOPICS, Topic, title
+from minicrawl.errors import UsageError
+
+DOMAIN: Final = ".example"
+FRONT: Final = 0
+ON_SHOW: Final = 40  # articles on the page of a section; the others are below these
+_BRANCHES: Final = 3  # further articles that an article leads to
+_PAGES_PER_SECTION: Final = 8
+_STEEPNESS: Final = 1.3  # exponent of the fall in size over the hosts
+
+
+class Quirk(Enum):
+    """Peculiarity of a whole host."""
+
+    NONE = auto()
+    SLOW = auto()  # answers late
+    PATIENT = auto()  # asks for a Crawl-delay
+    SHUT = auto()  # has an unavailable robots.txt
+    FLAKY = auto()  # fails, and succeeds when asked again
+
+
+class _SitePlan(NamedTuple):
+    name: str
+    topic: Topic
+    quirk: Quirk
+    size: int
+
+
+_PECULIAR: Final = (
+    _SitePlan("www.sleepy-ferry", TOPICS[0], Quirk.SLOW, 6),
+    _SitePlan("library.quiet-reading", TOPICS[7], Quirk.PATIENT, 12),
+    _SitePlan("www.closed-for-winter", TOPICS[1], Quirk.SHUT, 6),
+    _SitePlan("radio.crackle-fm", TOPICS[6], Quirk.FLAKY, 9),
+)
+_KINDS: Final = ("www", "news", "wiki", "blog", "forum", "archive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A host and its pages."""
+
+    number: int
+    host: str
+    name: str
+    topic: Topic
+    first: int
+    size: int
+    sections: int
+    quirk: Quirk = Quirk.NONE
+
+    @property
+    def kind(self) -> str:
+        """First label of the host name: www, news, wiki, ..."""
+        return self.host.partition(".")[0]
+
+    @property
+    def url(self) -> str:
+        """URL of the front page."""
+        return f"http://{self.host}/"
+
+    def path(self, place: int) -> str:
+        """Return the path of a page."""
+        if place == FRONT:
+            return "/"
+        if place <= self.sections:
+            return f"/{self.topic.sections[place - 1].lower()}/"
+        section, _ = self.shelf(place)
+        return f"{self.path(section)}{_slug(self.title(place))}-{place}"
+
+    def place(self, path: str) -> int | None:
+        """Return the page at a path, or None."""
+        digits = path.rpartition("-")[2]
+        if len(digits) < len(str(self.size)) + 1 and digits.isascii() and digits.isdigit():
+            places: Sequence[int] = (int(digits),)
+        else:
+            places = range(self.sections + 1)
+        return next((at for at in places if at < self.size and self.path(at) == path), None)
+
+    def title(self, place: int) -> str:
+        if place == FRONT:
+            return self.name
+        if place <= self.sections:
+            return self.topic.sections[place - 1]
+        return title(self.topic, self.first + place)
+
+    def shelf(self, place: int) -> tuple[int, int]:
+        """Return the section of an article, and its rank there."""
+        rank, section = divmod(place - self.sections - 1, self.sections)
+        return section + 1, rank
+
+    def on_show(self, section: int) -> list[int]:
+        """Return the articles that the section's page lists."""
+        return self._articles(section, range(ON_SHOW))
+
+    def below(self, place: int) -> list[int]:
+        """Return the articles that only this one leads to."""
+        section, rank = self.shelf(place)
+        first = ON_SHOW + _BRANCHES * rank
+        return self._articles(section, range(first, first + _BRANCHES))
+
+    def _articles(self, section: int, ranks: range) -> list[int]:
+        places = (self.sections * (rank + 1) + section for rank in ranks)
+        return [place for place in places if place < self.size]
+
+
+class Atlas:
+    """The sites of a web, the largest first and the peculiar ones last."""
+
+    __slots__ = ("_firsts", "pages", "sites")
+
+    def __init__(self, pages: int, rng: Random) -> None:
+        if pages < FEWEST_DEMO_PAGES:
+            raise UsageError(f"a demo web has at least {FEWEST_DEMO_PAGES} pages, not {pages}")
+        self.pages = pages
+        self.sites: tuple[Site, ...] = tuple(_sites(pages, rng))
+        self._firsts = [site.first for site in self.sites]
+
+    def find(self, page: int) -> tuple[Site, int]:
+        """Return the site of a page, and its place there."""
+        site = self.sites[bisect_right(self._firsts, page) - 1]
+        return site, page - site.first
+
+    def url(self, page: int) -> str:
+        site, place = self.find(page)
+        return f"http://{site.host}{site.path(place)}"
+
+
+def _sites(pages: int, rng: Random) -> Iterator[Site]:
+    left = pages - sum(plan.size for plan in _PECULIAR)
+    names = _names(rng)
+    ordinary = min(max(len(TOPICS), round(0.9 * pages**0.5) - len(_PECULIAR)), len(names))
+    first = 0
+    for number, size in enumerate(_sizes(left, ordinary)):
+        topic = TOPICS[number % len(TOPICS)]
+        yield _site(number, first, _SitePlan(names[number], topic, Quirk.NONE, size))
+        first += size
+    for number, plan in enumerate(_PECULIAR, start=ordinary):
+        yield _site(number, first, plan)
+        first += plan.size
+
+
+def _site(number: int, first: int, plan: _SitePlan) -> Site:
+    return Site(
+        number=number,
+        host=plan.name + DOMAIN,
+        name=plan.name.partition(".")[2].replace("-", " ").title(),
+        topic=plan.topic,
+        first=first,
+        size=plan.size,
+        sections=min(len(plan.topic.sections), max(1, plan.size // _PAGES_PER_SECTION)),
+        quirk=plan.quirk,
+    )
+
+
+def _sizes(pages: int, hosts: int) -> list[int]:
+    """Return sizes of hosts: few large, many small, with the sum `pages`."""
+    least = 3
+    weights = [(number + 2) ** -_STEEPNESS for number in range(hosts)]
+    spare = (pages - least * hosts) / sum(weights)
+    sizes = [least + int(spare * weight) for weight in weights]
+    return [sizes[0] + pages - sum(sizes), *sizes[1:]]
+
+
+def _names(rng: Random) -> list[str]:
+    """Return names of hosts, topic after topic: given names first, then made-up ones."""
+    own = [topic.hosts[number] for number in range(len(TOPICS[0].hosts)) for topic in TOPICS]
+    made_up = [
+        [
+            f"{rng.choice(_KINDS)}.{place.lower()}-{_slug(noun)}"
+            for place in PLACES
+            for noun in nouns
+        ]
+        for nouns in (topic.nouns for topic in TOPICS)
+    ]
+    for names in made_up:
+        rng.shuffle(names)
+    return own + [name for one_each in zip(*made_up, strict=True) for name in one_each]
+
+
+def _slug(words: str) -> str:
+    return words.lower().replace(" ", "-")

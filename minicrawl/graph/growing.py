@@ -1,0 +1,394 @@
+"""Outline of a growing graph: components and reciprocity are updated, not recomputed.
+
+After each edge, or each batch, the outline is that of the graph so far. Edges are only added, a
+duplicate edge changes nothing, and nodes are numbered in the order of their arrival.
+
+GrowingGraph     edge by edge: distances by A2, which counts the pairs at each distance; strong
+                 components by `Levels`, weak ones by union-find. For graphs small enough for a
+                 matrix of all distances.
+GrowingInBatches graphs of any size, without distances. Components only ever merge, so an edge
+                 within a component is not looked at again: the strong components follow from the
+                 edges between them and the new edges.
+
+`minicrawl lab graphs` compares A2 and `Levels` with other algorithms (`lab.dynamic_graphs`).
+
+key     an edge as one integer: its source in the upper bits, its target in the lowest 31
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.csr import Csr, Edge
+from minicrawl.graph.distances import FAR, Distances, Extent
+from minicrawl.graph.outline import (
+    Components,
+    Connections,
+    Outline,
+    numbered,
+    outline_of,
+    strong,
+    weak,
+)
+
+_BITS = 31
+_TARGET = (1 << _BITS) - 1
+Keys = NDArray[np.int64]
+
+
+class GrowingGraph:
+    """Graph of up to `capacity` nodes to which edges are added one by one."""
+
+    def __init__(self, capacity: int) -> None:
+        self.nodes = 0
+        """Number of nodes so far, which the caller sets: nodes may come without edges."""
+        self._distances = CountedA2(capacity)
+        self._strong = Levels(capacity)
+        self._weak = UnionFind(capacity)
+        self._edges = dict[Edge, None]()
+        self._mutual = 0
+
+    def add(self, source: int, target: int) -> None:
+        if (source, target) in self._edges:
+            return
+        self._edges[source, target] = None
+        self._mutual += 2 * (source != target and (target, source) in self._edges)
+        self._distances.add(source, target)
+        self._strong.add(source, target)
+        self._weak.merge(source, target)
+
+    def outline(self) -> Outline:
+        """Return the outline of the graph so far."""
+        edges = np.array(list(self._edges), dtype=np.int64).reshape(-1, 2)
+        graph = Csr.from_edges(self.nodes, edges[:, 0], edges[:, 1])
+        found = Connections(
+            numbered(self._strong.components[: self.nodes]),
+            numbered(self._weak.labels()[: self.nodes]),
+            self._mutual / graph.edges if graph.edges else None,
+        )
+        return outline_of(graph, found, self._distances.extent())
+
+
+class GrowingInBatches:
+    """Graph to which edges are added in batches. The caller measures its distances."""
+
+    def __init__(self) -> None:
+        self._keys = np.empty(0, dtype=np.int64)
+        self._between = self._keys  # edges between different strong components
+        self._strong = self._weak = np.empty(0, dtype=np.int32)
+        self._mutual = 0
+
+    def grow(self, nodes: int, sources: Keys, targets: Keys) -> None:
+        """Add edges; the graph has `nodes` nodes from now on."""
+        keys = np.unique(sources << _BITS | targets)
+        new = keys[~_are_among(keys, self._keys)]
+        self._strong = _with_singles(self._strong, nodes)
+        self._weak = _with_singles(self._weak, nodes)
+        self._count_mutual(new)
+        self._keys = np.insert(self._keys, np.searchsorted(self._keys, new), new)
+        self._weak = _merged(self._weak, new, "weak")
+        between = np.concatenate((self._between, new))
+        self._strong = labels = _merged(self._strong, between, "strong")
+        # Edges within a component are dropped: components only merge, so they change nothing.
+        self._between = between[labels[between >> _BITS] != labels[between & _TARGET]]
+
+    @property
+    def graph(self) -> Csr:
+        """The graph so far."""
+        ends = np.arange(len(self._strong) + 1, dtype=np.int64) << _BITS
+        starts = np.searchsorted(self._keys, ends).astype(np.int64, copy=False)
+        return Csr(starts=starts, targets=(self._keys & _TARGET).astype(np.int32))
+
+    def outline(self, far: Extent) -> Outline:
+        """Return the outline of the graph so far, with distances from the last measurement."""
+        edges = len(self._keys)
+        found = Connections(
+            _components(self._strong),
+            _components(self._weak),
+            self._mutual / edges if edges else None,
+        )
+        return outline_of(self.graph, found, far)
+
+    def _count_mutual(self, new: Keys) -> None:
+        """Count the edges that become mutual. The new edges are not among the keys yet."""
+        sources, targets = new >> _BITS, new & _TARGET
+        back = np.sort((targets << _BITS | sources)[sources != targets])
+        self._mutual += 2 * int(np.count_nonzero(_are_among(back, self._keys)))
+        self._mutual += int(np.count_nonzero(_are_among(back, new)))
+
+
+def _are_among(keys: Keys, known: Keys) -> NDArray[np.bool_]:
+    """Return, for each key, whether it is known. Both arrays ascend."""
+    if not len(known):
+        return np.zeros(len(keys), dtype=np.bool_)
+    places = np.searchsorted(known, keys).clip(max=len(known) - 1)
+    found: NDArray[np.bool_] = known[places] == keys
+    return found
+
+
+def _components(labels: NDArray[np.int32]) -> Components:
+    return Components(labels, np.bincount(labels))
+
+
+def _with_singles(labels: NDArray[np.int32], nodes: int) -> NDArray[np.int32]:
+    """Give each new node a component of its own."""
+    first = int(labels.max(initial=-1)) + 1
+    singles = np.arange(first, first + nodes - len(labels), dtype=np.int32)
+    return np.concatenate((labels, singles))
+
+
+def _merged(
+    labels: NDArray[np.int32], keys: Keys, connection: Literal["strong", "weak"]
+) -> NDArray[np.int32]:
+    """Return the components after adding these edges: quickly by scipy, if it is installed."""
+    count = int(labels.max(initial=-1)) + 1
+    sources, targets = labels[keys >> _BITS], labels[keys & _TARGET]
+    try:  # late: most outlines are of graphs that do not grow
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import connected_components
+    except ImportError:
+        graph = Csr.from_edges(count, sources, targets)
+        merged = (strong if connection == "strong" else weak)(graph).of_node
+    else:
+        ones = np.ones(len(keys), dtype=np.bool_)  # booleans: parallel edges merge
+        between = csr_array((ones, (sources, targets)), shape=(count, count))
+        _, merged = connected_components(between, connection=connection)
+    found: NDArray[np.int32] = merged[labels]
+    return found
+
+
+# ---------------------------------------------------------------- matrix of distances
+#
+# All distances in one matrix, repaired after each edge.
+#
+# A shortest path uses a new edge (s, t) at most once. So any pair (n, m) that gets closer has n
+# reaching s and t reaching m, and its new distance is d(n, s) + 1 + d(t, m).
+#
+# A2 checks only nodes whose distance to t falls, against nodes whose distance from s falls. Every
+# pair that gets closer is made of these: a shorter way from n to m through (s, t) is also a shorter
+# way from n to t and from s to m. O(n^2) for each edge; an edge that shortens nothing costs O(n).
+
+
+def no_edges(nodes: int) -> Distances:
+    """Return the distances of a graph without edges: 0 from a node to itself, else far."""
+    distances = np.full((nodes, nodes), FAR, dtype=np.uint16)
+    np.fill_diagonal(distances, 0)
+    return distances
+
+
+class A2:
+    """Matrix of all distances, repaired where the new edge can bring pairs closer."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add(self, source: int, target: int) -> None:
+        distances = self.distances
+        if source != target and distances[source, target] != 1:
+            shorter = distances[target] + 1
+            ends = np.flatnonzero(shorter < distances[source])
+            begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
+            self._shorten(begins, ends, distances[begins, source], shorter[ends])
+
+    def _shorten(
+        self,
+        begins: NDArray[np.intp],
+        ends: NDArray[np.intp],
+        to_source: Distances,
+        from_source: Distances,
+    ) -> None:
+        shorten(self.distances, begins, ends, to_source, from_source)
+
+
+class CountedA2(A2):
+    """A2 that also counts the pairs at each distance."""
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(nodes)
+        self._pairs = np.zeros(FAR + 1, dtype=np.int64)
+
+    def extent(self) -> Extent:
+        """Return the largest distance and the mean distance."""
+        pairs = self._pairs[:FAR]
+        count, total = int(pairs.sum()), int(pairs @ np.arange(FAR))
+        longest = int(np.flatnonzero(pairs).max(initial=0))
+        return Extent(longest, total / count if count else None, count, is_exact=True)
+
+    def _shorten(
+        self,
+        begins: NDArray[np.intp],
+        ends: NDArray[np.intp],
+        to_source: Distances,
+        from_source: Distances,
+    ) -> None:
+        pairs = np.ix_(begins, ends)
+        former = self.distances[pairs]
+        super()._shorten(begins, ends, to_source, from_source)
+        now = self.distances[pairs]
+        fell = now < former
+        for sign, distances in ((-1, former[fell]), (1, now[fell])):
+            counts = np.bincount(distances)
+            self._pairs[: len(counts)] += sign * counts
+
+
+def shorten(
+    distances: Distances,
+    begins: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    to_source: Distances,
+    from_source: Distances,
+) -> None:
+    """Lower the distances from `begins` to `ends` to at most `to_source` + `from_source`."""
+    if len(begins) and len(ends):
+        pairs = np.ix_(begins, ends)
+        distances[pairs] = np.minimum(distances[pairs], to_source[:, None] + from_source)
+
+
+# ---------------------------------------------------------------- levels
+#
+# Strong components of a sparse graph, edge by edge: a bidirectional search within levels.
+#
+# After "A New Approach to Incremental Cycle Detection and Related Problems" by Bender, Fineman,
+# Gilbert and Tarjan (ACM Transactions on Algorithms 12, 2016), section 2 with the components of
+# section 5.
+#
+# Each component has a level, and no edge leads to a lower level. The search backwards follows edges
+# within one level only, and gives up at the `limit`th. If it ends before that, it has seen
+# everything that could close a cycle on that level. If it reaches the limit, the target is lifted
+# above the source. So a component is lifted at most n^(2/3) times, and the total time is
+#
+#     O(m min(m^(1/2), n^(2/3)))
+#
+# for m edges, plus the merging: the components of a cycle become one, with the edges of all.
+#
+# inside    for each component, the components of the same level with an edge to it
+# outside   for each component, the components it has an edge to
+
+
+class Levels:
+    """Strong components of a sparse graph, each with a level."""
+
+    def __init__(self, nodes: int) -> None:
+        self._merged = UnionFind(nodes)
+        self._level = [1] * nodes
+        self._inside: list[list[int]] = [[] for _ in range(nodes)]
+        self._outside: list[list[int]] = [[] for _ in range(nodes)]
+        self._most = round(nodes ** (2 / 3))
+        self._edges = 0
+
+    @property
+    def components(self) -> NDArray[np.int64]:
+        return self._merged.labels()
+
+    def add(self, source: int, target: int) -> None:
+        source, target = self._merged.root(source), self._merged.root(target)
+        if source == target:
+            return
+        self._edges += 1
+        is_cycle = self._level[source] >= self._level[target] and self._order(source, target)
+        self._outside[source].append(target)
+        if self._level[source] == self._level[target]:
+            self._inside[target].append(source)
+        if is_cycle:
+            self._merge(source, target)
+
+    def _order(self, source: int, target: int) -> bool:
+        """Lift the target if the edge requires it; return True if the edge closes a cycle."""
+        limit = min(max(1, int(self._edges**0.5)), self._most)
+        level = self._level
+        before = self._before(source, limit)
+        if before is None:
+            lifted, before = level[source] + 1, {source}
+        elif target in before:
+            return True
+        elif level[source] == level[target]:
+            return False
+        else:
+            lifted = level[source]
+        return self._lift(target, lifted, before)
+
+    def _before(self, source: int, limit: int) -> set[int] | None:
+        """Return the components before the source on its level; None at the `limit`th edge."""
+        before, waiting = {source}, [source]
+        while waiting:
+            for earlier in self._parts(self._inside[waiting.pop()]):
+                limit -= 1
+                if not limit:
+                    return None
+                if earlier not in before:
+                    before.add(earlier)
+                    waiting.append(earlier)
+        return before
+
+    def _lift(self, target: int, to: int, before: set[int]) -> bool:
+        """Lift the target and restore the order; return True if an edge leads to `before`."""
+        level, inside = self._level, self._inside
+        level[target], inside[target] = to, []
+        waiting, is_cycle = [target], False
+        while waiting:
+            node = waiting.pop()
+            for later in self._parts(self._outside[node]):
+                is_cycle = is_cycle or later in before
+                if level[later] < level[node]:
+                    level[later], inside[later] = level[node], []
+                    waiting.append(later)
+                if level[later] == level[node] and later != node:
+                    inside[later].append(node)
+        return is_cycle
+
+    def _parts(self, nodes: Iterable[int]) -> Iterable[int]:
+        """Return the current components of these nodes."""
+        return map(self._merged.root, nodes)
+
+    def _merge(self, source: int, target: int) -> None:
+        """Merge the components that lead to the source and are reached from the target."""
+        behind = self._found(target, self._outside)
+        cycle = behind & self._found(source, self._inside)
+        for node in cycle:
+            self._merged.merge(target, node)
+        root = self._merged.root(target)
+        for edges in (self._inside, self._outside):
+            all_edges = {end for node in cycle for end in self._parts(edges[node])}
+            for node in cycle:
+                edges[node] = []
+            edges[root] = list(all_edges - {root})
+
+    def _found(self, begin: int, edges: list[list[int]]) -> set[int]:
+        """Return the components that `edges` reach from `begin` on its level, `begin` included."""
+        level = self._level[begin]
+        found, waiting = {begin}, [begin]
+        while waiting:
+            for node in self._parts(edges[waiting.pop()]):
+                if self._level[node] == level and node not in found:
+                    found.add(node)
+                    waiting.append(node)
+        return found
+
+
+class UnionFind:
+    """Union-find: a forest of nodes whose trees are components, named by their least node."""
+
+    def __init__(self, nodes: int) -> None:
+        self._parent = list(range(nodes))
+
+    def root(self, node: int) -> int:
+        """Return the first node of the component."""
+        parent = self._parent
+        while parent[node] != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    def merge(self, one: int, other: int) -> int:
+        """Merge the components of two nodes, and return the first node of the result."""
+        one, other = sorted((self.root(one), self.root(other)))
+        self._parent[other] = one
+        return one
+
+    def labels(self) -> NDArray[np.int64]:
+        """Return the first node of each node's component."""
+        return np.array([self.root(node) for node in range(len(self._parent))], dtype=np.int64)

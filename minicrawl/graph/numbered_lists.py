@@ -1,0 +1,213 @@
+"""Older formats that list the nodes first and then the links between their numbers.
+
+counted   `nodes links 1`; then that many lines `number name`, from 1; then lines `from to`
+lettered  `n number name`, from 0; then `e from to`
+DIMACS    `p sp nodes links`; then that many lines `a from to weight`, from 1. Or, for undirected
+          graphs, `p edge nodes edges`; then lines `e one other`: such an edge is a link both
+          ways. `c` begins a comment.
+
+Two nodes may have the same name; they stay two nodes. The name of a DIMACS node is its number.
+In a DIMACS list of more than 65,536 nodes, at least one in eight must have a link, so that a
+short file cannot exhaust the memory.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from minicrawl.errors import GraphFileError
+from minicrawl.graph.csr import MOST_NODES
+from minicrawl.graph.edge_lists import DIGITS, SURE
+from minicrawl.graph.link_builder import LinkArrays
+from minicrawl.graph.text_lines import A_WEIGHT, LineBlock, line_error, weights
+
+_INTEGER = rb"([0-9]{1,18})"
+_NAME = rb"(\S.*?)"
+
+COUNTS: Final = re.compile(rb"\s*" + _INTEGER + rb"\s+" + _INTEGER + rb"\s+1\s*")
+"""Header of a counted list."""
+
+IS_NAMED: Final = re.compile(rb"\s*1\s+(?![0-9]+(?:\s|$)).+", re.DOTALL)
+"""Second line of a counted list, which is not a link between ids."""
+
+IS_LETTERED: Final = re.compile(rb"n\s+0\s+\S.*", re.DOTALL)
+"""First line of a lettered list."""
+
+
+IS_DIMACS: Final = re.compile(rb"c(?: [^\t]*)?|p [^\t]*", re.DOTALL)
+"""First line of a DIMACS list, which is not a line of names."""
+
+
+class LineSyntax(NamedTuple):
+    """Patterns of node and link lines, and the number of the first node."""
+
+    node: re.Pattern[bytes]
+    link: re.Pattern[bytes]
+    first: int
+
+
+def _line_syntax(node: bytes, link: bytes, first: int) -> LineSyntax:
+    """Return the patterns for lines that begin with these letters."""
+    return LineSyntax(
+        re.compile(node + _INTEGER + rb"\s+" + _NAME + rb"\s*", re.DOTALL),
+        re.compile(link + _INTEGER + rb"\s+" + _INTEGER + rb"\s*"),
+        first,
+    )
+
+
+COUNTED: Final = _line_syntax(rb"\s*", rb"\s*", 1)
+LETTERED: Final = _line_syntax(rb"n\s+", rb"e\s+", 0)
+
+
+class NumberedList:
+    """Parser for lists of names followed by links.
+
+    `announced` has the announced numbers of nodes and links, if the list announces them.
+    """
+
+    def __init__(
+        self, syntax: LineSyntax, place: str, announced: tuple[int, int] | None = None
+    ) -> None:
+        self.names: list[bytes] = []
+        self._syntax, self._place, self._announced = syntax, place, announced
+        self._links = 0
+
+    def links(self, block: LineBlock) -> LinkArrays:
+        found: list[int] = []
+        for number, line in block.significant_lines():
+            if self._announced:
+                is_node = len(self.names) < self._announced[0]
+            else:
+                is_node = line.startswith(b"n")
+            if is_node:
+                self._add_node(number, line)
+            else:
+                found += self._parse_link(number, line)
+        ends = np.array(found, dtype=np.int64)
+        return LinkArrays(ends[::2], ends[1::2])
+
+    def finish(self) -> None:
+        """Refuse a list with fewer or more nodes and links than announced."""
+        if self._announced and self._announced != (len(self.names), self._links):
+            nodes, links = self._announced
+            raise GraphFileError(
+                f"{self._place}: expected {nodes} nodes and {links} links as announced, "
+                f"found {len(self.names)} and {self._links}"
+            )
+
+    def _add_node(self, number: int, line: bytes) -> None:
+        due = len(self.names) + self._syntax.first
+        found = self._syntax.node.fullmatch(line)
+        if not found or int(found[1]) != due:
+            raise line_error(self._place, number, f"the name of node {due}", line)
+        self.names.append(found[2])
+
+    def _parse_link(self, number: int, line: bytes) -> tuple[int, int]:
+        found = self._syntax.link.fullmatch(line)
+        ends = [int(digits) - self._syntax.first for digits in found.groups()] if found else [-1]
+        if not all(0 <= end < len(self.names) for end in ends):
+            raise line_error(self._place, number, "two numbers of nodes", line)
+        self._links += 1
+        return ends[0], ends[1]
+
+
+# ---------------------------------------------------------------- DIMACS
+
+_PROBLEM = re.compile(rb"p +(edge|col|sp) +" + _INTEGER + rb" +" + _INTEGER + rb" *")
+_ARC = re.compile(rb"a +" + _INTEGER + rb" +" + _INTEGER + rb" +(\S+) *")
+_EDGE = re.compile(rb"e +" + _INTEGER + rb" +" + _INTEGER + rb" *")
+_FEW_NODES, _SPARSE = 1 << 16, 8
+
+
+class DimacsList:
+    """Parser for DIMACS lists."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._has_weights = False
+        self._announced: tuple[int, int] | None = None
+        self._links = 0
+        self._is_linked = np.zeros(0, dtype=np.bool_)
+
+    @property
+    def names(self) -> range:
+        """Numbers of the nodes."""
+        return range(1, 1 + (self._announced[0] if self._announced else 0))
+
+    def links(self, block: LineBlock) -> LinkArrays:
+        found = self._plain(block) or self._line_by_line(block)
+        self._links += len(found.sources)
+        sources, targets, _ = found
+        self._is_linked[sources] = self._is_linked[targets] = True
+        if self._has_weights:
+            return found
+        return LinkArrays(np.append(sources, targets), np.append(targets, sources))
+
+    def finish(self) -> None:
+        """Refuse a list that differs from its announcement, is empty, or has too many nodes."""
+        nodes, links = self._announced or (0, 0)
+        if not self._announced or self._links != links:
+            announced = f"{links} links as announced" if self._announced else "a line `p`"
+            raise GraphFileError(f"{self._place}: expected {announced}, found {self._links} links")
+        if not links:
+            raise GraphFileError(f"{self._place}: no links; expected {self._expected()}")
+        if nodes > max(_FEW_NODES, _SPARSE * (linked := int(np.count_nonzero(self._is_linked)))):
+            raise GraphFileError(f"{self._place}: of {nodes:,} nodes only {linked:,} have a link")
+
+    def _expected(self) -> str:
+        return "`a from to weight`" if self._has_weights else "`e one other`"
+
+    def _plain(self, block: LineBlock) -> LinkArrays | None:
+        """Parse a block of arcs only, or edges only, with single spaces between numbers."""
+        mark = b"a   \n" if self._has_weights else b"e  \n"
+        lines = block.line_count
+        if not self._announced or block.text.translate(None, DIGITS) != mark * lines:
+            return None
+        numbers = np.fromstring(block.text.replace(mark[:1], b""), dtype=np.int64, sep=" ")
+        if len(numbers) != (len(mark) - 2) * lines or not 0 < numbers.min() <= numbers.max() < SURE:
+            return None
+        sources, targets, *rest = numbers.reshape(lines, -1).T
+        if max(sources.max(), targets.max()) > self._announced[0]:
+            return None
+        return LinkArrays(sources - 1, targets - 1, *(column.astype(np.float64) for column in rest))
+
+    def _line_by_line(self, block: LineBlock) -> LinkArrays:
+        ends: list[int] = []
+        weight_fields: list[bytes] = []
+        for number, line in block.significant_lines():
+            if line == b"c" or line.startswith(b"c "):
+                continue
+            if self._announced:
+                source, target, *weight = self._parse_link(number, line)
+                ends += (int(source) - 1, int(target) - 1)
+                weight_fields += weight
+            else:
+                self._read_announcement(number, line)
+        pairs = np.array(ends, dtype=np.int64)
+        return LinkArrays(
+            pairs[::2], pairs[1::2], weights(weight_fields) if self._has_weights else None
+        )
+
+    def _read_announcement(self, number: int, line: bytes) -> None:
+        found = _PROBLEM.fullmatch(line)
+        if not found:
+            expected = "`p sp nodes links` or `p edge nodes edges`"
+            raise line_error(self._place, number, expected, line)
+        self._has_weights = found[1] == b"sp"
+        self._announced = nodes, links = int(found[2]), int(found[3])
+        # Refused before anything is allocated: a file of one line could ask for 2^31 nodes.
+        if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
+            raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
+        self._is_linked = np.zeros(nodes, dtype=np.bool_)  # takes no memory until it is written
+
+    def _parse_link(self, number: int, line: bytes) -> tuple[bytes, ...]:
+        found = (_ARC if self._has_weights else _EDGE).fullmatch(line)
+        if not found or not all(
+            int(end) - 1 in range(len(self.names)) for end in found.groups()[:2]
+        ):
+            numbers = f"numbers of nodes from 1 to {len(self.names)}"
+            raise line_error(self._place, number, f"{self._expected()} with {numbers}", line)
+        if self._has_weights and weights([found[3]]) is None:
+            raise line_error(self._place, number, A_WEIGHT, found[3])
+        return found.groups()

@@ -1,0 +1,176 @@
+"""Pure functions that plan a page's turn; `Ledger.post` carries a plan out.
+
+Invariants: a page spends all of its cash; every atom goes to a link or to the virtual page; dead
+ends lose nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import add
+
+from minicrawl.model import PageId
+from minicrawl.opic.ledger.ledger import FOREIGN, UNREAD, Ledger, Plan
+from minicrawl.opic.ledger.money import PARTS, UNIT
+
+_LOAN_BITS = 4
+"""A visit may borrow a 16th of the remaining credit line, so that something is left for the next
+visit. Logs in stores depend on this value."""
+
+
+def visit(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
+    """Plan a visit: the links share the page's cash equally, after its small edge."""
+    cash = ledger.cash(page)
+    if not links:
+        return Plan(page, cash, (), 0, (), cash)
+    share = ledger.small_edge(cash, len(links)) // len(links)
+    return Plan(page, cash, links, share, (), cash - share * len(links))
+
+
+def weighted_visit(
+    ledger: Ledger,
+    page: PageId,
+    links: Sequence[int],
+    weights: Sequence[int],
+    focus: Sequence[int] = (),
+    idle: int = 0,
+) -> Plan:
+    """Plan a visit with unequal links: each link gets its part by weight.
+
+    `idle` is a weight without a link: its part goes to the virtual page.
+
+    `focus` is a strength in 65,536ths for each link: the link gets that multiple of its part on
+    top, out of the virtual page's part. If the virtual page's part is too small, it is shared pro
+    rata, and the pot lends unread pages what is missing, within its credit line and pro rata too.
+    """
+    cash = ledger.cash(page)
+    total = sum(weights) + idle
+    if not total:
+        return Plan(page, cash, (), 0, (), cash)
+    for_links = ledger.small_edge(cash, len(links))
+    parts = [for_links * weight // total for weight in weights]
+    edge = cash - sum(parts)
+    gifts = _gifts(ledger, page, links, parts, focus, edge) if focus else repeat(0)
+    credits = [part + gift for part, gift in zip(parts, gifts, strict=False)]
+    extras = [(link, atoms) for link, atoms in zip(links, credits, strict=True) if atoms]
+    return Plan(page, cash, (), 0, extras, cash - sum(credits))
+
+
+def _gifts(
+    ledger: Ledger,
+    page: PageId,
+    links: Sequence[int],
+    parts: Sequence[int],
+    focus: Sequence[int],
+    edge: int,
+) -> list[int]:
+    """Return the amounts that focused links get on top of their parts."""
+    wanted = [part * strength // PARTS for part, strength in zip(parts, focus, strict=True)]
+    gifts = _pro_rata(wanted, edge)
+    most = loan(ledger, page)
+    if not most or gifts == wanted:
+        return gifts
+    # The pot is the unread pages' own cash, so it lends to unread pages only. `page` itself is read
+    # once the plan is posted.
+    lacking = [
+        0 if link == page or ledger.is_read(link) else wish - gift
+        for link, wish, gift in zip(links, wanted, gifts, strict=True)
+    ]
+    return list(map(add, gifts, _pro_rata(lacking, most)))
+
+
+def loan(ledger: Ledger, page: PageId) -> int:
+    """Return the most that the pot may lend when this page spends its cash on focused links."""
+    virtual_page, unread, pot = ledger.virtual_page, ledger.unread, ledger.virtual_page.pot
+    if not virtual_page.focus:
+        return 0
+    if not ledger.is_read(page):
+        # As of the moment after the visit: by then the page has taken its share out of the pot.
+        pot -= ledger.cash(page) - ledger.key[page]
+        unread -= 1
+    return max(0, pot + unread * (UNIT * virtual_page.focus // PARTS)) >> _LOAN_BITS
+
+
+def _pro_rata(wanted: Sequence[int], purse: int) -> list[int]:
+    """Return `wanted`, scaled down to `purse` if the purse cannot pay it all."""
+    total = max(sum(wanted), purse)
+    return [wish * purse // total for wish in wanted] if total else list(wanted)
+
+
+def dead_end(ledger: Ledger, page: PageId) -> Plan:
+    """Plan the turn of a failed or forbidden page: the virtual page gets all its cash."""
+    return visit(ledger, page, ())
+
+
+def forward(ledger: Ledger, page: PageId, target: int) -> Plan:
+    """Plan a redirect or rel=canonical: the target gets all the cash.
+
+    A page that points to itself is a dead end. If it paid itself, it would stay the richest page
+    for ever.
+    """
+    if target == page:
+        return dead_end(ledger, page)
+    cash = ledger.cash(page)
+    return Plan(page, cash, (target,), cash, (), 0)
+
+
+def replay(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
+    """Plan a replay: a read page spends its cash again along its stored links, without a fetch."""
+    if not ledger.is_read(page):
+        raise ValueError(f"page {page} was never read: only a read page has links to replay")
+    return visit(ledger, page, links)
+
+
+# Cash that moves from the ledger of one shard to that of another.
+#
+# Invariants: cash for a page of another shard is booked on the *foreign* page in the step that
+# settles the giver, so no atom is ever between two places. It leaves when it is sent. A ledger
+# holds what was minted here, minus what was sent, plus what was received.
+#
+# foreign   see the module docstring: the foreign pages together are the shard's outbox
+# sending   the cash of the foreign pages of one shard, and a part of the pot, leaves for that shard
+# receipt   cash from another shard is credited to the pages, or to the pages that they redirect to
+
+
+def disown(ledger: Ledger, newborn: Sequence[int]) -> None:
+    """Mark newborn pages as pages of other shards, which mint their units."""
+    if any(ledger.flags[page] != UNREAD or ledger.key[page] != UNIT for page in newborn):
+        raise ValueError(
+            "only newborn pages can be marked as foreign: one has spent or received cash"
+        )
+    for page in newborn:
+        ledger.flags[page], ledger.key[page] = FOREIGN, 0
+    ledger.own -= len(newborn)
+    ledger.unread -= len(newborn)
+    ledger.minted -= len(newborn) * UNIT
+
+
+def send(ledger: Ledger, pages: Sequence[int], atoms: Sequence[int], of_pot: int) -> None:
+    """Remove the cash of these foreign pages, and `of_pot` atoms of the pot: it was sent."""
+    if any(ledger.flags[page] != FOREIGN for page in pages):
+        raise ValueError("cannot send cash of own pages to another shard")
+    if [ledger.key[page] for page in pages] != list(atoms):
+        raise ValueError("batch out of date: its amounts differ from the cash of its pages")
+    if of_pot < 0 or of_pot > max(0, ledger.virtual_page.pot):
+        raise ValueError(f"the pot holds {ledger.virtual_page.pot} atoms, not {of_pot}")
+    for page in pages:
+        ledger.key[page] = 0
+    ledger.virtual_page.pot -= of_pot
+    ledger.abroad += sum(atoms) + of_pot
+
+
+def receive(
+    ledger: Ledger,
+    stands_for: Callable[[int], int],
+    pages: Sequence[int],
+    atoms: Sequence[int],
+    to_pot: int,
+) -> None:
+    """Credit cash received from another shard to these pages, and `to_pot` to the pot."""
+    if min(atoms, default=0) < 0 or to_pot < 0:
+        raise ValueError("negative amount in a received batch")
+    for page, cash in zip(pages, atoms, strict=True):
+        ledger.key[stands_for(page)] += cash
+    ledger.virtual_page.pot += to_pot
+    ledger.abroad -= sum(atoms) + to_pot

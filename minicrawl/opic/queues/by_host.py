@@ -1,0 +1,242 @@
+"""The richest page among the ready hosts, or of the best site: exact order, bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+from minicrawl.opic.queues.host_queue import PAGE, EligiblePages, HostQueue
+
+_SLACK = 256
+"""Most entries in the front beyond two for each host."""
+
+
+class ByHost:
+    """Picks the richest eligible page of a ready host; ties go to the page found first.
+
+    A page is eligible if its flag is that of the pool and it is not on lease. The key of a waiting
+    page only grows, and code that raises it must `offer` the page.
+    """
+
+    def __init__(self, eligible: EligiblePages) -> None:
+        """Create queues for the hosts known now; others get theirs with their first page."""
+        self._eligible = eligible
+        self._queues = [HostQueue(eligible) for _ in range(eligible.count_hosts())]
+        self._front: list[int] = []
+
+    def enqueue(self, pages: Iterable[int]) -> None:
+        """Enqueue new pages."""
+        keys, host_of = self._eligible.keys, self._eligible.host_of
+        for page in pages:
+            queue = self._queue(host_of[page])
+            queue.pages.append(page)
+            if (entry := queue.offer(page, keys[page])) is not None:
+                self._push(entry)
+
+    def enqueue_many(self, pages: NDArray[np.uint32]) -> None:
+        """Enqueue new pages, with vectorised keys."""
+        hosts, keys = self._eligible.hosts_of(pages), self._eligible.keys_of(pages)
+        for page, host, key in _rows(pages, hosts, keys):
+            queue = self._queue(host)
+            queue.pages.append(page)
+            if (entry := queue.offer(page, key)) is not None:
+                self._push(entry)
+
+    def enqueue_blocks(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
+        """Enqueue large blocks of pages, in ascending order."""
+        for block in blocks:
+            hosts = self._eligible.hosts_of(block)
+            order = np.argsort(hosts, kind="stable")
+            found, firsts = np.unique(hosts[order], return_index=True)
+            _, *parts = np.split(block[order], firsts)
+            for host, mine in zip(found.tolist(), parts, strict=True):
+                self._queue(host).pages.frombytes(mine.tobytes())
+        for queue in self._queues:
+            queue.forget_candidates()
+            self._show(queue)
+
+    def offer(self, pages: Iterable[int]) -> None:
+        """Update pages whose keys may have grown."""
+        keys, host_of = self._eligible.keys, self._eligible.host_of
+        floor_keys, queues = self._eligible.floor_keys, self._queues
+        for page in pages:
+            host, key = host_of[page], keys[page]
+            if key >= floor_keys[host] and (entry := queues[host].offer(page, key)) is not None:
+                self._push(entry)
+
+    def offer_one(self, page: PageId, host: int, key: int) -> None:
+        """Update a page of this host that has this key now."""
+        if (
+            key >= self._eligible.floor_keys[host]
+            and (entry := self._queues[host].offer(page, key)) is not None
+        ):
+            self._push(entry)
+
+    def offer_many(
+        self, pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
+    ) -> None:
+        """Vectorised `offer`, with the hosts and keys of the pages."""
+        (found,) = (
+            keys >= np.frombuffer(self._eligible.floor_keys, dtype=np.int64)[hosts]
+        ).nonzero()
+        for page, host, key in _rows(pages[found], hosts[found], keys[found]):
+            if (entry := self._queues[host].offer(page, key)) is not None:
+                self._push(entry)
+
+    def take(self) -> int | None:
+        """Lease and return the richest page and its host; None if no ready host has a page."""
+        while self._front:
+            entry = heappop(self._front)
+            queue = self._queues[self._eligible.host_of[entry & PAGE]]
+            # Each host has one valid entry, its front; every other entry of its pages is an old
+            # front.
+            if entry == queue.front:
+                if self._eligible.is_current(entry):
+                    return self._lease(queue, entry & PAGE)
+                self._show(queue)
+        return None
+
+    def _lease(self, queue: HostQueue, page: PageId) -> PageId:
+        """Lease the page and its host."""
+        self._eligible.leased.add(page)
+        queue.is_ready = False
+        queue.set_front(None)
+        return page
+
+    def waiting(self, host: int) -> NDArray[np.uint32]:
+        """Return the waiting pages of a host, those on lease included."""
+        return self._queue(host).waiting()
+
+    def release(self, page: PageId) -> None:
+        """End the page's lease. The state of its host does not change."""
+        eligible = self._eligible
+        eligible.leased.discard(page)
+        self.offer_one(page, eligible.host_of[page], eligible.keys[page])
+
+    def resume(self, host: int) -> None:
+        """Mark the host as ready."""
+        queue = self._queues[host] if host < len(self._queues) else self._queue(host)
+        if queue.is_ready and queue.front is not None:
+            return  # its front is the best entry, or is found out of date when leased
+        queue.is_ready = True
+        self._show(queue)
+
+    def pause(self, host: int) -> None:
+        """Mark the host as not ready."""
+        queue = self._queues[host]
+        queue.is_ready = False
+        queue.set_front(None)
+
+    def is_ready(self, host: int) -> bool:
+        """Return True if the host is ready."""
+        return host >= len(self._queues) or self._queues[host].is_ready
+
+    def has_pages(self, host: int) -> bool:
+        """Return True if a ready host has waiting pages."""
+        return host < len(self._queues) and self._queues[host].front is not None
+
+    def precedence(self, host: int) -> float:
+        """Return the rank of the host among hosts, lowest first: 0, as only keys of pages count."""
+        return 0.0
+
+    def __len__(self) -> int:
+        """Return the number of entries in all heaps, stale ones included."""
+        return len(self._front) + sum(map(len, self._queues))
+
+    def _queue(self, host: int) -> HostQueue:
+        queues = self._queues
+        while host >= len(queues):
+            queues.append(HostQueue(self._eligible))
+        return queues[host]
+
+    def _show(self, queue: HostQueue) -> None:
+        """Put the best page of a ready host in the front."""
+        best = queue.best() if queue.is_ready else None
+        queue.set_front(best)
+        if best is not None:
+            self._push(best)
+
+    def _push(self, entry: int) -> None:
+        # Old entries are dropped all at once: finding one of them would take a scan of the heap.
+        heappush(self._front, entry)
+        if len(self._front) > 2 * len(self._queues) + _SLACK:
+            self._front = [queue.front for queue in self._queues if queue.front is not None]
+            heapify(self._front)
+
+
+def _rows(
+    pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
+) -> Iterator[tuple[int, int, int]]:
+    return zip(pages.tolist(), hosts.tolist(), keys.tolist(), strict=True)
+
+
+# The best page of the most important site: `ByHost` with another order of hosts.
+#
+# `take` returns the page with the largest key among the eligible pages of those ready hosts whose
+# site is the most important. The importance of sites is looked up after 1, 2, 4, ... pages, and in
+# the end every `_MOST` pages or every eighth of the number of hosts, whichever is more: a look-up
+# costs time in proportion to the hosts.
+
+
+ImportanceOfHosts = Callable[[], NDArray[np.float64]]
+"""Returns the importance of each host's site. Its length grows with the number of hosts."""
+
+_MOST = 64
+
+
+class BySite(ByHost):
+    """Picks the richest eligible page of the ready host whose site is the most important."""
+
+    def __init__(self, eligible: EligiblePages, importance: ImportanceOfHosts) -> None:
+        super().__init__(eligible)
+        self._ask_importance = importance
+        self._importance = np.zeros(0)
+        self._sites: list[tuple[float, int]] = []
+        self._left, self._every = 0, 1  # pages until the next look-up of the importance
+
+    def take(self) -> int | None:
+        """Lease and return the best page and its host; None if no ready host has a page."""
+        if not self._left:
+            self._look_up()
+        while self._sites:
+            _, entry = heappop(self._sites)
+            queue = self._queues[self._eligible.host_of[entry & PAGE]]
+            if entry == queue.front:
+                if self._eligible.is_current(entry):
+                    self._left -= 1
+                    return self._lease(queue, entry & PAGE)
+                self._show(queue)
+        return None
+
+    def precedence(self, host: int) -> float:
+        """Return the rank of the host: lower ones come first, whatever the keys of pages."""
+        importance = self._importance
+        return -float(importance[host]) if host < len(importance) else 0.0
+
+    def __len__(self) -> int:
+        """Return the number of entries in all heaps, stale ones included."""
+        return len(self._sites) + sum(map(len, self._queues))
+
+    def _look_up(self) -> None:
+        self._importance = self._ask_importance()
+        self._left = self._every
+        self._every = min(2 * self._every, max(_MOST, len(self._queues) >> 3))
+        self._order_anew()
+
+    def _order_anew(self) -> None:
+        fronts = (queue.front for queue in self._queues if queue.front is not None)
+        self._sites = [self._ranked(entry) for entry in fronts]
+        heapify(self._sites)
+
+    def _ranked(self, entry: int) -> tuple[float, int]:
+        return self.precedence(self._eligible.host_of[entry & PAGE]), entry
+
+    def _push(self, entry: int) -> None:
+        heappush(self._sites, self._ranked(entry))
+        if len(self._sites) > 2 * len(self._queues) + _SLACK:
+            self._order_anew()

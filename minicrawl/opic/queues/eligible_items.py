@@ -1,0 +1,186 @@
+"""The items in the queues of hosts: groups of siblings, and lone pages.
+
+The key of a lone page is computed on demand, so a waiting lone page costs the
+four bytes of its place in the queue and no more.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.opic.ledger.ledger import UNREAD
+from minicrawl.opic.queues.by_host import ByHost
+from minicrawl.opic.queues.host_queue import PAGE, EligiblePages
+from minicrawl.opic.siblings.groups import Numbers, Pages
+from minicrawl.opic.siblings.siblings import Siblings
+from minicrawl.opic.siblings.values import lone_key, lone_keys
+
+LONE = 1 << 31
+LONE_ITEM = np.uint32(LONE)
+WAITING, EMPTY = 0, 1
+PAGES_AT_ONCE = 1 << 18
+_LARGE = 8
+"""Fewest items for candidates of a host; few, because keys of items fall as often as they grow."""
+_FEW_PAGES = 32
+"""Up to this number a loop is faster than arrays."""
+_MANY_HOSTS, _LARGE_OF_MANY = 4096, 256
+"""With many hosts only larger ones keep candidates, which take more memory than items."""
+
+
+class ItemColumn:
+    """Column of numbers of items, from a column of groups and a column of pages."""
+
+    __slots__ = ("_of_group", "_of_page")
+
+    def __init__(self, of_group: array[int] | bytearray, of_page: array[int] | bytearray) -> None:
+        self._of_group, self._of_page = of_group, of_page
+
+    def __getitem__(self, item: int) -> int:
+        return self._of_group[item] if item < LONE else self._of_page[item - LONE]
+
+
+class ItemKeys:
+    """The key of each item."""
+
+    __slots__ = ("_of_group", "_siblings")
+
+    def __init__(self, of_group: array[int], siblings: Siblings) -> None:
+        self._of_group, self._siblings = of_group, siblings
+
+    def __getitem__(self, item: int) -> int:
+        if item < LONE:
+            return self._of_group[item]
+        return lone_key(self._siblings, item - LONE)
+
+
+class EligibleItems(EligiblePages):
+    """The items that may be taken."""
+
+    __slots__ = ("_flags", "_keyed", "_keys", "_siblings")
+
+    def __init__(self, siblings: Siblings, keys: array[int], flags: bytearray) -> None:
+        """Take the groups' keys and flags; those of lone pages come from the ledger."""
+        self._siblings, self._keys, self._flags = siblings, keys, flags
+        self._keyed: dict[int, float] = {}
+        """Multiplier of each host when all its groups were last keyed, if not 1."""
+        super().__init__(
+            ItemKeys(keys, siblings),
+            ItemColumn(flags, siblings.ledger.flags),
+            ItemColumn(siblings.groups.host, siblings.host_of),
+            large=_LARGE,
+        )
+
+    def is_large(self, pages: int) -> bool:
+        hosts = len(self._siblings.budgets.family_of)
+        return pages >= (self.large if hosts < _MANY_HOSTS else _LARGE_OF_MANY)
+
+    def count_hosts(self) -> int:
+        return max(self._siblings.host_of, default=-1) + 1
+
+    def is_eligible(self, page: int) -> bool:
+        if page in self.leased:
+            return False
+        flag = self._flags[page] if page < LONE else self._siblings.ledger.flags[page - LONE]
+        return flag == self.pool
+
+    def best_of_few(self, pages: Iterable[int]) -> int | None:
+        keys, siblings, leased, best = self._keys, self._siblings, self.leased, None
+        flags, flags_of_lone = self._flags, siblings.ledger.flags
+        for item in pages:
+            if item in leased:
+                continue
+            if item < LONE:
+                if flags[item] != WAITING:
+                    continue
+                entry = item - (keys[item] << 32)
+            elif flags_of_lone[item - LONE] != UNREAD:
+                continue
+            else:
+                entry = item - (lone_key(siblings, item - LONE) << 32)
+            if best is None or entry < best:
+                best = entry
+        return best
+
+    def is_current(self, entry: int) -> bool:
+        """Return True if a group's entry is up to date, or a lone page's entry is not too high.
+
+        A lone page may have received cash since it was last offered. It is offered again at the
+        next look at gifts, and its old entry must stay in the queue until then.
+        """
+        item, siblings = entry & PAGE, self._siblings
+        if item in self.leased:
+            return False
+        key = (item - entry) >> 32
+        if item < LONE:
+            if self._flags[item] != WAITING:
+                return False
+            is_current = key == self._keys[item]
+        else:
+            if siblings.ledger.flags[item - LONE] != UNREAD:
+                return False
+            is_current = key <= lone_key(siblings, item - LONE)
+        return is_current or (
+            bool(siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
+        )
+
+    def is_outdated(self, host: int) -> bool:
+        """Return True if the host's multiplier has changed since its groups were keyed."""
+        return self._siblings.budgets.held(host) != self._keyed.get(host, 1.0)
+
+    def note_keyed(self, host: int) -> None:
+        """Note that all groups of the host have keys from its current multiplier."""
+        self._keyed[host] = self._siblings.budgets.held(host)
+
+    def keys_of(self, pages: Pages) -> Numbers:
+        found = np.empty(len(pages), dtype=np.int64)
+        is_lone = pages >= LONE_ITEM
+        found[~is_lone] = np.frombuffer(self._keys, dtype=np.int64)[pages[~is_lone]]
+        found[is_lone] = lone_keys(self._siblings, pages[is_lone] - LONE_ITEM)
+        return found
+
+    def are_in_pool(self, pages: Pages) -> NDArray[np.bool_]:
+        flags = np.empty(len(pages), dtype=np.uint8)
+        is_lone = pages >= LONE_ITEM
+        flags[~is_lone] = np.frombuffer(self._flags, dtype=np.uint8)[pages[~is_lone]]
+        of_pages = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)
+        flags[is_lone] = of_pages[pages[is_lone] - LONE_ITEM]
+        found: NDArray[np.bool_] = flags == self.pool
+        return found
+
+    def hosts_of(self, pages: Pages) -> Pages:
+        found = np.empty(len(pages), dtype=np.uint32)
+        is_lone = pages >= LONE_ITEM
+        of_groups = np.frombuffer(self._siblings.groups.host, dtype=np.uint32)
+        found[~is_lone] = of_groups[pages[~is_lone]]
+        of_pages = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
+        found[is_lone] = of_pages[pages[is_lone] - LONE_ITEM]
+        return found
+
+
+class LonePages:
+    """The lone pages in the queues of hosts, next to the groups."""
+
+    __slots__ = ("_hosts", "_siblings")
+
+    def __init__(self, siblings: Siblings, hosts: ByHost) -> None:
+        self._siblings, self._hosts = siblings, hosts
+
+    def among(self, known: int) -> Iterator[Pages]:
+        """Yield the waiting lone pages among the first `known` pages, as items, block by block."""
+        flags = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)
+        for first in range(0, known, PAGES_AT_ONCE):
+            pages = np.arange(first, min(first + PAGES_AT_ONCE, known), dtype=np.uint32)
+            waits = self._siblings.groups.are_lone(pages) & (flags[pages] == UNREAD)
+            yield pages[waits] + LONE_ITEM
+
+    def enqueue_new(self, new: range) -> None:
+        """Enqueue the pages without siblings among these new pages."""
+        if len(new) <= _FEW_PAGES:
+            self._hosts.enqueue([LONE + page for page in self._siblings.groups.lone_among(new)])
+            return
+        pages = np.arange(new.start, new.stop, dtype=np.uint32)
+        self._hosts.enqueue_many(pages[self._siblings.groups.are_lone(pages)] + LONE_ITEM)

@@ -1,0 +1,186 @@
+"""Worths of pages and factors of groups, computed from what siblings revealed. No state.
+
+Law: the scalar and vectorised versions agree to the bit, because the hash of a page uses the last
+16 bits of its id, the powers of hashes are in a table, and factors are rounded to 65,536ths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from operator import mul
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+from minicrawl.opic.ledger.money import PARTS
+from minicrawl.opic.siblings.groups import MOST_MEMBERS, NO_GROUP, NOVELTIES, Numbers, Pages
+from minicrawl.opic.siblings.siblings import Siblings
+
+Floats = NDArray[np.float64]
+
+PRIOR = 3
+"""Number of average turns that a group starts with."""
+REVEALED, NOVELTY, CHANCE = 0.2, 0.1, -0.03
+"""Exponents; that of what was revealed is multiplied by the relevance."""
+
+_HASHED = (1 << 16) - 1
+
+
+def _lifts() -> Floats:
+    """Return hash^-.03 for all 16-bit numbers, the same in every run."""
+    mixed = np.arange(_HASHED + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
+    mixed ^= mixed >> 16
+    mixed *= np.uint32(0x85EBCA6B)
+    found: Floats = np.power(((mixed >> 16) + 1.0) / (_HASHED + 1), CHANCE)
+    return found
+
+
+_LIFTS = _lifts()
+_LIFT: list[float] = [*_LIFTS.tolist(), *_LIFTS[:MOST_MEMBERS].tolist()]
+"""Table with its beginning repeated, so that consecutive pages are one slice."""
+MOST_LIFT = max(_LIFT)
+LEVELS_A_FACTOR, MOST_LEVEL = 16, 255
+"""Number of levels that divide a worth by e; the largest level."""
+LEVEL_FACTORS: Floats = np.exp(-np.arange(MOST_LEVEL + 1) / LEVELS_A_FACTOR)
+_FACTOR: list[float] = LEVEL_FACTORS.tolist()
+_NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
+_NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
+
+
+# ---------------------------------------------------------------- worth
+
+
+def worth_of(siblings: Siblings, page: PageId) -> float:
+    own = siblings.keys[page] * _LIFT[page & _HASHED]
+    return own if siblings.levels is None else own * _FACTOR[siblings.levels[page]]
+
+
+def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]:
+    """Return the best of a few pages with its worth; ties go to the first."""
+    if siblings.levels is not None:
+        most, before = max((worth_of(siblings, page), -page) for page in pages)
+        return most, -before
+    keys, most, found = siblings.keys, -inf, pages[0]
+    for page in pages:
+        own = keys[page] * _LIFT[page & _HASHED]
+        if own > most:
+            most, found = own, page
+    return most, found
+
+
+def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
+    """Return the best of consecutive pages with its worth; at most `MOST_MEMBERS` pages."""
+    if siblings.levels is not None:
+        return best_of(siblings, pages)
+    first = pages.start & _HASHED
+    found = list(
+        map(mul, siblings.keys[pages.start : pages.stop], _LIFT[first : first + len(pages)])
+    )
+    most = max(found)
+    return most, pages.start + found.index(most)
+
+
+def worths_of(siblings: Siblings, pages: Pages) -> Floats:
+    """Vectorised `worth_of`."""
+    keys = np.frombuffer(siblings.keys, dtype=np.int64)[pages]
+    found: Floats = keys * _LIFTS[pages & _HASHED]
+    if siblings.levels is not None:
+        found *= LEVEL_FACTORS[np.frombuffer(siblings.levels, dtype=np.uint8)[pages]]
+    return found
+
+
+# ---------------------------------------------------------------- factor
+
+
+def factor_of(siblings: Siblings, group: int) -> float:
+    """Return the factor of a group, in 65,536ths."""
+    of, means = siblings.groups, siblings.means
+    weight = of.turns[group] + PRIOR
+    found = _NOVELTY_FACTOR[of.novelty[group]]
+    if means.mean_revealed:
+        found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** (
+            REVEALED * means.relevance
+        )
+    return _in_parts(siblings.budgets.hold_back(of.host[group], found))
+
+
+def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
+    """Vectorised `factor_of`."""
+    of, means = siblings.groups, siblings.means
+    weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
+    found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
+    if means.mean_revealed:
+        revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
+        found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** (REVEALED * means.relevance)
+    hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
+    found = siblings.budgets.hold_back_many(hosts, found)
+    parts: Floats = np.rint(found * PARTS)
+    return parts
+
+
+def lone_factor(siblings: Siblings, host: int) -> float:
+    """Return the factor of the lone pages of a host."""
+    return _in_parts(siblings.budgets.hold_back(host, 1.0))
+
+
+def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
+    """Vectorised `lone_factor`."""
+    parts: Floats = np.rint(siblings.budgets.hold_back_many(hosts, np.ones(len(hosts))) * PARTS)
+    return parts
+
+
+def _in_parts(factor: float) -> float:
+    return float(round(factor * PARTS))
+
+
+# ---------------------------------------------------------------- both
+
+_SCALE = 2.0**-12
+"""Keys are in 16ths of atoms, factors in 65,536ths."""
+_MOST = 2.0**62
+
+
+def key_of(factor: float, worth: float) -> int:
+    """Return the key of a page, or of a group from its best member."""
+    return int(min(factor * worth * _SCALE, _MOST))
+
+
+def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
+    """Vectorised `key_of`."""
+    found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
+    return found
+
+
+def page_key(siblings: Siblings, page: PageId) -> int:
+    """Return the sort key of a page: its worth times the sibling factor, in 1/16 atom."""
+    group = siblings.group_of(page)
+    if group == NO_GROUP:
+        return lone_key(siblings, page)
+    return key_of(factor_of(siblings, group), worth_of(siblings, page))
+
+
+def lone_key(siblings: Siblings, page: PageId) -> int:
+    """Return the sort key of a page that is known to be lone."""
+    if siblings.levels is None and not siblings.budgets.rounds:  # all lone pages have factor 1
+        return int(min(siblings.keys[page] * _LIFT[page & _HASHED] * (PARTS * _SCALE), _MOST))
+    return key_of(lone_factor(siblings, siblings.host_of[page]), worth_of(siblings, page))
+
+
+def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
+    """Vectorised `lone_key`."""
+    found = worths_of(siblings, pages)
+    if not siblings.budgets.rounds:
+        return keys_of(PARTS, found)
+    hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
+    return keys_of(lone_factors(siblings, hosts), found)
+
+
+def urgency(siblings: Siblings, pages: Pages) -> Floats:
+    """Return factor * worth of these pages, in atoms: the page with the most comes first."""
+    hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
+    groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
+    (grouped,) = (groups != NO_GROUP).nonzero()
+    found[grouped] = factors_of(siblings, groups[grouped])
+    return found * worths_of(siblings, pages) / PARTS

@@ -1,0 +1,25 @@
+"""The windows by the names that `--window` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from minicrawl.opic.windows.adaptive import Adaptive
+from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows.measured import Fixed, ImprovedFixed, Variable
+from minicrawl.opic.windows.window import Static, Window
+
+WINDOWS: dict[str, Callable[[float, int | None], Window]] = {
+    "static": lambda _width, _most: Static(),
+    "fixed": Fixed,
+    "improved-fixed": ImprovedFixed,
+    "variable": Variable,
+    "interpolation": lambda width, _most: Interpolation(width),
+    "adaptive": lambda width, _most: Adaptive(width),
+}
+"""Constructors by name. They take the width (in readings for `variable`, in circulations for the
+others) and the largest number of measures a page may keep."""
+
+WITHOUT_WIDTH = frozenset({"static"})
+WITHOUT_MEASURES = frozenset({"static", "interpolation", "adaptive"})
+"""Windows that take no width, and windows that take no number of measures."""

@@ -1,0 +1,175 @@
+"""Windows that keep single measures of each page: variable, fixed and improved fixed.
+
+measure   cash of one or more consecutive readings, and the time of the last of them
+since     time at which the flow of a page's oldest measure began: the reading before it, or one
+          circulation before the page's birth, as its initial cash is the average inflow of one
+          circulation. Counted from the birth itself, the unit of a new page would have flowed in
+          no time and would make the page the richest.
+
+Invariant: the cash of the kept measures flowed between `since` and the last reading. So k
+measures need no extra one to mark their beginning, and merging two measures loses only the time
+between them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.windows.window import TICKS_IN_A_UNIT, Births, Floats, Flows, Past, Pasts
+
+
+class Measure(NamedTuple):
+    """Cash of one or more readings of a page, with the time of the last one."""
+
+    at: int
+    cash: int
+    readings: int = 1
+
+
+class MeasuredWindow(ABC):
+    """Base of the windows that keep measures: the flow is their cash over their duration."""
+
+    def __init__(self, width: float, most: int | None = None) -> None:
+        """Keep at most `most` measures a page and merge older ones; without `most` keep all."""
+        self.width = width
+        self._most = most
+        self._since = array("q")
+        self._measures: dict[int, list[Measure]] = {}
+
+    @abstractmethod
+    def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
+        """Return the number of oldest measures that no longer count."""
+
+    def grow(self, count: int, now: int, circulation: int) -> None:
+        self._since.extend(repeat(now - circulation, count))
+
+    def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
+        measures = self._measures.setdefault(page, [])
+        measures.append(Measure(now, cash))
+        superfluous = self._superfluous(measures, now, circulation)
+        if superfluous:
+            self._since[page] = measures[superfluous - 1].at
+            del measures[:superfluous]
+        if self._most and len(measures) > self._most:
+            _compress(measures)
+
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        """Store one reading whose flow began one circulation before the birth."""
+        for page in pages:
+            self._measures[page] = [Measure(now, flow)]
+
+    def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
+        since = np.frombuffer(self._since, dtype=np.int64)[first : first + len(cash)]
+        flow = cash / np.maximum(now - since, 1)
+        for page, measures in self._measures.items():
+            if 0 <= page - first < len(flow):
+                flow[page - first] = self._flow(measures, self._since[page], now, circulation)
+        return flow
+
+    def _flow(self, measures: list[Measure], since: int, now: int, circulation: int) -> float:
+        superfluous = self._superfluous(measures, now, circulation)
+        if superfluous == len(measures):
+            return 0.0
+        if superfluous:
+            since = measures[superfluous - 1].at
+        flowed = sum(measure.cash for measure in measures[superfluous:])
+        return flowed / UNIT / max(measures[-1].at - since, 1)
+
+    def flows(self, now: int, circulation: int) -> Flows:
+        flow = np.full(len(self._since), np.nan)
+        read_at = np.array(self._since, dtype=np.int64)
+        for page, measures in self._measures.items():
+            flow[page] = self._flow(measures, self._since[page], now, circulation)
+            read_at[page] = measures[-1].at
+        return Flows(flow, now - read_at)
+
+    def past(self, page: PageId) -> Past:
+        measures = self._measures.get(page)
+        return 0, self._since[page], self._packed(measures) if measures else None
+
+    def _packed(self, measures: list[Measure]) -> bytes:
+        """Pack the measures; windows that never merge measures omit the reading counts."""
+        return array("q", chain(*(one if self._most else one[:2] for one in measures))).tobytes()
+
+    def births(self, first: int, end: int) -> Births:
+        return Births(np.frombuffer(self._since, dtype=np.int64)[first:end].copy())
+
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        kept = (self._measures.get(page, ()) for page in pages.tolist())
+        return np.array([sum(one.cash for one in measures) / UNIT for measures in kept])
+
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        for _, times in pasts:
+            self._since.frombytes(times.tobytes())
+        size = 3 if self._most else 2
+        for page, packed in measures.items():
+            numbers = array("q", packed)
+            columns = (numbers[place::size] for place in range(size))
+            self._measures[page] = [Measure(*row) for row in zip(*columns, strict=True)]
+
+    def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
+        """Store one measure a page: its flow within the last circulation."""
+        flows = importance * (circulation / TICKS_IN_A_UNIT)
+        self._since = array("q", repeat(now - circulation, len(flows)))
+        self._measures = {
+            page: [Measure(now, int(flow * UNIT))] for page, flow in enumerate(flows.tolist())
+        }
+
+    def measures_per_page(self) -> float:
+        return sum(map(len, self._measures.values())) / max(len(self._since), 1)
+
+
+def _compress(measures: list[Measure]) -> None:
+    """Merge two neighbours: those with the fewest readings, the oldest in case of a tie."""
+    pairs = range(len(measures) - 1)
+    place = min(pairs, key=lambda at: measures[at].readings + measures[at + 1].readings)
+    one, other = measures[place : place + 2]
+    measures[place : place + 2] = [
+        Measure(other.at, one.cash + other.cash, one.readings + other.readings)
+    ]
+
+
+def _before_the_last(readings: int, measures: list[Measure]) -> int:
+    """Return the number of oldest measures that are not needed for the last `readings` readings."""
+    for place in range(len(measures) - 1, -1, -1):
+        readings -= measures[place].readings
+        if readings <= 0:
+            return place
+    return 0
+
+
+class Variable(MeasuredWindow):
+    """Window over the last k readings, however old."""
+
+    def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
+        return _before_the_last(int(self.width), measures)
+
+
+class Fixed(MeasuredWindow):
+    """Window over the measures of the last T. Pages with no reading within T have no flow."""
+
+    def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
+        oldest = now - int(self.width * circulation)
+        for place, measure in enumerate(measures):
+            if measure.at >= oldest:
+                return place
+        return len(measures)
+
+
+class ImprovedFixed(Fixed):
+    """Window over the measures of the last T, but over three readings at least."""
+
+    least = 3
+
+    def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
+        needless = _before_the_last(self.least, measures)
+        return min(needless, super()._superfluous(measures, now, circulation))

@@ -1,0 +1,149 @@
+"""Protocol of a window, and the static one, which remembers the whole past."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+from minicrawl.opic.ledger.money import UNIT
+
+TICK_BITS = 16
+TICKS_IN_A_UNIT = UNIT >> TICK_BITS
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Past = tuple[int, int, bytes | None]
+"""History in atoms, time in ticks, and the packed measures of windows that keep measures."""
+Pasts = Iterable[tuple[Numbers, Numbers]]
+"""Histories and times of pages, block by block."""
+
+
+class Births(NamedTuple):
+    """Times of birth of a range of pages, run-length encoded."""
+
+    times: Numbers
+    counts: Numbers | int = 1
+
+    def by_page(self) -> Numbers:
+        """Return a time for each page."""
+        return np.repeat(self.times, self.counts)
+
+
+class Flows(NamedTuple):
+    """Flow to each page predicted from its past alone, and the time since its last reading.
+
+    `flow` is in units per tick, NaN for pages without a past.
+    """
+
+    flow: Floats
+    away: Numbers
+
+
+class Window(Protocol):
+    """Memory of the cash that pages handed on, and an estimate of importance from it."""
+
+    def grow(self, count: int, now: int, circulation: int) -> None:
+        """Add `count` newborn pages, assumed to receive the average inflow of a circulation."""
+
+    def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
+        """Record that the page hands on its cash; `now` includes this cash."""
+
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        """Treat newborn pages as if each had handed on `flow` atoms per circulation."""
+
+    def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
+        """Return the estimate for the pages from `first` on, which hold `cash` units."""
+
+    def flows(self, now: int, circulation: int) -> Flows:
+        """Return the flow to every page, without regard to the cash it holds now."""
+
+    def measures_per_page(self) -> float:
+        """Return the average number of measures (amounts of cash with their times) a page keeps."""
+
+    def past(self, page: PageId) -> Past:
+        """Return the state of a page to be saved."""
+
+    def births(self, first: int, end: int) -> Births:
+        """Return the times to save for the unread pages of a range, as a cheap copy."""
+
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        """Return what these pages handed on within the window, in units."""
+
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        """Load the saved pasts of all pages; `measures` maps pages to packed measures."""
+
+    def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
+        """Rewrite the past so that the estimate for each page, given its cash, is `importance`.
+
+        `importance` sums to 1 over the pages and the virtual page; `cash` is in units.
+        """
+
+
+def atoms(units: Floats) -> array[int]:
+    """Convert amounts in units to integer atoms."""
+    return array("q", np.rint(units * UNIT).astype(np.int64).tobytes())
+
+
+# ---------------------------------------------------------------- the whole past
+
+
+class Static:
+    """Window over the whole past: H += c. For a static web, or for pages that are read once."""
+
+    def __init__(self) -> None:
+        self._history = array("q")
+
+    @property
+    def history(self) -> Floats:
+        """H of every page, in units."""
+        return np.frombuffer(self._history, dtype=np.int64) / UNIT
+
+    def grow(self, count: int, now: int, circulation: int) -> None:
+        self._history.extend(repeat(0, count))
+
+    def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
+        self._history[page] += cash
+
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        for page in pages:
+            self._history[page] += flow * now // circulation
+
+    def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
+        history = self.history[first : first + len(cash)]
+        return (history + cash) / (now / TICKS_IN_A_UNIT + circulation / TICKS_IN_A_UNIT)
+
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Return histories in atoms; the times are 0, as the whole past counts."""
+        times = np.zeros(end - first, dtype=np.int64)
+        return np.frombuffer(self._history, dtype=np.int64)[first:end], times, times
+
+    def flows(self, now: int, circulation: int) -> Flows:
+        """Return NaN for all pages: the static window stores no times of readings."""
+        pages = len(self._history)
+        return Flows(np.full(pages, np.nan), np.zeros(pages, dtype=np.int64))
+
+    def measures_per_page(self) -> float:
+        return 1.0
+
+    def past(self, page: PageId) -> Past:
+        return self._history[page], 0, None
+
+    def births(self, first: int, end: int) -> Births:
+        return Births(np.zeros(1, dtype=np.int64), end - first)
+
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        return np.frombuffer(self._history, dtype=np.int64)[pages] / UNIT
+
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        for history, _ in pasts:
+            self._history.frombytes(history.tobytes())
+
+    def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
+        flowed = (now + circulation) / TICKS_IN_A_UNIT
+        self._history = atoms(importance * flowed - cash)

@@ -1,0 +1,190 @@
+"""Files of a graph's links by block, and the memory that each part may take."""
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from minicrawl.graph.link_builder import Ids, LinkArrays
+from minicrawl.ranks.blocks.columns import DiskColumn, DiskTraffic, Places, Sorter
+
+MEGA: Final = 1_000_000
+LEAST_FREE: Final = 4 * MEGA
+"""Least working memory in bytes: with less, each read would be too small."""
+
+_BLOCK, _SORTED, _TEXT, _STRETCH, _LINKS = 16, 32, 32, 64, 256  # bytes of memory per item
+_ENOUGH = 1 << 20  # larger portions are no faster
+
+
+class MemoryPlan(NamedTuple):
+    """Numbers of items that are in memory together."""
+
+    block: int  # nodes whose scores are computed together
+    sorted: int  # numbers sorted together
+    text: int  # bytes of a file
+    stretch: int  # source nodes
+    links: int  # links processed together
+
+
+def memory_plan(free: int) -> MemoryPlan:
+    """Divide `free` bytes among the items."""
+    return MemoryPlan(
+        block=free // _BLOCK,
+        sorted=min(free // _SORTED, 16 * _ENOUGH),
+        text=min(free // _TEXT, _ENOUGH),
+        stretch=min(free // _STRETCH, _ENOUGH),
+        links=min(free // _LINKS, _ENOUGH),
+    )
+
+
+def free_for(block: int) -> int:
+    """Return the bytes needed for a block of this many nodes."""
+    return max(block * _BLOCK, LEAST_FREE)
+
+
+class LinkPiece(NamedTuple):
+    """Links of a cell, as offsets within its stretch and its block."""
+
+    stretch: int
+    sources: Places
+    targets: Places
+
+
+class BlockSizes(NamedTuple):
+    """Number of nodes, and sizes of the parts that are processed together."""
+
+    nodes: int
+    block: int
+    stretch: int
+    at_once: int  # nodes whose scores are updated together
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.nodes // self.block)
+
+
+class NodeIds:
+    """The ids that occur in links, sorted on disk: node i has the i-th id."""
+
+    def __init__(self, links: Iterable[LinkArrays], memory: MemoryPlan, folder: Path) -> None:
+        self._at_once = memory.sorted
+        self.column = DiskColumn(folder / "ids", np.int64)
+        sorter = Sorter(folder, memory.sorted)
+        for some in links:
+            sorter.add(some.sources)
+            sorter.add(some.targets)
+        for ids in sorter.in_order():
+            self.column.append(ids)
+        self._first, last = (
+            int(self.column.read(0, 1)[0]),
+            int(self.column.read(len(self) - 1, 1)[0]),
+        )
+        self._is_dense = last - self._first + 1 == len(self)
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        """Return the ids of these nodes as names."""
+        if self._is_dense:
+            return [str(self._first + node) for node in nodes]
+        wanted, places = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
+        found = np.empty_like(wanted)
+        for first in range(0, len(self), self._at_once):
+            begin, end = np.searchsorted(wanted, (first, first + self._at_once))
+            if begin < end:
+                some = self.column.read(first, self._at_once)
+                found[begin:end] = some[wanted[begin:end] - first]
+        return list(map(str, found[places].tolist()))
+
+    def links(self, links: LinkArrays) -> LinkArrays:
+        """Convert links between ids to links between nodes."""
+        return LinkArrays(self._nodes(links.sources), self._nodes(links.targets))
+
+    def _nodes(self, ids: Ids) -> Ids:
+        if self._is_dense:
+            return ids - self._first
+        wanted, places = np.unique(ids, return_inverse=True)
+        found = np.empty_like(wanted)
+        for first in range(0, len(self), self._at_once):
+            some = self.column.read(first, self._at_once)
+            begin = np.searchsorted(wanted, some[0])
+            end = np.searchsorted(wanted, some[-1], side="right")
+            found[begin:end] = first + np.searchsorted(some, wanted[begin:end])
+        return found[places]
+
+
+class LinksByBlock:
+    """Links between nodes on disk, sorted by cell, as offsets within stretch and block."""
+
+    def __init__(self, sizes: BlockSizes, folder: Path, traffic: DiskTraffic) -> None:
+        self.edges = 0
+        self._sizes = sizes
+        self._stretches = -(-sizes.nodes // sizes.stretch)
+        self._links = DiskColumn(folder / "links", np.int32, traffic=traffic)
+        self._cells, self._ends = array("q"), array("q", [0])
+
+    def keys(self, links: LinkArrays) -> Ids:
+        """Return each link as one number below (2 * nodes)^2, in the order of the file."""
+        blocks, places = np.divmod(links.targets, self._sizes.block)
+        return (blocks * self._sizes.nodes + links.sources) * self._sizes.block + places
+
+    def append(self, keys: Ids) -> Iterator[tuple[int, Ids]]:
+        """Write sorted links; yield the first node and the sources (as offsets) of each cell."""
+        rest, targets = np.divmod(keys, self._sizes.block)
+        blocks, sources = np.divmod(rest, self._sizes.nodes)
+        stretches, sources = np.divmod(sources, self._sizes.stretch)
+        cells = blocks * self._stretches + stretches
+        cuts = np.flatnonzero(np.diff(cells, prepend=-1)).tolist()
+        for start, end in pairwise([*cuts, len(keys)]):
+            ends = np.concatenate((sources[start:end], targets[start:end]))
+            self._links.append(ends.astype(np.int32))
+            self.edges += end - start
+            self._cells.append(int(cells[start]))
+            self._ends.append(self.edges)
+            yield int(stretches[start]) * self._sizes.stretch, sources[start:end]
+
+    def pieces(self, block: int) -> Iterator[LinkPiece]:
+        """Yield the links to this block, stretch by stretch."""
+        first, last = (
+            bisect_left(self._cells, number * self._stretches) for number in (block, block + 1)
+        )
+        for place in range(first, last):
+            start, end = self._ends[place], self._ends[place + 1]
+            ends = self._links.read(2 * start, 2 * (end - start))
+            yield LinkPiece(self._cells[place] % self._stretches, *np.split(ends, 2))
+
+
+class BlockFiles:
+    """Links and columns of a graph in a folder. `traffic` counts the reads and writes."""
+
+    def __init__(self, nodes: int, memory: MemoryPlan, folder: Path) -> None:
+        self.sizes = BlockSizes(nodes, min(memory.block, nodes), memory.stretch, memory.links)
+        self.traffic = DiskTraffic()
+        self.links = LinksByBlock(self.sizes, folder, self.traffic)
+        self._folder, self._sorted_at_once = folder, memory.sorted
+        names = ("degrees", "scores", "given", "given-next")
+        self.degrees, self.scores, self.given, self.given_next = (
+            DiskColumn(folder / name, np.float64, nodes, self.traffic) for name in names
+        )
+
+    def fill(self, links: Iterable[LinkArrays]) -> None:
+        """Write the links between nodes in the order of the blocks."""
+        sorter, at_once = Sorter(self._folder, self._sorted_at_once), self.sizes.at_once
+        for some in links:
+            sorter.add(self.links.keys(some))
+        for keys in sorter.in_order():
+            for first in range(0, len(keys), at_once):
+                for node, sources in self.links.append(keys[first : first + at_once]):
+                    # Degrees are counted as links are written, stretch by stretch: an array of all
+                    # nodes may not fit into memory.
+                    counts = np.bincount(sources)
+                    self.degrees.write(node, self.degrees.read(node, len(counts)) + counts)
+
+    def turn(self) -> None:
+        """Start the next iteration: swap the columns `given` and `given_next`."""
+        self.given, self.given_next = self.given_next, self.given

@@ -1,0 +1,105 @@
+"""PageRank by blocks, and the best nodes of its result."""
+
+from collections.abc import Iterator
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.products import Vector
+from minicrawl.ports import Progress, unreported
+from minicrawl.ranks.blocks.files import BlockFiles
+from minicrawl.ranks.scores import PowerMethod, Scores, rounding_floor
+
+
+def pagerank(
+    files: BlockFiles,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-8,
+    most_iterations: int = 1000,
+    tell: Progress = unreported,
+) -> Scores:
+    """Return the scores of all nodes, mapped into memory from their file."""
+    sizes = files.sizes
+    dangling = 0.0
+    for first in range(0, sizes.nodes, sizes.at_once):
+        equal = np.full(min(sizes.at_once, sizes.nodes - first), 1 / sizes.nodes)
+        files.scores.write(first, equal)
+        dangling += _pass_on(files, first, equal, damping)
+    files.turn()
+
+    def step() -> float:
+        nonlocal dangling
+        base = (1 - damping + damping * dangling) / sizes.nodes
+        change = dangling = 0.0
+        for block in range(sizes.blocks):
+            inflow = _inflow(files, block, base)
+            for place in range(0, len(inflow), sizes.at_once):
+                first, new = block * sizes.block + place, inflow[place : place + sizes.at_once]
+                change += float(np.abs(new - files.scores.read(first, len(new))).sum())
+                files.scores.write(first, new)
+                dangling += _pass_on(files, first, new, damping)
+        files.turn()
+        return change
+
+    method = PowerMethod(
+        contraction=damping,
+        tolerance=tolerance,
+        most_iterations=most_iterations,
+        floor=rounding_floor(damping, np.dtype(np.float64)),
+    )
+    iterations, (bound,) = method.run(step, tell)
+    return Scores.within(files.scores.whole(), iterations, bound, tolerance)
+
+
+def _inflow(files: BlockFiles, block: int, base: float) -> Vector:
+    """Return the inflow of the nodes of a block."""
+    sizes = files.sizes
+    inflow = np.full(min(sizes.block, sizes.nodes - block * sizes.block), base)
+    stretch, given = -1, np.empty(0)
+    for piece in files.links.pieces(block):
+        if piece.stretch != stretch:
+            stretch = piece.stretch
+            given = files.given.read(stretch * sizes.stretch, sizes.stretch)
+        np.add.at(inflow, piece.targets, given[piece.sources])
+    return inflow
+
+
+def _pass_on(files: BlockFiles, first: int, scores: Vector, damping: float) -> float:
+    """Write what nodes pass on along each link; return the sum of the dangling scores."""
+    degrees = files.degrees.read(first, len(scores))
+    files.given_next.write(first, damping * scores / np.maximum(degrees, 1))
+    return float(scores[degrees == 0].sum())
+
+
+class BestOfBlocks(NamedTuple):
+    """Best nodes and their scores, in descending order; ties go to the first node."""
+
+    nodes: NDArray[np.int64]
+    scores: Vector
+
+
+def best(files: BlockFiles, count: int) -> Iterator[BestOfBlocks]:
+    """Yield the `count` best nodes in batches. Each batch reads all scores, but keeps few."""
+    left, last_node, last_score = min(count, files.sizes.nodes), -1, inf
+    while left:
+        some = _best_after(files, min(left, files.sizes.at_once), last_node, last_score)
+        left, last_node, last_score = left - len(some.nodes), some.nodes[-1], some.scores[-1]
+        yield some
+
+
+def _best_after(files: BlockFiles, count: int, last_node: int, last_score: float) -> BestOfBlocks:
+    """Return the batch after this last node and its score."""
+    nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
+    for first in range(0, files.sizes.nodes, files.sizes.at_once):
+        some = files.scores.read(first, files.sizes.at_once)
+        is_later_tie = (some == last_score) & (np.arange(len(some)) > last_node - first)
+        is_next = (some < last_score) | is_later_tie
+        nodes = np.concatenate((nodes, first + np.flatnonzero(is_next)))
+        scores = np.concatenate((scores, some[is_next]))
+        # A stable sort keeps ties in the order of the nodes, also across parts.
+        order = np.argsort(-scores, kind="stable")[:count]
+        nodes, scores = nodes[order], scores[order]
+    return BestOfBlocks(nodes, scores)

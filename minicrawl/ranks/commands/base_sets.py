@@ -1,0 +1,149 @@
+"""Base sets of a query: root sets from titles, URLs or the index, and their neighbourhoods."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from minicrawl.cli.options import Command
+from minicrawl.errors import UsageError
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.ranks.commands.walk_options import lines_of, nodes_of
+from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
+from minicrawl.report.snapshot import Snapshot, places_of_largest
+from minicrawl.report.store_graph import Source
+from minicrawl.store import questions
+from minicrawl.store.reader import search_folder
+from minicrawl.store.records import reporting_damage
+from minicrawl.wording import counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseSetChoice:
+    """Options of a base set: its roots, from a file or a query, and the limits of its growth."""
+
+    root: str | None
+    query: str | None
+    roots: int
+    linking: int
+
+    def grown(self, source: Source, named: NamedGraph) -> BaseSet:
+        """Return the base set in this graph of the source, and print its size."""
+        if self.root is None:
+            nodes = found_by_query(source, self.query or "", self.roots)
+        else:
+            names = list(dict.fromkeys(lines_of(Path(self.root))))
+            nodes = nodes_of(named, names, self.root)
+        base = base_set(named, nodes, self.linking)
+        graph = base.named.graph
+        click.echo(
+            f"base set: {counted(graph.nodes, 'node')} and {counted(graph.edges, 'link')}, "
+            f"from {counted(len(nodes), 'root')}",
+            err=True,
+        )
+        return base
+
+
+_BASE_SET_OPTIONS = (
+    click.option(
+        "--root",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+        help="Rank only the base set of the nodes in this file, one per line; - for stdin.",
+    ),
+    click.option(
+        "--query",
+        metavar="WORDS",
+        help="Rank only the base set of the search results for these words; without an index, of "
+        "the best pages with the words in title or URL.",
+    ),
+    click.option(
+        "--roots",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help=f"Start from the N best results of --query.  [default: {ROOTS}]",
+    ),
+    click.option(
+        "--linking",
+        metavar="D",
+        type=click.IntRange(min=0),
+        help="Add at most D pages that link to a root, besides all pages that it links to.  "
+        f"  [default: {LINKING}]",
+    ),
+)
+
+
+def base_set_options(command: Command) -> Command:
+    """Pass `base`, the base set to rank, to the command; None for the whole graph."""
+
+    @functools.wraps(command)
+    def with_base(
+        *, root: str | None, query: str | None, roots: int | None, linking: int | None, **rest: Any
+    ) -> Any:
+        if root is not None and query is not None and not rest.get("words"):
+            raise click.UsageError(
+                "--root and --query cannot be combined; `hits --words` takes both"
+            )
+        if root is None and (query is None or not query.strip()) and linking is not None:
+            raise click.UsageError("--linking needs --root or --query")
+        if roots is not None and (query is None or root is not None):
+            raise click.UsageError("--roots needs --query without --root")
+        if root is None and query is None:
+            return command(base=None, **rest)
+        choice = BaseSetChoice(
+            root=root,
+            query=query,
+            roots=roots or ROOTS,
+            linking=LINKING if linking is None else linking,
+        )
+        return command(base=choice, **rest)
+
+    decorated: Command = with_base
+    for option in reversed(_BASE_SET_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def found_by_query(source: Source, words: str, count: int) -> list[int]:
+    """Return the best results for a query in the search index.
+
+    Without an index, return the most important pages with all words in title or URL.
+    """
+    if (seen := source.snapshot) is None:
+        raise UsageError("--query searches the pages of a store: use --root with --graph")
+    if (by_index := _found_by_index(seen, words, count)) is not None:
+        return by_index
+    with reporting_damage(seen.path):
+        found = questions.pages_with(seen.connection, words.split())
+    if not words.split() or not found:
+        raise UsageError(
+            f"no page has {words!r} in its title or URL: use fewer words, or run "
+            "`minicrawl index` to search the text of kept pages"
+        )
+    pages = np.array(found)
+    return [int(page) for page in pages[places_of_largest(seen.importance[pages], count)]]
+
+
+def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
+    """Return the best results in the index; None without a usable index."""
+    if not search_folder(seen.path).is_dir():
+        return None
+    try:
+        from minicrawl.search.indexing import has_index, why_useless
+        from minicrawl.search.query import parse
+        from minicrawl.search.searching import Finder, SearchRequest
+    except ModuleNotFoundError:  # the room `search` was deleted
+        return None
+
+    folder = search_folder(seen.path)
+    if not has_index(folder) or why_useless(folder, seen.connection):
+        return None
+    asked = SearchRequest(count=count, folds=False)
+    found = [one.entry.page for one in Finder(folder).find(parse(words), asked)]
+    known = [page for page in found if page < len(seen)]
+    if not known:
+        raise UsageError(f"no page in the index has {words!r}: use fewer words")
+    return known

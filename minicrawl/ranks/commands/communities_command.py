@@ -1,0 +1,165 @@
+"""`minicrawl rank communities`: groups of hubs and authorities, the largest one first."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+import click
+import numpy as np
+
+from minicrawl.cli.options import count_option, json_option, source_options
+from minicrawl.cli.output import percent, show_json, show_list
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.ports import Progress
+from minicrawl.ranks.commands.centrality_command import SEED
+from minicrawl.ranks.commands.named_ranks import keep
+from minicrawl.ranks.commands.running import as_option, nodes_with_scores, rank_name
+from minicrawl.ranks.commands.walk_options import guard_options
+from minicrawl.ranks.communities import Community, Sign, by_deflation, by_destroying
+from minicrawl.ranks.guards import Guards
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.snapshot import places_of_largest
+from minicrawl.report.store_graph import Source
+from minicrawl.wording import counted
+
+_SUFFIXES: dict[Sign, str] = {"+": "", "-": "-minus"}
+_HEADINGS = ("community", "role", "score", "node")
+
+METHODS = ("deflation", "destroying")
+LARGEST = 10
+
+
+@click.command()
+@click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="Find N communities. Deflation finds two per number from the second on, one of each sign.",
+)
+@click.option(
+    "--by",
+    "method",
+    type=click.Choice(METHODS),
+    default=METHODS[0],
+    show_default=True,
+    help="Use the n-th eigenvectors (deflation), or rerun HITS without links to the largest "
+    "authorities (destroying).",
+)
+@click.option(
+    "--largest",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Drop the links to N authorities of each community, with --by destroying.  "
+    f"[default: {LARGEST}]",
+)
+@count_option(10)
+@json_option
+@as_option
+@source_options
+@guard_options
+def communities(
+    source: Source,
+    guards: Guards,
+    count: int,
+    method: str,
+    largest: int | None,
+    name: str | None,
+    n: int,
+    as_json: bool,
+) -> None:
+    """Find communities: the group of hubs and authorities that HITS finds, and further groups.
+
+    The scores of a community sum to 1. --n limits the hubs and the authorities shown for each. The
+    second community is saved as communities-2-authorities and communities-2-hubs, and the one of
+    the other sign, if deflation finds it, as communities-2-minus-authorities and so on.
+    """
+    name = rank_name(name, source)
+    if largest and method != "destroying":
+        raise click.UsageError("--largest needs --by destroying")
+    largest = largest or LARGEST
+    named = guards.guarded(source.graph)
+    with source.progress(name) as tell:
+        found = list(_found(named, method, count=count, largest=largest, tell=tell))
+    asked = {"way": method, "count": count, "largest": largest} | guards.asked_for()
+    try:
+        keep(source, dict(_by_name(name, found)), named.graph.edges, asked)
+    finally:
+        _show(name, named, method, found, n=n, as_json=as_json)
+
+
+def _found(
+    named: NamedGraph, method: str, *, count: int, largest: int, tell: Progress
+) -> Iterator[Community]:
+    graph, weights = named.graph, named.weights
+    if method == "destroying":
+        return by_destroying(graph, weights, count=count, largest=largest, tell=tell)
+    rng = np.random.default_rng(SEED)
+    return by_deflation(graph, weights, count=count, rng=rng, tell=tell)
+
+
+def _by_name(name: str, found: Iterable[Community]) -> Iterator[tuple[str, Scores]]:
+    for each in found:
+        community = f"{name}-{each.number}{_SUFFIXES[each.sign]}"
+        yield f"{community}-authorities", each.hits.authorities
+        yield f"{community}-hubs", each.hits.hubs
+
+
+def _show(
+    name: str,
+    named: NamedGraph,
+    method: str,
+    found: Sequence[Community],
+    *,
+    n: int,
+    as_json: bool,
+) -> None:
+    best = partial(_best, named, count=n)
+    if as_json:
+        show_json({"rank": name} | _document(named, method, found, best))
+        return
+    show_list(_HEADINGS, _lines(found, best), texts=1)
+    missed = [f"{each.number}{each.sign}" for each in found if not each.hits.converged]
+    end = f"; not converged: {', '.join(missed)}" if missed else ""
+    click.echo(f"{counted(len(found), 'community', 'communities')} by {method}{end}")
+
+
+def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
+    """Return the members with the highest scores. A node with score 0 is not a member."""
+    nodes = places_of_largest(scores.values, count)
+    nodes = nodes[scores.values[nodes] > 0]
+    return list(zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True))
+
+
+def _document(
+    named: NamedGraph,
+    method: str,
+    found: Iterable[Community],
+    best: Callable[[Scores], list[tuple[str, float]]],
+) -> dict[str, object]:
+    return {
+        "by": method,
+        "nodes": named.graph.nodes,
+        "edges": named.graph.edges,
+        "communities": [
+            {
+                "number": each.number,
+                "sign": each.sign,
+                "iterations": each.hits.authorities.iterations,
+                "error_bound": max(each.hits.authorities.error_bound, each.hits.hubs.error_bound),
+                "converged": each.hits.converged,
+                "authorities": nodes_with_scores(best(each.hits.authorities)),
+                "hubs": nodes_with_scores(best(each.hits.hubs)),
+            }
+            for each in found
+        ],
+    }
+
+
+def _lines(
+    found: Iterable[Community], best: Callable[[Scores], list[tuple[str, float]]]
+) -> Iterator[tuple[str, ...]]:
+    for each in found:
+        for role, scores in (("authority", each.hits.authorities), ("hub", each.hits.hubs)):
+            for node, score in best(scores):
+                yield f"{each.number}{each.sign}", role, percent(score), node

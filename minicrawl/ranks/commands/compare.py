@@ -1,0 +1,87 @@
+"""`minicrawl lab compare`: the agreement of two ranks."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from minicrawl.cli.options import json_option, sizes_option, source_options, warn_of_unranked_pages
+from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json, show_lines
+from minicrawl.ranks.agreement import Comparison, RankErrors, compare as compare_scores
+from minicrawl.ranks.commands.named_ranks import KnownRank, full_name, rank_of
+from minicrawl.report.store_graph import Source
+
+_MANY, _MOST = 100, 1_000_000
+
+
+@click.command()
+@click.argument("a")
+@click.argument("b")
+@sizes_option("10,100,1000")
+@json_option
+@source_options
+def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) -> None:
+    """Compare two ranks, A and B.
+
+    The error of a page is the difference between A and B, relative to B. If B is close to 0, the
+    mean error is huge; use the median.
+
+    `opic`, or `importance`, is the order of `top`; `minicrawl lab compare opic pagerank` shows its
+    quality. A missing rank is computed with its default options, and not saved.
+    """
+    if source.snapshot is not None:
+        warn_of_unranked_pages(source.snapshot, {a, b})
+    a, b = full_name(source, a), full_name(source, b)
+    first = rank_of(source, a)
+    second = first if a == b else rank_of(source, b)
+    with source.progress("comparison") as tell:
+        comparison = compare_scores(first.scores, second.scores, ks, tell=tell)
+    if as_json:
+        show_json(_comparison_document(first, second, comparison))
+    else:
+        show_facts(_comparison_facts(first, second, comparison))
+        show_lines(comparison.remarks)
+
+
+def _comparison_document(
+    one: KnownRank, other: KnownRank, comparison: Comparison
+) -> dict[str, object]:
+    errors = {"all": comparison.errors, "top10": comparison.errors_top10}
+    return {
+        "a": one.name,
+        "b": other.name,
+        "origins": [one.origin, other.origin],
+        "nodes": comparison.nodes,
+        "left_out": comparison.left_out,
+        "kendall_tau": comparison.kendall,
+        "spearman": comparison.spearman,
+        "overlap": comparison.overlap,
+        "mean_relative_error": {name: found and found.mean for name, found in errors.items()},
+        "median_relative_error": {name: found and found.median for name, found in errors.items()},
+        "remarks": comparison.remarks,
+    }
+
+
+def _comparison_facts(
+    one: KnownRank, other: KnownRank, comparison: Comparison
+) -> Iterator[tuple[str, str]]:
+    yield "a", f"{one.name}, {one.origin}"
+    yield "b", f"{other.name}, {other.origin}"
+    yield "nodes", f"{comparison.nodes:,}; {comparison.left_out:,} without a score in both"
+    yield "Kendall's tau-b", correlation(comparison.kendall)
+    yield "Spearman", correlation(comparison.spearman)
+    for k, overlap in comparison.overlap.items():
+        yield f"best {k:,}", NONE if overlap is None else f"{share(overlap)} in both"
+    yield "mean error", _errors(comparison.errors)
+    yield "in the best 10 % of b", _errors(comparison.errors_top10)
+
+
+def _errors(found: RankErrors | None) -> str:
+    if found is None:
+        return NONE
+    return f"{_relative(found.mean)}, median {_relative(found.median)}"
+
+
+def _relative(error: float) -> str:
+    if error < _MANY:
+        return share(error)
+    return f"{error:,.0f} times" if error < _MOST else "more than a million times"

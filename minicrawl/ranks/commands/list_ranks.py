@@ -1,0 +1,78 @@
+"""`minicrawl rank` alone: the ranks saved beside a store."""
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.output import short_time, show_json, show_list
+from minicrawl.errors import UsageError
+from minicrawl.report.snapshot import SavedRank, saved_ranks
+from minicrawl.store.derived import drop_rank
+from minicrawl.store.reader import reading
+from minicrawl.store.tables import Connection
+from minicrawl.wording import counted, iso
+
+LIST_HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
+NO_RANKS = "no ranks: `minicrawl rank pagerank` makes one"
+
+
+def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
+    """Delete `removed` ranks, then list the others with their options and state."""
+    with reading(store) as connection:
+        _remove(store, connection, removed)
+        found = saved_ranks(store, connection)
+    if as_json:
+        show_json([_rank_document(one) for one in found])
+    elif found:
+        show_list(LIST_HEADINGS, map(_rank_line, found), texts=2)
+    else:
+        click.echo(NO_RANKS)
+
+
+def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
+    """Delete these ranks; if one is missing, delete none."""
+    known = {one.row.name for one in saved_ranks(store, connection)} if names else set()
+    if unknown := [name for name in names if name not in known]:
+        saved = ", ".join(sorted(known)) or "none"
+        raise UsageError(f"rank {unknown[0]!r} is not saved; saved: {saved}")
+    for name in names:
+        drop_rank(store, connection, name)
+
+
+def _rank_document(kept: SavedRank) -> dict[str, object]:
+    row = kept.row
+    return {
+        "name": row.name,
+        "options": json.loads(row.options),
+        "made_at": iso(row.made_at),
+        "nodes": row.nodes,
+        "edges": row.edges,
+        "iterations": row.iterations,
+        "error_bound": row.error_bound if math.isfinite(row.error_bound) else None,
+        "converged": row.converged,
+        "current": kept.is_current,
+        "unranked": kept.unranked,
+    }
+
+
+def _rank_line(kept: SavedRank) -> tuple[str, ...]:
+    row = kept.row
+    options = json.loads(row.options).items()
+    notes = [f"{name} {value}" for name, value in options if value not in (None, False)]
+    if not row.converged:
+        notes.append("not converged")
+    if not kept.is_current:
+        pages = counted(kept.unranked, "page has", "pages have")
+        notes.append(f"older than the store: {pages} no score")
+    return (
+        f"{row.nodes:,}",
+        f"{row.edges:,}",
+        f"{row.iterations:,}",
+        f"{row.error_bound:.1e}" if math.isfinite(row.error_bound) else "-",
+        short_time(iso(row.made_at)),
+        row.name,
+        "; ".join(notes),
+    )

@@ -1,0 +1,209 @@
+"""PageRank of a graph that exceeds the memory, with all links on disk.
+
+The process, including interpreter and libraries, stays within the limit; a limit that is too
+small is refused with the least limit that works. The limit is for resident memory, without the
+file cache of the system. The best nodes come in batches, however many are requested. All scores
+together are a memory-mapped file: they are in memory only while they are saved beside a store.
+
+Links between ids take no memory per node. Names of nodes are kept in memory, and so are the
+columns of a store.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.edge_lists import NumericNames
+from minicrawl.graph.link_builder import LinkArrays
+from minicrawl.graph.text_formats import LinkStream
+from minicrawl.graphfiles import PIPE, Texts, blocks
+from minicrawl.memory import mmap_large_arrays, resident_bytes
+from minicrawl.own_files import scratch
+from minicrawl.ports import Progress, part, unreported
+from minicrawl.ranks.blocks import pagerank as block_ranks
+from minicrawl.ranks.blocks.columns import DiskTraffic
+from minicrawl.ranks.blocks.files import (
+    LEAST_FREE,
+    MEGA,
+    BlockFiles,
+    MemoryPlan,
+    NodeIds,
+    free_for,
+    memory_plan,
+)
+from minicrawl.ranks.blocks.pagerank import BestOfBlocks
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.store_graph import Urls, check_links, flows
+from minicrawl.wording import counted
+
+_SMALL = 3 * MEGA  # memory for small objects during the run
+_RESERVE = 2 * _SMALL  # small objects, and memory that the first read does not return
+_USUAL_FREE = 256 * MEGA
+_READ_ONCE, _READ_TWICE = 0.2, 0.4  # approximate shares of the whole work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryLimits:
+    """Memory limit of the process in bytes, and number of blocks, by default as few as fit."""
+
+    memory: int | None = None
+    blocks: int | None = None
+    temp: Path | None = None
+    taken: Callable[[], int] = resident_bytes
+    """Function that returns the bytes that the process takes now."""
+
+
+class NodeNames(Protocol):
+    """Names of nodes, looked up in batches."""
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        """Return the names of these nodes, in this order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockRanks:
+    """Scores with the names of their nodes."""
+
+    scores: Scores
+    names: NodeNames
+    edges: int
+    blocks: int
+    best: Iterator[BestOfBlocks]
+    """The best nodes, in batches."""
+    traffic: DiskTraffic
+    """Disk traffic of the iterations, without that of writing the blocks."""
+
+
+class Streamed(NamedTuple):
+    """A graph whose links can be streamed as often as needed."""
+
+    names: NodeNames
+    links: Callable[[Progress], Iterable[LinkArrays]]
+
+
+Opened = Callable[[MemoryPlan, Path, Progress], Streamed]
+"""Prepares a graph for streaming; its files on disk go to the folder."""
+
+
+@contextmanager
+def pagerank_in_blocks(
+    opened: Opened,
+    limits: MemoryLimits,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-8,
+    shown: int = 100,
+    tell: Progress = unreported,
+) -> Iterator[BlockRanks]:
+    """Compute PageRank in blocks; yield it with the `shown` best nodes.
+
+    The block files exist until the context ends.
+    """
+    mmap_large_arrays()
+    with ExitStack() as files_there:
+        with _naming_folder(limits.temp):
+            folder = files_there.enter_context(scratch("blocks", limits.temp))
+            free = _free(limits, _RESERVE)
+            graph = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
+            memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(graph.names))
+            files = BlockFiles(len(graph.names), memory, folder)
+            files.fill(graph.links(part(tell, _READ_ONCE, _READ_TWICE)))
+            laid_out = replace(files.traffic)
+            scores = block_ranks.pagerank(
+                files, damping=damping, tolerance=tolerance, tell=part(tell, _READ_TWICE, 1)
+            )
+        yield BlockRanks(
+            scores=scores,
+            names=graph.names,
+            edges=files.links.edges,
+            blocks=files.sizes.blocks,
+            best=block_ranks.best(files, shown),
+            traffic=files.traffic.since(laid_out),
+        )
+
+
+def file_in_blocks(path: Path) -> Opened:
+    """Return a function that opens the graph in a file, which is read twice."""
+    if str(path) == PIPE:
+        raise UsageError(
+            "a graph in blocks is read twice, so it cannot come from a pipe: give a file"
+        )
+
+    def opened(memory: MemoryPlan, folder: Path, tell: Progress) -> Streamed:
+        def links(tell: Progress) -> LinkStream:
+            return LinkStream(blocks(path, tell, memory.text), str(path))
+
+        first = links(tell)
+        if first.names is None:
+            ids = NodeIds(_unweighted(first, path), memory, folder)
+            return Streamed(ids, lambda tell: map(ids.links, links(tell)))
+        for _ in _unweighted(first, path):
+            pass
+        names = first.names
+        called = (
+            NumericNames(np.arange(names.start, names.stop))
+            if isinstance(names, range)
+            else Texts(names)
+        )
+        return Streamed(called, links)
+
+    return opened
+
+
+def store_in_blocks(seen: Snapshot) -> Opened:
+    """Return a function that opens the links of a store."""
+    check_links(seen)
+    return lambda _memory, _folder, _tell: Streamed(
+        Urls(seen), lambda _tell: (LinkArrays(found.givers, found.ends) for found in flows(seen))
+    )
+
+
+def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
+    for some in links:
+        if some.weights is not None:
+            raise UsageError(f"{path}: --blocks and --memory do not support weights of links")
+        yield some
+
+
+@contextmanager
+def _naming_folder(parent: Path | None) -> Iterator[None]:
+    """Add the name of the folder to errors about its files."""
+    try:
+        yield
+    except OSError as error:
+        place = parent or "the folder for temporary files"
+        raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error
+
+
+def _free(limits: MemoryLimits, reserve: int) -> int:
+    """Return how many more bytes of memory may be used."""
+    if limits.memory is None:
+        return _USUAL_FREE
+    free = limits.memory - limits.taken() - reserve
+    if free < LEAST_FREE:
+        raise _too_little(limits, LEAST_FREE)
+    return free
+
+
+def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
+    count = limits.blocks
+    if count is None:
+        return memory_plan(free)
+    wanted = -(-nodes // count)
+    if limits.memory is not None and free_for(wanted) > free:
+        raise _too_little(limits, free_for(wanted), f" in {counted(count, 'block')}")
+    return memory_plan(free)._replace(block=wanted)
+
+
+def _too_little(limits: MemoryLimits, free: int, how: str = "") -> UsageError:
+    least, memory = -(-(limits.taken() + _RESERVE + free) // MEGA) + 1, limits.memory or 0
+    return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: use {least} MB")

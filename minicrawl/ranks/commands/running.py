@@ -1,0 +1,215 @@
+"""Storage and output shared by all ranks.
+
+A command decorated with `ranking` gets the graph after guards, a progress function, and its own
+options. It returns scores, or several scores by name with the main ones first, which are saved and
+shown as RANK-NAME.
+"""
+
+import functools
+import inspect
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+
+from minicrawl.cli.options import Command, count_option, json_option, source_options
+from minicrawl.cli.output import percent, show_json, show_list, show_long_json, show_long_list
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.ports import Progress
+from minicrawl.ranks.commands.named_ranks import RANKS, checked_name, keep
+from minicrawl.ranks.commands.walk_options import guard_options
+from minicrawl.ranks.guards import Guards
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.snapshot import places_of_largest
+from minicrawl.report.store_graph import Source, asked_for_weights, weighed
+from minicrawl.wording import at_most, counted
+
+HEADINGS = ("rank", "score", "node")
+MEGA = 1_000_000
+
+
+as_option = click.option(
+    "--as",
+    "name",
+    metavar="NAME",
+    help="Save the rank under this name.  [default: name of the command]",
+)
+
+
+_weights_option = click.option(
+    "--crawl-weights",
+    is_flag=True,
+    help="Use the link weights of the crawl (--weight-internal).",
+)
+
+
+class Shown(NamedTuple):
+    """A rank to show, with its best nodes."""
+
+    name: str
+    edges: int
+    scores: Scores
+    best: list[tuple[str, float]]
+    disk: Mapping[str, int] | None = None
+    """Bytes read and written, for a rank in blocks."""
+
+
+def ranking(command: Command) -> Command:
+    """Pass the graph (`named`) and `tell` to the command; save and show the scores it returns."""
+
+    @functools.wraps(command)
+    def with_graph(
+        source: Source,
+        guards: Guards,
+        crawl_weights: bool,
+        name: str | None,
+        n: int,
+        as_json: bool,
+        **options: Any,
+    ) -> None:
+        name = rank_name(name, source)
+        graph = guards.guarded(_weighed(source) if crawl_weights else source.graph)
+        chosen = {option: value for option, value in options.items() if value is not None}
+        chosen |= {"crawl_weights": True} if crawl_weights else {}
+        with source.progress(name) as tell:
+            found = _by_name(name, command(named=graph, tell=tell, **options))
+        try:
+            keep(source, found, graph.graph.edges, chosen | guards.asked_for())
+        finally:
+            show_ranks(graph, found, n, as_json)
+
+    guarded = guard_options(_weights_option(with_graph))
+    return source_options(json_option(count_option(100)(as_option(guarded))))
+
+
+def command_of_added_rank(name: str) -> click.Command:
+    """Return the command of a package's rank."""
+    compute = RANKS[name]
+
+    def rank(named: NamedGraph, tell: Progress) -> Scores:
+        found: object = compute(named, tell)
+        nodes = named.graph.nodes
+        if (
+            isinstance(found, Scores)
+            and len(found.values) == nodes
+            and np.isfinite(found.values).all()
+        ):
+            return found
+        raise MinicrawlError(f"the rank {name!r} did not return `Scores` with {nodes:,} numbers")
+
+    return click.command(name, help=inspect.getdoc(compute))(ranking(rank))
+
+
+def _weighed(source: Source) -> NamedGraph:
+    found = weighed(source)
+    if found.weights is None and source.snapshot is not None:
+        wanted = "".join(f", despite {one}" for one in asked_for_weights(source.snapshot))
+        click.echo(f"all links between these pages have the same weight{wanted}", err=True)
+    return found
+
+
+def rank_name(chosen: str | None, source: Source) -> str:
+    """Return the name chosen by the user, or that of the command, after inverse- with --inverse."""
+    if chosen is not None and source.snapshot is None:
+        raise UsageError("--as needs a store: the ranks of a graph file are not saved")
+    context = click.get_current_context()
+    default = f"{'inverse-' if context.params.get('inverse') else ''}{context.command.name}"
+    return checked_name(default if chosen is None else chosen)
+
+
+def show_ranks(graph: NamedGraph, found: Mapping[str, Scores], count: int, as_json: bool) -> None:
+    """Show the best nodes of each rank of a run, as tables or as JSON."""
+    shown = [_shown(name, graph, scores, count) for name, scores in found.items()]
+    show_json(_as_json(shown)) if as_json else _show(shown)
+
+
+def show_in_parts(
+    shown: Shown, count: int, parts: Iterator[list[tuple[str, float]]], as_json: bool
+) -> None:
+    """Show a rank whose `count` best nodes arrive in parts."""
+    if as_json:
+        show_long_json(_document(shown), "scores", map(nodes_with_scores, parts))
+        return
+    first = next(parts)
+    widest = (f"{count:,}", percent(first[0][1]))
+    places = itertools.count(1)
+    lines = (_best_lines(places, part) for part in itertools.chain([first], parts))
+    show_long_list(HEADINGS, lines, widest=widest, texts=1)
+    click.echo("; ".join(_caption(shown)))
+
+
+def _by_name(name: str, answer: Scores | Mapping[str, Scores]) -> dict[str, Scores]:
+    if isinstance(answer, Scores):
+        return {name: answer}
+    return {f"{name}-{suffix}": scores for suffix, scores in answer.items()}
+
+
+def _shown(name: str, named: NamedGraph, scores: Scores, count: int) -> Shown:
+    nodes = places_of_largest(scores.values, count)
+    best = zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True)
+    return Shown(name, named.graph.edges, scores, list(best))
+
+
+def _as_json(shown: list[Shown]) -> dict[str, object]:
+    """Return the main rank, with the other ranks of the run in `others`."""
+    first, *others = map(_document, shown)
+    return first | ({"others": others} if others else {})
+
+
+def _document(shown: Shown) -> dict[str, object]:
+    bound, estimated = shown.scores.error_bound, shown.scores.standard_error
+    return {
+        "rank": shown.name,
+        "nodes": len(shown.scores.values),
+        "edges": shown.edges,
+        "iterations": shown.scores.iterations,
+        "error_bound": bound if math.isfinite(bound) else None,
+        **({} if estimated is None else {"standard_error": estimated}),
+        **({} if shown.disk is None else {"disk": shown.disk}),
+        "scores": nodes_with_scores(shown.best),
+    }
+
+
+def nodes_with_scores(best: list[tuple[str, float]]) -> list[object]:
+    """Return nodes and scores as JSON."""
+    return [{"node": node, "score": score} for node, score in best]
+
+
+def _show(shown: list[Shown]) -> None:
+    for one in shown:
+        show_list(HEADINGS, _best_lines(itertools.count(1), one.best), texts=1)
+        click.echo("; ".join(_caption(one)))
+
+
+def _best_lines(
+    places: Iterator[int], best: list[tuple[str, float]]
+) -> Iterator[tuple[str, str, str]]:
+    for (node, score), place in zip(best, places, strict=False):
+        yield f"{place:,}", percent(score), node
+
+
+def _caption(shown: Shown) -> Iterator[str]:
+    scores = shown.scores
+    yield (f"{shown.name} of {counted(len(scores.values), 'node')}, {counted(shown.edges, 'link')}")
+    if scores.iterations:
+        yield f"{counted(scores.iterations, 'iteration')}, {_error(scores)}"
+    if not scores.converged:
+        yield "not converged"
+    if disk := shown.disk:
+        yield (
+            f"in {counted(disk['blocks'], 'block')}: "
+            f"read {disk['bytes_read'] / MEGA:,.1f} MB in {counted(disk['reads'], 'read')}, "
+            f"wrote {disk['bytes_written'] / MEGA:,.1f} MB in {counted(disk['writes'], 'write')}"
+        )
+
+
+def _error(scores: Scores) -> str:
+    if scores.standard_error is not None:
+        return f"standard error of a score {scores.standard_error:.1%}, not a bound"
+    if not math.isfinite(scores.error_bound):
+        return "error unknown"
+    return at_most(scores.error_bound)

@@ -1,0 +1,254 @@
+"""The output of `minicrawl seed-set`: seeds, their cores, vanished seeds and the evaluation.
+
+Law: stdout has only the seeds, or one JSON document. Tables and remarks go to stderr.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.output import show_list, show_table
+from minicrawl.graph.distances import UNREACHED, Extent
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.ranks.cores import Core, CoreKind, CoreRule
+from minicrawl.ranks.seed_evaluation import (
+    CoreDistances,
+    CrawlComparison,
+    DepthCoverage,
+    EqualPages,
+    summary_of,
+)
+from minicrawl.ranks.seeds import SeedReplacement, SeedSet, TransferredSeeds
+from minicrawl.ranks.sites import sites_of
+from minicrawl.wording import counted, visible
+
+CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
+DEPTH_HEADINGS = ("depth", "pages", "mean PageRank", "random pages", "mean PageRank")
+AFTER_HEADINGS = ("pages read", "PageRank from seeds", "from random pages", "± standard error")
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """Distances between cores and in the graph, and coverage of the crawls."""
+
+    between_cores: NDArray[np.int32]
+    extent: Extent
+    crawls: CrawlComparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Input of the report."""
+
+    asked: int
+    rule: CoreRule
+    found: SeedSet
+    in_crawl: TransferredSeeds
+    """Seeds in the graph to crawl: a newer graph, or the graph of the cores."""
+    trial: Trial | None
+
+
+def show(report: Report) -> None:
+    """Print the seeds to stdout, and everything else to stderr."""
+    found, in_crawl = report.found, report.in_crawl
+    cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
+    lines = (
+        (
+            f"{number:,}",
+            f"({len(core.hubs):,}×{len(core.authorities):,})",
+            f"{core.density:.4g} %",
+            seed,
+        )
+        for number, (core, seed) in enumerate(cores, start=1)
+    )
+    show_list(CORE_HEADINGS, lines, texts=1, err=True)
+    for remark in _remarks(report):
+        click.echo(f"{PROGRAM}: {visible(remark)}", err=True)
+    if report.trial is not None:
+        _show_trial(report.trial, len(in_crawl.seeds))
+    for name in in_crawl.named.names.of(in_crawl.seeds):
+        click.echo(visible(name))
+
+
+def document(report: Report) -> dict[str, object]:
+    """Return the report as a JSON document."""
+    found, in_crawl = report.found, report.in_crawl
+    cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
+    return {
+        "nodes": found.named.graph.nodes,
+        "edges": found.named.graph.edges,
+        "links_between_hosts": found.cores[0].links_left,
+        "asked": report.asked,
+        "core": report.rule.kind.value,
+        "seeds": in_crawl.named.names.of(in_crawl.seeds),
+        "cores": [_core_document(core, seed, found.named) for core, seed in cores],
+        "heirs": [
+            {"seed": one.seed, "now": name, "shared_links": one.shared_links}
+            for one, name in _named_replacements(in_crawl)
+        ]
+        or None,
+        "evaluation": report.trial and _trial_document(report.trial),
+    }
+
+
+# ---------------------------------------------------------------- cores
+
+
+def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object]:
+    return {
+        "seed": seed,
+        "hubs": len(core.hubs),
+        "authorities": len(core.authorities),
+        "links": core.links,
+        "density": core.density,
+        "links_left": core.links_left,
+        "first_hubs": named.names.of(core.hubs[:_EXAMPLES]),
+        "first_authorities": named.names.of(core.authorities[:_EXAMPLES]),
+    }
+
+
+# ---------------------------------------------------------------- remarks
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    found, cores, rule = report.found, report.found.cores, report.rule
+    left, links, nodes = cores[0].links_left, found.named.graph.edges, found.named.graph.nodes
+    yield f"{left:,} of {counted(links, 'link')} lead from one host to another ({left / links:.1%})"
+    if len(found.hosts.names) == nodes:
+        yield (
+            f"no two of the {nodes:,} nodes share a host name (ids and titles have none): "
+            "only links of a node to itself can be dropped"
+        )
+    else:
+        yield _sites_of_seeds(found)
+    if len(cores) < report.asked:
+        seeds = counted(report.asked, "seed")
+        yield f"found {len(cores):,} of {seeds}: no links are left for another core"
+    small = sum(core.size < rule.size for core in cores) if rule.kind is CoreKind.SIZE else 0
+    if small:
+        of_cores = f"{small:,} of {counted(len(cores), 'core')}"
+        yield f"{of_cores} below {counted(rule.size, 'page')}: no other page fits"
+    looked_up = report.in_crawl.replacements
+    if looked_up and all(one.node is not None and one.shared_links is None for one in looked_up):
+        yield f"{counted(len(looked_up), 'seed is', 'seeds are')} in the newer graph"
+    for one, name in _named_replacements(report.in_crawl):
+        if name is None:
+            yield f"{one.seed} is not in the newer graph"
+        elif one.shared_links is not None:
+            yield (
+                f"{one.seed} is not in the newer graph: {name} replaces it, with "
+                f"{counted(one.shared_links, 'shared link')}"
+            )
+
+
+def _sites_of_seeds(found: SeedSet) -> str:
+    sites = sites_of(found.named.names)
+    of_seeds = [sites.names[site] for site in sites.of_node[list(found.seeds)].tolist()]
+    (site, most), *_ = Counter(of_seeds).most_common(1)
+    together = "" if most == 1 else f", {most:,} of them on {site}"
+    seeds, on = counted(len(of_seeds), "seed"), counted(len(set(of_seeds)), "site")
+    return f"{seeds} on {on}{together}"
+
+
+def _named_replacements(in_crawl: TransferredSeeds) -> Iterator[tuple[SeedReplacement, str | None]]:
+    """Return each seed with the name of its node in the newer graph, or None."""
+    nodes = [one.node for one in in_crawl.replacements if one.node is not None]
+    names = iter(in_crawl.named.names.of(nodes))
+    return ((one, None if one.node is None else next(names)) for one in in_crawl.replacements)
+
+
+# ---------------------------------------------------------------- the evaluation
+
+
+def _show_trial(trial: Trial, seeds: int) -> None:
+    show_table(
+        f"breadth-first crawls from {counted(seeds, 'seed')} and from as many random pages",
+        DEPTH_HEADINGS,
+        (
+            (f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random))
+            for number, depth in enumerate(trial.crawls.depths)
+        ),
+        caption(trial),
+        err=True,
+    )
+    show_table(
+        "PageRank gathered after equal numbers of pages",
+        AFTER_HEADINGS,
+        map(_after_line, trial.crawls.after),
+        "a crawl that ends earlier keeps what it gathered",
+        err=True,
+    )
+
+
+def _after_line(one: EqualPages) -> tuple[str, ...]:
+    error = "-" if one.random_error is None else f"{100 * one.random_error:.2g} %"
+    return f"{one.pages:,}", f"{100 * one.seeds:.3g} %", f"{100 * one.random:.3g} %", error
+
+
+def _read_cells(read: DepthCoverage) -> tuple[str, str]:
+    worth = "-" if read.importance is None else f"{100 * read.importance:.3g} %"
+    return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", worth
+
+
+def caption(trial: Trial) -> str:
+    """Return how far cores and pages are from each other, and whether that is an estimate."""
+    connected = int(np.count_nonzero(trial.between_cores > 0))
+    pairs = len(trial.between_cores) * (len(trial.between_cores) - 1)
+    return (
+        f"between cores: {_distances(summary_of(trial.between_cores))}, "
+        f"{connected:,} of {counted(pairs, 'pair')} connected; "
+        f"between pages: {_links(trial.extent.mean_distance)}"
+        f"{'' if trial.extent.is_exact else ', estimated'}"
+    )
+
+
+def _distances(found: CoreDistances | None) -> str:
+    if found is None:
+        return _links(None)
+    return f"{_links(found.mean)}, {found.smallest:,} at least and {found.largest:,} at most"
+
+
+def _links(mean: float | None) -> str:
+    if mean is None:
+        return "no path"
+    return f"{mean:.4g} {'link' if mean == 1 else 'links'} on average"
+
+
+def _trial_document(trial: Trial) -> dict[str, object]:
+    found = summary_of(trial.between_cores)
+    return {
+        "core_distances": [
+            [None if links == UNREACHED else links for links in row]
+            for row in trial.between_cores.tolist()
+        ],
+        "smallest_core_distance": found and found.smallest,
+        "mean_core_distance": found and found.mean,
+        "largest_core_distance": found and found.largest,
+        "mean_distance": trial.extent.mean_distance,
+        "mean_distance_is_exact": trial.extent.is_exact,
+        "depths": [
+            {
+                "depth": number,
+                "pages": depth.seeds.pages,
+                "mean_pagerank": depth.seeds.importance,
+                "random_pages": depth.random.pages,
+                "random_mean_pagerank": depth.random.importance,
+            }
+            for number, depth in enumerate(trial.crawls.depths)
+        ],
+        "after": [
+            {
+                "pages": one.pages,
+                "pagerank": one.seeds,
+                "random_pagerank": one.random,
+                "random_error": one.random_error,
+            }
+            for one in trial.crawls.after
+        ],
+    }

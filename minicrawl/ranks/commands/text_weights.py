@@ -1,0 +1,120 @@
+"""Links weighed by similarity of pages, and by words of pages and links."""
+
+import re
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.link_builder import Ids
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.graph.products import Vector
+from minicrawl.opic.importance.estimate import shares
+from minicrawl.ranks.guards import with_marked_links
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.store_graph import Source
+from minicrawl.store import questions, tables
+from minicrawl.web.words import words_of
+
+_PAGES_AT_ONCE = 10_000
+_WORD = re.compile(r"\w+")
+
+
+def similarity_to(source: Source, query: str, nodes: NDArray[np.int64]) -> Vector:
+    """Return the similarity of each of these pages of a store to the query, from 0 to 1."""
+    assert source.snapshot is not None, "a search found the pages in a store"
+    connection, wanted = source.snapshot.connection, _distinct_words(query)
+    found = []
+    for first in range(0, len(nodes), _PAGES_AT_ONCE):
+        pages = nodes[first : first + _PAGES_AT_ONCE].tolist()
+        titles = {row.page: row.title for row in questions.documents(connection, pages)}
+        urls = questions.locations(connection, pages).urls
+        for page, url in zip(pages, urls, strict=True):
+            words = _distinct_words(f"{url} {titles.get(page, '')}")
+            found.append(len(wanted & words) / sqrt(max(len(wanted) * len(words), 1)))
+    return np.array(found)
+
+
+def _distinct_words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def mixed_with_similarity(scores: Scores, similarity: Vector, part: float) -> Scores:
+    """Return (1 - part) * scores + part * similarity, both as shares."""
+    values = (1 - part) * scores.values + part * shares(similarity)
+    return replace(scores, values=values, error_bound=(1 - part) * scores.error_bound)
+
+
+def weighed_by_similarity(named: NamedGraph, similarity: Vector, query: str) -> NamedGraph:
+    """Return the graph with links weighted by the similarity of their ends to a query."""
+    graph = named.graph
+    weights = ((similarity[graph.sources()] + similarity[graph.targets]) / 2).astype(np.float32)
+    if not weights.any():
+        raise UsageError(f"no linked page has a word of {query!r} in its title or URL")
+    if named.weights is not None:
+        weights *= named.weights
+    return with_marked_links(replace(named, weights=weights), weights > 0)
+
+
+def has_kept_pages(source: Source) -> bool:
+    """Return True if a store has kept pages, so that the words of links can be read."""
+    seen = source.snapshot
+    return seen is not None and tables.archive_end(seen.connection) is not None
+
+
+def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGraph:
+    """Return a base set with links weighted by the query words in and around them.
+
+    If a page has several links to another page, the best one counts.
+    """
+    from minicrawl.report.archived_pages import words_of_links
+
+    if source.snapshot is None:
+        raise UsageError("--words needs a store: a graph file has no words")
+    seen, nodes = source.snapshot, len(named.names)
+    urls, wanted = named.names.of(range(nodes)), set(words_of(query))
+    node_of = {url: node for node, url in enumerate(urls)}
+    counts: dict[int, int] = {}
+    for link in words_of_links(seen, urls):
+        words = sum(word in wanted for word in words_of(link.words))
+        target = _end_of(seen, source, node_of, link.target) if words else None
+        if target is not None:
+            key = link.source * nodes + target
+            counts[key] = max(words, counts.get(key, 0))
+    return _with_amounts(
+        named,
+        np.fromiter(counts, np.int64, len(counts)),
+        np.fromiter(counts.values(), np.float64, len(counts)),
+        f"no link of these pages has a word of {query!r} in or around it, in the pages kept",
+    )
+
+
+def _with_amounts(named: NamedGraph, links: Ids, amounts: Vector, why_none: str) -> NamedGraph:
+    """Add `amounts` to the weights of links, which are 1. Links that guards dropped are skipped.
+
+    A link is source * nodes + target.
+    """
+    graph = named.graph
+    keys = graph.sources().astype(np.int64) * graph.nodes + graph.targets
+    is_there = np.isin(links, keys)
+    weights = np.ones(graph.edges, dtype=np.float32)
+    np.add.at(weights, np.searchsorted(keys, links[is_there]), amounts[is_there])
+    if (weights == 1).all():
+        raise UsageError(why_none)
+    if named.weights is not None:
+        weights *= named.weights
+    return replace(named, weights=weights)
+
+
+def _end_of(seen: Snapshot, source: Source, node_of: dict[str, int], url: str) -> int | None:
+    """Return the node that a link to this URL leads to, after redirects."""
+    if url in node_of:
+        return node_of[url]
+    (page,) = source.names.find([url])
+    if page is None:
+        return None
+    (end,) = source.names.of([seen.frontier.books.stands_for(page)])
+    return node_of.get(end)
