@@ -15,13 +15,14 @@ PLACES = sorted({place for row in ROWS for place in re.findall(r"`([\w.]+)`", ro
 
 # Readers look for the formulas of these modules here, and find helpers from there.
 MATHEMATICS = (
-    "opic.estimate",
-    "opic.windows",
+    "opic.importance.estimate",
+    "opic.importance.cash_flow",
+    "opic.windows.interpolation",
     "ranks.centrality",
     "ranks.scores",
     "ranks.hits",
     "ranks.pagerank",
-    "ranks.seeds",
+    "ranks.cores",
     "graph.distances",
     "search.ranking",
 )

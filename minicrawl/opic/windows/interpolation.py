@@ -1,4 +1,4 @@
-"""The interpolating window: one number a page, the flow of the last T (see the package).
+"""The interpolating window: one number a page, the flow of the last T (see `window`).
 
 Law: a page that was never read costs no row; times of birth are stored as runs.
 """

@@ -11,13 +11,13 @@ from minicrawl.cli.options import json_option, store_option
 
 # name -> module with a command of this name, and summary in `minicrawl rank --help`
 COMMANDS = {
-    "degree": ("rank_commands", "Rank by number of links."),
+    "degree": ("centrality_command", "Rank by number of links."),
     "pagerank": ("pagerank_command", "Rank by PageRank."),
-    "trust": ("rank_commands", "Rank by TrustRank, from trusted pages."),
-    "hits": ("rank_commands", "Rank by HITS: hubs and authorities."),
-    "communities": ("rank_commands", "Find communities of hubs and authorities."),
-    "harmonic": ("rank_commands", "Rank by harmonic centrality."),
-    "sites": ("rank_commands", "Rank sites by PageRank of their links."),
+    "trust": ("trust_command", "Rank by TrustRank, from trusted pages."),
+    "hits": ("hits_command", "Rank by HITS: hubs and authorities."),
+    "communities": ("communities_command", "Find communities of hubs and authorities."),
+    "harmonic": ("centrality_command", "Rank by harmonic centrality."),
+    "sites": ("sites_command", "Rank sites by PageRank of their links."),
 }
 
 
