@@ -73,8 +73,8 @@ HOMES = {
     "Csr": "minicrawl.graph.csr",
     "Detector": "minicrawl.audit.checks",
     "Frontier": "minicrawl.frontier.page_table",
-    "Interpolation": "minicrawl.opic.windows",
-    "NamedGraph": "minicrawl.graph.csr",
+    "Interpolation": "minicrawl.opic.windows.interpolation",
+    "NamedGraph": "minicrawl.graph.named_graph",
     "OnPage": "minicrawl.crawl.parts",
     "OwnWeb": "minicrawl.cli.options",
     "PageOrder": "minicrawl.crawl.schedule.orders",
@@ -82,7 +82,7 @@ HOMES = {
     "Progress": "minicrawl.ports",
     "Scores": "minicrawl.ranks.scores",
     "StoredPart": "minicrawl.report.crawl_status",
-    "Window": "minicrawl.opic.windows",
+    "Window": "minicrawl.opic.windows.window",
     "Writer": "minicrawl.report.formats",
 }
 
