@@ -22,26 +22,26 @@ class Demo(Companion):
         ),
     )
 
-    def refuse(self, asked: CrawlRequest) -> None:
+    def refuse(self, request: CrawlRequest) -> None:
         """Refuse seeds, and a size without a demo."""
-        given, cluster = asked.given, asked.loaded.settings.cluster.url
+        given, cluster = request.given, request.loaded.settings.cluster.url
         if given["demo"] and given["seeds"]:
             raise click.UsageError("--demo has its own seeds: leave out SEEDS")
         if given["demo_pages"] and not given["demo"] and cluster != "demo":
             raise click.UsageError("--demo-pages needs --demo")
 
-    def own_web(self, asked: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
+    def own_web(self, request: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
         """Serve the demo web while it is crawled."""
-        if not asked.given["demo"]:
+        if not request.given["demo"]:
             return None
-        return _served(asked, asked.given["demo_pages"] or DEMO_PAGES)
+        return _served(request, request.given["demo_pages"] or DEMO_PAGES)
 
 
 @contextmanager
-def _served(asked: CrawlRequest, pages: int) -> Iterator[OwnWeb]:
+def _served(request: CrawlRequest, pages: int) -> Iterator[OwnWeb]:
     from minicrawl.demo.server import DemoServer
     from minicrawl.demo.web import DemoWeb, demo_settings
 
     web = DemoWeb(pages)
     with DemoServer(web) as server:
-        yield OwnWeb(web.seeds, demo_settings(asked.loaded, pages, server.address))
+        yield OwnWeb(web.seeds, demo_settings(request.loaded, pages, server.address))

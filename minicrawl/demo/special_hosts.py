@@ -63,27 +63,27 @@ def _directory(atlas: Atlas, path: str) -> Sheet:
     shelves = [Anchor(f"/{topic.name}/", topic.name.title()) for topic in TOPICS]
     everything = Anchor("/everything", "Everything")
     if path == "/":
-        words, found = "A lantern for every harbour, garden and shed.", _fronts(atlas.sites[:10])
+        words, anchors = "A lantern for every harbour, garden and shed.", _fronts(atlas.sites[:10])
     elif path == everything.href:
-        words, found = "The longest page we have.", _everything(atlas)
+        words, anchors = "The longest page we have.", _everything(atlas)
     else:
         words = "All that is known to us on this subject."
-        found = _fronts(site for site in atlas.sites if path == f"/{site.topic.name}/")
+        anchors = _fronts(site for site in atlas.sites if path == f"/{site.topic.name}/")
     return Sheet(
         site="Lantern Directory",
         title=path.strip("/").title() or "Lantern Directory",
         menu=[Anchor("/", "Lantern Directory"), *shelves, everything],
         prose=(words,),
-        lists=[("Entries", found)],
+        lists=[("Entries", anchors)],
         footer=(LICENCE,),
     )
 
 
 def _everything(atlas: Atlas) -> list[Anchor]:
     step = max(1, atlas.pages // INDEXED)
-    found = [atlas.find(page) for page in range(0, atlas.pages, step)[:INDEXED]]
+    places = [atlas.find(page) for page in range(0, atlas.pages, step)[:INDEXED]]
     return [
-        Anchor(f"http://{site.host}{site.path(place)}", site.title(place)) for site, place in found
+        Anchor(f"http://{site.host}{site.path(place)}", site.title(place)) for site, place in places
     ]
 
 

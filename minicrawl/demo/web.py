@@ -207,8 +207,8 @@ def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoRespo
     etag = answer.headers.get("ETag")
     if etag is None:
         return answer
-    if asked := headers.get("if-none-match"):
-        is_known = etag in (tag.strip().removeprefix("W/") for tag in asked.split(","))
+    if known_tags := headers.get("if-none-match"):
+        is_known = etag in (tag.strip().removeprefix("W/") for tag in known_tags.split(","))
     else:
         date = answer.headers.get("Last-Modified")
         is_known = date is not None and date == headers.get("if-modified-since")

@@ -44,9 +44,9 @@ class IdList:
     names = None
 
     def __init__(self, first: bytes, place: str) -> None:
-        found = IDS.fullmatch(first)
+        match = IDS.fullmatch(first)
         self._place = place
-        self._columns = _ENDS + bool(found and found["weight"])
+        self._columns = _ENDS + bool(match and match["weight"])
         # A plain line without its digits.
         self._separators = first.translate(None, DIGITS) + b"\n"
 
@@ -96,8 +96,8 @@ class IdList:
     def _parse_id(self, digits: bytes, number: int) -> int:
         significant = digits.lstrip(b"0") or b"0"
         if len(significant) > len(str(ID_LIMIT)) or int(significant) >= ID_LIMIT:
-            found = f"page ids are below 2**63, found {quoted(digits)}"
-            raise GraphFileError(f"{self._place}, line {number}: {found}")
+            message = f"page ids are below 2**63, found {quoted(digits)}"
+            raise GraphFileError(f"{self._place}, line {number}: {message}")
         return int(significant)
 
 
@@ -145,8 +145,8 @@ class _Digits(Sequence[str]):
     @overload
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
-        found = self._ids[place].tolist()
-        return list(map(str, found)) if isinstance(place, slice) else str(found)
+        ids = self._ids[place].tolist()
+        return list(map(str, ids)) if isinstance(place, slice) else str(ids)
 
 
 # ---------------------------------------------------------------- between names
@@ -220,8 +220,8 @@ class NameList:
     def __init__(self, layout: Layout, place: str) -> None:
         self._layout, self._place = layout, place
         self._numbering = Numbering()
-        kept = {*layout.separators, *b"\n", *(b'"' if layout.is_quoted else b"")}
-        self._content_bytes = bytes(set(range(256)) - kept)
+        separators = {*layout.separators, *b"\n", *(b'"' if layout.is_quoted else b"")}
+        self._content_bytes = bytes(set(range(256)) - separators)
         self._to_newlines = bytes.maketrans(layout.separators, b"\n" * len(layout.separators))
 
     @property
@@ -235,8 +235,8 @@ class NameList:
         ends = [b""] * (len(fields) // width * 2)
         ends[::2], ends[1::2] = fields[layout.source :: width], fields[layout.target :: width]
         numbers = self._numbering.of(ends)
-        found = None if layout.weight is None else weights(fields[layout.weight :: width])
-        return LinkArrays(numbers[::2], numbers[1::2], found)
+        link_weights = None if layout.weight is None else weights(fields[layout.weight :: width])
+        return LinkArrays(numbers[::2], numbers[1::2], link_weights)
 
     def finish(self) -> None:
         """Accept any end: such a list has no announced length."""
@@ -249,12 +249,12 @@ class NameList:
     def _line_by_line(self, block: LineBlock) -> list[bytes]:
         fields: list[bytes] = []
         for number, line in block.significant_lines():
-            found = self._fields(line + b"\n", 1) or self._unquoted(line)
-            if found is None:
+            line_fields = self._fields(line + b"\n", 1) or self._unquoted(line)
+            if line_fields is None:
                 raise line_error(self._place, number, self._layout.expected, line)
-            if not self._are_weights_valid(found):
-                raise line_error(self._place, number, A_WEIGHT, found[-1])
-            fields += found
+            if not self._are_weights_valid(line_fields):
+                raise line_error(self._place, number, A_WEIGHT, line_fields[-1])
+            fields += line_fields
         return fields
 
     def _fields(self, text: bytes, lines: int) -> list[bytes] | None:

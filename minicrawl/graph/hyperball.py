@@ -65,10 +65,10 @@ class HyperLogLogCounters:
         """Grow all balls by one link; return the nodes whose ball changed."""
         before = self.registers.copy()
         grown = [self._grow(nodes, before) for nodes in self._nodes_that_may_grow()]
-        found = np.concatenate([np.empty(0, dtype=np.int64), *grown])
+        changed = np.concatenate([np.empty(0, dtype=np.int64), *grown])
         self._grew[:] = False
-        self._grew[found] = True
-        return found
+        self._grew[changed] = True
+        return changed
 
     def sizes(self, nodes: Ids) -> Sizes:
         """Return the estimated sizes of the balls of these nodes."""
@@ -116,7 +116,7 @@ def _sizes(registers: Registers) -> Sizes:
 
 
 def _estimated_sizes(
-    sums: NDArray[np.floating], empty: NDArray[np.integer], kept: int | Ids, width: int
+    sums: NDArray[np.floating], empty: NDArray[np.integer], evaluated: int | Ids, width: int
 ) -> Sizes:
     """Return the sizes of balls of `width` registers, of which `kept` are evaluated.
 
@@ -124,10 +124,10 @@ def _estimated_sizes(
     """
     # The factor alpha corrects the bias of the raw estimate.
     alpha = _ALPHA.get(width, 0.7213 / (1 + 1.079 / width))
-    raw = alpha * width * kept / sums
-    by_empty = width * np.log(kept / np.maximum(empty, 1))
-    found: Sizes = np.where((raw <= _SMALL * width) & (empty > 0), by_empty, raw)
-    return found
+    raw = alpha * width * evaluated / sums
+    by_empty = width * np.log(evaluated / np.maximum(empty, 1))
+    sizes: Sizes = np.where((raw <= _SMALL * width) & (empty > 0), by_empty, raw)
+    return sizes
 
 
 # ---------------------------------------------------------------- distances
@@ -178,13 +178,13 @@ def _extent(reached: Sizes) -> Extent:
 
 def _sizes_without(registers: Registers) -> Sizes:
     width = registers.shape[1]
-    kept = np.array([width - width // _GROUPS] * _GROUPS + [width])
+    evaluated = np.array([width - width // _GROUPS] * _GROUPS + [width])
     sums = _without_each(_pair_sums()[registers.view(np.uint16)])
-    found = _estimated_sizes(sums, np.zeros(1, dtype=np.int64), kept, width)
-    small = np.flatnonzero((found <= _SMALL * width).any(axis=1))
+    sizes = _estimated_sizes(sums, np.zeros(1, dtype=np.int64), evaluated, width)
+    small = np.flatnonzero((sizes <= _SMALL * width).any(axis=1))
     empty = _without_each((registers[small] == 0).astype(np.int64))
-    found[small] = _estimated_sizes(sums[small], empty, kept, width)
-    return found
+    sizes[small] = _estimated_sizes(sums[small], empty, evaluated, width)
+    return sizes
 
 
 def _without_each(values: NDArray[Any]) -> NDArray[Any]:

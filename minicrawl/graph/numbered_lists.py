@@ -74,7 +74,7 @@ class NumberedList:
         self._links = 0
 
     def links(self, block: LineBlock) -> LinkArrays:
-        found: list[int] = []
+        numbers: list[int] = []
         for number, line in block.significant_lines():
             if self._announced:
                 is_node = len(self.names) < self._announced[0]
@@ -83,8 +83,8 @@ class NumberedList:
             if is_node:
                 self._add_node(number, line)
             else:
-                found += self._parse_link(number, line)
-        ends = np.array(found, dtype=np.int64)
+                numbers += self._parse_link(number, line)
+        ends = np.array(numbers, dtype=np.int64)
         return LinkArrays(ends[::2], ends[1::2])
 
     def finish(self) -> None:
@@ -98,14 +98,14 @@ class NumberedList:
 
     def _add_node(self, number: int, line: bytes) -> None:
         due = len(self.names) + self._syntax.first
-        found = self._syntax.node.fullmatch(line)
-        if not found or int(found[1]) != due:
+        match = self._syntax.node.fullmatch(line)
+        if not match or int(match[1]) != due:
             raise line_error(self._place, number, f"the name of node {due}", line)
-        self.names.append(found[2])
+        self.names.append(match[2])
 
     def _parse_link(self, number: int, line: bytes) -> tuple[int, int]:
-        found = self._syntax.link.fullmatch(line)
-        ends = [int(digits) - self._syntax.first for digits in found.groups()] if found else [-1]
+        match = self._syntax.link.fullmatch(line)
+        ends = [int(digits) - self._syntax.first for digits in match.groups()] if match else [-1]
         if not all(0 <= end < len(self.names) for end in ends):
             raise line_error(self._place, number, "two numbers of nodes", line)
         self._links += 1
@@ -136,12 +136,12 @@ class DimacsList:
         return range(1, 1 + (self._announced[0] if self._announced else 0))
 
     def links(self, block: LineBlock) -> LinkArrays:
-        found = self._plain(block) or self._line_by_line(block)
-        self._links += len(found.sources)
-        sources, targets, _ = found
+        arrays = self._plain(block) or self._line_by_line(block)
+        self._links += len(arrays.sources)
+        sources, targets, _ = arrays
         self._is_linked[sources] = self._is_linked[targets] = True
         if self._has_weights:
-            return found
+            return arrays
         return LinkArrays(np.append(sources, targets), np.append(targets, sources))
 
     def finish(self) -> None:
@@ -190,24 +190,24 @@ class DimacsList:
         )
 
     def _read_announcement(self, number: int, line: bytes) -> None:
-        found = _PROBLEM.fullmatch(line)
-        if not found:
+        match = _PROBLEM.fullmatch(line)
+        if not match:
             expected = "`p sp nodes links` or `p edge nodes edges`"
             raise line_error(self._place, number, expected, line)
-        self._has_weights = found[1] == b"sp"
-        self._announced = nodes, links = int(found[2]), int(found[3])
+        self._has_weights = match[1] == b"sp"
+        self._announced = nodes, links = int(match[2]), int(match[3])
         # Refused before anything is allocated: a file of one line could ask for 2^31 nodes.
         if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
             raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
         self._is_linked = np.zeros(nodes, dtype=np.bool_)  # takes no memory until it is written
 
     def _parse_link(self, number: int, line: bytes) -> tuple[bytes, ...]:
-        found = (_ARC if self._has_weights else _EDGE).fullmatch(line)
-        if not found or not all(
-            int(end) - 1 in range(len(self.names)) for end in found.groups()[:2]
+        match = (_ARC if self._has_weights else _EDGE).fullmatch(line)
+        if not match or not all(
+            int(end) - 1 in range(len(self.names)) for end in match.groups()[:2]
         ):
             numbers = f"numbers of nodes from 1 to {len(self.names)}"
             raise line_error(self._place, number, f"{self._expected()} with {numbers}", line)
-        if self._has_weights and weights([found[3]]) is None:
-            raise line_error(self._place, number, A_WEIGHT, found[3])
-        return found.groups()
+        if self._has_weights and weights([match[3]]) is None:
+            raise line_error(self._place, number, A_WEIGHT, match[3])
+        return match.groups()

@@ -86,13 +86,13 @@ class LinkStream:
         return self._list.names
 
     def __iter__(self) -> Iterator[LinkArrays]:
-        found = 0
+        count = 0
         for block in self._blocks:
             links = self._list.links(block)
-            found += len(links.sources)
+            count += len(links.sources)
             yield links
         self._list.finish()
-        if not found:
+        if not count:
             self._refuse_nothing()
 
     def _refuse_nothing(self) -> NoReturn:

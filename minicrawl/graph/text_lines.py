@@ -69,10 +69,10 @@ def weights(fields: Sequence[bytes]) -> NDArray[np.float64] | None:
     if b"".join(fields).translate(None, _NUMBER):
         return None
     try:
-        found = np.array(list(map(float, fields)))
+        values = np.array(list(map(float, fields)))
     except ValueError:
         return None
-    return found if ((found >= _LEAST) & (found <= _MOST)).all() else None
+    return values if ((values >= _LEAST) & (values <= _MOST)).all() else None
 
 
 def line_error(place: str, number: int, expected: str, line: bytes) -> GraphFileError:

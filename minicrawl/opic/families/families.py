@@ -262,11 +262,11 @@ class FamilyBudgets:
         if not self._vouched.add(hosts):
             return []
         known = filter(self.knows, range(len(self.family_of)))
-        found = list(filter(self._vouched.has, known))
-        for host in found:
+        vouched = list(filter(self._vouched.has, known))
+        for host in vouched:
             self.family_of[host] = _SEEDED
         self.has_families = self._are_families()
-        return found
+        return vouched
 
     def _are_families(self) -> bool:
         return any(family < _UNKNOWN for family in self.family_of)
@@ -321,8 +321,8 @@ class FamilyBudgets:
         if not families:
             return []
         family_of = np.frombuffer(self.family_of, dtype=np.uint32)
-        found: list[int] = np.flatnonzero(np.isin(family_of, list(families))).tolist()
-        return found
+        members: list[int] = np.flatnonzero(np.isin(family_of, list(families))).tolist()
+        return members
 
     def families_of(self, host: int) -> tuple[int, int]:
         """Return the seed that led to the host, and its family, or itself if it has none."""

@@ -66,16 +66,16 @@ def _gifts(
     edge: int,
 ) -> list[int]:
     """Return the amounts that focused links get on top of their parts."""
-    wanted = [part * strength // PARTS for part, strength in zip(parts, focus, strict=True)]
-    gifts = _pro_rata(wanted, edge)
+    wishes = [part * strength // PARTS for part, strength in zip(parts, focus, strict=True)]
+    gifts = _pro_rata(wishes, edge)
     most = loan(ledger, page)
-    if not most or gifts == wanted:
+    if not most or gifts == wishes:
         return gifts
     # The pot is the unread pages' own cash, so it lends to unread pages only. `page` itself is read
     # once the plan is posted.
     lacking = [
         0 if link == page or ledger.is_read(link) else wish - gift
-        for link, wish, gift in zip(links, wanted, gifts, strict=True)
+        for link, wish, gift in zip(links, wishes, gifts, strict=True)
     ]
     return list(map(add, gifts, _pro_rata(lacking, most)))
 
@@ -92,10 +92,10 @@ def loan(ledger: Ledger, page: PageId) -> int:
     return max(0, pot + unread * (UNIT * virtual_page.focus // PARTS)) >> _LOAN_BITS
 
 
-def _pro_rata(wanted: Sequence[int], purse: int) -> list[int]:
+def _pro_rata(wishes: Sequence[int], purse: int) -> list[int]:
     """Return `wanted`, scaled down to `purse` if the purse cannot pay it all."""
-    total = max(sum(wanted), purse)
-    return [wish * purse // total for wish in wanted] if total else list(wanted)
+    total = max(sum(wishes), purse)
+    return [wish * purse // total for wish in wishes] if total else list(wishes)
 
 
 def dead_end(ledger: Ledger, page: PageId) -> Plan:

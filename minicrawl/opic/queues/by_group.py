@@ -227,8 +227,8 @@ class ByValue(ByGroup):
     def _in_turn(self) -> Pages:
         """Return the next pages to get a new level."""
         plans, self._looked_at = max(self._plans - self._looked_at, 1), self._plans
-        wanted = -(-_PARTS * plans * self.known // max(self._plans, 1))
-        first, count = self._next, min(wanted, self.known, _MOST_AT_A_LOOK)
+        due = -(-_PARTS * plans * self.known // max(self._plans, 1))
+        first, count = self._next, min(due, self.known, _MOST_AT_A_LOOK)
         self._next = (first + count) % max(self.known, 1)
         return (np.arange(first, first + count) % max(self.known, 1)).astype(np.uint32)
 
@@ -237,10 +237,10 @@ class ByValue(ByGroup):
         siblings = self._siblings
         pages = pages[np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD]
         levels = np.frombuffer(self._levels, dtype=np.uint8)
-        found, before = self._estimate.levels(pages, self._weight), levels[pages]
-        levels[pages] = found
-        self._given.extend(pages[found != before].tolist())
-        sunk = pages[found > before]
+        new_levels, before = self._estimate.levels(pages, self._weight), levels[pages]
+        levels[pages] = new_levels
+        self._given.extend(pages[new_levels != before].tolist())
+        sunk = pages[new_levels > before]
         hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[sunk]
         groups = siblings.groups.of(sunk, hosts)
         sunk, groups = sunk[groups != NO_GROUP], groups[groups != NO_GROUP]

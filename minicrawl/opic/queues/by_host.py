@@ -52,9 +52,9 @@ class ByHost:
         for block in blocks:
             hosts = self._eligible.hosts_of(block)
             order = np.argsort(hosts, kind="stable")
-            found, firsts = np.unique(hosts[order], return_index=True)
+            distinct, firsts = np.unique(hosts[order], return_index=True)
             _, *parts = np.split(block[order], firsts)
-            for host, mine in zip(found.tolist(), parts, strict=True):
+            for host, mine in zip(distinct.tolist(), parts, strict=True):
                 self._queue(host).pages.frombytes(mine.tobytes())
         for queue in self._queues:
             queue.forget_candidates()
@@ -81,10 +81,10 @@ class ByHost:
         self, pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
     ) -> None:
         """Vectorised `offer`, with the hosts and keys of the pages."""
-        (found,) = (
+        (above,) = (
             keys >= np.frombuffer(self._eligible.floor_keys, dtype=np.int64)[hosts]
         ).nonzero()
-        for page, host, key in _rows(pages[found], hosts[found], keys[found]):
+        for page, host, key in _rows(pages[above], hosts[above], keys[above]):
             if (entry := self._queues[host].offer(page, key)) is not None:
                 self._push(entry)
 

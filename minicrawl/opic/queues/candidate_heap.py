@@ -107,27 +107,27 @@ class CandidateHeap:
         entries = sorted(
             [_entry(page, self._keys[page]) for page in pages if self._is_eligible(page)]
         )
-        wanted = self._wanted(len(self._keys))
-        if len(entries) > 2 * wanted:
-            self._raise_floor(entries, wanted)
+        most = self._wanted(len(self._keys))
+        if len(entries) > 2 * most:
+            self._raise_floor(entries, most)
         self._fill(entries)
 
-    def _raise_floor(self, entries: list[int], wanted: int) -> None:
+    def _raise_floor(self, entries: list[int], most: int) -> None:
         """Truncate the sorted entries to `wanted`, and make the last one the floor."""
-        del entries[wanted:]
+        del entries[most:]
         self._floor = entries[-1]
         self._floor_key = _key(self._floor)
 
     def _refill(self) -> bool:
         """Lower the floor until there are candidates; return False if it cannot sink further."""
-        wanted = 1
+        least = 1
         while self._floor_key != LOWEST and not self._heap:
-            self._floor_key = self._sampled_floor(wanted)
+            self._floor_key = self._sampled_floor(least)
             self._floor = _entry(PAGE, self._floor_key)
             self._fill(self._gather())
             # A sample may find only pages on lease, which `_gather` leaves out. Each try looks at
             # all pages, so the number wanted grows quickly.
-            wanted *= 8
+            least *= 8
         return bool(self._heap)
 
     def _fill(self, entries: list[int]) -> None:
@@ -153,18 +153,18 @@ class CandidateHeap:
         """Return the eligible pages above the floor, best first; raise the floor if too many."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         flags = np.frombuffer(self._flags, dtype=np.uint8)
-        wanted = self._wanted(len(keys))
+        most = self._wanted(len(keys))
         lowest = self._floor_key
         entries: list[int] = []
         for start in range(0, len(keys), _BLOCK):
             block = keys[start : start + _BLOCK]
             in_pool = flags[start : start + _BLOCK] == self._pool
             hits = np.flatnonzero((block >= lowest) & in_pool)
-            found = zip((hits + start).tolist(), block[hits].tolist(), strict=True)
-            entries += [_entry(page, key) for page, key in found if page not in self._leased]
-            if len(entries) > 4 * wanted:
+            candidates = zip((hits + start).tolist(), block[hits].tolist(), strict=True)
+            entries += [_entry(page, key) for page, key in candidates if page not in self._leased]
+            if len(entries) > 4 * most:
                 entries.sort()
-                self._raise_floor(entries, 2 * wanted)
+                self._raise_floor(entries, 2 * most)
                 lowest = self._floor_key + 1  # among equals, the first ones found are already in
         entries.sort()
         return entries

@@ -136,11 +136,11 @@ class EligibleItems(EligiblePages):
         self._keyed[host] = self._siblings.budgets.held(host)
 
     def keys_of(self, pages: Pages) -> Numbers:
-        found = np.empty(len(pages), dtype=np.int64)
+        keys = np.empty(len(pages), dtype=np.int64)
         is_lone = pages >= LONE_ITEM
-        found[~is_lone] = np.frombuffer(self._keys, dtype=np.int64)[pages[~is_lone]]
-        found[is_lone] = lone_keys(self._siblings, pages[is_lone] - LONE_ITEM)
-        return found
+        keys[~is_lone] = np.frombuffer(self._keys, dtype=np.int64)[pages[~is_lone]]
+        keys[is_lone] = lone_keys(self._siblings, pages[is_lone] - LONE_ITEM)
+        return keys
 
     def are_in_pool(self, pages: Pages) -> NDArray[np.bool_]:
         flags = np.empty(len(pages), dtype=np.uint8)
@@ -148,17 +148,17 @@ class EligibleItems(EligiblePages):
         flags[~is_lone] = np.frombuffer(self._flags, dtype=np.uint8)[pages[~is_lone]]
         of_pages = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)
         flags[is_lone] = of_pages[pages[is_lone] - LONE_ITEM]
-        found: NDArray[np.bool_] = flags == self.pool
-        return found
+        are_eligible: NDArray[np.bool_] = flags == self.pool
+        return are_eligible
 
     def hosts_of(self, pages: Pages) -> Pages:
-        found = np.empty(len(pages), dtype=np.uint32)
+        hosts = np.empty(len(pages), dtype=np.uint32)
         is_lone = pages >= LONE_ITEM
         of_groups = np.frombuffer(self._siblings.groups.host, dtype=np.uint32)
-        found[~is_lone] = of_groups[pages[~is_lone]]
+        hosts[~is_lone] = of_groups[pages[~is_lone]]
         of_pages = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
-        found[is_lone] = of_pages[pages[is_lone] - LONE_ITEM]
-        return found
+        hosts[is_lone] = of_pages[pages[is_lone] - LONE_ITEM]
+        return hosts
 
 
 class LonePages:

@@ -125,14 +125,14 @@ class GroupQueue:
         """Add groups whose members are among `pages`, all of which wait."""
         siblings = self._siblings
         for group in new:
-            found = best_of_newborn(siblings, group)
-            if found is None:
+            best = best_of_newborn(siblings, group)
+            if best is None:
                 # An upper bound, because the best of many members is expensive to find. A bound
                 # that is too high is corrected when the group is taken; with one that is too low,
                 # the group would be passed over.
                 most = max(siblings.keys[pages.start : pages.stop])
-                found = most * MOST_LIFT, _NOT_KNOWN
-            worth, page = found
+                best = most * MOST_LIFT, _NOT_KNOWN
+            worth, page = best
             self._flags.append(WAITING)
             self._best.append(page)
             self._worth.append(worth)
@@ -226,16 +226,16 @@ class GroupQueue:
         # A group without a best member has all its waiting members on lease, and looks for one when
         # a lease ends.
         grown &= np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY
-        most, leased, found = self._worth, self.members.leased, set[int]()
+        most, leased, changed = self._worth, self.members.leased, set[int]()
         for page, group, worth in _rows(pages[grown], groups[grown], worths[grown]):
             if worth > most[group] and page not in leased:
                 self._put_before(group, page, worth)
-                found.add(group)
-        if len(found) <= _FEW_GROUPS:
-            for group in found:
+                changed.add(group)
+        if len(changed) <= _FEW_GROUPS:
+            for group in changed:
                 self._key(group)
         else:
-            self.key_many(np.array(list(found)))
+            self.key_many(np.array(list(changed)))
 
     def _put_before(self, group: int, page: int, worth: float) -> None:
         """Make a page the best member in place of one that is worth less."""
@@ -269,12 +269,12 @@ class GroupQueue:
 
     def _look_through(self, group: int) -> None:
         """Find the best available member; without one the group is held or empty."""
-        found = self.members.take_best(group)
-        if found is None:
+        best = self.members.take_best(group)
+        if best is None:
             self._best[group] = NOBODY
             self._hold(group)
         else:
-            worth, page = found
+            worth, page = best
             self._put_first(group, page, worth)
 
     def _hold(self, group: int) -> None:
@@ -321,8 +321,8 @@ class GroupQueue:
         items = self.hosts.waiting(host)
         lone = items[items >= LONE] - LONE
         self._offer_lone(lone, np.full(len(lone), host, dtype=np.uint32))
-        found: Numbers = items[items < LONE].astype(np.int64)
-        return found
+        groups: Numbers = items[items < LONE].astype(np.int64)
+        return groups
 
     def _key(self, group: int) -> None:
         """Update the key of a group whose factor may have changed."""
@@ -334,12 +334,12 @@ class GroupQueue:
         groups = groups[np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY]
         keys = np.frombuffer(self._keys, dtype=np.int64)
         worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
-        found = keys_of(factors_of(self._siblings, groups), worths)
-        have_moved = found != keys[groups]
-        groups, found = groups[have_moved], found[have_moved]
-        keys[groups] = found
+        new_keys = keys_of(factors_of(self._siblings, groups), worths)
+        have_moved = new_keys != keys[groups]
+        groups, new_keys = groups[have_moved], new_keys[have_moved]
+        keys[groups] = new_keys
         hosts = np.frombuffer(self._siblings.groups.host, dtype=np.uint32)[groups]
-        self.hosts.offer_many(groups, hosts, found)
+        self.hosts.offer_many(groups, hosts, new_keys)
 
 
 def _rows(pages: Pages, groups: Numbers, worths: Floats) -> Iterator[tuple[int, int, float]]:

@@ -92,20 +92,20 @@ class EligiblePages:
     # ------------------------------------------------------------ many at once
 
     def keys_of(self, pages: Pages) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = np.frombuffer(cast("array[int]", self.keys), dtype=np.int64)[
+        keys: NDArray[np.int64] = np.frombuffer(cast("array[int]", self.keys), dtype=np.int64)[
             pages
         ]
-        return found
+        return keys
 
     def are_in_pool(self, pages: Pages) -> NDArray[np.bool_]:
         """Return, for each page, whether its flag is that of the pool."""
         flags = np.frombuffer(cast(bytearray, self.flags), dtype=np.uint8)[pages]
-        found: NDArray[np.bool_] = flags == self.pool
-        return found
+        are_eligible: NDArray[np.bool_] = flags == self.pool
+        return are_eligible
 
     def hosts_of(self, pages: Pages) -> Pages:
-        found: Pages = np.frombuffer(cast("array[int]", self.host_of), dtype=np.uint32)[pages]
-        return found
+        hosts: Pages = np.frombuffer(cast("array[int]", self.host_of), dtype=np.uint32)[pages]
+        return hosts
 
 
 class HostQueue:
@@ -217,35 +217,35 @@ class HostQueue:
         pages = {entry & PAGE for entry in candidates}
         entries = [page - (keys[page] << 32) for page in pages if is_eligible(page)]
         entries = [entry for entry in entries if entry <= self._floor]  # a key may have fallen
-        wanted = self._wanted()
-        if len(entries) > 2 * wanted:
-            entries = nsmallest(wanted, entries)
+        most = self._wanted()
+        if len(entries) > 2 * most:
+            entries = nsmallest(most, entries)
             self._put_floor(entries[-1])
         self._fill(entries)
 
     def _refill(self) -> bool:
         """Lower the floor to the best waiting pages; return False if it cannot sink further."""
-        wanted = self._wanted()
+        count = self._wanted()
         while self._floor != _EVERY_PAGE and not self._candidates:
-            self._fill(self._gather(wanted))
-            wanted *= 8
+            self._fill(self._gather(count))
+            count *= 8
         return bool(self._candidates)
 
-    def _gather(self, wanted: int) -> list[int]:
+    def _gather(self, count: int) -> list[int]:
         """Return the `wanted` best waiting pages. The worst of them is the new floor."""
         waiting = self.waiting()
         keys = self._eligible.keys_of(waiting)
-        if wanted >= len(keys):
+        if count >= len(keys):
             best = np.arange(len(keys))
             self._put_floor(_EVERY_PAGE)
         else:
-            key = int(np.partition(keys, -wanted)[-wanted])
+            key = int(np.partition(keys, -count)[-count])
             above, equal = np.flatnonzero(keys > key), np.flatnonzero(keys == key)
             equal = equal[waiting[equal].argsort()]
-            best = np.concatenate((above, equal[: wanted - len(above)]))
+            best = np.concatenate((above, equal[: count - len(above)]))
             self._put_floor(int(waiting[best[-1]]) - (key << 32))
-        found = zip(waiting[best].tolist(), keys[best].tolist(), strict=True)
-        return [page - (key << 32) for page, key in found if page not in self._eligible.leased]
+        candidates = zip(waiting[best].tolist(), keys[best].tolist(), strict=True)
+        return [page - (key << 32) for page, key in candidates if page not in self._eligible.leased]
 
     def _fill(self, entries: list[int]) -> None:
         heapify(entries)

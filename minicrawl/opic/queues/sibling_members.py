@@ -81,8 +81,8 @@ class FreeMembers:
             free = [page for page in members if flags[page] == UNREAD and page not in leased]
             return best_of(siblings, free) if free else None
         ranked = self._ranked.get(group)
-        if ranked and (found := self._last(ranked)):
-            return found
+        if ranked and (last := self._last(ranked)):
+            return last
         if len(self._ranked) >= _MOST_LISTS:
             self.forget_all()
         ranked = self._ranked[group] = _rank(self._siblings, group, self._held.get(group, ()))
@@ -165,5 +165,5 @@ def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:
     if len(pages) > _RANKED:
         best = np.flatnonzero(worths >= np.partition(worths, -_RANKED)[-_RANKED])
         pages, worths = pages[best], worths[best]
-    found = zip(worths.tolist(), pages.tolist(), strict=True)
-    return sorted((worth, -page) for worth, page in found)
+    ranked = zip(worths.tolist(), pages.tolist(), strict=True)
+    return sorted((worth, -page) for worth, page in ranked)

@@ -58,7 +58,7 @@ class Groups:
         if len(hosts) == 1:  # as in most calls
             self._lone[first >> 3] |= 1 << (first & 7)
             return [hosts[0]]
-        found: list[int] = []
+        block_hosts: list[int] = []
         for start in range(0, len(hosts), MOST_MEMBERS):
             own = hosts[start : start + MOST_MEMBERS]
             members = _members(own)
@@ -68,8 +68,8 @@ class Groups:
                         self._lone[page >> 3] |= 1 << (page & 7)
             in_order = sorted(members)
             self._add(first + start, in_order, members, novelty)
-            found += in_order
-        return found
+            block_hosts += in_order
+        return block_hosts
 
     def _add(
         self, first: PageId, hosts: Iterable[int], members: Mapping[int, int], novelty: float
@@ -124,26 +124,26 @@ class Groups:
     def are_lone(self, pages: Pages) -> NDArray[np.bool_]:
         """Vectorised `is_lone`."""
         bits = np.frombuffer(self._lone, dtype=np.uint8)[pages >> 3]
-        found: NDArray[np.bool_] = (bits >> (pages & 7).astype(np.uint8) & 1).astype(np.bool_)
-        return found
+        is_set: NDArray[np.bool_] = (bits >> (pages & 7).astype(np.uint8) & 1).astype(np.bool_)
+        return is_set
 
     def of(self, pages: Pages, hosts: Pages) -> Numbers:
         """Return the groups of these pages, which are on these hosts."""
-        found = np.full(len(pages), NO_GROUP)
+        groups = np.full(len(pages), NO_GROUP)
         (grouped,) = (~self.are_lone(pages)).nonzero()
         if len(grouped):
-            found[grouped] = self._search(pages[grouped], hosts[grouped])
-        return found
+            groups[grouped] = self._search(pages[grouped], hosts[grouped])
+        return groups
 
     def _search(self, pages: Pages, hosts: Pages) -> Numbers:
         at = np.frombuffer(self.at, dtype=np.uint64)
-        found = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
+        groups = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
         # A page may introduce one group for each of several hosts. The first search finds the last
         # of them; the second one finds that of the page's host.
-        (wrong,) = (np.frombuffer(self.host, dtype=np.uint32)[found] != hosts).nonzero()
+        (wrong,) = (np.frombuffer(self.host, dtype=np.uint32)[groups] != hosts).nonzero()
         if len(wrong):
-            found[wrong] = at.searchsorted(at[found[wrong]] & _FIRST_BITS | hosts[wrong])
-        return found
+            groups[wrong] = at.searchsorted(at[groups[wrong]] & _FIRST_BITS | hosts[wrong])
+        return groups
 
     def of_one(self, page: PageId, host: int) -> int:
         if self._lone[page >> 3] >> (page & 7) & 1:
@@ -159,11 +159,11 @@ class Groups:
         end = page + 1 + self.members[group]
         if host_of[page + 1 : end].count(host) == self.members[group]:  # as in most groups
             return range(page + 1, end)
-        found = []
+        members = []
         for _ in range(self.members[group]):
             page = host_of.index(host, page + 1)
-            found.append(page)
-        return found
+            members.append(page)
+        return members
 
     def span(self, group: int, pages: int) -> tuple[int, int]:
         """Return the range of pages that contains the members, among other pages."""
@@ -187,10 +187,10 @@ def _members(hosts: array[int]) -> Mapping[int, int]:
     count, host = len(hosts), hosts[0]
     if hosts.count(host) == count:
         return {host: count}
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for host in hosts:
-        found[host] = found.get(host, 0) + 1
-    return found
+        counts[host] = counts.get(host, 0) + 1
+    return counts
 
 
 class OrderChanges:

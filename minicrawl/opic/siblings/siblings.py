@@ -156,8 +156,8 @@ class Siblings:
         if self.early is not None:
             self.early.grow(self.known)
         hosts = self.host_of[pages.start : pages.stop]
-        found = self.groups.add(pages.start, hosts, novelty)
-        self.budgets.introduce(found, NOBODY if by is None else self.host_of[by])
+        new_hosts = self.groups.add(pages.start, hosts, novelty)
+        self.budgets.introduce(new_hosts, NOBODY if by is None else self.host_of[by])
 
     def foretell(self, page: PageId, pages: range) -> None:
         """Register pages that `page` introduces before its turn ends."""
@@ -170,11 +170,11 @@ class Siblings:
         plan leads to the target.
         """
         host = self.host_of[plan.page]
-        told = self._foretold.pop(plan.page, ()) if self._foretold else ()
+        foretold = self._foretold.pop(plan.page, ()) if self._foretold else ()
         revealed = own = 0
         # Pages that became known before the end of the turn are in groups already, but the turn
         # revealed them all the same.
-        for pages in (new, *told):
+        for pages in (new, *foretold):
             revealed += len(pages)
             own += self.host_of[pages.start : pages.stop].count(host)
         if new:
@@ -259,8 +259,8 @@ class Siblings:
         self.count_gifts()
         foretold = [
             (page, pages.start, pages.stop)
-            for page, told in self._foretold.items()
-            for pages in told
+            for page, ranges in self._foretold.items()
+            for pages in ranges
         ]
         return {
             "foretold": array("I", chain.from_iterable(foretold)).tobytes(),

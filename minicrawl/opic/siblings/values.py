@@ -33,8 +33,8 @@ def _lifts() -> Floats:
     mixed = np.arange(_HASHED + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
     mixed ^= mixed >> 16
     mixed *= np.uint32(0x85EBCA6B)
-    found: Floats = np.power(((mixed >> 16) + 1.0) / (_HASHED + 1), CHANCE)
-    return found
+    lifts: Floats = np.power(((mixed >> 16) + 1.0) / (_HASHED + 1), CHANCE)
+    return lifts
 
 
 _LIFTS = _lifts()
@@ -62,12 +62,12 @@ def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]
     if siblings.levels is not None:
         most, before = max((worth_of(siblings, page), -page) for page in pages)
         return most, -before
-    keys, most, found = siblings.keys, -inf, pages[0]
+    keys, most, best = siblings.keys, -inf, pages[0]
     for page in pages:
         own = keys[page] * _LIFT[page & _HASHED]
         if own > most:
-            most, found = own, page
-    return most, found
+            most, best = own, page
+    return most, best
 
 
 def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
@@ -75,20 +75,20 @@ def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
     if siblings.levels is not None:
         return best_of(siblings, pages)
     first = pages.start & _HASHED
-    found = list(
+    worths = list(
         map(mul, siblings.keys[pages.start : pages.stop], _LIFT[first : first + len(pages)])
     )
-    most = max(found)
-    return most, pages.start + found.index(most)
+    most = max(worths)
+    return most, pages.start + worths.index(most)
 
 
 def worths_of(siblings: Siblings, pages: Pages) -> Floats:
     """Vectorised `worth_of`."""
     keys = np.frombuffer(siblings.keys, dtype=np.int64)[pages]
-    found: Floats = keys * _LIFTS[pages & _HASHED]
+    worths: Floats = keys * _LIFTS[pages & _HASHED]
     if siblings.levels is not None:
-        found *= LEVEL_FACTORS[np.frombuffer(siblings.levels, dtype=np.uint8)[pages]]
-    return found
+        worths *= LEVEL_FACTORS[np.frombuffer(siblings.levels, dtype=np.uint8)[pages]]
+    return worths
 
 
 # ---------------------------------------------------------------- factor
@@ -98,25 +98,27 @@ def factor_of(siblings: Siblings, group: int) -> float:
     """Return the factor of a group, in 65,536ths."""
     of, means = siblings.groups, siblings.means
     weight = of.turns[group] + PRIOR
-    found = _NOVELTY_FACTOR[of.novelty[group]]
+    factor = _NOVELTY_FACTOR[of.novelty[group]]
     if means.mean_revealed:
-        found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** (
+        factor *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** (
             REVEALED * means.relevance
         )
-    return _in_parts(siblings.budgets.hold_back(of.host[group], found))
+    return _in_parts(siblings.budgets.hold_back(of.host[group], factor))
 
 
 def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
     """Vectorised `factor_of`."""
     of, means = siblings.groups, siblings.means
     weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
-    found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
+    factors = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
     if means.mean_revealed:
         revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
-        found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** (REVEALED * means.relevance)
+        factors *= ((PRIOR + revealed / means.mean_revealed) / weight) ** (
+            REVEALED * means.relevance
+        )
     hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
-    found = siblings.budgets.hold_back_many(hosts, found)
-    parts: Floats = np.rint(found * PARTS)
+    factors = siblings.budgets.hold_back_many(hosts, factors)
+    parts: Floats = np.rint(factors * PARTS)
     return parts
 
 
@@ -149,8 +151,8 @@ def key_of(factor: float, worth: float) -> int:
 
 def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
     """Vectorised `key_of`."""
-    found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
-    return found
+    keys: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
+    return keys
 
 
 def page_key(siblings: Siblings, page: PageId) -> int:
@@ -170,17 +172,17 @@ def lone_key(siblings: Siblings, page: PageId) -> int:
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
     """Vectorised `lone_key`."""
-    found = worths_of(siblings, pages)
+    worths = worths_of(siblings, pages)
     if not siblings.budgets.rounds:
-        return keys_of(PARTS, found)
+        return keys_of(PARTS, worths)
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
-    return keys_of(lone_factors(siblings, hosts), found)
+    return keys_of(lone_factors(siblings, hosts), worths)
 
 
 def urgency(siblings: Siblings, pages: Pages) -> Floats:
     """Return factor * worth of these pages, in atoms: the page with the most comes first."""
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
-    groups, found = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
+    groups, factors = siblings.groups.of(pages, hosts), lone_factors(siblings, hosts)
     (grouped,) = (groups != NO_GROUP).nonzero()
-    found[grouped] = factors_of(siblings, groups[grouped])
-    return found * worths_of(siblings, pages) / PARTS
+    factors[grouped] = factors_of(siblings, groups[grouped])
+    return factors * worths_of(siblings, pages) / PARTS
