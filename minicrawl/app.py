@@ -59,7 +59,7 @@ from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, work
 from minicrawl.crawl.workers.scoring import OwnScorer
 from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError
-from minicrawl.fetch.resolver import trusted_among
+from minicrawl.fetch.resolver.resolver import trusted_among
 from minicrawl.memory import RARE_GARBAGE_COLLECTION
 from minicrawl.own_files import scratch
 from minicrawl.store import tables

@@ -50,7 +50,7 @@ from minicrawl.crawl.workers.pool import open_web_access
 from minicrawl.crawl.workers.worker import MOST_READING_S, WorkerConfig
 from minicrawl.errors import Damaged, MinicrawlError
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.resolver import trusted_among
+from minicrawl.fetch.resolver.resolver import trusted_among
 from minicrawl.model import (
     READ_STATES,
     Failed,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from minicrawl.archive.reader import ArchiveReader
     from minicrawl.archive.writer import Pruning
     from minicrawl.crawl.imports import Imported, WarcImport
-    from minicrawl.fetch.signing import SigningKey
+    from minicrawl.fetch.access.signing import SigningKey
     from minicrawl.report.crawl_status import Status
 
 # ================================================================ control
@@ -182,7 +182,7 @@ def about(settings: Settings, new_key: Path | None, shows_directory: bool, as_js
     The output is text for the page at --contact. With --sign-requests it names the key directory,
     which --directory prints: serve it there as application/http-message-signatures-directory+json.
     """
-    from minicrawl.fetch.access import user_agent
+    from minicrawl.fetch.access.headers import user_agent
 
     if shows_directory and as_json:
         raise click.UsageError("--directory is JSON already: leave out --json")
@@ -210,7 +210,7 @@ def about(settings: Settings, new_key: Path | None, shows_directory: bool, as_js
 
 def _key(settings: Settings, new_key: Path | None) -> tuple[SigningKey | None, str | None]:
     """Return the key, which may be a new one, and the URL of its directory."""
-    from minicrawl.fetch.signing import SigningKey, key_directory
+    from minicrawl.fetch.access.signing import SigningKey, key_directory
 
     given = settings.access.sign_requests
     if new_key is not None and given is not None:
@@ -305,7 +305,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     Alternatively, FILES is one graph file, plain or .gz; `-` is stdin. Every page with links then
     counts as fetched. Nodes that are not URLs keep their names.
     """
-    from minicrawl.fetch.warc import is_recorded
+    from minicrawl.fetch.warc.files import is_recorded
 
     links = [file for file in files if not is_recorded(file)]
     if not links:

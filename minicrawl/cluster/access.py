@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from minicrawl.cluster.engine import ClusterEngine, EngineError
 from minicrawl.config import Settings
 from minicrawl.errors import UsageError, needs
-from minicrawl.fetch.tls import covers
+from minicrawl.fetch.tls.contexts import covers
 
 _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
 """Servers and the path after them; the slashes of `nats://` do not count."""

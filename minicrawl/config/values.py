@@ -31,7 +31,7 @@ SYSTEM = "system"
 # Values of settings that may be limited to one host. Each process that sends requests parses them
 # anew.
 #
-# HOST   `docs.example`, `docs.example:8443` or `https://docs.example`, as `fetch.access` reads it
+# HOST   `docs.example`, `docs.example:8443` or `https://docs.example` (see `fetch.access.origins`)
 
 _HOST = r"(?:https?://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s=:/@\[\]]+)(?::[0-9]{1,5})?"
 HEADER = re.compile(

@@ -36,17 +36,9 @@ from minicrawl.crawl.start.opening import opened_crawl, store_terms
 from minicrawl.crawl.start.preparation import check_types
 from minicrawl.crawl.workers.worker import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, MinicrawlError, UsageError
-from minicrawl.fetch.warc import (
-    MOST_HEAD_BYTES,
-    RecordedAnswers,
-    WarcRecord,
-    WarcRecords,
-    head_of,
-    moment_of,
-    warc_files,
-    wire_of,
-    with_requests,
-)
+from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of, wire_of
+from minicrawl.fetch.warc.files import warc_files
+from minicrawl.fetch.warc.records import MOST_HEAD_BYTES, WarcRecord, WarcRecords, with_requests
 from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.page_table import Frontier, cut_checkpoint
 from minicrawl.graph.csr import Csr

@@ -39,7 +39,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.fetch.resolver import is_public
+from minicrawl.fetch.resolver.addresses import is_public
 from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT

@@ -22,7 +22,7 @@ from minicrawl.archive.warc import (
     write_wacz,
     write_warc,
 )
-from minicrawl.fetch.http import without_secrets
+from minicrawl.fetch.http.messages import without_secrets
 from minicrawl.model import Wire
 from minicrawl.web.urls import posted
 from tests.linear_time import TIMES, expect_linear

@@ -17,7 +17,7 @@ from minicrawl.cli import main
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.server import DemoServer
-from minicrawl.fetch.signing import SigningKey
+from minicrawl.fetch.access.signing import SigningKey
 from tests.crawl.fakes import FakeClock, in_time
 
 URL = "http://a.example/page"

@@ -133,7 +133,7 @@ def work_takes_no_time() -> Iterator[None]:
         patch("minicrawl.crawl.hosts.politeness.FREE_S", inf),
         patch("minicrawl.crawl.loop.LONGEST_LOOK_S", inf),
         patch("minicrawl.crawl.workers.parser.ROUND_S", inf),
-        patch("minicrawl.fetch.body._TURN_S", inf),
+        patch("minicrawl.fetch.body.reading._TURN_S", inf),
     ):
         yield
 

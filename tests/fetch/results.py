@@ -4,7 +4,7 @@ from typing import Any
 
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.resolver import LookupAnswer
+from minicrawl.fetch.resolver.lookups import LookupAnswer
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
 
 LOCAL = Network(timeout_s=60, allow_private=True)

@@ -10,8 +10,8 @@ import pytest
 
 from minicrawl import __version__
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.fetcher import pace_of
-from minicrawl.fetch.resolver import LookupAnswer
+from minicrawl.fetch.client.opening import pace_of
+from minicrawl.fetch.resolver.lookups import LookupAnswer
 from minicrawl.model import (
     Failed,
     FailureKind,

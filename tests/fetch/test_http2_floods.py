@@ -7,8 +7,8 @@ from contextlib import suppress
 import hpack
 import pytest
 
-from minicrawl.fetch.http import Fault
-from minicrawl.fetch.http2 import FrameMeter
+from minicrawl.fetch.client.http2 import FrameMeter
+from minicrawl.fetch.http.messages import Fault
 from minicrawl.model import FailureKind, Response
 from tests.fetch.results import kind_of
 from tests.fetch.test_http2 import Http2Server, fetch, page

@@ -14,17 +14,10 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import pytest
 import zstandard
 
-from minicrawl.fetch.body import (
-    FACTOR,
-    FLOOR_BYTES,
-    BodyLimits,
-    BodyVerdict,
-    DecodeBudget,
-    Decoder,
-    read_body,
-)
-from minicrawl.fetch.connection import READ_BUFFER_BYTES
-from minicrawl.fetch.http import ByChunks, ResponseParser
+from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, Decoder
+from minicrawl.fetch.body.reading import BodyLimits, BodyVerdict, DecodeBudget, read_body
+from minicrawl.fetch.client.connection import READ_BUFFER_BYTES
+from minicrawl.fetch.http.http1 import ByChunks, ResponseParser
 from tests.linear_time import TIMES, expect_linear
 
 _LONGEST_SLICE_S = 0.02

@@ -24,7 +24,8 @@ from minicrawl.config import Network
 from minicrawl.crawl.imports import import_warcs
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.demo.web import DemoWeb
-from minicrawl.fetch.warc import RecordedAnswers, WarcRecord
+from minicrawl.fetch.warc.answers import RecordedAnswers
+from minicrawl.fetch.warc.records import WarcRecord
 from minicrawl.model import FetchResult, Request
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.store.reader import LOCK, LOG

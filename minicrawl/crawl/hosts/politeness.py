@@ -45,7 +45,7 @@ from minicrawl.crawl.hosts.pacing import (
     address_delay,
     is_loopback,
 )
-from minicrawl.fetch.resolver import parse_rule
+from minicrawl.fetch.resolver.rules import parse_rule
 from minicrawl.model import Failed, FailureKind, FetchResult, Response, State
 from minicrawl.ports import Clock
 from minicrawl.web import urls

@@ -55,7 +55,7 @@ from minicrawl.crawl.workers.pool import Activity
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.crawl.workers.worker import WorkerConfig
 from minicrawl.errors import UsageError
-from minicrawl.fetch.access import RequestHeaders
+from minicrawl.fetch.access.headers import RequestHeaders
 from minicrawl.model import (
     NO_SCRIPTS,
     Failed,

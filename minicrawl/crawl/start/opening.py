@@ -112,7 +112,7 @@ def refuse_contradictions(settings: Settings) -> None:
     if settings.politeness.obey_usage is not None and not settings.politeness.robots:
         raise UsageError("--obey-usage reads robots.txt: drop --ignore-robots")
     if settings.access.sign_requests is not None:
-        from minicrawl.fetch.signing import key_directory  # most crawls sign nothing
+        from minicrawl.fetch.access.signing import key_directory
 
         key_directory(settings.politeness.contact)
     until = settings.budget.importance

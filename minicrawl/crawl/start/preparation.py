@@ -25,7 +25,7 @@ from minicrawl.crawl.scope_and_traps import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import refuse_contradictions
 from minicrawl.errors import UsageError
-from minicrawl.fetch.fetcher import check_network
+from minicrawl.fetch.reach import check_network
 from minicrawl.model import (
     Failed,
     FetchResult,
@@ -44,8 +44,8 @@ from minicrawl.web.robots import Rules
 from minicrawl.web.urls import ResolvedUrl, host, resolve_seed
 
 if TYPE_CHECKING:
-    from minicrawl.fetch.access import AccessByOrigin, Login
-    from minicrawl.fetch.http import Origin
+    from minicrawl.fetch.access.logins import AccessByOrigin, Login
+    from minicrawl.fetch.http.messages import Origin
     from minicrawl.web.sitemaps import Sitemap
 
 
@@ -80,7 +80,7 @@ class SeedLogins:
         if access.cookies != OFF:
             given_cookies(access, today)
         if access.sign_requests:
-            from minicrawl.fetch.signing import SigningKey
+            from minicrawl.fetch.access.signing import SigningKey
 
             SigningKey.read(key_file(access.sign_requests)[0])
 
@@ -88,12 +88,12 @@ class SeedLogins:
         """Return the logins and headers by origin, or None if there are none."""
         if not (access.has_secrets or self._found):
             return None
-        from minicrawl.fetch.access import access_by_origin
+        from minicrawl.fetch.access.origins import access_by_origin
 
         return access_by_origin(access, seeds, self._found)
 
     def _take(self, seed: str, found: ResolvedUrl | None) -> None:
-        from minicrawl.fetch.access import login_in
+        from minicrawl.fetch.access.origins import login_in
 
         login = login_in(seed.strip()) if found else None
         if login is not None:

@@ -26,8 +26,9 @@ from minicrawl.config.values import AUTO
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.parser import LARGE, LoopRounds, PageParser, is_pdf, to_disk
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, PickleChannel, marked
-from minicrawl.fetch.fetcher import HttpFetcher, network_with_proxies
-from minicrawl.fetch.resolver import HostAndPort
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.reach import network_with_proxies
+from minicrawl.fetch.resolver.resolver import HostAndPort
 from minicrawl.memory import freeze_loaded_objects, mmap_large_arrays
 from minicrawl.model import (
     Failed,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from minicrawl.archive.record import AnswerPacker
     from minicrawl.config import Settings
     from minicrawl.crawl.workers.scoring import PageScorer
-    from minicrawl.fetch.access import AccessByOrigin
+    from minicrawl.fetch.access.logins import AccessByOrigin
     from minicrawl.web.robots import Rules
     from minicrawl.web.sitemaps import Sitemap
 

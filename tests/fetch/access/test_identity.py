@@ -3,7 +3,7 @@
 import pytest
 
 from minicrawl.config import Access, Politeness
-from minicrawl.fetch.access import RequestHeaders
+from minicrawl.fetch.access.headers import RequestHeaders
 from minicrawl.model import Request, Want
 
 HEADERS = Access(headers=("X-A: b: c", "a.example=X-B: d", "Accept: text/x"))

@@ -15,15 +15,15 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from minicrawl.config import Access, Politeness
 from minicrawl.errors import UsageError
-from minicrawl.fetch.access import Login, OriginAccess
-from minicrawl.fetch.http import target
-from minicrawl.fetch.signing import (
+from minicrawl.fetch.access.logins import Login, OriginAccess
+from minicrawl.fetch.access.signing import (
     VALID_S,
     RequestSigner,
     SigningKey,
     key_directory,
     signature_base,
 )
+from minicrawl.fetch.http.messages import target
 from minicrawl.model import FetchResult, Request
 from tests.fetch.results import http_fetcher, page_of
 from tests.fetch.test_http2 import HOST, Http2Server, http2_fetcher, says

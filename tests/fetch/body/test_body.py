@@ -7,17 +7,9 @@ from random import Random
 
 import pytest
 
-from minicrawl.fetch.body import (
-    FACTOR,
-    FLOOR_BYTES,
-    Body,
-    BodyLimits,
-    BodyVerdict,
-    DecodeBudget,
-    codings,
-    read_body,
-)
-from minicrawl.fetch.http import Fault
+from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, codings
+from minicrawl.fetch.body.reading import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
+from minicrawl.fetch.http.messages import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.sitemaps import MAX_BYTES
 from tests.fetch.results import kind_of

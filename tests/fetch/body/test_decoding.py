@@ -8,7 +8,7 @@ import pytest
 import zstandard
 from hypothesis import given, strategies as st
 
-from minicrawl.fetch.body import Decoder, codings
+from minicrawl.fetch.body.decoding import Decoder, codings
 
 PAGE = b"".join(b"<p><a href=/%d>page %d</a>\n" % (page, page * page) for page in range(2000))
 LIMIT = 1_000_000

@@ -2,7 +2,7 @@ import asyncio
 import gzip
 from itertools import pairwise
 
-from minicrawl.fetch.body import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
+from minicrawl.fetch.body.reading import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
 
 PAGE = b"".join(b"%d," % number for number in range(100_000))
 CODED = gzip.compress(PAGE)

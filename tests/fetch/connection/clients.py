@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from minicrawl.fetch.connection import Connector, DirectDialer, HttpClient, Pace
-from minicrawl.fetch.http import ConnectTarget, TransportRequest, target
+from minicrawl.fetch.client.client import HttpClient, Pace
+from minicrawl.fetch.client.dialing import Connector, DirectDialer
+from minicrawl.fetch.http.messages import ConnectTarget, TransportRequest, target
 from tests.fetch.wire import Wire
 
 

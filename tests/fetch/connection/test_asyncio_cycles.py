@@ -5,7 +5,7 @@ import gc
 
 import pytest
 
-from minicrawl.fetch.connection import Connection
+from minicrawl.fetch.client.connection import Connection
 from tests.fetch.connection.clients import get, http_client, request_to
 from tests.fetch.wire import answer, certified, wire
 

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from minicrawl.fetch.connection import Connector
-from minicrawl.fetch.http import ConnectTarget, Fault
+from minicrawl.fetch.client.dialing import Connector
+from minicrawl.fetch.http.messages import ConnectTarget, Fault
 from minicrawl.model import FailureKind
 from tests.fetch.wire import answer, wire
 

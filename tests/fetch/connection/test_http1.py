@@ -3,7 +3,8 @@ from typing import NamedTuple
 
 import pytest
 
-from minicrawl.fetch.http import MOST_INTERIM_HEADS, Head, ResponseParser, request_bytes
+from minicrawl.fetch.http.heads import Head
+from minicrawl.fetch.http.http1 import MOST_INTERIM_HEADS, ResponseParser, request_bytes
 from minicrawl.model import FailureKind
 
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -9,7 +9,7 @@ import trustme
 
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.fetch.tls import check_authorities, default_tls
+from minicrawl.fetch.tls.contexts import check_authorities, default_tls
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import trustme
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.tls import HTTP1_AND_2, TlsContexts, check_tls
+from minicrawl.fetch.tls.contexts import HTTP1_AND_2, TlsContexts, check_tls
 from minicrawl.model import Failed, FailureKind, FetchResult, Response
 from tests.fetch.results import ask, kind_of
 from tests.fetch.wire import answer, wire

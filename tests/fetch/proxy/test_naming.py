@@ -4,16 +4,10 @@ import pytest
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.fetcher import network_with_proxies
-from minicrawl.fetch.http import target
-from minicrawl.fetch.proxy import (
-    Proxy,
-    ProxyRoutes,
-    hosts_without_proxy,
-    names_of_proxies,
-    parse_proxy,
-    with_known_proxies,
-)
+from minicrawl.fetch.http.messages import target
+from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies, with_known_proxies
+from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes, parse_proxy
+from minicrawl.fetch.reach import network_with_proxies
 
 A, B = "http://a.proxy:3128", "socks5h://b.proxy:1080"
 

@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.proxy import check_proxies
+from minicrawl.fetch.proxy.checks import check_proxies
 from minicrawl.model import Failed, FailureKind, Refused, Request
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.results import LOCAL, ask, http_fetcher, kind_of, page_of

@@ -3,7 +3,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.fetch.resolver import is_public
+from minicrawl.fetch.resolver.addresses import is_public
 
 PRIVATE = [
     *("0.0.0.0", "10.255.255.255", "100.64.0.0", "100.127.255.255", "127.0.0.1"),

@@ -16,13 +16,9 @@ import pycares
 import pycares.errno
 import pytest
 
-from minicrawl.fetch import resolver as name_servers
-from minicrawl.fetch.resolver import (
-    LookupAnswer,
-    NameServerLookup,
-    NoSuchName,
-    SystemLookup,
-)
+from minicrawl.fetch.resolver import name_servers
+from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLookup
+from minicrawl.fetch.resolver.name_servers import NameServerLookup
 from minicrawl.model import FailureKind, Request
 from tests.fetch.results import LOCAL, http_fetcher, kind_of, page_of
 from tests.fetch.wire import answer, wire

@@ -1,8 +1,8 @@
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.http import ConnectTarget
-from minicrawl.fetch.resolver import ResolveRule, ResolveRules, parse_rule
+from minicrawl.fetch.http.messages import ConnectTarget
+from minicrawl.fetch.resolver.rules import ResolveRule, ResolveRules, parse_rule
 
 
 def place(host: str, port: int, *rules: str) -> ConnectTarget | None:

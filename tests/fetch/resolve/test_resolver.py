@@ -7,17 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.fetch.http import ConnectTarget
-from minicrawl.fetch.resolver import (
-    BLOCKED_PORTS,
-    LookupAnswer,
-    NoSuchName,
-    Resolver,
-    ResolveRules,
-    SystemLookup,
-    parse_rule,
-    trusted_among,
-)
+from minicrawl.fetch.http.messages import ConnectTarget
+from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLookup
+from minicrawl.fetch.resolver.resolver import BLOCKED_PORTS, Resolver, trusted_among
+from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import canonical_seed
 

@@ -6,7 +6,8 @@ import gzip
 import pytest
 
 from minicrawl.config import Network
-from minicrawl.fetch.warc import RecordedAnswers, WarcRecord, moment_of
+from minicrawl.fetch.warc.answers import RecordedAnswers, moment_of
+from minicrawl.fetch.warc.records import WarcRecord
 from minicrawl.model import FailureKind, FetchResult, Moved, Refused, Request
 from tests.fetch.results import kind_of, page_of
 from tests.fetch.warc.files import DATE, HTML, http, url

@@ -8,7 +8,8 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.warc import WarcRecords, is_recorded, warc_files
+from minicrawl.fetch.warc.files import is_recorded, warc_files
+from minicrawl.fetch.warc.records import WarcRecords
 from tests.fetch.warc.files import PACKED, pages, url
 
 LIMIT = 100_000

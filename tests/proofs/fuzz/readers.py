@@ -8,8 +8,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
 
-from minicrawl.fetch.body import Decoder, UnknownCoding, codings
-from minicrawl.fetch.http import ByChunks, Fault, ResponseParser, content_length, read_head
+from minicrawl.fetch.body.decoding import Decoder, UnknownCoding, codings
+from minicrawl.fetch.http.heads import content_length, read_head
+from minicrawl.fetch.http.http1 import ByChunks, ResponseParser
+from minicrawl.fetch.http.messages import Fault
 from minicrawl.web import html_page, markup, responses, robots as rules, sitemaps as sitemap, urls
 from minicrawl.web.documents import parse_document
 from minicrawl.web.html_page import ParseOptions, parse_page

@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import ada_url
 
 from minicrawl.errors import UsageError, needs
-from minicrawl.fetch.http import (
+from minicrawl.fetch.http.messages import (
     SIGNATURES,
     Origin,
     ResponseStream,
@@ -168,10 +168,10 @@ def wanted_signature(stream: ResponseStream, key_id: str) -> WantedSignature | N
     header = stream.headers.get("accept-signature", "")[:_LONGEST]
     usual = {"tag": _TAG, "alg": _ALGORITHM, "keyid": key_id}
     for label, components, parameters in _MEMBER.findall(header):
-        asked = dict(_PARAMETER.findall(parameters))
+        fields = dict(_PARAMETER.findall(parameters))
         names = {component.partition(";")[0] for component in components.split()}
-        if names <= _COVERED and asked.get("tag") == _TAG and usual | asked == asked | usual:
-            return WantedSignature(label, asked.get("nonce", ""))
+        if names <= _COVERED and fields.get("tag") == _TAG and usual | fields == fields | usual:
+            return WantedSignature(label, fields.get("nonce", ""))
     return None
 
 
@@ -196,11 +196,11 @@ class RequestSigner:
         self._agent = f'"{directory.removesuffix(DIRECTORY_PATH)}"'
 
     def headers(
-        self, authority: str, now: float, wanted: WantedSignature = USUAL
+        self, authority: str, now: float, form: WantedSignature = USUAL
     ) -> tuple[tuple[bytes, bytes], ...]:
         """Return the headers of a request to this host, in the form of its Host header."""
-        label, created = wanted.label, int(now)
-        nonce = wanted.nonce or b64encode(os.urandom(_NONCE_BYTES)).decode()
+        label, created = form.label, int(now)
+        nonce = form.nonce or b64encode(os.urandom(_NONCE_BYTES)).decode()
         covered, text = signature_base(
             {'"@authority"': authority, f'"signature-agent";key="{label}"': self._agent},
             f';created={created};keyid="{self.key.id}";alg="{_ALGORITHM}"'
@@ -234,30 +234,30 @@ class SigningTransport:
         if made is not None and made.nonce:
             self._next[origin] = USUAL  # a nonce of the server is for one request
         stream = await self._send(request, made)
-        wanted = wanted_signature(stream, key_id)
-        if wanted is None:
+        challenge = wanted_signature(stream, key_id)
+        if challenge is None:
             return stream
         if stream.status not in _REFUSALS:
-            self._next[origin] = wanted
+            self._next[origin] = challenge
             return stream
         self._next[origin] = USUAL
-        asks_for_no_more = made is not None and not wanted.nonce
+        asks_for_no_more = made is not None and not challenge.nonce
         if asks_for_no_more or origin in self._unconvinced:
             return stream
         await stream.aclose()
         await asyncio.sleep(self._pause_s)
-        stream = await self._send(request, wanted)
+        stream = await self._send(request, challenge)
         if stream.status in _REFUSALS and wanted_signature(stream, key_id) is not None:
             self._unconvinced.add(origin)
         return stream
 
     async def _send(
-        self, request: TransportRequest, wanted: WantedSignature | None
+        self, request: TransportRequest, form: WantedSignature | None
     ) -> ResponseStream:
-        kept = (one for one in request.headers if one[0].lower() not in SIGNATURES)
+        unsigned = (one for one in request.headers if one[0].lower() not in SIGNATURES)
         name, now = request.target.origin.name, time.time()
-        signed = () if wanted is None else self._signer.headers(name, now, wanted)
-        return await self._transport.send(replace(request, headers=(*kept, *signed)))
+        signed = () if form is None else self._signer.headers(name, now, form)
+        return await self._transport.send(replace(request, headers=(*unsigned, *signed)))
 
     async def aclose(self) -> None:
         await self._transport.aclose()

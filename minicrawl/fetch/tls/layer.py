@@ -1,214 +1,39 @@
-"""TLS: trusted certificates, client certificates, and TLS over a connection.
+"""TLS layer: encrypts what is written to the transport below, decrypts what it receives.
 
-The trusted authorities are those of browsers, unless the environment names others:
+below     the transport that carries the TLS bytes: a socket, or TLS to a proxy
+above     the protocol that receives the decrypted bytes
+session   shared state of both sides that lets the next handshake skip the certificates
 
-SSL_CERT_FILE, SSL_CERT_DIR   a file of certificates, and folders of them separated by colons, as
-                              for OpenSSL
+Laws: nothing is decrypted while the reader pauses. A session is reused only for the same server
+under the same trust settings. The memory of a connection is freed when it ends, not by the garbage
+collector later. The number of kept sessions is bounded.
+
+Refused: asyncio's own TLS, which has no sessions and holds a buffer of 256 KB per connection.
 """
 
 import asyncio
-import os
 import socket
 import ssl
 from asyncio import BaseTransport
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from minicrawl.config import Network
-from minicrawl.config.values import host_and_file
-from minicrawl.errors import UsageError
-from minicrawl.fetch.http import Fault
+from minicrawl.fetch.http.messages import Fault
 from minicrawl.model import FailureKind
-
-FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
-
-
-def default_tls() -> ssl.SSLContext:
-    """Return a context that verifies certificates and host names, and offers HTTP/1.1 only."""
-    file, folders = os.environ.get(FILE), os.environ.get(FOLDERS)
-    if not (file or folders):
-        import certifi  # deferred: many crawls, and processes, need no TLS
-
-        file = certifi.where()
-    context = ssl.create_default_context(cafile=file or None, capath=folders or None)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
-
-
-_OLDEST = ssl.TLSVersion.TLSv1_2
-"""Oldest accepted version of TLS, as in browsers (RFC 8996)."""
-HTTP2 = "h2"
-"""Name of HTTP/2 in ALPN."""
-HTTP1, HTTP1_AND_2 = ("http/1.1",), (HTTP2, "http/1.1")
-
-
-EVERYWHERE = ""
-"""Key of the settings for all hosts without settings of their own."""
-
-
-def client_certificates(network: Network) -> dict[str, Path]:
-    """Return the files of client certificates with their keys, by host or pattern."""
-    return dict(map(host_and_file, network.client_cert))
-
-
-class TlsContexts:
-    """TLS contexts by host, created on demand.
-
-    `alpn` lists the protocols to offer. A context that is `given` is used for all hosts.
-    """
-
-    def __init__(
-        self,
-        network: Network,
-        alpn: Sequence[str] = HTTP1,
-        given: ssl.SSLContext | None = None,
-    ) -> None:
-        self._network, self._alpn, self._given = network, list(alpn), given
-        self._unchecked_hosts = [host.strip("[]").lower() for host in network.insecure]
-        self._certificates = client_certificates(network)
-        self._made: dict[tuple[bool, str | None], ssl.SSLContext] = {}
-
-    def __call__(self, host: str) -> ssl.SSLContext:
-        is_checked = not any(covers(pattern, host) for pattern in self._unchecked_hosts)
-        wanted = is_checked, self._shown_to(host) if self._certificates else None
-        context = self._made.get(wanted)
-        if context is None:
-            context = self._made[wanted] = self._context(*wanted)
-        return context
-
-    def _shown_to(self, host: str) -> str | None:
-        """Return the most specific pattern with a client certificate for this host, or None."""
-        covering = (one for one in self._certificates if one == EVERYWHERE or covers(one, host))
-        return max(covering, key=_specificity, default=None)
-
-    def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:
-        if is_checked:
-            context = self._given or default_tls()
-            # As in browsers, the host must be among the alternative names; the common name is
-            # ignored.
-            context.hostname_checks_common_name = False
-        else:
-            context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.set_alpn_protocols(self._alpn)
-        context.minimum_version = _OLDEST
-        if self._network.ca is not None:
-            context.load_verify_locations(self._network.ca)
-        if shown is not None:
-            context.load_cert_chain(self._certificates[shown], password=_no_password)
-        return context
-
-
-def _specificity(pattern: str) -> tuple[bool, int]:
-    is_whole = bool(pattern) and not pattern.startswith("*")
-    return is_whole, len(pattern)
-
-
-def covers(pattern: str, host: str) -> bool:
-    """Return whether a pattern, in lower case, is this host or a `*.NAME` above it."""
-    return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
-
-
-def _no_password() -> str:
-    raise _EncryptedKeyError
-
-
-class _EncryptedKeyError(Exception):
-    """Raised because OpenSSL would ask for the password on the terminal."""
-
-
-def check_tls(network: Network) -> None:
-    """Raise UsageError for files that hold no certificates, or a certificate without its key."""
-    if network.ca is not None:
-        _check_file(network.ca, "--ca ")
-    for host, file in client_certificates(network).items():
-        _check_certificate(f"{host}=" if host else "", file)
-
-
-def _check_certificate(host: str, file: Path) -> None:
-    named = f"--client-cert {host}{file}"
-    if not file.is_file():
-        why = "not a file" if file.exists() else "No such file or directory"
-        raise UsageError(f"{named}: {why}")
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_cert_chain(file, password=_no_password)
-    except _EncryptedKeyError:
-        helps = f"`openssl pkey -in {file} -out FILE` writes it without its password"
-        raise UsageError(f"{named}: the key is encrypted: {helps}") from None
-    except ssl.SSLError as error:
-        raise UsageError(f"{named}: {_why_unusable(error)}") from None
-    except OSError as error:
-        raise UsageError(f"{named}: {error.strerror}") from None
-
-
-def _why_unusable(error: ssl.SSLError) -> str:
-    if "KEY_VALUES_MISMATCH" in (error.reason or ""):
-        return "the key is not that of the certificate"
-    return "no certificate can be read, or it holds no key: `cat CERTIFICATE KEY > FILE` makes one"
-
-
-def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
-    """Raise UsageError if authorities that the environment names cannot be read."""
-    if file := environ.get(FILE):
-        _check_file(Path(file))
-    for folder in _folders(environ.get(FOLDERS, "")):
-        try:
-            next(Path(folder).iterdir(), None)
-        except OSError as error:
-            raise _unfit(f"{FOLDERS}=", folder, str(error.strerror)) from error
-
-
-def _folders(text: str) -> Iterator[str]:
-    return filter(None, text.split(os.pathsep))
-
-
-def _check_file(file: Path, named: str = f"{FILE}=") -> None:
-    if file.exists() and not file.is_file():
-        raise _unfit(named, str(file), "not a file")  # a pipe could be read only once
-    try:
-        ssl.create_default_context(cafile=file)
-    except ssl.SSLError as error:
-        raise _unfit(named, str(file), "holds no certificates that can be read") from error
-    except OSError as error:
-        raise _unfit(named, str(file), str(error.strerror)) from error
-
-
-def _unfit(named: str, value: str, why: str) -> UsageError:
-    return UsageError(f"{named}{value}: {why}")
-
-
-# ================================================================ cycles
-#
-# Cycles: the memory of a connection is freed when it ends, not by the garbage collector later.
-#
-# An asyncio transport stores bound methods of itself as attributes, and so refers to itself. If
-# asyncio changes this detail, `break_cycles` finds nothing to delete.
 
 
 def break_cycles(transport: BaseTransport) -> None:
-    """Delete the references of a closed transport to itself."""
+    """Delete the references of a closed transport to itself.
+
+    An asyncio transport stores bound methods of itself as attributes, and so refers to itself. If
+    asyncio changes this detail, nothing is found to delete.
+    """
     attributes = getattr(transport, "__dict__", {})
     own = [name for name, it in attributes.items() if getattr(it, "__self__", None) is transport]
     for name in own:
         del attributes[name]
 
-
-# ================================================================ tls layer
-#
-# TLS layer: encrypts what is written to the transport below, decrypts what it receives.
-#
-# below     the transport that carries the TLS bytes: a socket, or TLS to a proxy
-# above     the protocol that receives the decrypted bytes
-# session   shared state of both sides that lets the next handshake skip the certificates
-#
-# Laws: nothing is decrypted while the reader pauses. A session is reused only for the same server
-# under the same trust settings. The memory of a connection is freed when it ends. The number of
-# kept sessions is bounded.
-#
-# Refused: asyncio's own TLS, which has no sessions and holds a buffer of 256 KB per connection.
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 

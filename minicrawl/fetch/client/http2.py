@@ -35,8 +35,9 @@ from h2.events import (
 )
 from h2.exceptions import DenialOfServiceError, ProtocolError
 
-from minicrawl.fetch.connection import ByteStream
-from minicrawl.fetch.http import Fault, Origin, TransportRequest, head_bytes, joined_headers
+from minicrawl.fetch.client.byte_stream import ByteStream
+from minicrawl.fetch.http.heads import joined_headers
+from minicrawl.fetch.http.messages import Fault, Origin, TransportRequest, head_bytes
 from minicrawl.model import FailureKind, Wire
 
 # ---------------------------------------------------------------- frames
@@ -197,31 +198,31 @@ class Http2Connection:
         self.is_unanswered = True
         self._metered.meter.requests += 1
         try:
-            asked = self._asked(request)
+            http2_request = self._asked(request)
             began = perf_counter()
             with _naming_faults():
-                response = await self._http2.handle_async_request(asked)
+                response = await self._http2.handle_async_request(http2_request)
             first_byte_s = perf_counter() - began
             self.is_unanswered = False
-            found = Http2Response(response, self, done, first_byte_s)
+            stream = Http2Response(response, self, done, first_byte_s)
             first = f"{request.method} {request.target.path} HTTP/1.1"
-            tls, sent = self._stream.tls, head_bytes(first, asked.headers)
+            tls, sent = self._stream.tls, head_bytes(first, http2_request.headers)
             protocols = ("h2", *filter(None, (tls.version,)))
-            found.wire = found.wire._replace(
+            stream.wire = stream.wire._replace(
                 request=sent, address=address, protocols=protocols, cipher=tls.cipher
             )
-            if len(found.wire.response) > self._max_head_bytes:
+            if len(stream.wire.response) > self._max_head_bytes:
                 detail = f"a head of more than {self._max_head_bytes:,} bytes"
                 fault = Fault(FailureKind.TOO_LARGE, detail)
-                fault.wire = found.wire
+                fault.wire = stream.wire
                 raise fault
-            if request.method == "HEAD" or found.headers.get("content-length") == "0":
-                async for _ in found.body:  # the end of the body is here or imminent
+            if request.method == "HEAD" or stream.headers.get("content-length") == "0":
+                async for _ in stream.body:  # the end of the body is here or imminent
                     pass
         except BaseException:
             self.end_request(is_whole=False)
             raise
-        return found
+        return stream
 
     def end_request(self, *, is_whole: bool) -> None:
         """Note the end of a request. `is_whole` says whether its response was read to the end."""

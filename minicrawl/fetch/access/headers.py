@@ -1,0 +1,98 @@
+"""Headers that say who asks and what is accepted. They are encoded once, not for each request."""
+
+from collections.abc import Sequence
+
+from minicrawl import __version__
+from minicrawl.config import Access, Politeness
+from minicrawl.config.values import HEADER
+from minicrawl.fetch.body.decoding import ACCEPTED
+from minicrawl.model import Request, Want
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+_ACCEPT_TEXT = b"text/plain,application/xml,text/xml,*/*;q=0.1"
+_ACCEPT = {
+    Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
+    Want.TEXT: _ACCEPT_TEXT,
+    Want.SITEMAP: _ACCEPT_TEXT,
+    Want.HEAD: b"*/*",
+    Want.STATUS: b"*/*",
+    Want.RESOURCE: b"*/*",
+    Want.FILE: b"*/*",
+    Want.PREFLIGHT: b"*/*",
+}
+_FIRST_QUALITY, _QUALITY_STEP, _LEAST_QUALITY = 10, 1, 1  # tenths
+
+
+class RequestHeaders:
+    """Prepared request headers, by kind of request."""
+
+    def __init__(self, politeness: Politeness, access: Access) -> None:
+        given = header_fields(access.headers)
+        names = {name.lower() for name, _ in given}
+        own = (
+            (b"User-Agent", user_agent(politeness, access)),
+            (b"Accept-Encoding", ACCEPTED.encode()),
+            *_languages(access.languages),
+            *given,
+        )
+        self._by_want: dict[Want, Headers] = {
+            want: own if b"accept" in names else (*own, (b"Accept", accepted))
+            for want, accepted in _ACCEPT.items()
+        }
+
+    def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:
+        """Return the headers of this request."""
+        headers = self._by_want[request.want]
+        if request.headers:
+            headers = _with(headers, request.headers)
+        if not (request.cookies or request.etag or request.last_modified):
+            return headers
+        added = [(b"Cookie", request.cookies.encode())] if request.cookies else []
+        if request.etag and request.etag.isprintable():
+            added.append((b"If-None-Match", request.etag.encode()))
+        if request.last_modified and request.last_modified.isprintable():
+            added.append((b"If-Modified-Since", request.last_modified.encode()))
+        return (*headers, *added)
+
+
+def _with(headers: Headers, given: Sequence[tuple[str, str]]) -> Headers:
+    """Return the headers, where those in `given` replace others of the same name."""
+    replacements = tuple((name.title().encode(), value.encode()) for name, value in given)
+    names = {name.lower() for name, _ in replacements}
+    return (*(one for one in headers if one[0].lower() not in names), *replacements)
+
+
+def header_fields(texts: Sequence[str], host: str | None = None) -> Headers:
+    """Return the headers that are configured for this host, or for all hosts if None."""
+    matches = (HEADER.fullmatch(text) for text in texts)
+    return tuple(
+        (match["name"].encode(), match["value"].strip().encode())
+        for match in matches
+        if match and match["host"] == host
+    )
+
+
+def user_agent(politeness: Politeness, access: Access) -> bytes:
+    """Return the value of the User-Agent header."""
+    if access.user_agent is not None:
+        return access.user_agent.encode()
+    agent = f"{politeness.agent}/{__version__}"
+    return (f"{agent} (+{politeness.contact})" if politeness.contact else agent).encode()
+
+
+def _languages(tags: str | None) -> Headers:
+    """Return the Accept-Language header.
+
+    Languages without a quality get descending ones, as browsers send them.
+    """
+    if tags is None:
+        return ()
+    if ";q=" not in tags:
+        tags = ",".join(
+            f"{tag};q=0.{max(_FIRST_QUALITY - place * _QUALITY_STEP, _LEAST_QUALITY)}"
+            if place
+            else tag
+            for place, tag in enumerate(tags.split(","))
+        )
+    return ((b"Accept-Language", tags.encode()),)

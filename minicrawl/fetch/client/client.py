@@ -1,0 +1,326 @@
+"""HTTP client over pooled connections.
+
+key      origin and way, which a reused connection must share with the request
+way      address of the host, or a proxy with the host that it is asked for (`fetch.proxy.dialing`)
+slot     permit of one request in flight, held until its response is closed
+shared   HTTP/2 connection with requests on it; it may take more (`http2`)
+
+Laws: at most `connections` requests are in flight. A request goes only where the dialer allows:
+to an address that it names, or to a proxy. It is sent once, and repeated only if a reused
+connection ended before the first byte of a response, and only after a pause, since the server may
+have received it. Ending a request early, by cancellation too, closes its connection; a shared one
+stays open for its other requests, but takes no new ones. A host has one HTTP/2 connection.
+Closing a client closes all its connections.
+
+Laws of idle connections: one is kept for at most `keep_s`. Beyond the limit, the one that was
+idle longest is closed. The one that was idle shortest is reused first, as it is the likeliest to be
+still open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
+
+from minicrawl.fetch.client.byte_stream import ByteStream
+from minicrawl.fetch.client.connection import READ_BUFFER_BYTES, Connection
+from minicrawl.fetch.client.dialing import Dialer, Way, address_of
+from minicrawl.fetch.http.heads import Head
+from minicrawl.fetch.http.messages import EXPECTED, Fault, Origin, ResponseStream, TransportRequest
+from minicrawl.fetch.tls.contexts import HTTP2
+from minicrawl.model import FailureKind, Wire
+
+if TYPE_CHECKING:
+    from minicrawl.fetch.client.http2 import Http2Connection
+
+AnyConnection: TypeAlias = "Connection | Http2Connection"
+PoolKey = tuple[Origin, Way]
+
+
+class IdleConnections:
+    """Idle connections by key, with their expiry times."""
+
+    def __init__(self, limit: int, keep_s: float) -> None:
+        self._limit = limit
+        self._keep_s = keep_s
+        self._waiting: dict[AnyConnection, tuple[PoolKey, float]] = {}
+        self._by_key: defaultdict[PoolKey, list[AnyConnection]] = defaultdict(list)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def put(self, key: PoolKey, connection: AnyConnection) -> None:
+        """Add a connection."""
+        until = asyncio.get_running_loop().time() + self._keep_s
+        self._waiting[connection] = key, until
+        self._by_key[key].append(connection)
+        if len(self._waiting) > self._limit:
+            self._abort_oldest()
+        if self._timer is None:
+            self._set_timer()
+
+    def take(self, key: PoolKey) -> AnyConnection | None:
+        """Remove and return the newest connection of this key, or None."""
+        if key not in self._by_key:
+            return None
+        connection = self._by_key[key][-1]
+        self.forget(connection)
+        return connection
+
+    def forget(self, connection: AnyConnection) -> None:
+        """Remove a connection if it is idle."""
+        key, _ = self._waiting.pop(connection, (None, 0.0))
+        if key is None:
+            return
+        self._by_key[key].remove(connection)
+        if not self._by_key[key]:
+            del self._by_key[key]
+
+    def close(self) -> None:
+        """Close all idle connections."""
+        while self._waiting:
+            self._abort_oldest()
+        if self._timer:
+            self._timer.cancel()
+
+    def _abort_oldest(self) -> None:
+        connection = next(iter(self._waiting))
+        self.forget(connection)
+        connection.abort()
+
+    def _set_timer(self) -> None:
+        """Set the timer for the oldest connection, which is the first to expire."""
+        if self._waiting:
+            _, until = next(iter(self._waiting.values()))
+            self._timer = asyncio.get_running_loop().call_at(until, self._expire)
+
+    def _expire(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        while self._waiting and next(iter(self._waiting.values()))[1] <= now:
+            self._abort_oldest()
+        self._set_timer()
+
+
+_LONGEST_PATH = 64 * 1024
+
+
+class Pace(NamedTuple):
+    """Limits of a client: requests in flight, idle connections, and times.
+
+    `keep_s` is how long an idle connection is kept, `pause_s` the pause before a request is
+    repeated.
+    """
+
+    connections: int
+    kept: int
+    keep_s: float
+    pause_s: float = 0.0
+
+
+class HttpClient:
+    """Transport over pooled connections.
+
+    Without `http2`, which makes HTTP/2 connections, the dialer must not offer HTTP/2 to servers.
+    """
+
+    def __init__(
+        self,
+        pace: Pace,
+        dialer: Dialer,
+        *,
+        max_head_bytes: int,
+        http2: type[Http2Connection] | None = None,
+    ) -> None:
+        self._dialer, self._http2 = dialer, http2
+        self._max_head_bytes = max_head_bytes
+        self._slots = asyncio.Semaphore(pace.connections)
+        self._idle = IdleConnections(pace.kept, pace.keep_s)
+        self._open: set[AnyConnection] = set()
+        self._shared: dict[PoolKey, Http2Connection] = {}
+        self._dialing: dict[Origin, asyncio.Lock] = {}
+        self._pause_s = pace.pause_s
+        self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
+
+    async def send(self, request: TransportRequest) -> ResponseStream:
+        if (length := len(request.target.path)) > _LONGEST_PATH:
+            raise Fault(FailureKind.PROTOCOL, f"a URL of {length} characters")
+        await self._slots.acquire()
+        try:
+            # A repeated POST may take effect twice, so it never uses a connection that may have
+            # ended and would need a retry.
+            if request.method != "POST" and (idle := self._kept(request)):
+                _, connection = idle
+                try:
+                    return await self._ask(*idle, request)
+                except EXPECTED:
+                    if not connection.is_unanswered:
+                        raise
+                await asyncio.sleep(self._pause_s)
+            return await self._ask(*await self._connect(request), request)
+        except BaseException:
+            self._slots.release()
+            raise
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        self._idle.close()
+        for connection in self._open:
+            connection.abort()
+        while self._open:  # each is unregistered when the loop reports its end
+            await asyncio.sleep(0)
+
+    async def _ask(
+        self, key: PoolKey, connection: AnyConnection, request: TransportRequest
+    ) -> ResponseStream:
+        if not isinstance(connection, Connection):
+            return await self._share(key, connection, request)
+        _, way = key
+        began = perf_counter()
+        try:
+            head = await connection.send(self._dialer.request_bytes(way, request))
+            first_byte_s = perf_counter() - began
+            self._dialer.check(way, head.status)
+        except BaseException as error:
+            if isinstance(error, Fault) and error.kind is FailureKind.TOO_LARGE:
+                wire = connection.wire(address_of(way))
+                error.wire = wire if wire.response else None
+            connection.abort()
+            raise
+        done = partial(self._done, key, connection)
+        wire = connection.wire(address_of(way))
+        return HttpResponseStream(head, connection, done, wire, first_byte_s)
+
+    def _done(self, key: PoolKey, connection: Connection) -> None:
+        self._slots.release()
+        if connection.is_reusable:
+            connection.forget_response()
+            self._idle.put(key, connection)
+        else:
+            connection.abort()
+
+    async def _share(
+        self, key: PoolKey, connection: Http2Connection, request: TransportRequest
+    ) -> ResponseStream:
+        """Send a request on an HTTP/2 connection, beside others."""
+        self._shared[key] = connection
+
+        def done() -> None:
+            self._slots.release()
+            self._end_share(key, connection)
+
+        try:
+            return await connection.send(request, done, address_of(key[1]))
+        except BaseException:
+            self._end_share(key, connection)
+            raise
+
+    def _end_share(self, key: PoolKey, connection: Http2Connection) -> None:
+        is_usable = connection.is_usable
+        if connection.requests and is_usable:
+            return
+        if self._shared.get(key) is connection:
+            del self._shared[key]
+        if is_usable:
+            self._idle.put(key, connection)
+        elif not connection.requests:
+            connection.abort()
+
+    # ------------------------------------------------------------ connections
+
+    def _kept(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection] | None:
+        """Return an open connection for the request, shared or idle, with its key, or None."""
+        if self._shared and (shared := self._shared_with(request)):
+            return shared
+        for way in self._dialer.ways(request):
+            key = request.target.origin, way
+            while connection := self._idle.take(key):
+                if connection.is_usable:
+                    return key, connection
+                connection.abort()
+        return None
+
+    def _shared_with(self, request: TransportRequest) -> tuple[PoolKey, Http2Connection] | None:
+        for way in self._dialer.ways(request):
+            key = request.target.origin, way
+            if (connection := self._shared.get(key)) and connection.is_usable:
+                return key, connection
+        return None
+
+    async def _connect(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection]:
+        """Return a new connection.
+
+        Requests to an https host wait for each other, as one HTTP/2 connection may serve them all.
+        """
+        origin = request.target.origin
+        if self._http2 is None or not origin.is_tls:
+            return await self._dial(request)
+        # One handshake at a time: if the server chooses HTTP/2, waiting requests share the result.
+        lock = self._dialing.setdefault(origin, asyncio.Lock())
+        try:
+            async with lock:
+                return self._shared_with(request) or await self._dial(request)
+        finally:
+            if not lock.locked():
+                self._dialing.pop(origin, None)
+
+    async def _dial(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection]:
+        origin = request.target.origin
+        way, made = await self._dialer.dial(request, self._protocol_for)
+        if isinstance(made, Connection):
+            return (origin, way), made
+        assert self._http2 is not None
+        shared = self._http2(made, origin, self._max_head_bytes)
+        if not made.is_open:
+            raise ConnectionResetError("the connection ended before the request")
+        made.on_lost = partial(self._discard, shared)
+        self._open.add(shared)
+        self._shared[origin, way] = shared
+        return (origin, way), shared
+
+    def _protocol_for(self, negotiated: str | None) -> Connection | ByteStream:
+        if negotiated == HTTP2:
+            return ByteStream()
+        return Connection(self._open.add, self._discard, self._max_head_bytes, self._read_buffer)
+
+    def _discard(self, connection: AnyConnection) -> None:
+        """Unregister a connection that ended."""
+        self._open.discard(connection)
+        self._idle.forget(connection)
+
+
+class HttpResponseStream:
+    """Response whose head has arrived, with its body as a stream."""
+
+    def __init__(
+        self,
+        head: Head,
+        connection: Connection,
+        done: Callable[[], None],
+        wire: Wire,
+        first_byte_s: float,
+    ) -> None:
+        self.status, self.wire, self.first_byte_s = head.status, wire, first_byte_s
+        self.headers = head.headers
+        self._connection = connection
+        self._done = done
+
+    @property
+    def body(self) -> Self:
+        return self
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if chunk := await self._connection.read():
+            return chunk
+        raise StopAsyncIteration
+
+    def take_whole(self) -> bytes | None:
+        return self._connection.take_whole()
+
+    async def aclose(self) -> None:
+        self._done()

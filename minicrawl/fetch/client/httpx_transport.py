@@ -1,0 +1,87 @@
+"""Adapter that sends requests through any httpx transport, such as a mock.
+
+Such a transport resolves names itself: the resolver can refuse a host, but cannot choose the
+address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from minicrawl.fetch.http.heads import joined_headers
+from minicrawl.fetch.http.messages import Fault, TransportRequest
+from minicrawl.model import FailureKind
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class HttpxTransport:
+    """Transport of this package over an httpx transport."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._transport = transport
+
+    async def send(self, request: TransportRequest) -> HttpxResponseStream:
+        import httpx
+
+        with _naming_faults():
+            sent = httpx.Request(
+                request.method,
+                request.target.url,
+                headers=[*request.headers],
+                content=request.body or None,
+            )
+            began = perf_counter()
+            response = await self._transport.handle_async_request(sent)
+            return HttpxResponseStream(response, perf_counter() - began)
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+class HttpxResponseStream:
+    """Response stream of this package over an httpx response."""
+
+    def __init__(self, response: httpx.Response, first_byte_s: float) -> None:
+        self._response, self.first_byte_s = response, first_byte_s
+        self.status, self.wire = response.status_code, None  # httpx hides the raw heads
+        raw = response.headers.raw
+        self.headers = joined_headers(
+            [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
+        )
+
+    @property
+    async def body(self) -> AsyncIterator[bytes]:
+        import httpx
+
+        assert isinstance(self._response.stream, httpx.AsyncByteStream)
+        with _naming_faults():
+            async for chunk in self._response.stream:
+                yield chunk
+
+    def take_whole(self) -> bytes | None:
+        return None  # httpx does not say whether the body is complete
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+@contextmanager
+def _naming_faults() -> Iterator[None]:
+    """Convert exceptions of httpx into Faults."""
+    import httpx
+
+    try:
+        yield
+    except httpx.TimeoutException as error:
+        raise Fault(FailureKind.TIMEOUT, str(error)) from error
+    except httpx.ConnectError as error:
+        raise Fault(FailureKind.CONNECT, str(error)) from error
+    except httpx.NetworkError as error:
+        raise Fault(FailureKind.RESET, str(error)) from error
+    except (httpx.TransportError, httpx.InvalidURL) as error:
+        raise Fault(FailureKind.PROTOCOL, str(error)) from error

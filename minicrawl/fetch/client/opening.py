@@ -1,0 +1,109 @@
+"""Builds the transport that the settings ask for, and checks these settings before the crawl.
+
+Law: modules that a crawl does not need, such as proxies or HTTP/2, are not imported.
+"""
+
+from __future__ import annotations
+
+import resource
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.config import Network, Politeness
+from minicrawl.config.values import ENVIRONMENT, key_file
+from minicrawl.fetch.access.logins import AccessByOrigin
+from minicrawl.fetch.client.client import HttpClient, Pace
+from minicrawl.fetch.client.dialing import Connector, Dialer, DirectDialer
+from minicrawl.fetch.client.httpx_transport import HttpxTransport
+from minicrawl.fetch.http.messages import Origin, Transport
+from minicrawl.fetch.resolver.lookups import Lookup
+from minicrawl.fetch.resolver.resolver import Located, Resolver
+from minicrawl.fetch.tls.contexts import HTTP1, HTTP1_AND_2, TlsContexts
+
+if TYPE_CHECKING:
+    import httpx
+
+PlacesOf = Callable[[Origin], Awaitable[Located]]
+_KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
+_KEPT_DELAYS = 4
+"""Number of request delays for which an idle connection is kept.
+
+Many servers close idle connections after 5 s; with the usual delay of 1 s, we close them before.
+"""
+_MOST_KEPT = 2000
+
+
+def pace_of(politeness: Politeness) -> Pace:
+    """Return the pool limits. A connection is kept while the host's next request may soon come."""
+    delay_s = politeness.delay_after(None)
+    keep_s = min(max(_KEPT_DELAYS * delay_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _MOST_KEPT * 2 if soft == resource.RLIM_INFINITY else soft
+    most_idle = max(politeness.concurrency, min(_MOST_KEPT, files // 2))
+    # Only requests on kept connections are repeated, and their hosts have delays below `keep_s`: a
+    # pause of `keep_s` respects them.
+    return Pace(politeness.concurrency, most_idle, keep_s, keep_s if delay_s else 0.0)
+
+
+class OpenedTransport(NamedTuple):
+    """Transport, and the function that finds the addresses it may connect to."""
+
+    transport: Transport
+    places_of: PlacesOf
+
+
+def open_transport(
+    network: Network,
+    pace: Pace,
+    resolver: Resolver,
+    lookup: Lookup,
+    tls: ssl.SSLContext | None = None,
+) -> OpenedTransport:
+    """Return a client that dials as the settings ask for. `tls` is for tests."""
+    offers_http2 = network.http2 != "off"
+    contexts = TlsContexts(network, HTTP1_AND_2 if offers_http2 else HTTP1, tls)
+    dialer: Dialer
+    places_of: PlacesOf = resolver.places_of
+    dialer = direct = DirectDialer(Connector(network.timeout_s, network.bind_address), contexts)
+    http2 = None
+    if any(text != ENVIRONMENT for text in network.proxy):
+        from minicrawl.fetch.proxy.dialing import ProxyDialer
+
+        dialer = proxied = ProxyDialer(network, direct, lookup, TlsContexts(network, given=tls))
+        places_of = proxied.places_by(resolver)
+    if offers_http2:
+        from minicrawl.fetch.client.http2 import Http2Connection
+
+        http2 = Http2Connection
+    client = HttpClient(pace, dialer, max_head_bytes=network.max_head_bytes, http2=http2)
+    return OpenedTransport(client, places_of)
+
+
+def through_httpx(transport: httpx.AsyncBaseTransport, resolver: Resolver) -> OpenedTransport:
+    """Return an httpx transport adapted to take the place of the HTTP client."""
+    return OpenedTransport(HttpxTransport(transport), resolver.places_of)
+
+
+def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) -> Transport:
+    """Return the transport, wrapped to log in where servers ask for it."""
+    from minicrawl.fetch.access.logins import LoginTransport
+
+    return LoginTransport(transport, logins, pause_s)
+
+
+def with_signatures(
+    transport: Transport, key: Path | str, contact: str | None, pause_s: float
+) -> Transport:
+    """Return the transport, wrapped to sign requests with the key of a setting."""
+    from minicrawl.fetch.access.signing import (
+        RequestSigner,
+        SigningKey,
+        SigningTransport,
+        key_directory,
+    )
+
+    file, only_asked = key_file(key)
+    signer = RequestSigner(SigningKey.read(file), key_directory(contact))
+    return SigningTransport(transport, signer, pause_s, only_asked=only_asked)

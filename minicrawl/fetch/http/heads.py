@@ -1,0 +1,152 @@
+"""Parses the head of an HTTP/1 response, that is status line and headers, as browsers do.
+
+fold    a line that begins with a blank; it continues the header before it
+
+Laws: a head is refused only if it has no status line, or if the end of the body is ambiguous. A
+line that is not a header is skipped, a line may end without a carriage return, and a status may
+lack a reason. Header values that may be stored are short: longer ones are cut and end with a
+note; longer validators are dropped.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from minicrawl.fetch.http.messages import Fault
+from minicrawl.model import FailureKind
+
+STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")
+_FOLD = re.compile(rb"\r?\n[\t ]+")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_BLANKS = "\t\r "
+
+MOST_CHARACTERS = 2048
+"""Maximum characters of a header value that may be stored: the same as of a URL."""
+CONFLICT = "\n"
+"""Separator of conflicting Locations, and of Set-Cookie lines; no value contains it."""
+_CUT = f" [cut at {MOST_CHARACTERS:,} characters]"
+_ONLY_ONE = frozenset(("location",))
+_COOKIES = "set-cookie"
+_VALIDATORS = frozenset(("etag", "last-modified"))
+# These decide how the response is handled, and are not stored. Cutting one could reverse its
+# meaning.
+_NEVER_CUT = frozenset(
+    ("connection", "content-encoding", "content-length", "link", "transfer-encoding")
+) | {"x-robots-tag"}
+
+
+class Head(NamedTuple):
+    """Head of a response, with lower-case header names.
+
+    `persistent` is True if the HTTP version keeps connections open by default.
+    """
+
+    status: int
+    headers: dict[str, str]
+    persistent: bool = True
+
+
+def read_head(head: bytes) -> Head:
+    """Parse the lines before the blank one."""
+    lines = _FOLD.sub(b" ", head).decode("latin-1").split("\n")
+    status_line = STATUS_LINE.match(lines[0])
+    if not status_line:
+        raise Fault(FailureKind.PROTOCOL, f"no status line: {lines[0][:40]!r}")
+    major, minor, status = status_line.groups(default="0")
+    headers, persistent = joined_headers(_fields(lines[1:])), (int(major), int(minor)) > (1, 0)
+    if not persistent:
+        headers.pop("transfer-encoding", None)  # HTTP/1.0 has none
+    return Head(int(status), headers, persistent)
+
+
+def _fields(lines: Iterable[str]) -> list[tuple[str, str]]:
+    fields = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon and (name := name.strip(_BLANKS)):
+            fields.append((name, value.strip(_BLANKS)))
+    return fields
+
+
+def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the headers by lower-case name; repeated ones are joined by commas.
+
+    `fields` are decoded as Latin-1; values that are valid UTF-8 are decoded again.
+    """
+    joined: dict[str, str] = {}
+    several: dict[str, list[str]] = {}  # values of repeated headers, and of long ones to be cut
+    for written, value in fields:
+        name, text = written.lower(), value if value.isascii() else _text(value)
+        if name in joined:
+            several.setdefault(name, [joined[name]]).append(text)
+            continue
+        joined[name] = text
+        if len(text) > MOST_CHARACTERS:
+            several[name] = [text]
+    for name, given in several.items():
+        joined[name] = _joined(name, given)
+    for name in _VALIDATORS.intersection(joined):
+        if len(joined[name]) > MOST_CHARACTERS:
+            del joined[name]
+    return joined
+
+
+def take_cookies(headers: dict[str, str], *, stay: bool = True) -> tuple[str, ...]:
+    """Remove the Set-Cookie lines and return them; with `stay`, keep them as one header."""
+    value = headers.pop(_COOKIES, None)
+    if value is None:
+        return ()
+    lines = value.split(CONFLICT)
+    if not stay:
+        return tuple(lines)
+    headers[_COOKIES] = _cut(", ".join(lines))
+    return ()
+
+
+def _joined(name: str, values: list[str]) -> str:
+    if name in _ONLY_ONE:
+        return _cut(CONFLICT.join(dict.fromkeys(values)))
+    if name == _COOKIES:
+        return CONFLICT.join(values)  # cookie dates contain commas; `take_cookies` joins the lines
+    joined = ", ".join(values)
+    return joined if name in _NEVER_CUT or name in _VALIDATORS else _cut(joined)
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= MOST_CHARACTERS else value[:MOST_CHARACTERS] + _CUT
+
+
+def _text(value: str) -> str:
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def has_word(headers: dict[str, str], name: str, word: str) -> bool:
+    """Return True if a comma-separated header contains this word."""
+    value = headers.get(name)
+    return value is not None and word in map(str.strip, value.lower().split(","))
+
+
+def transfer_codings(headers: Mapping[str, str]) -> list[str]:
+    """Return the transfer codings other than chunked, in the order they were applied."""
+    if "transfer-encoding" not in headers:
+        return []
+    names = map(str.strip, headers["transfer-encoding"].lower().split(","))
+    return [name for name in names if name not in ("", "chunked", "identity")]
+
+
+def content_length(headers: dict[str, str]) -> int | None:
+    """Return the Content-Length, or None.
+
+    Equal repetitions are allowed; values that are not numbers are ignored.
+    """
+    written = headers.get("content-length", "")
+    if _LENGTH.fullmatch(written):  # as nearly always
+        return int(written)
+    texts = map(str.strip, written.split(","))
+    lengths = {int(text) for text in texts if _LENGTH.fullmatch(text)}
+    if len(lengths) > 1:
+        raise Fault(FailureKind.PROTOCOL, "lengths that contradict each other")
+    return lengths.pop() if lengths else None

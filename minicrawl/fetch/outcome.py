@@ -1,0 +1,287 @@
+"""What a response means for its request: the outcome of the fetch.
+
+It depends on status, headers and, if it is wanted, the body. Of redirects, of unwanted types and
+of failures that are not kept, only the head is read. Partial content that was not requested is
+never taken for the whole page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterable, Mapping
+from http import HTTPStatus
+from typing import NamedTuple
+
+from minicrawl.config.values import without_login
+from minicrawl.fetch.body.decoding import codings
+from minicrawl.fetch.body.reading import Body, BodyLimits, BodyVerdict, Judge, read_body
+from minicrawl.fetch.http.heads import CONFLICT, MOST_CHARACTERS, read_head, transfer_codings
+from minicrawl.fetch.http.messages import ResponseStream
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    FetchResult,
+    Moved,
+    Refusal,
+    Refused,
+    Request,
+    Response,
+    Unchanged,
+    Want,
+    Wire,
+)
+from minicrawl.web.responses import (
+    BLOCKS,
+    COOKIE_WALL,
+    HTML_TYPES,
+    NO_TYPE,
+    DocumentType,
+    challenge,
+    is_wanted,
+    leads_to_cookie_wall,
+    max_age_s,
+    parse_content_type,
+    type_of,
+)
+from minicrawl.web.urls import canonical
+
+
+def with_wire(fetched: FetchResult, wire: Wire) -> FetchResult:
+    """Return the result with the heads of its exchange, if it may be archived."""
+    match fetched:
+        case Response() | Moved():
+            return fetched._replace(wire=_with_body_of(fetched.wire, wire))
+        case Unchanged():
+            return fetched._replace(wire=wire)
+        case Failed(answer=Response() as answer) | Refused(answer=Response() as answer):
+            answer = answer._replace(wire=_with_body_of(answer.wire, wire))
+            return fetched._replace(answer=answer)
+    return fetched
+
+
+def with_cut_head(wire: Wire, why: str) -> Response:
+    """Return the response of which only the beginning of the head was read."""
+    status = read_head(wire.response.partition(b"\n")[0]).status
+    return Response(status, {}, b"", cut=FailureKind.TOO_LARGE, cut_detail=why, wire=wire)
+
+
+def _with_body_of(known: Wire | None, wire: Wire) -> Wire:
+    return wire if known is None else wire._replace(body=known.body)
+
+
+_OF_LINKS = (Want.PAGE, Want.HEAD, Want.STATUS)
+_HEAD_ALONE = (Want.HEAD, Want.STATUS, Want.PREFLIGHT)
+_REDIRECTS: frozenset[int] = frozenset(
+    (
+        HTTPStatus.MOVED_PERMANENTLY,
+        HTTPStatus.FOUND,
+        HTTPStatus.SEE_OTHER,
+        HTTPStatus.TEMPORARY_REDIRECT,
+        HTTPStatus.PERMANENT_REDIRECT,
+    )
+)
+_EMPTY: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT))
+
+_FAILURES: dict[int, FailureKind] = {
+    HTTPStatus.NOT_FOUND: FailureKind.NOT_FOUND,
+    HTTPStatus.GONE: FailureKind.NOT_FOUND,
+    HTTPStatus.TOO_MANY_REQUESTS: FailureKind.THROTTLED,
+}
+_SUCCESS = 2  # hundreds: the class of a status
+_MOST_OF_A_FAILURE = 1 << 16
+"""Maximum bytes to read of a failure's body: an error message is at most a page of text."""
+_RANGE = re.compile(r"bytes[\t ]*=?[\t ]*([0-9]{1,18})-")
+_FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
+
+
+async def read_response(
+    request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
+) -> FetchResult:
+    """Return the outcome of a request with this response, and close the response."""
+    try:
+        if limits.keeps_coded and transfer_codings(stream.headers):
+            limits = limits._replace(keeps_coded=False)  # WARC cannot describe such a body
+        expected = _wanted(request, stream, max_codings)
+        if isinstance(expected, WantedBody):
+            names, verdict = expected
+            body = await read_body(_chunks(stream), names, request.max_bytes, verdict, limits)
+            result = _result(stream, body)
+            # A response is a file even if its body could not be read.
+            is_file = body.is_file if isinstance(body, Body) else verdict is BodyVerdict.FILE
+            if is_file and request.want is Want.PAGE:
+                answer = result if isinstance(result, Response) else None
+                refused = Refused(reason=Refusal.TYPE, cost_s=body.cost_s, answer=answer)
+                return _result(stream, refused)
+            return _unless_challenge(request, stream, result)
+        if request.keeps_failures and isinstance(expected, Failed):
+            answer = await _answer(request, stream, limits, max_codings)
+            expected = expected._replace(answer=answer, cost_s=answer.cost_s)
+        return _unless_challenge(request, stream, expected)
+    finally:
+        await stream.aclose()
+
+
+def _unless_challenge(request: Request, stream: ResponseStream, result: FetchResult) -> FetchResult:
+    """Return the result, or for a bot challenge a failure that names the service.
+
+    A challenge with a status of success is not a page: it is neither parsed nor archived as one.
+    """
+    if isinstance(result, Failed):
+        body = b"" if result.answer is None else result.answer.body
+        service = challenge(stream.status, stream.headers, body)
+        return result._replace(detail=f"{BLOCKS}{service}") if service else result
+    if request.want not in _OF_LINKS:
+        return result
+    if isinstance(result, Moved) and _asks_for_cookies(request.url, result, stream.headers):
+        return Failed(kind=FailureKind.CLIENT_ERROR, detail=COOKIE_WALL, status=result.status)
+    if not isinstance(result, Response) or result.spooled:
+        return result
+    service = challenge(result.status, result.headers, result.body)
+    if not service:
+        return result
+    return Failed(
+        kind=FailureKind.CLIENT_ERROR,
+        detail=f"{BLOCKS}{service}",
+        status=result.status,
+        cost_s=result.cost_s,
+        answer=result if request.keeps_failures else None,
+    )
+
+
+def _asks_for_cookies(url: str, redirect: Moved, headers: Mapping[str, str]) -> bool:
+    """Return True if a redirect only serves to set a cookie that this crawl does not take."""
+    is_loop = "set-cookie" in headers and canonical(redirect.target, url) == url
+    return is_loop or leads_to_cookie_wall(url, redirect.target)
+
+
+class WantedBody(NamedTuple):
+    """Body to read: its codings, and its verdict or the function that finds it."""
+
+    codings: list[str]
+    verdict: Judge | BodyVerdict
+
+
+async def _answer(
+    request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
+) -> Response:
+    """Return a failure as a response to archive, without a body if it cannot be decoded."""
+    names = _codings(stream.headers)
+    most = min(request.max_bytes, _MOST_OF_A_FAILURE)
+    if len(names) <= max_codings and stream.status not in _EMPTY:
+        body = await read_body(_chunks(stream), names, most, BodyVerdict.WANTED, limits)
+        result = _result(stream, body)
+        if isinstance(result, Response):
+            return result
+    return Response(status=stream.status, headers=stream.headers, body=b"")
+
+
+def _chunks(stream: ResponseStream) -> AsyncIterable[bytes] | bytes:
+    """Return the complete body if it is at hand, else the stream of its chunks."""
+    whole = stream.take_whole()
+    return stream.body if whole is None else whole
+
+
+def _codings(headers: Mapping[str, str]) -> list[str]:
+    """Return the codings of a body, in the order they were applied."""
+    named = headers.get("content-encoding")
+    return (codings(named) if named else []) + transfer_codings(headers)
+
+
+def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> WantedBody | FetchResult:
+    """Return the outcome if the head determines it, else the body to read."""
+    status, headers = stream.status, stream.headers
+    if status // 100 != _SUCCESS:
+        return _other_result(request, status, headers)
+    if status in _EMPTY or request.want in _HEAD_ALONE:
+        return Response(status=status, headers=headers, body=b"")
+    if status == HTTPStatus.PARTIAL_CONTENT:
+        part = _RANGE.match(headers.get("content-range", ""))
+        if part and (first := int(part[1])):
+            detail = f"a part from byte {first} on, though the whole was asked for"
+            return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
+    verdict = _verdict(request, headers.get("content-type"))
+    names = _codings(headers)
+    is_too_deep = len(names) > max_codings
+    is_other = verdict is BodyVerdict.FILE and request.want is Want.PAGE
+    if verdict is BodyVerdict.UNWANTED or (is_too_deep and is_other):
+        return _result(stream, Refused(reason=Refusal.TYPE))
+    if is_too_deep:
+        detail = f"{len(names)} codings, one over another"
+        return Failed(kind=FailureKind.ENCODING, detail=detail, status=status)
+    return WantedBody(names, verdict)
+
+
+def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:
+    if status in _REDIRECTS:
+        return _redirect(status, headers.get("location", ""))
+    if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
+        return Unchanged(fresh_s=max_age_s(headers))
+    by_class = _FAILURES_BY_CLASS.get(status // 100, FailureKind.BAD_STATUS)
+    kind = _FAILURES.get(status, by_class)
+    return Failed(kind=kind, status=status, retry_after=headers.get("retry-after"))
+
+
+def _redirect(status: int, target: str) -> Moved | Failed:
+    if target and len(target) <= MOST_CHARACTERS and CONFLICT not in target:
+        is_absolute = target.lower().startswith(("http", "//"))
+        return Moved(status=status, target=without_login(target) if is_absolute else target)
+    detail = "no Location"
+    if CONFLICT in target:
+        detail = "Locations that differ"
+    elif target:
+        detail = f"a Location of more than {MOST_CHARACTERS:,} characters"
+    return Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=status)
+
+
+def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResult:
+    status, headers = stream.status, stream.headers
+    if isinstance(body, Refused):
+        essence, _ = parse_content_type(headers.get("content-type"))
+        return body._replace(detail=essence or NO_TYPE, status=status)
+    if isinstance(body, Failed):
+        return body._replace(status=status)
+    cut, cut_detail = body.cut, body.cut_detail
+    if status == HTTPStatus.PARTIAL_CONTENT and cut in (None, FailureKind.TOO_LARGE):
+        cut, cut_detail = FailureKind.PROTOCOL, "a part, though the whole was asked for"
+    return Response(
+        status=status,
+        headers=headers,
+        body=body.content,
+        wire_bytes=body.wire_bytes,
+        cut=cut,
+        cut_detail=cut_detail,
+        cost_s=body.cost_s,
+        spooled=body.spooled,
+        wire=Wire(b"", b"", body=body.coded) if any(body.coded) else None,
+    )
+
+
+def _verdict(request: Request, content_type: str | None) -> Judge | BodyVerdict:
+    """Return the verdict on a body, or a function of its first bytes if its type is not enough."""
+    if request.want is not Want.PAGE:
+        return _VERDICTS.get(request.want, BodyVerdict.WANTED)
+    url, types = request.url, request.types
+    is_page, other = is_wanted(content_type, url, types), BodyVerdict.UNWANTED
+    if request.file_bytes:
+        other = BodyVerdict.FILE
+    document = BodyVerdict.WANTED
+    if request.file_bytes > request.max_bytes:
+        # The first part of a page is of use; that of a PDF cannot be read at all.
+        document = BodyVerdict.DOCUMENT
+    if is_page is False:
+        return other
+    if is_page:
+        if document is not BodyVerdict.WANTED and parse_content_type(content_type)[0] in HTML_TYPES:
+            return BodyVerdict.WANTED
+        return document
+    verdicts = {
+        None: other,
+        DocumentType.HTML: BodyVerdict.WANTED,
+        DocumentType.SITEMAP: BodyVerdict.LIST,
+    }
+    return lambda first_bytes: verdicts.get(
+        type_of(content_type, url, first_bytes, types), document
+    )
+
+
+_VERDICTS = {Want.SITEMAP: BodyVerdict.LIST, Want.FILE: BodyVerdict.FILE}

@@ -1,0 +1,80 @@
+"""Checks of proxies before the first request.
+
+Laws: a proxy is asked only for a name that does not exist, never for a page on the web. Some
+proxies may be down if another one works; a login that is missing or wrong stops the crawl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from minicrawl.config import Network as NetworkSettings
+from minicrawl.errors import UsageError
+from minicrawl.fetch.client.byte_stream import ByteStream
+from minicrawl.fetch.client.dialing import Connector, DirectDialer
+from minicrawl.fetch.http.http1 import request_bytes
+from minicrawl.fetch.http.messages import Fault
+from minicrawl.fetch.proxy.dialing import ProxyDialer
+from minicrawl.fetch.proxy.handshakes import (
+    REFUSED_LOGINS,
+    LoginFault,
+    answer_of,
+    fault_of,
+    login_header,
+    wants_login,
+)
+from minicrawl.fetch.proxy.proxies import Proxy
+from minicrawl.fetch.resolver.name_servers import lookup_of
+from minicrawl.fetch.tls.contexts import TlsContexts
+
+_NOWHERE = "minicrawl.invalid"
+"""Name that no network has: .invalid is reserved (RFC 6761)."""
+_ANSWER_S = 5.0
+
+
+async def check_proxies(network: NetworkSettings) -> list[str]:
+    """Return a line for each proxy that is down.
+
+    Raises UsageError if no proxy works, or if one demands a login or refuses that of the settings.
+    """
+    tls, lookup = TlsContexts(network), lookup_of(network, 4)
+    try:
+        connector = Connector(network.timeout_s, network.bind_address)
+        dialer = ProxyDialer(network, DirectDialer(connector, tls), lookup, tls)
+        proxies = dialer.routes.proxies
+        faults = await asyncio.gather(*(_fault_at(dialer, proxy) for proxy in proxies))
+    finally:
+        lookup.close()
+    down = [str(fault) for fault in faults if fault is not None]
+    # A missing or wrong login is a mistake in the settings, which other proxies must not hide.
+    if len(down) == len(proxies) or any(isinstance(fault, LoginFault) for fault in faults):
+        raise UsageError("; ".join(down))
+    return down
+
+
+async def _fault_at(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
+    """Return why this proxy cannot be used, or None if it seems to work."""
+    try:
+        stream = await dialer.reach(proxy)
+        try:
+            if not proxy.is_socks:
+                await _ask(stream, proxy)
+        finally:
+            stream.abort()
+    except Fault as fault:
+        return fault
+    return None
+
+
+async def _ask(stream: ByteStream, proxy: Proxy) -> None:
+    """Raise a Fault if an HTTP proxy demands or refuses a login. Any other answer is fine."""
+    stream.write(request_bytes(_NOWHERE, f"http://{_NOWHERE}/", login_header(proxy)))
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            status, _ = await answer_of(stream, proxy)
+    except TimeoutError:
+        return
+    except OSError as error:
+        raise fault_of(proxy, str(error)) from error
+    if status in REFUSED_LOGINS:
+        raise wants_login(proxy)

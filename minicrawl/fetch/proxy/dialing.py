@@ -1,0 +1,210 @@
+"""Dialing: opens connections through the proxies of a host, or directly to a host without one.
+
+way   an address, or a proxy with the host that it connects to; a connection serves one way only
+
+Laws: without a proxy, or through a socks5 proxy, a connection goes to an address that the request
+names. Other proxies are given the host name, unless a `--resolve` rule maps it to an address. A
+proxy that failed recently is tried after all others. If a proxy reports that the host is down, no
+other proxy is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from http import HTTPStatus
+from itertools import count
+from typing import NamedTuple, TypeVar
+
+from minicrawl.config import Network as NetworkSettings
+from minicrawl.config.values import ENVIRONMENT
+from minicrawl.fetch.client.byte_stream import ByteStream
+from minicrawl.fetch.client.dialing import DirectDialer, TlsFor, Way
+from minicrawl.fetch.http.http1 import request_bytes
+from minicrawl.fetch.http.messages import Fault, Origin, TransportRequest, described
+from minicrawl.fetch.proxy.handshakes import (
+    connect,
+    fault_of,
+    greet,
+    login_header,
+    tunnel,
+    wants_login,
+)
+from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes
+from minicrawl.fetch.resolver.lookups import Lookup
+from minicrawl.fetch.resolver.resolver import Located, Resolver, stand_in, unresolved
+from minicrawl.fetch.resolver.rules import ResolveRules
+from minicrawl.fetch.tls.layer import TlsServer
+from minicrawl.model import Failed, FailureKind, Refused
+
+P = TypeVar("P", bound=asyncio.BaseProtocol)
+
+_MOST_ADDRESSES = 4
+_ANY_PORT = 80  # any allowed port: proxies may listen where web servers do not
+_REACH_S = 10.0
+"""Time limit to connect and log in to a proxy. Proxies are near; only hosts behind are slow."""
+
+
+class ProxyWay(NamedTuple):
+    """Proxy, and the host that it connects to.
+
+    If `forwards`, the proxy reads and forwards requests, and no tunnel to the host is opened.
+    """
+
+    proxy: Proxy
+    host: str
+    port: int
+    forwards: bool
+
+
+class ProxyDialer:
+    """Dialer through the proxies of `network`, which `with_known_proxies` has made URLs.
+
+    `direct` serves hosts without a proxy; its TLS contexts are also used for hosts behind proxies.
+    `tls_of_proxies` is for https proxies.
+    """
+
+    def __init__(
+        self, network: NetworkSettings, direct: DirectDialer, lookup: Lookup, tls_of_proxies: TlsFor
+    ) -> None:
+        proxies = [text for text in network.proxy if text != ENVIRONMENT]
+        self.routes = ProxyRoutes(proxies, network.no_proxy)
+        self._direct, self._tls_of_proxies = direct, tls_of_proxies
+        # The user named the proxies, so they may be anywhere.
+        self._resolver = Resolver(lookup, rules=ResolveRules(()), allow_private=True)
+        self._failed: dict[Proxy, int] = {}  # sequence number of the last failure, by proxy
+        self._failures = count(1)
+
+    def ways(self, request: TransportRequest) -> Sequence[Way]:
+        if proxies := self._in_order(request):
+            return [way for proxy in proxies for way in _ways(proxy, request)]
+        return self._direct.ways(request)
+
+    async def dial(
+        self, request: TransportRequest, make: Callable[[str | None], P]
+    ) -> tuple[Way, P]:
+        proxies, failed = self._in_order(request), None
+        for proxy in proxies:
+            try:
+                opened = await self._dial_through(proxy, request, make)
+            except Fault as fault:
+                # The host failed, not the proxy: the other proxies would meet the same host.
+                if fault.kind is not FailureKind.PROXY:
+                    raise
+                self._failed[proxy] = next(self._failures)
+                failed = fault
+            else:
+                self._failed.pop(proxy, None)
+                return opened
+        if failed is not None:
+            raise failed
+        return await self._direct.dial(request, make)
+
+    def request_bytes(self, way: Way, request: TransportRequest) -> bytes:
+        if not isinstance(way, ProxyWay) or not way.forwards:
+            return self._direct.request_bytes(way, request)
+        headers = [*request.headers, *login_header(way.proxy)]
+        target = request.target  # a forwarding proxy needs the whole URL
+        return request_bytes(target.origin.name, target.url, headers, request.method, request.body)
+
+    def check(self, way: Way, status: int) -> None:
+        is_of_proxy = status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
+        if is_of_proxy and isinstance(way, ProxyWay) and way.forwards:
+            raise wants_login(way.proxy)
+
+    def places_by(self, resolver: Resolver) -> Callable[[Origin], Awaitable[Located]]:
+        """Return a function that finds the places of a host.
+
+        If a proxy resolves the host's name, the place is a stand-in address.
+        """
+        by_name = resolver.with_lookup(unresolved)
+
+        def places_of(origin: Origin) -> Awaitable[Located]:
+            is_far = self.routes.are_names_resolved_for(origin)
+            return (by_name if is_far else resolver).places_of(origin)
+
+        return places_of
+
+    async def reach(self, proxy: Proxy) -> ByteStream:
+        """Return a connection to the proxy itself, after a SOCKS login. Errors are proxy faults."""
+        try:
+            async with asyncio.timeout(_REACH_S):
+                return await self._reach(proxy)
+        except TimeoutError:
+            raise fault_of(proxy, "does not answer") from None
+        except (OSError, Fault) as error:
+            if isinstance(error, Fault) and error.kind is FailureKind.PROXY:
+                raise
+            raise fault_of(proxy, described(error)) from error
+
+    def _in_order(self, request: TransportRequest) -> list[Proxy]:
+        proxies = self.routes.proxies_of(request.target.origin)
+        return sorted(proxies, key=lambda proxy: self._failed.get(proxy, 0))
+
+    async def _dial_through(
+        self, proxy: Proxy, request: TransportRequest, make: Callable[[str | None], P]
+    ) -> tuple[Way, P]:
+        server = self._direct.server_of(request.target.origin)
+        *others, last = _ways(proxy, request)
+        for way in others:
+            try:
+                return way, await self._dial_by(way, server, make)
+            except Fault as fault:
+                if fault.kind is not FailureKind.CONNECT:
+                    raise
+        return last, await self._dial_by(last, server, make)
+
+    async def _dial_by(
+        self, way: ProxyWay, server: TlsServer | None, make: Callable[[str | None], P]
+    ) -> P:
+        stream = await self.reach(way.proxy)
+        try:
+            await _connect_through(stream, way)
+            return await stream.hand_over(make, self._direct.opener, server)
+        except BaseException as error:
+            stream.abort()
+            if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+                raise Fault(FailureKind.CONNECT, str(error)) from error
+            raise
+
+    async def _reach(self, proxy: Proxy) -> ByteStream:
+        addresses = await self._resolver.locate(proxy.host, _ANY_PORT)
+        if isinstance(addresses, Failed | Refused):
+            raise fault_of(proxy, addresses.detail)
+        places = [place._replace(port=proxy.port) for place in addresses]
+        server: TlsServer | None = None
+        if proxy.scheme == "https":
+            server = TlsServer(self._tls_of_proxies(proxy.host), proxy.host, proxy.port)
+        begin = partial(self._direct.begin, server, lambda _: ByteStream())
+        _, stream = await self._direct.connector.connect(places, begin)
+        if proxy.is_socks:
+            try:
+                await greet(stream, proxy)
+            except BaseException:
+                stream.abort()
+                raise
+        return stream
+
+
+def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
+    """Return the ways through a proxy: by the host's name, or by some of its addresses."""
+    origin, places = request.target.origin, request.places
+    if proxy.resolves_names and places[0].address in (origin.host, stand_in(origin.host)):
+        # The place is the host itself, or a stand-in for its name: we have not resolved it, so the
+        # proxy does. Any other address comes from a `--resolve` rule, and the proxy gets that.
+        forwards = not proxy.is_socks and not origin.is_tls
+        return [ProxyWay(proxy, origin.host, origin.port, forwards)]
+    return [ProxyWay(proxy, *place, False) for place in places[:_MOST_ADDRESSES]]
+
+
+async def _connect_through(stream: ByteStream, way: ProxyWay) -> None:
+    """Have the proxy connect to the host, unless it forwards requests."""
+    try:
+        if way.proxy.is_socks:
+            await connect(stream, way.proxy, way.host, way.port)
+        elif not way.forwards:
+            await tunnel(stream, way.proxy, way.host, way.port)
+    except OSError as error:
+        raise fault_of(way.proxy, str(error)) from error

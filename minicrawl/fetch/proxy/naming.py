@@ -1,0 +1,131 @@
+"""Configuration of proxies: settings, files that settings name, and the environment.
+
+HTTP_PROXY, HTTPS_PROXY, ALL_PROXY   proxy for http pages, https pages, both; lower-case names are
+                                     read too and take precedence
+NO_PROXY                             comma-separated hosts that are reached without a proxy
+
+Laws: a message never shows a login. Proxies from the environment are not used to reach this
+machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from minicrawl.config import Network as NetworkSettings
+from minicrawl.config.values import BYPASS, ENVIRONMENT, PROXY, InvalidValue, hidden_login
+from minicrawl.errors import UsageError
+
+_VARIABLES = {"http=": "http_proxy", "https=": "https_proxy", "": "all_proxy"}
+_NO_PROXY = "no_proxy"
+_OF_THIS_MACHINE = ("localhost", "127.0.0.0/8", "::1")
+_COMMENT = "#"
+_SHOWN = 5
+"""Hosts without a proxy that a message lists."""
+
+
+def with_known_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> NetworkSettings:
+    """Return the settings with all proxies as URLs and all hosts without a proxy by name."""
+    proxies = tuple(_proxies(network.proxy, environ))
+    if not proxies:
+        return replace(network, proxy=(), no_proxy=())
+    bypass = tuple(_bypass(network.no_proxy, environ))
+    if ENVIRONMENT in network.proxy:
+        bypass += _OF_THIS_MACHINE
+    return replace(network, proxy=proxies, no_proxy=bypass)
+
+
+def names_of_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> str:
+    """Return the names of the settings and variables that configure the proxies."""
+    origins: list[str] = []
+    for text in network.proxy:
+        if text == ENVIRONMENT:
+            origins += [_written(name, environ)[0] for name, _ in _of_environment(environ)]
+        elif "--proxy" not in origins:
+            origins.append("--proxy")
+    return ", ".join(origins)
+
+
+def hosts_without_proxy(network: NetworkSettings, environ: Mapping[str, str]) -> str:
+    """Return a message that lists the hosts reached without a proxy, or ""."""
+    hosts = tuple(_bypass(network.no_proxy, environ))
+    if not hosts:
+        return ""
+    variable, named = _written(_NO_PROXY, environ)
+    names = f" ({variable})" if ENVIRONMENT in network.no_proxy and named else ""
+    more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
+    return f"without a proxy: {', '.join(hosts[:_SHOWN])}{more}{names}"
+
+
+def _proxies(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:
+    for text in texts:
+        if text == ENVIRONMENT:
+            yield from (url for _, url in _of_environment(environ))
+        elif text.startswith("@"):
+            yield from _in_file(Path(text[1:]))
+        else:
+            yield text
+
+
+def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the variables in effect, with their proxies."""
+    specific = [name for name in ("http_proxy", "https_proxy") if _written(name, environ)[1]]
+    for prefix, name in _VARIABLES.items():
+        written, url = _written(name, environ)
+        if not url:
+            continue
+        if "://" not in url:
+            url = f"http://{url}"
+        url = _read(url, written)
+        if prefix:
+            yield name, prefix + url
+        elif not specific:
+            yield name, url
+        elif len(specific) == 1:  # ALL_PROXY then serves the scheme without a proxy of its own
+            yield name, ("https=" if specific == ["http_proxy"] else "http=") + url
+
+
+def _written(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the spelling of a variable that is in effect, and its value, or "" if unset."""
+    for spelled in (name, name.upper()):
+        if url := environ.get(spelled, "").strip():
+            return spelled, url
+    return name.upper(), ""
+
+
+def _in_file(file: Path) -> Iterator[str]:
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise UsageError(f"--proxy @{file}: {why}") from None
+    proxies = [
+        _read(text, f"--proxy @{file}:{number}")
+        for number, line in enumerate(lines, 1)
+        if (text := line.strip()) and not text.startswith(_COMMENT)
+    ]
+    if not proxies:
+        raise UsageError(f"--proxy @{file}: holds no proxy")
+    yield from proxies
+
+
+def _read(url: str, place: str) -> str:
+    try:
+        return str(PROXY.read(url))
+    except InvalidValue as unfit:
+        raise UsageError(f"{place}={hidden_login(url)}: {unfit.wanted}") from None
+
+
+def _bypass(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:
+    for text in texts:
+        if text != ENVIRONMENT:
+            yield text
+            continue
+        name, value = _written(_NO_PROXY, environ)
+        for host in value.replace(",", " ").split():
+            try:
+                yield str(BYPASS.read(host))
+            except InvalidValue as unfit:
+                raise UsageError(f"{name}={host}: {unfit.wanted}") from None

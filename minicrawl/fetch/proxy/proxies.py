@@ -1,0 +1,157 @@
+"""Which proxies a host is reached through.
+
+bypass       hosts that are reached without a proxy
+to resolve   a socks5 proxy is given an address that the resolver checked; other proxies are given
+             names, which they resolve themselves
+
+Law: in every process, a host always uses the same proxy while that proxy works, and otherwise
+another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from minicrawl.fetch.http.messages import Origin
+
+_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+_SCHEMES = ("http", "https")
+
+Network = IPv4Network | IPv6Network
+
+
+class Proxy(NamedTuple):
+    """One proxy; `user` is empty without a login. `str` and `repr` omit the login."""
+
+    scheme: str
+    host: str
+    port: int
+    user: str = ""
+    password: str = ""
+
+    @property
+    def is_socks(self) -> bool:
+        """True if it speaks SOCKS rather than HTTP."""
+        return self.scheme.startswith("socks")
+
+    @property
+    def resolves_names(self) -> bool:
+        """True if it is given names rather than addresses."""
+        return self.scheme != "socks5"
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class NamedProxy(NamedTuple):
+    """Proxy for pages of one scheme, or of both if `scheme` is empty."""
+
+    scheme: str
+    proxy: Proxy
+
+
+def parse_proxy(text: str) -> NamedProxy:
+    """Parse `[http=|https=]URL`, which the settings have validated."""
+    is_for_one = text.startswith(("http=", "https="))
+    scheme, _, url = text.partition("=") if is_for_one else ("", "", text)
+    parts = urlsplit(url)
+    return NamedProxy(
+        scheme,
+        Proxy(
+            parts.scheme,
+            parts.hostname or "",
+            parts.port or _PORTS[parts.scheme],
+            unquote(parts.username or ""),
+            unquote(parts.password or ""),
+        ),
+    )
+
+
+class ProxyRoutes:
+    """Assignment of hosts to proxies."""
+
+    def __init__(self, proxies: Iterable[str], bypass: Iterable[str]) -> None:
+        named = [parse_proxy(text) for text in proxies]
+        self._of_scheme = {
+            scheme: tuple(one.proxy for one in named if one.scheme in ("", scheme))
+            for scheme in _SCHEMES
+        }
+        self._bypasses = [_bypass_test(text) for text in bypass]
+
+    @property
+    def proxies(self) -> tuple[Proxy, ...]:
+        """Distinct proxies of all hosts."""
+        return tuple(dict.fromkeys(it for some in self._of_scheme.values() for it in some))
+
+    def proxies_of(self, origin: Origin) -> tuple[Proxy, ...]:
+        """Return the proxies for an origin, preferred first; empty if it needs none."""
+        proxies = self._of_scheme["https" if origin.is_tls else "http"]
+        if not proxies or any(matches(origin) for matches in self._bypasses):
+            return ()
+        if len(proxies) == 1:
+            return proxies
+        return tuple(sorted(proxies, key=lambda proxy: _distance(origin.host, proxy)))
+
+    def are_names_resolved_for(self, origin: Origin) -> bool:
+        """Return True if a proxy of this origin resolves its name."""
+        return any(proxy.resolves_names for proxy in self.proxies_of(origin))
+
+
+def _distance(host: str, proxy: Proxy) -> bytes:
+    """Return the sort key of a proxy for a host (rendezvous hashing).
+
+    If a proxy is removed, only its own hosts move to other proxies.
+    """
+    return blake2b(f"{host} {proxy}".encode(), digest_size=8).digest()
+
+
+# ---------------------------------------------------------------- hosts without a proxy
+
+
+def _bypass_test(text: str) -> Callable[[Origin], bool]:
+    """Return a test for a host, domain, address or network, with an optional port, or `*`."""
+    if text == "*":
+        return lambda _: True
+    if (network := _network(text)) is not None:
+        return lambda origin: _is_in(origin.host, network)
+    name, port = _split(text)
+    name = name.lower().strip("[]").removeprefix("*").lstrip(".").rstrip(".")
+
+    def matches(origin: Origin) -> bool:
+        host = origin.host.rstrip(".")
+        is_named = host == name or host.endswith(f".{name}")
+        return is_named and port in (None, origin.port)
+
+    return matches
+
+
+def _split(text: str) -> tuple[str, int | None]:
+    name, colon, port = text.rpartition(":")
+    return (name, int(port)) if colon and port.isdigit() else (text, None)
+
+
+def _network(text: str) -> Network | None:
+    try:
+        return ip_network(text.strip("[]"), strict=False)
+    except ValueError:
+        return None
+
+
+def _is_in(host: str, network: Network) -> bool:
+    try:
+        return ip_address(host) in network
+    except ValueError:
+        return False
+
+
+def as_lines(proxies: Sequence[Proxy]) -> str:
+    """Return the proxies as one line, without logins."""
+    return ", ".join(map(str, proxies))

@@ -1,0 +1,77 @@
+"""Reach: how servers are reached, reported and checked before the first request.
+
+Law: settings that cannot work are refused here once, instead of failing at every host: a proxy
+that is down or demands a login, a certificate without its key, a local address that does not
+exist.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from minicrawl.config import Network
+from minicrawl.config.values import ENVIRONMENT
+from minicrawl.errors import UsageError
+from minicrawl.fetch.tls.contexts import check_authorities, check_tls
+
+
+class Reach(NamedTuple):
+    """Messages for the user: settings in effect, and settings that are dangerous or broken."""
+
+    notes: list[str]
+    warnings: list[str]
+
+
+def network_with_proxies(network: Network, environ: Mapping[str, str] = os.environ) -> Network:
+    """Return the settings with the proxies of settings, files and environment as URLs."""
+    if not _may_have_proxies(network, environ):
+        return network
+    from minicrawl.fetch.proxy.naming import with_known_proxies
+
+    return with_known_proxies(network, environ)
+
+
+async def check_network(network: Network, environ: Mapping[str, str] = os.environ) -> Reach:
+    """Raise UsageError for settings that cannot work, and return notes and warnings."""
+    check_authorities(environ)
+    check_tls(network)
+    for address in network.bind_address:
+        _check_address(address)
+    notes, warnings = list[str](), list(_warnings(network))
+    if _may_have_proxies(network, environ):
+        from minicrawl.fetch.proxy.checks import check_proxies
+        from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies
+        from minicrawl.fetch.proxy.proxies import ProxyRoutes, as_lines
+
+        proxied = network_with_proxies(network, environ)
+        if proxied.proxy:
+            warnings += await check_proxies(proxied)
+            routes = ProxyRoutes(proxied.proxy, proxied.no_proxy)
+            named = names_of_proxies(network, environ)
+            notes.append(f"through {as_lines(routes.proxies)} ({named})")
+            notes += filter(None, [hosts_without_proxy(network, environ)])
+    return Reach(notes, warnings)
+
+
+def _may_have_proxies(network: Network, environ: Mapping[str, str]) -> bool:
+    """Return False if there is certainly no proxy, without importing the proxy code."""
+    if network.proxy != (ENVIRONMENT,):
+        return bool(network.proxy)
+    return any(name.lower().endswith("_proxy") for name in environ)
+
+
+def _warnings(network: Network) -> Iterator[str]:
+    for host in network.insecure:
+        yield f"the certificate of {host} is not checked (--insecure): anybody may answer for it"
+
+
+def _check_address(address: str) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as bound:
+            bound.bind((address, 0))
+    except OSError as error:
+        raise UsageError(f"--bind-address {address}: {error.strerror}") from None

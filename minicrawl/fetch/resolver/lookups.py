@@ -1,0 +1,106 @@
+"""Lookups of names, by the system or by name servers.
+
+Laws: a lookup never blocks the event loop, and closing never waits for one.
+
+The system's resolver does not report a TTL; name servers do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import Any, NamedTuple
+
+
+class LookupAnswer(NamedTuple):
+    """Addresses of a name, and their TTL if known."""
+
+    addresses: Sequence[str]
+    ttl_s: float | None = None
+
+
+class NoSuchName(OSError):
+    """The name has no address, authoritatively. Other errors may be temporary."""
+
+
+Lookup = Callable[[str], Awaitable[LookupAnswer]]
+"""Function from a name to its addresses. It raises OSError if there are none."""
+
+
+class SystemLookup:
+    """System resolver, in threads of its own, as a lookup may block for minutes.
+
+    With as many threads as parallel requests, a stuck lookup delays no other. The process can exit
+    without waiting for these threads.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._most = threads
+        self._threads = 0
+        self._idle = Semaphore(0)  # counts the idle threads
+        self._wanted = SimpleQueue[_PendingLookup | None]()
+
+    async def __call__(self, host: str) -> LookupAnswer:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[LookupAnswer] = loop.create_future()
+        self._wanted.put(_PendingLookup(host, loop, answer))
+        # An idle thread takes the lookup from the queue. Threads are started on demand only: most
+        # crawls need a few.
+        if not self._idle.acquire(blocking=False) and self._threads < self._most:
+            self._threads += 1
+            # Daemon threads: getaddrinfo cannot be cancelled, and a name server that is silent must
+            # not keep the program from ending. The threads of an executor are joined at exit.
+            Thread(target=self._work, name=f"lookup-{self._threads}", daemon=True).start()
+        return await answer
+
+    def close(self) -> None:
+        """Stop the idle threads, and the others after their lookups."""
+        for _ in range(self._threads):
+            self._wanted.put(None)
+
+    def _work(self) -> None:
+        """Process lookups until told to stop."""
+        while (lookup := self._wanted.get()) is not None:
+            lookup.look_up()
+            self._idle.release()
+
+
+class _PendingLookup(NamedTuple):
+    """Name to look up, and the future that waits for its addresses."""
+
+    host: str
+    loop: asyncio.AbstractEventLoop
+    found: asyncio.Future[LookupAnswer]
+
+    def look_up(self) -> None:
+        if self.found.cancelled():
+            return
+        try:
+            deliver = partial(self._deliver, self.found.set_result, _look_up(self.host))
+        except Exception as error:
+            deliver = partial(self._deliver, self.found.set_exception, error)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self.loop.call_soon_threadsafe(deliver)
+
+    def _deliver(self, set_outcome: Callable[[Any], None], outcome: object) -> None:
+        if not self.found.done():
+            set_outcome(outcome)
+
+
+_NO_SUCH_NAME = frozenset((socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)))
+
+
+def _look_up(host: str) -> LookupAnswer:
+    # As bytes: a str would be encoded by the idna codec, which refuses some valid names.
+    try:
+        rows = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        if error.errno in _NO_SUCH_NAME:
+            raise NoSuchName(str(error)) from error
+        raise
+    return LookupAnswer([str(sockaddr[0]) for *_, sockaddr in rows])

@@ -1,0 +1,321 @@
+"""The bytes of a WARC file, plain or decompressed member by member.
+
+member   a gzip member or a zstd frame, usually one record; a plain file is one member
+damage   bytes that cannot be decompressed; the rest of their member is lost, and no other
+
+Laws: only a few pieces are held in memory, whatever a member expands to. A file yields at most
+`MOST_SWELLING` times the bytes read from it, beyond the first `ALWAYS_UNPACKED` bytes, and one
+record for each `LEAST_PACKED` bytes read, beyond the first `ALWAYS_READ` records; a member that
+exceeds this is treated as damaged there. The files in a WACZ file share these allowances. After
+damage, the next intact member is found if it begins with a record.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, Protocol
+
+import zstandard
+
+BEGIN = b"WARC/"
+GZIP, ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
+ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"
+"""Magic number of the skippable frame with the dictionary of a file."""
+_GZIP_WRAPPING = 31  # zlib's wbits
+_READ_BYTES = 1 << 16
+_GIVEN_BYTES = 1 << 18
+_BITE = 2048
+"""Input bytes per call; in zstd, every four may expand to a block of 128 KiB."""
+_ZSTD_WINDOW = 1 << 27
+_MOST_DICTIONARY_BYTES = 1 << 25
+_SEARCHED_BYTES, _SEARCHED_AT_MOST = 1 << 14, 1 << 20
+"""Bytes searched for the next member.
+
+The first piece is small, because in files with much damage the next member is near.
+"""
+TRIED_BYTES = 4096
+_HEAD_MEMBERS = 8
+MOST_SWELLING = 100
+"""Maximum expansion; pages of real crawls expand 3 to 20 times."""
+ALWAYS_UNPACKED = 1 << 24
+LEAST_PACKED = 48
+"""Bytes of a record in a packed file: its id and its digest alone take 40, as they are random."""
+ALWAYS_READ = 5_000
+
+
+class WarcFile(NamedTuple):
+    """File of records, or the part of a WACZ file that is one."""
+
+    name: str
+    path: Path
+    begin: int
+    length: int
+
+
+class DamagedMember(Exception):
+    """Damaged member, which ends here. The message says what is wrong."""
+
+
+class _Decoded(NamedTuple):
+    given: bytes
+    left: bytes
+    """Rest of the input, for the next step or the next member."""
+    ended: bool
+
+
+class _Decoder(Protocol):
+    def decode(self, piece: bytes) -> _Decoded: ...
+
+
+class Inflating:
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(_GZIP_WRAPPING)
+
+    def decode(self, piece: bytes) -> _Decoded:
+        given = self._stream.decompress(piece, _GIVEN_BYTES)
+        if self._stream.eof:
+            return _Decoded(given, self._stream.unused_data, True)
+        return _Decoded(given, self._stream.unconsumed_tail, False)
+
+
+class _Unzstd:
+    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None) -> None:
+        options = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_ZSTD_WINDOW)
+        self._stream = options.decompressobj()
+
+    def decode(self, piece: bytes) -> _Decoded:
+        given = self._stream.decompress(piece[:_BITE])
+        left = self._stream.unused_data + piece[_BITE:]
+        return _Decoded(given, left, self._stream.eof)
+
+
+class _Plain:
+    def decode(self, piece: bytes) -> _Decoded:
+        return _Decoded(piece, b"", False)
+
+
+class _RawBytes:
+    """Raw bytes of a file. `held` are those read and not used yet."""
+
+    def __init__(self, file: WarcFile) -> None:
+        self._file: BinaryIO = file.path.open("rb")
+        self._begin, self.length = file.begin, file.length
+        self.go_to(0)
+
+    def close(self) -> None:
+        self._file.close()
+
+    @property
+    def at(self) -> int:
+        """Offset of the held bytes in the file."""
+        return self._read - len(self.held)
+
+    def hold(self, count: int) -> None:
+        """Read until at least `count` bytes are held, or the file ends."""
+        while len(self.held) < count and self.hold_more():
+            pass
+
+    def hold_more(self) -> bool:
+        """Read one more piece. Return False at the end of the file."""
+        piece = self._file.read(min(_READ_BYTES, self.length - self._read))
+        self._read += len(piece)
+        self.held += piece
+        return bool(piece)
+
+    def piece(self, place: int, count: int) -> bytes:
+        """Return `count` bytes at `place`. Drops the held bytes."""
+        self.go_to(place)
+        return self._file.read(min(count, self.length - place))
+
+    def go_to(self, place: int) -> None:
+        self._file.seek(self._begin + place)
+        self.held, self._read = b"", place
+
+
+class Members:
+    """Members of a file, one after another. `buffer` holds decoded bytes of the current one."""
+
+    def __init__(self, file: WarcFile) -> None:
+        self._raw = _RawBytes(file)
+        # The files in a WACZ file share the allowances by their size.
+        share = self._raw.length / max(file.path.stat().st_size, 1)
+        self._allowance = int(ALWAYS_UNPACKED * share)
+        self._for_records = int(LEAST_PACKED * ALWAYS_READ * share)  # bytes
+        self._counted = 0  # offset in the file up to which bytes count for the allowances
+        self.begin = 0
+        """Offset of the current member in the file."""
+        self.buffer = bytearray()
+        self.offset = 0
+        """Number of bytes taken from the current member."""
+        self._decoder: _Decoder | None = None
+        self._dictionary: zstandard.ZstdCompressionDict | None = None
+        self.is_plain = False
+
+    def close(self) -> None:
+        """Close the file."""
+        self._raw.close()
+
+    @property
+    def share(self) -> float:
+        """Fraction of the file that was read, from 0 to 1."""
+        return self._raw.at / max(self._raw.length, 1)
+
+    @property
+    def place(self) -> int:
+        """Position for messages: in a plain file exact, else the start of the member."""
+        return self.begin + self.offset if self.is_plain else self.begin
+
+    # ------------------------------------------------------------ members
+
+    def open_next(self) -> bool:
+        """Go to the next member. Return False at the end of the file. Raises `DamagedMember`."""
+        self.buffer.clear()
+        self.offset = 0
+        self._decoder = None
+        self._raw.hold(_HEAD_MEMBERS)
+        self.begin = self._raw.at
+        if not self._raw.held:
+            return False
+        if self._raw.held.startswith(ZSTD_DICTIONARY):
+            self._read_dictionary()
+            return self.open_next()
+        self._decoder = self._decoder_of(self._raw.held)
+        self.is_plain = isinstance(self._decoder, _Plain)
+        return True
+
+    def skip_damage(self) -> int:
+        """Skip to the next member that may begin with a record.
+
+        Return the number of bytes skipped.
+        """
+        begin = self.begin
+        at, count = begin + 1, _SEARCHED_BYTES
+        while True:
+            piece = self._raw.piece(at, count)
+            offset = self._first_member(piece)
+            if offset is not None:
+                self._raw.go_to(at + offset)
+                return at + offset - begin
+            if len(piece) <= TRIED_BYTES:
+                self._raw.go_to(self._raw.length)
+                return self._raw.length - begin
+            at += len(piece) - TRIED_BYTES
+            count = min(4 * count, _SEARCHED_AT_MOST)
+
+    def _first_member(self, piece: bytes) -> int | None:
+        for magic in (GZIP, ZSTD):
+            at = piece.find(magic)
+            while at >= 0:
+                if self._begins_record(piece[at : at + TRIED_BYTES]):
+                    return at
+                at = piece.find(magic, at + 1)
+        return None
+
+    def _begins_record(self, piece: bytes) -> bool:
+        try:
+            return self._decoder_of(piece).decode(piece).given.startswith(BEGIN)
+        except (zlib.error, zstandard.ZstdError, DamagedMember):
+            return False
+
+    def _decoder_of(self, raw: bytes) -> _Decoder:
+        if raw.startswith(GZIP):
+            return Inflating()
+        if raw.startswith(ZSTD):
+            return _Unzstd(self._dictionary)
+        if self.begin == 0 and (raw.startswith(BEGIN) or b"\n" + BEGIN in raw):
+            return _Plain()
+        raise DamagedMember("no record begins here")
+
+    def _read_dictionary(self) -> None:
+        """Read the dictionary frame, which may be compressed itself."""
+        length = int.from_bytes(self._raw.held[4:_HEAD_MEMBERS], "little")
+        if length > _MOST_DICTIONARY_BYTES:
+            raise DamagedMember(f"a dictionary of {length:,} bytes")
+        self._raw.hold(_HEAD_MEMBERS + length)
+        content = self._raw.held[_HEAD_MEMBERS : _HEAD_MEMBERS + length]
+        self._raw.held = self._raw.held[_HEAD_MEMBERS + length :]
+        try:
+            if content.startswith(ZSTD):
+                content = zstandard.ZstdDecompressor().decompress(
+                    content, max_output_size=_MOST_DICTIONARY_BYTES
+                )
+            self._dictionary = zstandard.ZstdCompressionDict(content)
+        except zstandard.ZstdError as error:
+            raise DamagedMember(f"its dictionary cannot be read ({error})") from error
+
+    # ------------------------------------------------------------ bytes of a member
+
+    def fill(self, count: int) -> bool:
+        """Decode until the buffer holds `count` bytes. Return False if the member is shorter."""
+        while len(self.buffer) < count and self._decode():
+            pass
+        return len(self.buffer) >= count
+
+    def take(self, count: int) -> bytes:
+        """Return the next `count` bytes of the member, fewer at its end."""
+        self.fill(count)
+        taken = bytes(self.buffer[:count])
+        del self.buffer[:count]
+        self.offset += len(taken)
+        return taken
+
+    def skip(self, count: int) -> int:
+        """Skip `count` bytes of the member. Return how many were missing."""
+        if self.is_plain and count > len(self.buffer):
+            passed = min(count, self._raw.length - self.begin - self.offset)
+            self.go_to(self.offset + passed)
+            return count - passed
+        while count and (piece := self.take(min(count, _GIVEN_BYTES))):
+            count -= len(piece)
+        return count
+
+    def go_to(self, offset: int) -> None:
+        """Go to an offset of the member; a compressed member is decoded again from its start."""
+        self.buffer.clear()
+        if self.is_plain:
+            self._decoder, self.offset = _Plain(), offset
+            self._raw.go_to(self.begin + offset)
+        else:
+            self._raw.go_to(self.begin)
+            self.open_next()
+            self.skip(offset)
+
+    def _decode(self) -> bool:
+        """Decode a piece. Return False at the end of the member."""
+        if self._decoder is None:
+            return False
+        if not self._raw.held and not self._raw.hold_more():
+            if self.is_plain:
+                self._decoder = None
+                return False
+            raise DamagedMember("the file ends within it")
+        held = len(self._raw.held)
+        try:
+            given, self._raw.held, ended = self._decoder.decode(self._raw.held)
+        except (zlib.error, zstandard.ZstdError) as error:
+            raise DamagedMember(f"it cannot be decompressed ({error})") from error
+        if self._raw.at >= self._counted:  # else go_to() repeats a part
+            packed = min(held - len(self._raw.held), self._raw.at - self._counted)
+            self._counted = self._raw.at
+            self._count(packed, len(given))
+        self.buffer += given
+        if ended:
+            self._decoder = None
+        return True
+
+    def count_record(self) -> None:
+        """Count a record, or bytes that are not a record. Raises `DamagedMember` for too many."""
+        if self.is_plain:
+            return
+        self._for_records -= LEAST_PACKED
+        if self._for_records < 0:
+            self._for_records = 0
+            raise DamagedMember(f"its records take less than {LEAST_PACKED} bytes each")
+
+    def _count(self, packed: int, unpacked: int) -> None:
+        self._for_records += packed
+        self._allowance += MOST_SWELLING * packed - unpacked
+        if self._allowance < 0:
+            self._allowance = 0
+            raise DamagedMember(f"it unpacks to more than {MOST_SWELLING} times its size")
