@@ -9,7 +9,8 @@ authority of the graph. Hubs and authorities join in turn:
 Ties go to the lower number. A page may be both. A rule decides when a core is complete:
 
 size      |Hubs| + |Authorities| has reached `size`; up to `at_once` of either join in a turn.
-          (The paper checks the size after both sides have grown, so its cores may be larger.)
+paper     as `size`, but by the paper's procedure: the size is checked after both sides have grown,
+          so a core may have up to 2 `at_once` - 1 pages more.
 density   the cover density, 100 E(Hubs, Authorities) / (|Hubs| |Authorities|), would fall below
           `density`: the page that would lower it is rejected, and the core is complete. (The
           paper tests after adding and keeps that page: for a limit of 100, its cores have
@@ -50,8 +51,13 @@ class CoreKind(StrEnum):
     """Rule that decides when a core is complete."""
 
     SIZE = "size"
+    PAPER = "paper"
     DENSITY = "density"
     MAXIMAL = "maximal"
+
+    @property
+    def is_by_size(self) -> bool:
+        return self in (CoreKind.SIZE, CoreKind.PAPER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +198,7 @@ class _Growing:
 
     @property
     def is_complete(self) -> bool:
-        if self._rule.kind is CoreKind.SIZE:
+        if self._rule.kind.is_by_size:
             return self.size >= self._rule.size
         return len(self.hubs.members) >= self._rule.most_hubs
 
@@ -208,8 +214,10 @@ class _Growing:
 
     def _take_turn(self, side: _Side) -> _Answer:
         rule = self._rule
-        if rule.kind is CoreKind.SIZE:
-            answers = [self._admit(side) for _ in range(min(rule.at_once, rule.size - self.size))]
+        if rule.kind.is_by_size:
+            is_exact = rule.kind is CoreKind.SIZE
+            room = min(rule.at_once, rule.size - self.size) if is_exact else rule.at_once
+            answers = [self._admit(side) for _ in range(room)]
             return answers[0] if answers else _Answer.REFUSED
         answer = self._admit(side, rule.density)
         while rule.kind is CoreKind.MAXIMAL and answer is _Answer.REFUSED:

@@ -105,6 +105,10 @@ def _in_the_new(
     return dict(zip(places, new.names.find(old.names.of(places)), strict=True))
 
 
+POOL = 10
+"""Number of cores from which one is drawn at random."""
+
+
 class SeedChoice(StrEnum):
     """Page of a core that becomes its seed."""
 
@@ -130,11 +134,19 @@ def seed_set(
     rule: CoreRule,
     choice: SeedChoice,
     tell: Progress = unreported,
+    *,
+    rng: np.random.Generator | None = None,
 ) -> SeedSet:
-    """Return `count` seeds, or one per community if there are fewer communities."""
+    """Return `count` seeds, or one per community if there are fewer communities.
+
+    `rng` draws the cores among the `POOL` x `count` strongest; without it, the strongest are taken.
+    """
     hosts = named.names.hosts()
     pruned = between_hosts(named.graph, hosts.of_node)
-    cores = extracted(pruned, count, rule, tell=tell)
+    cores = extracted(pruned, count if rng is None else POOL * count, rule, tell=tell)
+    if rng is not None and len(cores) > count:
+        drawn = rng.choice(len(cores), size=count, replace=False)
+        cores = [cores[place] for place in np.sort(drawn).tolist()]
     if not named.graph.edges:
         raise UsageError("the graph has no links: seeds are taken from communities of linked pages")
     if not cores:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import count
+from math import isnan
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, BinaryIO
@@ -452,8 +453,11 @@ class PlotLine:
 
     label: str
     x: Sequence[float]
+    """NaN interrupts the line, in y as well."""
     y: Sequence[float]
     error: Sequence[float] | None = None
+    names: Sequence[str] = ()
+    """Names of the points, drawn into circles instead of the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -469,6 +473,8 @@ class Figure:
     log_y: bool = False
     points: bool = False
     """Draw points only, without lines."""
+    is_map: bool = False
+    """Both axes have one scale, and the first lines are the palest."""
 
 
 def write(out: Path, figure: Figure) -> tuple[Path, Path]:
@@ -519,13 +525,21 @@ def _write_csv(file: BinaryIO, figure: Figure) -> None:
     rows.writerow(["line", figure.x_label, figure.y_label, *(["standard error"] * has_errors)])
     for line in figure.lines:
         columns = (line.x, line.y, *([line.error] if line.error else []))
-        rows.writerows((line.label, *row) for row in zip(*columns, strict=True))
+        points = (row for row in zip(*columns, strict=True) if not isnan(row[0]))
+        rows.writerows((line.label, *row) for row in points)
     text.detach()
 
 
 def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
     """Draw the figure into these axes."""
     for number, line in enumerate(figure.lines):
+        if line.names:
+            frame = {"boxstyle": "circle", "facecolor": "white", "edgecolor": "black"}
+            centre = {"ha": "center", "va": "center", "fontsize": 8, "zorder": 3, "bbox": frame}
+            for x, y, name in zip(line.x, line.y, line.names, strict=True):
+                axes.text(x, y, name, **centre)
+            axes.update_datalim(list(zip(line.x, line.y, strict=True)))
+            continue
         (drawn,) = axes.plot(line.x, line.y, label=line.label, **_style(figure, number))
         if line.error:
             ends = [(y - error, y + error) for y, error in zip(line.y, line.error, strict=True)]
@@ -543,11 +557,17 @@ def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
             axis.set_minor_formatter(plot.LogFormatter(minor_thresholds=_FEW_DECADES))
     if not figure.log_x and all(isinstance(x, int) for line in figure.lines for x in line.x):
         axes.xaxis.set_major_locator(plot.MaxNLocator(integer=True))
+    if figure.is_map:
+        axes.set_aspect("equal")
+        axes.margins(0.1)
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
 
 
 def _style(figure: Figure, number: int) -> dict[str, Any]:
+    if figure.is_map:
+        place = (number + 1) / len(figure.lines)
+        return {"color": str(0.95 - 0.7 * place), "linewidth": 0.5 + place, "zorder": 1 + place}
     if figure.points:
         return {"marker": _MARKERS[number % len(_MARKERS)], "fillstyle": "none", "linestyle": ""}
     return {

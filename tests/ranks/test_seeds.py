@@ -79,6 +79,7 @@ LINKS = [(0, 4), (0, 5), (1, 4), (1, 5), (1, 6), (2, 4), (2, 7), (3, 6), (3, 7)]
     [
         ({"kind": CoreKind.SIZE, "size": 5}, ([1, 3], [4, 6, 7])),
         ({"kind": CoreKind.SIZE, "size": 5, "at_once": 2}, ([1, 0], [4, 6, 5])),
+        ({"kind": CoreKind.PAPER, "size": 4, "at_once": 2}, ([1, 0], [4, 6, 5])),
         ({"kind": CoreKind.DENSITY}, ([1], [4, 6])),
         ({"kind": CoreKind.MAXIMAL}, ([1], [4, 6, 5])),
     ],
@@ -173,7 +174,7 @@ class BySets:
             return "nobody"
         page = max(candidates, key=lambda page: (self.scores[side][page], -page))
         self.members[side].append(page)
-        if self.rule.kind is CoreKind.SIZE or not self.violates():
+        if self.rule.kind.is_by_size or not self.violates():
             return "joined"
         self.members[side].remove(page)
         self.refused[side].add(page)
@@ -185,6 +186,9 @@ class BySets:
                 room = self.rule.size - sum(map(len, self.members.values()))
                 answers = [self.try_one(side) for _ in range(min(self.rule.at_once, room))]
                 return answers[0] if answers else "refused"
+            case CoreKind.PAPER:
+                answers = [self.try_one(side) for _ in range(self.rule.at_once)]
+                return answers[0]
             case CoreKind.DENSITY:
                 return self.try_one(side)
             case CoreKind.MAXIMAL:
@@ -195,7 +199,7 @@ class BySets:
     def grow(self) -> tuple[list[int], list[int]]:
         hubs, authorities = self.members["hub"], self.members["authority"]
         while True:
-            is_of_size = self.rule.kind is CoreKind.SIZE
+            is_of_size = self.rule.kind.is_by_size
             if is_of_size and len(hubs) + len(authorities) >= self.rule.size:
                 return hubs, authorities
             if not is_of_size and len(hubs) >= self.rule.most_hubs:
@@ -502,6 +506,23 @@ def test_two_seeds_of_one_name_are_one_in_the_newer_graph() -> None:
 
 def cores_of(web: NamedGraph, count: int, rule: CoreRule) -> list[Core]:
     return extracted(between_hosts(web.graph, web.names.hosts().of_node), count, rule)
+
+
+def test_random_cores_are_some_of_the_strongest_in_their_order() -> None:
+    graph, rule = random_graph(200, 600), CoreRule(kind=CoreKind.SIZE, size=2)
+    web = NamedGraph(graph, NumericNames(np.arange(200)))
+    strongest = cores_of(web, 30, rule)
+    draws = [
+        list(seed_set(web, 3, rule, SeedChoice.HUB, rng=np.random.default_rng(seed)).cores)
+        for seed in (1, 1, 2, 3)
+    ]
+    for drawn in draws:
+        places = [strongest.index(core) for core in drawn]
+        assert len(places) == 3
+        assert places == sorted(set(places))
+    assert draws[0] == draws[1]
+    assert draws[2] != draws[0] != draws[3]
+    assert seed_set(web, 500, rule, SeedChoice.HUB, rng=dice()).cores == cores_of(web, 500, rule)
 
 
 # Computed with sets and scipy, without the code under test.

@@ -1,6 +1,7 @@
 """`minicrawl seed-set`."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -15,6 +16,7 @@ from minicrawl.ranks.cores import CoreKind, CoreRule
 from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.seed_evaluation import between_cores, compared
 from minicrawl.ranks.seeds import (
+    POOL,
     SeedChoice,
     SeedSet,
     TransferredSeeds,
@@ -31,6 +33,22 @@ DEFAULT_RULE = CoreRule()
 DRAWS, SEED = 10, 1
 
 
+class Take(click.ParamType[int | SeedChoice]):
+    """A page of a core, or the seed of a random choice of cores."""
+
+    name = "take"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | SeedChoice:
+        kind, _, seed = str(value).partition(":")
+        if kind == "random" and seed.isascii() and seed.isdigit():
+            return int(seed)
+        if value not in {choice.value for choice in SeedChoice}:
+            self.fail(f"{value!r} is none of hub, authority, random:SEED with a number", param, ctx)
+        return SeedChoice(value)
+
+
 @click.command("seed-set")
 @click.option(
     "--count",
@@ -43,7 +61,8 @@ DRAWS, SEED = 10, 1
 @click.option(
     "--core",
     type=click.Choice([kind.value for kind in CoreKind]),
-    help="Complete a core at --size pages (size), before the page that lowers its density below "
+    help="Complete a core at --size pages (size), after the round that reaches --size, as in the "
+    "paper (paper), before the page that lowers its density below "
     "--density (density), or when no more page fits --density (maximal). The last two stop at "
     f"{DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
 )
@@ -70,10 +89,12 @@ DRAWS, SEED = 10, 1
 )
 @click.option(
     "--take",
-    type=click.Choice([choice.value for choice in SeedChoice]),
+    metavar="hub|authority|random:SEED",
+    type=Take(),
     default=SeedChoice.HUB.value,
     show_default=True,
-    help="Take the best hub or the best authority of a core as its seed.",
+    help="Take the best hub or the best authority of a core as its seed. `random:SEED` takes the "
+    f"best hubs of N cores drawn at random from the {POOL} N strongest.",
 )
 @click.option(
     "--evaluate",
@@ -121,7 +142,7 @@ def seed_set(
     size: int | None,
     at_once: int | None,
     density: float | None,
-    take: str,
+    take: int | SeedChoice,
     evaluate: bool,
     draws: int | None,
     seed: int | None,
@@ -149,7 +170,9 @@ def seed_set(
             newer = read(new, tell)
     named = source.graph
     with source.progress("cores") as tell:
-        found = seed_set_of(named, count, rule, SeedChoice(take), tell)
+        cores_rng = np.random.default_rng(take) if isinstance(take, int) else None
+        choice = SeedChoice.HUB if isinstance(take, int) else take
+        found = seed_set_of(named, count, rule, choice, tell, rng=cores_rng)
     if newer is None:
         in_crawl = TransferredSeeds(named=named, seeds=found.seeds)
     else:
@@ -169,10 +192,10 @@ def _rule(
 ) -> CoreRule:
     """Return the rule that says when a core is complete."""
     kind = CoreKind(core or (CoreKind.SIZE if size else DEFAULT_RULE.kind))
-    if kind is CoreKind.SIZE and density is not None:
+    if kind.is_by_size and density is not None:
         raise click.UsageError("--density needs --core density or --core maximal")
-    if kind is not CoreKind.SIZE and (size or at_once):
-        raise click.UsageError("--size and --at-once need --core size")
+    if not kind.is_by_size and (size or at_once):
+        raise click.UsageError("--size and --at-once need --core size or --core paper")
     return CoreRule(
         kind=kind,
         size=size or DEFAULT_RULE.size,

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.ranks.commands.seed_set_report import Report
+from minicrawl.ranks.core_map import core_map, links_apart
 from minicrawl.ranks.seed_evaluation import Depth, DepthCoverage, EqualPages, distribution
 from minicrawl.report.formats import Figure, PlotLine, write
-from minicrawl.wording import visible
+from minicrawl.wording import counted, visible
 
 Degrees = NDArray[np.integer]
 
@@ -45,6 +46,7 @@ def _figures(report: Report) -> Iterator[Figure]:
         yield _depth_figure("Pages", trial.crawls.depths, lambda read: read.pages or None)
         yield _after_figure(trial.crawls.after)
         yield _distances_figure(trial.between_cores)
+        yield _map_figure(trial.between_cores)
 
 
 def _degrees_figure(
@@ -92,6 +94,28 @@ def _distances_figure(between: Degrees) -> Figure:
             for label, of in (("smallest distance", np.min), ("largest distance", np.max))
         ],
         points=True,
+    )
+
+
+def _map_figure(between: Degrees) -> Figure:
+    """Draw the cores as points, and a line between any two for the shorter path."""
+    links = links_apart(between)
+    points = core_map(links)
+    lines = []
+    for length in np.unique(links[links > 0]).tolist():
+        pairs = np.argwhere(np.triu(links == length))
+        gap = np.full((len(pairs), 1, 2), np.nan)
+        x, y = np.concatenate((points[pairs], gap), axis=1).reshape(-1, 2).T.tolist()
+        lines.append(PlotLine(label=counted(length, "link"), x=x, y=y))
+    cores = [str(core) for core in range(1, len(points) + 1)]
+    x, y = points.T.tolist()
+    return Figure(
+        name="core-map",
+        title="Cores, as far apart as the shorter path between them is long",
+        x_label="x in links",
+        y_label="y in links",
+        lines=[*reversed(lines), PlotLine(label="core", x=x, y=y, names=cores)],
+        is_map=True,
     )
 
 

@@ -15,7 +15,7 @@ from minicrawl.cli import PROGRAM
 from minicrawl.cli.output import show_list, show_table
 from minicrawl.graph.distances import UNREACHED, Extent
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.ranks.cores import Core, CoreKind, CoreRule
+from minicrawl.ranks.cores import Core, CoreRule
 from minicrawl.ranks.seed_evaluation import (
     CoreDistances,
     CrawlComparison,
@@ -130,7 +130,7 @@ def _remarks(report: Report) -> Iterator[str]:
     if len(cores) < report.asked:
         seeds = counted(report.asked, "seed")
         yield f"found {len(cores):,} of {seeds}: no links are left for another core"
-    small = sum(core.size < rule.size for core in cores) if rule.kind is CoreKind.SIZE else 0
+    small = sum(core.size < rule.size for core in cores) if rule.kind.is_by_size else 0
     if small:
         of_cores = f"{small:,} of {counted(len(cores), 'core')}"
         yield f"{of_cores} below {counted(rule.size, 'page')}: no other page fits"

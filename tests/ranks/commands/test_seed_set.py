@@ -126,6 +126,7 @@ class TestCores:
             (["--core", "size", "--size", "3"], [(1, 2), (1, 2)]),
             (["--core", "size", "--size", "3", "--at-once", "2"], [(2, 1), (2, 1)]),
             (["--size", "4"], [(2, 2), (2, 2)]),
+            (["--core", "paper", "--size", "4", "--at-once", "2"], [(2, 2), (2, 2)]),
             (["--core", "density"], [(3, 2), (2, 2)]),
         ],
     )
@@ -262,7 +263,7 @@ class TestFigures:
         (folder / "web.tsv").write_text(web(*LARGE, *SMALL, *third, "a1>k1", "b1>m1"))
         out, err = printed(capsys, "--evaluate", "--figures", "figures", "--json")
         names = [
-            *("core-distances", "core-sizes", "depth-mean-pagerank", "depth-pages"),
+            *("core-distances", "core-map", "core-sizes", "depth-mean-pagerank", "depth-pages"),
             *("gathered-pagerank", "in-degrees", "links-left", "out-degrees"),
         ]
         found = sorted((folder / "figures").iterdir())
@@ -321,6 +322,8 @@ def numbers(folder: Path, name: str) -> list[list[str]]:
         (["--draws", "5"], "--evaluate"),
         (["--seed", "5"], "--evaluate"),
         (["--similar"], "--new"),
+        (["--take", "random"], "random:SEED"),
+        (["--take", "random:x"], "random:SEED"),
         (["--density", "0"], "--density"),
         (["--density", "nan"], "--density"),
         (["--density", "101"], "--density"),
