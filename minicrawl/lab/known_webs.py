@@ -656,8 +656,13 @@ def _readings(importance: Floats, rates: Floats, scale: float) -> Floats:
 
 def _importance_and_rates(web: Web, seed: int) -> tuple[Floats, Floats]:
     importance = np.asarray(pagerank(web.graph).values, dtype=np.float64)
-    even = np.random.default_rng(seed).random(len(importance))
-    return importance / importance.sum(), _SLOWEST * (_FASTEST / _SLOWEST) ** even
+    return importance / importance.sum(), change_rates(len(importance), seed)
+
+
+def change_rates(pages: int, seed: int) -> Floats:
+    """Return random rates of change, per day."""
+    even: Floats = np.random.default_rng(seed).random(pages)
+    return _SLOWEST * (_FASTEST / _SLOWEST) ** even
 
 
 # ---------------------------------------------------------------- the changing web

@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.crawl.schedule.orders import (
+    FARTHEST,
     ORDERS,
     ByCash,
     ByKey,
@@ -51,7 +52,8 @@ from minicrawl.crawl.schedule.orders import (
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
-from minicrawl.lab.known_webs import true_importance
+from minicrawl.lab.known_webs import change_rates, true_importance
+from minicrawl.lab.link_places import ByPlace
 from minicrawl.lab.webs import Farm, Floats, Links, PageValues, Web, planted
 from minicrawl.model import FULL_VALUE, State
 from minicrawl.opic.importance.expected_value import WEIGHT, ValueEstimate
@@ -66,13 +68,18 @@ from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 # ================================================================ exploration
 
 
-class KnownHosts:
-    """Hosts of the known pages, and sites of all hosts."""
+class KnownUrls:
+    """URLs, hosts and depths of the known pages, as a frontier has them; sites of all hosts."""
 
-    def __init__(self, web: Web) -> None:
-        self.host_of = array("I")
+    def __init__(self, web: Web, pages: array[int]) -> None:
+        """`pages` maps known pages to pages of the web."""
+        self.host_of, self.depth = array("I"), bytearray()
+        self._web, self._pages = web, pages
         self._sites = np.zeros(int(web.host.max(initial=0)) + 1, dtype=np.uint32)
         self._sites[web.host] = web.site
+
+    def url_of(self, page: int) -> str:
+        return self._web.url_of(self._pages[page])
 
     def site(self, host: int) -> int:
         return int(self._sites[host])
@@ -101,14 +108,14 @@ class Exploration:
         self.truth = truth
         self.small_edge = small_edge
         self.ledger = Ledger(small_edge=fixed_edge(small_edge))
-        self.urls = KnownHosts(web)
+        self.pages = array("q")
+        self.urls = KnownUrls(web, self.pages)
         self.siblings: Siblings | None = None
         """Set by `judge_siblings`, for the order that needs it."""
         self.values: ValueEstimate | None = None
         """Set by `judge_values`."""
         self._given: PageValues | None = None
         self._traits = array("I")
-        self.pages = array("q")
         self.seeds = range(0)
         self._ids = array("q", [-1]) * len(links)
         self._links, self._host = links, web.host.tolist()
@@ -126,11 +133,12 @@ class Exploration:
         self.seeds = self.discover(seeds)
         self.ledger.endow(self.seeds, endowment)
 
-    def discover(self, pages: Sequence[int]) -> range:
+    def discover(self, pages: Sequence[int], depth: int = 0) -> range:
         """Make these pages of the web known, and return their ids."""
         new = self.ledger.mint(len(pages))
         self.pages.extend(pages)
         self.urls.host_of.extend([self._host[page] for page in pages])
+        self.urls.depth.extend(repeat(min(depth, FARTHEST), len(pages)))
         if self._given is not None:
             self._traits.extend([self._given.traits[page] for page in pages])
         for known, page in zip(new, pages, strict=True):
@@ -141,7 +149,8 @@ class Exploration:
         """Return the links of a page as ids, and the ids that are new."""
         ids = self._ids
         targets = self._links[self.pages[known]]
-        new = self.discover([page for page in targets if ids[page] < 0])
+        unknown = [page for page in targets if ids[page] < 0]
+        new = self.discover(unknown, self.urls.depth[known] + 1)
         return [ids[page] for page in targets], new
 
     def judge_siblings(self) -> None:
@@ -195,6 +204,7 @@ def fetched(crawl: Exploration, queue: PageQueue, budget: int, at_once: int = 1)
 # crawl         opic (`crawl --strategy greedy`), siblings, breadth-first, random
 # variations    opic-replay: read pages spend their cash again; hash: cash is multiplied by a small
 #               random factor
+# bandit        the best link place first (`link_places`)
 # links         backlink-count; larger-sites-first: the site with most waiting pages
 # PageRank      of the known pages, recomputed after each hundredth of the web
 # truth         oracle
@@ -411,6 +421,7 @@ CRAWL_ORDERS: dict[str, Callable[[Exploration, int], PageQueue]] = {
     "pagerank": lambda crawl, _seed: ByRecomputedPageRank(crawl),
     "pagerank-seeds": lambda crawl, _seed: ByRecomputedPageRank(crawl, TO_SEEDS),
     "pagerank-return": lambda crawl, _seed: ByRecomputedPageRank(crawl, TO_SEEDS, RETURNED),
+    "bandit": lambda crawl, _seed: ByPlace(crawl),
     "backlink-count": lambda crawl, _seed: ByCount(crawl, ByBacklinks()),
     "breadth-first": lambda crawl, _seed: ORDERS["breadth-first"](crawl),
     "larger-sites-first": lambda crawl, _seed: _larger_sites_first(crawl),
@@ -426,6 +437,8 @@ BY_VALUE = "value"
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)
 SEEDS = 10
+CRAWL_DAYS = 30
+"""Days in which all pages of a web could be fetched."""
 BASELINE = "opic"
 """Order that the others are compared with."""
 
@@ -444,15 +457,19 @@ class DrawnMean(NamedTuple):
 class Curve:
     """Importance gathered by an order, at each budget.
 
-    `found.mean[i]` is the importance gathered once `fractions[i]` of all pages are fetched. `gain`
-    is the difference from the baseline with the same seeds, if the baseline ran as well. `value` is
-    the share of the reachable value gathered, if pages have values. `spam` is the share of spam
-    among the pages fetched, and `loss` the importance lost by it; both are None without farms.
+    `found.mean[i]` is the importance gathered once `fractions[i]` of all pages are fetched, or as
+    many pages as an integer there says. `fresh` is the part of it on pages that have not changed
+    since they were fetched, if pages change as in `lab freshness` and fetching all of them takes 30
+    days. `gain` is the difference from the baseline with the same seeds, if the baseline ran as
+    well. `value` is the share of the reachable value gathered, if pages have values. `spam` is the
+    share of spam among the pages fetched, and `loss` the importance lost by it; both are None
+    without farms.
     """
 
     order: str
-    fractions: Sequence[float]
+    fractions: Sequence[float | int]
     found: DrawnMean
+    fresh: DrawnMean | None = None
     value: DrawnMean | None = None
     gain: DrawnMean | None = None
     spam: DrawnMean | None = None
@@ -463,15 +480,9 @@ class Curve:
         return self.found.mean
 
     def as_json(self) -> dict[str, object]:
-        spreads = {
-            "mass": self.found,
-            "value": self.value,
-            "gain": self.gain,
-            "spam": self.spam,
-            "loss": self.loss,
-        }
         numbers: dict[str, object] = {}
-        for name, found in spreads.items():
+        for name in ("mass", "fresh", "value", "gain", "spam", "loss"):
+            found: DrawnMean | None = self.found if name == "mass" else getattr(self, name)
             numbers |= {name: found and found.mean, f"{name}_error": found and found.error}
         return {"order": self.order, "fractions": list(self.fractions), **numbers}
 
@@ -490,7 +501,7 @@ class Crawls:
     seed: int
     endowment: int
     at_once: int = 1
-    fractions: Sequence[float] = FRACTIONS
+    fractions: Sequence[float | int] = FRACTIONS
     small_edge: float = SMALL_EDGE
 
 
@@ -504,9 +515,10 @@ class _Terrain(NamedTuple):
 
 
 class _Gathered(NamedTuple):
-    """Importance, share of spam and value of the pages fetched, one row per draw."""
+    """Importance, fresh importance, share of spam and value of the pages fetched, by draw."""
 
     mass: Floats
+    fresh: Floats
     spam: Floats
     value: Floats
 
@@ -551,7 +563,7 @@ def _with_farms(honest: _Terrain, farms: Sequence[Farm], seed: int) -> _Terrain:
 
 def _curve(
     name: str,
-    fractions: Sequence[float],
+    fractions: Sequence[float | int],
     found: Sequence[_Gathered],
     base: Sequence[_Gathered] | None,
 ) -> Curve:
@@ -561,6 +573,7 @@ def _curve(
         order=name,
         fractions=fractions,
         found=spread(here.mass),
+        fresh=spread(here.fresh),
         value=spread(here.value) if here.value.size else None,
         gain=spread(here.mass - base[0].mass) if base else None,
         spam=spread(here.spam) if honest else None,
@@ -571,8 +584,9 @@ def _curve(
 def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) -> _Gathered:
     """Run the crawls, and return their results at each budget."""
     nodes = terrain.web.graph.nodes
-    budgets = [int(share * nodes) for share in crawls.fractions]
-    values, masses, spams, gathered_values = terrain.values, [], [], []
+    budgets = [b if isinstance(b, int) else int(b * nodes) for b in crawls.fractions]
+    rates = change_rates(len(terrain.links), crawls.seed) * (CRAWL_DAYS / nodes)
+    values, masses, fresh, spams, gathered_values = terrain.values, [], [], [], []
     for draw in range(crawls.draws):
         crawl = Exploration(terrain.web, terrain.links, terrain.truth, crawls.small_edge)
         seeds = draw_seeds(terrain.web, crawls.seed, draw)
@@ -580,16 +594,19 @@ def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) ->
         if values is not None and name == BY_VALUE:
             crawl.judge_values(values)
             queue = queue_of(crawl, "siblings", WEIGHT)
-        else:
+        elif name in CRAWL_ORDERS:
             queue = CRAWL_ORDERS[name](crawl, crawls.seed + draw)
+        else:
+            queue = queue_of(crawl, name)
         pages = np.array(fetched(crawl, queue, max(budgets), crawls.at_once), dtype=np.int64)
         masses.append(_sums(terrain.truth[pages], budgets))
+        fresh.append(still_fresh(terrain.truth[pages], rates[pages], budgets))
         spams.append(_sums(pages >= nodes, budgets) / np.clip(budgets, 1, max(len(pages), 1)))
         if values is not None:
             reachable = values.value[_reachable(terrain.links, seeds)].sum()
             gathered_values.append(_sums(values.value[pages], budgets) / max(reachable, 1e-9))
         progress((draw + 1) / crawls.draws)
-    return _Gathered(np.array(masses), np.array(spams), np.array(gathered_values))
+    return _Gathered(*map(np.array, (masses, fresh, spams, gathered_values)))
 
 
 def _reachable(links: Links, seeds: Sequence[int]) -> list[int]:
@@ -600,6 +617,15 @@ def _reachable(links: Links, seeds: Sequence[int]) -> list[int]:
         found.update(new)
         unread += new
     return sorted(found)
+
+
+def still_fresh(importance: Floats, rates: Floats, budgets: Sequence[int]) -> Floats:
+    """Return, for each budget, the expected importance of the pages unchanged since their fetch.
+
+    The rates of change are those per fetch, in the order of fetching.
+    """
+    ages = (np.arange(min(budget, len(rates)), 0, -1) for budget in budgets)
+    return np.array([importance[: len(a)] @ np.exp(-rates[: len(a)] * a) for a in ages])
 
 
 def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:

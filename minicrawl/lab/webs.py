@@ -46,6 +46,13 @@ class Web:
     graph: Csr
     host: Numbers
     site: Numbers
+    names: Names | None = None
+
+    def url_of(self, page: int) -> str:
+        """Return the name of a page, or a URL made up for a page without a name."""
+        if self.names is None or page >= self.graph.nodes:
+            return f"http://{self.host[page]}.example/{page}"
+        return self.names.of([page])[0]
 
     @property
     def has_hosts(self) -> bool:
@@ -74,15 +81,15 @@ def web_of(found: NamedGraph, path: Path) -> Web:
     hosts = found.names.hosts()
     here, host = np.unique(hosts.of_node, return_inverse=True)
     if len(here) == found.graph.nodes:
-        return without_hosts(found.graph)
+        return without_hosts(found.graph, found.names)
     site_of_host = _numbered([sites.site(hosts.names[number]) for number in here.tolist()])
-    return Web(found.graph, host.astype(np.int32), site_of_host[host])
+    return Web(found.graph, host.astype(np.int32), site_of_host[host], found.names)
 
 
-def without_hosts(graph: Csr) -> Web:
+def without_hosts(graph: Csr, names: Names | None = None) -> Web:
     """Return a web with unknown hosts."""
     one = np.zeros(graph.nodes, dtype=np.int32)
-    return Web(graph, one, one)
+    return Web(graph, one, one, names)
 
 
 def _numbered(names: list[str]) -> Numbers:
@@ -144,7 +151,7 @@ def planted(web: Web, links: Links, farm: Farm, rng: Generator) -> tuple[Web, Li
         found[page] = [*found[page], first + int(rng.integers(entered))]
     host = np.arange(len(own), dtype=np.int32) % farm.hosts
     site = np.zeros_like(host) if farm.is_one_site else host
-    return Web(web.graph, _behind(web.host, host), _behind(web.site, site)), found
+    return Web(web.graph, _behind(web.host, host), _behind(web.site, site), web.names), found
 
 
 def _own_links(farm: Farm, first: int, honest: int, rng: Generator) -> Links:

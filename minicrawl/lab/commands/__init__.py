@@ -22,6 +22,10 @@ COMMANDS = {
         "minicrawl.lab.commands.experiments:order",
         "Compare orders of reading by importance found.",
     ),
+    "bench": (
+        "minicrawl.lab.commands.bench:bench",
+        "Benchmark orders of reading on several graphs.",
+    ),
     "cluster": (
         "minicrawl.lab.commands.cluster_command:cluster",
         "Simulate a sharded crawl on many nodes.",

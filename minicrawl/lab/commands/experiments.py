@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
+from minicrawl import ext
 from minicrawl.cli.options import Command, Number, json_option
 from minicrawl.cli.output import progress, show_json, show_table
 from minicrawl.config.values import LEAST_EDGE
@@ -263,6 +264,9 @@ def small_edge_option(default: float | None) -> Callable[[Command], Command]:
 
 # ================================================================ order
 
+ORDER_NAME = click.Choice([*CRAWL_ORDERS, lab.BY_VALUE, *ext.entry_points(ext.ORDERS)])
+"""Orders of the laboratory, and those that packages add to a crawl."""
+
 
 @click.command()
 @on_a_web(Model.COPYING)
@@ -271,9 +275,10 @@ def small_edge_option(default: float | None) -> Callable[[Command], Command]:
     "orders",
     multiple=True,
     metavar="NAME",
-    type=click.Choice([*CRAWL_ORDERS, lab.BY_VALUE]),
-    help=f"Order of reading: {', '.join(CRAWL_ORDERS)}, or with --value {lab.BY_VALUE}; "
-    f"repeatable.  [default: all; siblings and {lab.BY_VALUE} with --value]",
+    type=ORDER_NAME,
+    help=f"Order of reading: {', '.join(CRAWL_ORDERS)}, with --value {lab.BY_VALUE}, or an order "
+    "that an installed package adds; repeatable.  [default: all of the laboratory; siblings and "
+    f"{lab.BY_VALUE} with --value]",
 )
 @click.option(
     "--value",
@@ -401,14 +406,14 @@ def _show_spreads(
     title: str, rows: Sequence[tuple[lab.Curve, lab.DrawnMean]], caption: str
 ) -> None:
     headings = ["order", *(f"{share:.0%}" for share in rows[0][0].fractions)]
-    show_table(title, headings, ([curve.order, *_cells(of)] for curve, of in rows), caption)
+    show_table(title, headings, ([curve.order, *cells(of)] for curve, of in rows), caption)
 
 
 _WIDE = 0.0995
 """A share below -9.95 % is shown without decimals."""
 
 
-def _cells(of: lab.DrawnMean) -> Iterator[str]:
+def cells(of: lab.DrawnMean) -> Iterator[str]:
     """Format shares in percent, short enough for 80 columns."""
     errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
     for place, mean in enumerate(of.mean):

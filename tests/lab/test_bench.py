@@ -1,0 +1,137 @@
+"""`minicrawl lab bench`: its table, orders of packages beside the baselines, and its refusals."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.lab.commands.bench import BASELINES
+from minicrawl.lab.link_places import bounds
+from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS, still_fresh
+
+SHORT = """
+from array import array
+
+class Short:
+    def __init__(self, frontier):
+        self.keys = array("q")
+        self.urls = frontier.urls
+
+    def grow(self, pages):
+        for page in pages:
+            assert len(self.urls.host_of) > page
+            self.keys.append(-len(self.urls.url_of(page)) - 1000 * self.urls.depth[page])
+"""
+GRAPH = "".join(
+    f"http://{source % 7}.example/{'x' * (source % 11)}{source}\t"
+    f"http://{target % 7}.example/{'x' * (target % 11)}{target}\n"
+    for source in range(200)
+    for target in {(3 * source + shift) % 200 for shift in (1, 2, 5, 7, 11, source)}
+)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    (path := tmp_path / "links.tsv").write_text(GRAPH, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> dict[str, str]:
+    """Variables for a process in which a package adds the order `short`."""
+    (tmp_path / "short_first.py").write_text(SHORT, encoding="utf-8")
+    (about := tmp_path / "short_first-1.dist-info").mkdir()
+    (about / "entry_points.txt").write_text(
+        "[minicrawl.orders]\nshort = short_first:Short\n", encoding="utf-8"
+    )
+    return {"PYTHONPATH": str(tmp_path)}
+
+
+def series(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(text)["series"]
+    return found
+
+
+@pytest.mark.parametrize("command", ["order", "bench"])
+def test_an_order_of_a_package_is_compared(
+    command: str, graph: Path, short: dict[str, str]
+) -> None:
+    more = ("--strategy", "siblings") if command == "order" else ("--budget", "20")
+    arguments = ("lab", command, "--graph", str(graph), "--strategy", "short", *more, "--json")
+    done = subprocess.run(
+        [sys.executable, "-m", "minicrawl", *arguments, "--draws", "3"],
+        env=os.environ | short,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    by_order = {curve["order"]: curve for curve in series(done.stdout)}
+    assert {"short", "siblings"} <= by_order.keys()
+    assert 0 < by_order["short"]["mass"][-1] != by_order["siblings"]["mass"][-1]
+    assert by_order["short"]["mass_error"][-1] >= 0
+
+
+def test_a_package_of_this_order_is_unknown_without_it(graph: Path) -> None:
+    assert main(["lab", "bench", "--graph", str(graph), "--strategy", "short"]) == 2
+
+
+def test_each_graph_has_each_baseline(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (other := graph.with_name("others.tsv")).write_text(GRAPH, encoding="utf-8")
+    arguments = ["--graph", str(graph), "--graph", str(other), "--quick", "--budget", "100%"]
+    assert main(["lab", "bench", *arguments, "--json"]) == 0
+    found = series(capsys.readouterr().out)
+    assert [(c["graph"], c["order"]) for c in found] == [
+        (name, order) for name in ("links", "others") for order in BASELINES
+    ]
+    for curve in found:
+        assert curve["mass"] == pytest.approx([1.0])
+        assert 0 < curve["fresh"][0] < curve["mass"][0]
+    assert main(["lab", "bench", *arguments]) == 0
+    table = capsys.readouterr().out
+    assert [
+        row.rstrip() for row in table.splitlines() if row.startswith(("links,", "others,"))
+    ] == [*("links, importance", "links, fresh", "others, importance", "others, fresh")]
+
+
+def test_values_add_an_order_and_a_measure(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = graph.with_name("values")
+    values.write_text(GRAPH.split("\t")[0] + "\n", encoding="utf-8")
+    assert main(["lab", "bench", "--graph", str(graph), "--value", str(values), "--json"]) == 0
+    found = series(capsys.readouterr().out)
+    assert BY_VALUE in [curve["order"] for curve in found]
+    assert all(curve["value"] is not None for curve in found)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *("--budget 0", "--budget 101%", "--budget x", "--budget 1.5", "--strategy value"),
+        "--value links.tsv",
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    arguments: str, graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(graph.parent)
+    assert main(["lab", "bench", *arguments.split()]) == 2
+
+
+def test_a_page_is_fresh_until_it_changes() -> None:
+    """Pages never change, or with an even chance until the next fetch."""
+    importance, rates = np.array([0.25, 0.5, 0.125]), np.array([np.log(2), 0.0, np.log(2)])
+    fresh = still_fresh(importance, rates, [1, 2, 3, 9])
+    assert fresh == pytest.approx([0.125, 0.5625, 0.59375, 0.59375])
+
+
+def test_the_bounds_of_the_worked_example() -> None:
+    assert bounds(np.array([3, 1]), np.array([0.9, 0.1])) == pytest.approx([1.12, 1.35], abs=0.005)
+
+
+def test_all_baselines_are_orders_of_the_laboratory() -> None:
+    assert set(BASELINES) <= set(CRAWL_ORDERS)
