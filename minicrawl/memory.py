@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,8 +50,10 @@ def end_with(parent: int, end_by: int) -> None:
 
 # ================================================================ limit
 #
-# Law: a process that parses untrusted data and needs more memory than its limit ends, or its task
-# fails; the machine is not affected.
+# Laws: a process that parses untrusted data and needs more memory than its limit ends, or its task
+# fails; the machine is not affected. A limit of time counts processor time of the child, which the
+# kernel ends. The clock on the wall would end it early on a busy machine, where the same page would
+# have another text. It counts only for a child that sleeps, as a lock may let it for ever.
 
 MOST_BYTES = 1 << 30
 """Limit of address space: 100 times the largest body; a PDF that needs more is a bomb."""
@@ -63,6 +66,47 @@ def limit_memory(most_bytes: int = MOST_BYTES) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     # A parser that dies of a bomb would otherwise leave a core file as large as its memory.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+PATIENCE_S = 10.0
+"""Time after which it is seen whether a silent child sleeps; it is given up if it still does."""
+_LEAST_S = 1e-6
+_MOST_AWAKE = 0.01
+"""Share of the time that a sleeping child may use, such as one that waits in a loop."""
+
+
+def limit_processor_time(more_s: float | None) -> None:
+    """End this process by SIGPROF when it has used so much more time; None lifts the limit.
+
+    There is no handler: one of Python would wait until a parser in C returns.
+    """
+    signal.setitimer(signal.ITIMER_PROF, 0 if more_s is None else max(more_s, _LEAST_S))
+
+
+def why_ended(returncode: int | None, limit_s: float) -> str:
+    """Return why a child with a limit did not answer; its parent has killed one that slept."""
+    if returncode == -signal.SIGPROF:
+        return f"not parsed within {limit_s:g} s of processor time"
+    return "the parser sleeps" if returncode == -signal.SIGKILL else "the parser process ended"
+
+
+class SleepWatch:
+    """Tells whether a process or a thread sleeps, for a caller that asks at intervals."""
+
+    def __init__(self) -> None:
+        self.used_s = -inf
+        """Processor time up to the last call."""
+
+    def sleeps(self, pid: int, interval_s: float, proc: Path | None = None) -> bool:
+        """Return True if it sleeps, and has done next to nothing since the last call.
+
+        It does not sleep if it waits for a processor or a disk. Where the system has no /proc, it
+        does.
+        """
+        before_s, fields = self.used_s, _stat(proc or _PROC, pid)
+        self.used_s = sum(map(int, fields[_FIRST_TIME : _FIRST_TIME + 2])) / _TICKS
+        idle = self.used_s - before_s <= _MOST_AWAKE * interval_s
+        return not fields or (idle and fields[0] == "S")
 
 
 # ================================================================ allocator

@@ -12,22 +12,26 @@ import json
 import marshal
 import os
 import select
-import signal
 import subprocess
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
-from math import inf
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
 from minicrawl import ext
 from minicrawl.errors import MinicrawlError, NoText, UsageError
-from minicrawl.memory import child_command, limit_memory
+from minicrawl.memory import (
+    PATIENCE_S,
+    SleepWatch,
+    child_command,
+    limit_memory,
+    limit_processor_time,
+    why_ended,
+)
 from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
 from minicrawl.web.urls import site
 
@@ -35,18 +39,8 @@ from minicrawl.web.urls import site
 #
 # Parent and child exchange messages of bytes through two pipes. The child sends an empty message
 # when it is ready: starting has no deadline, since imports take as long as the disk does.
-#
-# Deadlines count processor time of the child, which the kernel ends at its deadline. The clock on
-# the wall would end it early on a busy machine, where the same store would give other texts. It
-# counts only for a child that sleeps, as a lock or a socket may let it for ever.
 
 _NICE = 5
-PATIENCE_S = 10.0
-"""Time after which it is seen whether a silent child sleeps; it is given up if it still does."""
-_LEAST_S = 1e-6
-_MOST_AWAKE = 0.01
-"""Share of the time that a sleeping child may use, such as one that waits in a loop."""
-_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class KillableProcess:
@@ -82,25 +76,15 @@ class KillableProcess:
 
     def answer(self, patience_s: float | None) -> bytes | None:
         """Return the next message of the process, or None if it has ended or sleeps for so long."""
-        used_s = -inf
+        watch = SleepWatch()
         while not self._waiting.poll(None if patience_s is None else 1000 * patience_s):
             assert patience_s is not None, "otherwise it waits for ever"
-            before_s, (used_s, is_asleep) = used_s, self._processor_time()
-            if is_asleep and used_s - before_s <= _MOST_AWAKE * patience_s:
+            if watch.sleeps(self.child.pid, patience_s):
                 return None
         try:
             return self.answers.recv_bytes()
         except (EOFError, OSError):
             return None
-
-    def _processor_time(self) -> tuple[float, bool]:
-        """Return the time that the process has used, and True if it sleeps.
-
-        It does not sleep if it waits for a processor or a disk.
-        """
-        status = Path(f"/proc/{self.child.pid}/stat").read_text(encoding="utf-8", errors="replace")
-        state, *fields = status.rpartition(")")[2].split()
-        return sum(map(int, fields[10:12])) / _TICKS, state == "S"
 
     def end(self) -> None:
         """Kill the process."""
@@ -125,16 +109,9 @@ class Parent:
         """Wait for a message. Raise EOFError when the parent has closed the pipe."""
         return self._asked.recv_bytes()
 
-    def limit(self, processor_s: float) -> None:
-        """End this process when it has used so much more processor time, without a handler.
-
-        A handler of Python would wait until a parser in C returns.
-        """
-        signal.setitimer(signal.ITIMER_PROF, max(processor_s, _LEAST_S))
-
     def answer(self, message: bytes) -> None:
         """Send a message, without a limit. Raise BrokenPipeError if the parent closed the pipe."""
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        limit_processor_time(None)
         self._answers.send_bytes(message)
 
 
@@ -306,7 +283,7 @@ def main() -> None:
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
             page, url, limit_s = marshal.loads(parent.asked())
-            parent.limit(limit_s)
+            limit_processor_time(limit_s)
             texts: list[str] | str = []
             began = time.process_time()
             try:
@@ -378,9 +355,7 @@ def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
     if answer is not None:
         title, links, lines, limit = json.loads(answer)
         return PdfText(title, tuple(links), tuple(lines), limit)
-    if process.child.returncode in (-signal.SIGPROF, -signal.SIGKILL):  # the latter is by `end`
-        return PdfText(limit=f"not parsed within {deadline_s:g} s of processor time")
-    return PdfText(limit="the parser process ended")
+    return PdfText(limit=why_ended(process.child.returncode, deadline_s))
 
 
 def pdf_main() -> None:
@@ -388,5 +363,5 @@ def pdf_main() -> None:
     parent = Parent()
     parent.answer(b"")
     body = parent.asked()
-    parent.limit(float(sys.argv[1]))
+    limit_processor_time(float(sys.argv[1]))
     parent.answer(json.dumps(parse_pdf(body)).encode())

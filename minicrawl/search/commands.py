@@ -457,17 +457,20 @@ def index(store: Path, fresh: bool) -> None:
     """Build or update the search index.
 
     The index is a folder beside the store, and may be deleted at any time. Repeat the command to
-    continue an interrupted run.
+    continue an interrupted run. Pages that took too long to parse are listed, as they lack their
+    markup or text; the exit code is then 1.
     """
-    bring_index_up_to_date(store, fresh=fresh)
+    if bring_index_up_to_date(store, fresh=fresh):
+        click.get_current_context().exit(1)
 
 
 def bring_index_up_to_date(
     store: Path, *, fresh: bool = False, quiet: bool = False, most_s: float = inf
-) -> None:
+) -> int:
     """Bring the index up to date, store the importance of the pages, and print a summary.
 
-    Say if `most_s` was not enough for all pages.
+    Say if `most_s` was not enough for all pages, and what limits have cut from their texts. Return
+    the number of texts that are cut.
     """
     from minicrawl.search.indexing import bring_up_to_date, lack_of, unlimited
 
@@ -493,3 +496,6 @@ def bring_index_up_to_date(
         )
     if most_s < inf and lack_of(store):
         say("index: --for is over; `minicrawl index` adds the other pages")
+    for url, what in done.cut.items():
+        say(f"{visible(url)}: {visible(what)}")
+    return len(done.cut)

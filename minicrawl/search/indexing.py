@@ -288,6 +288,8 @@ class Indexed(NamedTuple):
     removed: int
     of_all: int
     """Number of pages in the index."""
+    cut: Mapping[str, str] = {}
+    """What limits have cut from texts in the index, by URL."""
 
 
 def bring_up_to_date(
@@ -396,7 +398,10 @@ class _Indexing:
         )
 
     def _done(self) -> Indexed:
-        return self._done_so_far._replace(of_all=len(self._index))
+        cut = self._notes.texts.cut()
+        urls = _urls_of(self._seen.connection, list(cut))
+        named = {urls[page]: what for page, what in cut.items()}
+        return self._done_so_far._replace(of_all=len(self._index), cut=named)
 
     # ------------------------------------------------------------ rounds
 
@@ -454,7 +459,8 @@ class _Indexing:
             if not entry.language:
                 entry = entry._replace(language=language_of(words))
             self._index.replace(entry, words)
-            self._notes.texts.sign(page, entry.title, signature(entry.body, words))
+            signed = signature(entry.body, words)
+            self._notes.texts.sign(page, entry.title, signed, pages[page].read.cut)
             self._count(pages=1)
         self._notes.mark_fresh(pages)
 

@@ -4,6 +4,7 @@ Laws: notes are committed after the index, so that they never know more than the
 missing from the notes is repeated, which is idempotent.
 
 anchor      words of a link, which belong to its target
+cut         what a limit has cut from the text of a page, and why
 stale       indexed pages that received links with other words since
 unsorted    pages whose signatures changed since near-duplicates were found
 watermark   place in the archive and step of the log up to which the index is complete
@@ -58,6 +59,7 @@ CREATE TABLE IF NOT EXISTS judged (
     PRIMARY KEY (page, other)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS unsorted (page INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS cut (page INTEGER PRIMARY KEY, what TEXT NOT NULL);
 """
 
 
@@ -241,8 +243,11 @@ class TextNotes:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def sign(self, page: int, title: str, signature: bytes | None) -> None:
-        """Set the signature of a page's text; None removes it."""
+    def sign(self, page: int, title: str, signature: bytes | None, cut: str = "") -> None:
+        """Set the signature of a page's text, and what is cut from it; None removes both."""
+        self._connection.execute("DELETE FROM cut WHERE page = ?", (page,))
+        if cut:
+            self._connection.execute("INSERT INTO cut VALUES (?, ?)", (page, cut))
         row = (page, crc32(title.encode("utf-8", "replace")), signature)
         known = self._connection.execute(
             "SELECT page, title, signature FROM signatures WHERE page = ?", (page,)
@@ -277,6 +282,10 @@ class TextNotes:
             np.array(titles, np.int64),
             np.frombuffer(signatures, np.uint8).reshape(-1, PLACES),
         )
+
+    def cut(self) -> dict[int, str]:
+        """Return what limits have cut from the texts of pages."""
+        return dict(self._connection.execute("SELECT page, what FROM cut ORDER BY page"))
 
     def __len__(self) -> int:
         """Return the number of pages whose text is in the index."""

@@ -31,7 +31,8 @@ from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.report.page_texts import PATIENCE_S, KillableProcess, Parent, TextMaker
+from minicrawl.memory import PATIENCE_S, limit_processor_time, why_ended
+from minicrawl.report.page_texts import KillableProcess, Parent, TextMaker
 from minicrawl.web.documents import (
     Written,
     can_read_pdf,
@@ -277,7 +278,8 @@ def codes_of(lines: Iterable[str]) -> list[int]:
 #
 # Laws: a page that exceeds its deadline, in processor time, loses its markup, and no other page is
 # affected: the process is killed, and the next one reads that page as plain text. Once the pages of
-# a site have cost far more than usual, its other pages are read as plain text, too. After many slow
+# a site have cost far more than usual, its other pages are read as plain text, too. A PDF has no
+# plain text. What such a limit has cut is said in the page. After many slow
 # pages, deadlines become short, so that slow pages cannot take hours, however many they are. Pages
 # are returned in the requested order.
 
@@ -304,22 +306,24 @@ class ReadPage(NamedTuple):
     """Last-Modified header, or ""."""
     type: str = "html"
     """Type of the document, as `--types` names it."""
+    cut: str = ""
+    """What a limit has cut, and why."""
 
     def as_bytes(self) -> bytes:
         """Encode for another process of the same Python; pickle takes twice as long."""
         title, headings, lines, frame, language, anchors, main = self.text
         text = title, headings, lines, frame, language, tuple(map(tuple, anchors)), main
-        return marshal.dumps((self.place, self.url, text, self.at, self.changed, self.type))
+        return marshal.dumps((self.place, self.url, text, *self[3:]))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> ReadPage | None:
         """Return the page from the result of `as_bytes`, or None for an empty one."""
         if not content:
             return None
-        place, url, told, at, changed, kind = marshal.loads(content)
-        text = PageText._make(told)
+        page = cls._make(marshal.loads(content))
+        text = PageText._make(page.text)
         anchors = tuple(map(AnchorText._make, text.anchors))
-        return cls(place, url, text._replace(anchors=anchors), at, changed, kind)
+        return page._replace(text=text._replace(anchors=anchors))
 
 
 class PageReader:
@@ -337,6 +341,7 @@ class PageReader:
         self._process: KillableProcess | None = None
         self._spent_s: defaultdict[str, float] = defaultdict(float)  # by site
         self._slow = 0
+        self._why_ended = ""
 
     def close(self) -> None:
         """End the process."""
@@ -350,11 +355,11 @@ class PageReader:
         while done < len(places):
             # All are requested at once, so the process reads the next page while this one is
             # indexed. If it dies, its other pages are requested again.
-            for page in self._answers(places[done:], is_simple=False):
+            for page in self._answers(places[done:]):
                 done += 1
                 yield page
             if done < len(places):  # this page took too long
-                page = next(self._answers(places[done : done + 1], is_simple=True), None)
+                page = next(self._answers(places[done : done + 1], self._why_ended), None)
                 self._charge(page)
                 yield page
                 done += 1
@@ -367,17 +372,19 @@ class PageReader:
         if self._slow == self._many_slow:
             self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
 
-    def _answers(self, places: Sequence[int], *, is_simple: bool) -> Iterator[ReadPage | None]:
-        """Yield pages until one takes too long."""
+    def _answers(self, places: Sequence[int], why: str = "") -> Iterator[ReadPage | None]:
+        """Yield pages until one takes too long. `why` says why they are read as plain text."""
         if self._process is None:
             self._process = KillableProcess(_CODE, self._arguments)
         process = self._process
-        request = tuple(places), is_simple, dict(self._spent_s), self._deadline_s
+        limit_s = DEADLINE_S if why else self._deadline_s
+        request = tuple(places), why, dict(self._spent_s), limit_s
         process.ask(marshal.dumps(request))
         for _ in places:
             answer = process.answer(PATIENCE_S)
             if answer is None:  # the process is late, or died, perhaps because of a page
                 self.close()
+                self._why_ended = why_ended(process.child.returncode, self._deadline_s)
                 return
             yield ReadPage.from_bytes(answer)
 
@@ -393,18 +400,19 @@ def main() -> None:
     spent_s: defaultdict[str, float] = defaultdict(float)
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
-            places, is_simple, spent_before_s, limit_s = marshal.loads(parent.asked())
+            places, why, spent_before_s, limit_s = marshal.loads(parent.asked())
             for name, cost_s in spent_before_s.items():
                 spent_s[name] = max(spent_s[name], cost_s)
             for place in places:
-                parent.limit(limit_s)
-                page = _read(archive, place, spent_s, is_simple=is_simple)
+                limit_processor_time(limit_s)
+                page = _read(archive, place, spent_s, why)
                 parent.answer(b"" if page is None else page.as_bytes())
 
 
 def _read(
-    archive: ArchiveReader, place: int, spent_s: defaultdict[str, float], *, is_simple: bool
+    archive: ArchiveReader, place: int, spent_s: defaultdict[str, float], why: str
 ) -> ReadPage | None:
+    """Return a page; `why` says why it is read as plain text."""
     try:
         answer = archive.answer(place)
     except Damaged:
@@ -412,12 +420,14 @@ def _read(
     if answer.status not in _OK:
         return None
     name, began = _site(answer.url), time.process_time()
-    text = _text(answer, is_simple=is_simple or spent_s[name] > _MOST_OF_A_SITE_S)
+    if spent_s[name] > _MOST_OF_A_SITE_S:
+        why = why or f"other pages of {name} took too long"
+    text, cut = _text(answer, why)
     spent_s[name] += max(
         0.0, time.process_time() - began - _USUAL_S - _USUAL_BYTE_S * len(answer.body)
     )
     changed = answer.headers.get("last-modified", "")
-    return ReadPage(place, answer.url, text, answer.at, changed, _type(answer))
+    return ReadPage(place, answer.url, text, answer.at, changed, _type(answer), cut)
 
 
 def _type(answer: Answer) -> str:
@@ -429,22 +439,24 @@ def _site(url: str) -> str:
     return site(urlsplit(url).hostname or "")
 
 
-def _text(answer: Answer, *, is_simple: bool) -> PageText:
+def _text(answer: Answer, why: str) -> tuple[PageText, str]:
+    """Return the text, and what is cut: with a reason `why`, it is plain."""
     body = answer.body[:_MOST_READ]
     if answer.kind is RecordKind.TEXT:
-        return PageText(lines=tuple(body.decode("utf-8", "replace").split("\n")[:MOST_LINES]))
+        return PageText(lines=tuple(body.decode("utf-8", "replace").split("\n")[:MOST_LINES])), ""
     content_type = answer.headers.get("content-type")
     match type_of(content_type, answer.url, body, ALL):
         case DocumentType.PDF:
-            return PageText() if is_simple else _pdf_text(answer.body)
+            text, why = (PageText(), why) if why else _pdf_text(answer.body)
+            return text, why and f"its text was not made: {why}"
         case DocumentType.MARKDOWN:
-            return _text_of(read_markdown, body, content_type)
+            return _text_of(read_markdown, body, content_type), ""
         case DocumentType.TEXT:
-            return _text_of(read_text, body, content_type)
+            return _text_of(read_text, body, content_type), ""
     markup, encoding = decode(body, parse_content_type(content_type)[1])
-    if is_simple:
-        return simple_text(markup)
-    return page_text(markup, answer.url, _main_text(), encoding)
+    if why:
+        return simple_text(markup), f"read as plain text: {why}"
+    return page_text(markup, answer.url, _main_text(), encoding), ""
 
 
 @lru_cache(1)
@@ -454,12 +466,13 @@ def _main_text() -> TextMaker | None:
     return None if point is None else cast(TextMaker, point.load())
 
 
-def _pdf_text(body: bytes) -> PageText:
-    """Return the text of a whole PDF: it is not cut, since its cross-reference table is last."""
+def _pdf_text(body: bytes) -> tuple[PageText, str]:
+    """Return the text of a PDF, or why there is none. Its file is not cut: its table is last."""
     if not can_read_pdf():
-        return PageText()
+        return PageText(), ""
     found = parse_pdf(body)
-    return PageText(found.title, lines=_bounded_lines(found.lines))
+    text = PageText(found.title, lines=_bounded_lines(found.lines))
+    return text, "" if found.lines else found.limit
 
 
 def _text_of(read: Callable[[str], Written], body: bytes, content_type: str | None) -> PageText:

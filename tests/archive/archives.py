@@ -24,7 +24,8 @@ HEADERS = {"content-type": "text/html; charset=utf-8", "server": "tests"}
 
 
 def answered(body: bytes, status: int = 200) -> Response:
-    return Response(status=status, headers=HEADERS, body=body)
+    type_of_pdf = {"content-type": "application/pdf"} if body.startswith(b"%PDF") else {}
+    return Response(status=status, headers=HEADERS | type_of_pdf, body=body)
 
 
 def kept(

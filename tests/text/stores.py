@@ -28,15 +28,8 @@ def store_of(
 def store_of_many(folder: Path, bodies: Sequence[bytes]) -> Path:
     """Create a store of pages /0, /1 and so on; every third was not kept."""
     urls = [f"http://a.example/{n}" for n in range(len(bodies))]
-    kept = {urls[n]: _answered(body) for n, body in enumerate(bodies) if n % 3}
+    kept = {urls[n]: answered(body) for n, body in enumerate(bodies) if n % 3}
     return _store(folder, urls, urls, kept, "pages")
-
-
-def _answered(body: bytes) -> Response:
-    if not body.startswith(b"%PDF"):
-        return answered(body)
-    headers = HEADERS | {"content-type": "application/pdf"}
-    return Response(status=200, headers=headers, body=body)
 
 
 def _store(

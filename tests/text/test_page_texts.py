@@ -255,12 +255,13 @@ while True:
 _WORKS = """
 import os
 from time import process_time
+from minicrawl.memory import limit_processor_time
 from minicrawl.report.page_texts import Parent
 parent = Parent()
 os.nice(14)  # any other program goes first
 parent.answer(b"")
 limit_s, work_s = map(float, parent.asked().split())
-parent.limit(limit_s)
+limit_processor_time(limit_s)
 while process_time() < work_s:
     pass
 parent.answer(b"done")

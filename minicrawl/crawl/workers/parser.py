@@ -1,8 +1,9 @@
 """Parses large bodies in a child process, which is killed if one takes too long.
 
-Laws: a body that takes too long to parse, or ends the process, fails only its own page, and its
-host is charged for the time. A waiting body is not held in memory. The host whose bodies have cost
-least so far is next. Of pages that arrive at once, only some continue in a round of the event loop.
+Laws: a body that takes too long to parse, by processor time, or ends the process, fails only its
+own page, and its host is charged for the time. A waiting body is not held in memory. The host whose
+bodies have cost least so far is next. Of pages that arrive at once, only some continue in a round
+of the event loop.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
 from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.workers.parser_child import ParserCommand
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
+from minicrawl.memory import PATIENCE_S, SleepWatch, why_ended
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web.html_page import ParseOptions, parse_page
@@ -62,8 +64,11 @@ class ParserProcess:
     after `most_tasks` tasks.
     """
 
-    def __init__(self, max_s: float, most_tasks: int = MOST_TASKS) -> None:
-        self._max_s, self._most_tasks = max_s, most_tasks
+    def __init__(
+        self, max_s: float, most_tasks: int = MOST_TASKS, patience_s: float = PATIENCE_S
+    ) -> None:
+        """`max_s` is of processor time; a child is given up if it sleeps for `patience_s`, too."""
+        self._max_s, self._most_tasks, self._patience_s = max_s, most_tasks, patience_s
         self._child: ChildProcess | None = None
         self._done = 0
         self._lock = FairLock()
@@ -87,27 +92,31 @@ class ParserProcess:
             await child.close()
 
     async def _run_in_time(self, task: Callable[[bytes], T], body: IO[bytes]) -> Timed[T]:
-        is_done = False
         try:
-            async with asyncio.timeout(self._max_s):
-                result = await self._call(task, body)
-            is_done = True
+            child = self._child or self._start()
+        except OSError as error:
+            raise ParserLost("the parser process ended") from error
+        call, watch = asyncio.ensure_future(self._call(child, task, body)), SleepWatch()
+        try:
+            while not (await asyncio.wait((call,), timeout=self._patience_s))[0]:
+                if child.pid is not None and watch.sleeps(child.pid, self._patience_s):
+                    raise ChildLost
+            result = call.result()
             await self._renew_when_due()
             return result
-        except TimeoutError as error:
-            detail = f"not parsed within {self._max_s:g} s"
-            raise ParserLost(detail) from error
         except (OSError, ChildLost) as error:
-            raise ParserLost("the parser process ended") from error
+            await self.close()
+            raise ParserLost(why_ended(child.returncode, self._max_s)) from error
         finally:
-            if not is_done:
+            if call.cancel() or call.cancelled() or call.exception():
                 await self.close()
 
-    async def _call(self, task: Callable[[bytes], T], body: IO[bytes]) -> Timed[T]:
-        child = self._child or self._start()
+    async def _call(
+        self, child: ChildProcess, task: Callable[[bytes], T], body: IO[bytes]
+    ) -> Timed[T]:
         while piece := body.read(_PIECE_BYTES):
             await child.feed(ParserCommand.BODY, piece)
-        result, cost_s = await child.call(ParserCommand.PARSE, task)
+        result, cost_s = await child.call(ParserCommand.PARSE, (task, self._max_s))
         return Timed(result, cost_s)
 
     async def _renew_when_due(self) -> None:

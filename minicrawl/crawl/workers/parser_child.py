@@ -10,11 +10,11 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
-from time import process_time
+from time import process_time, thread_time
 from typing import Any
 
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message, send_message
-from minicrawl.memory import limit_memory, mmap_large_arrays
+from minicrawl.memory import limit_memory, limit_processor_time, mmap_large_arrays
 
 
 class ParserCommand(IntEnum):
@@ -37,13 +37,16 @@ def serve(connection: socket.socket) -> None:
             del message, argument  # keep no body while waiting
 
 
-def _run(task: Callable[[bytes], Any], pieces: list[bytes]) -> tuple[Any, float]:
-    """Return the result, and the processor time in seconds that it cost."""
+def _run(argument: tuple[Callable[[bytes], Any], float], pieces: list[bytes]) -> tuple[Any, float]:
+    """Return the result of a task with a limit, and the processor time in seconds that it cost."""
+    task, limit_s = argument
     body = b"".join(pieces)
     pieces.clear()
-    began = process_time()
+    began = thread_time()  # with a limit, the time of the process has steps of 1 ms
+    limit_processor_time(limit_s)
     result = task(body)
-    return result, process_time() - began
+    limit_processor_time(None)
+    return result, thread_time() - began
 
 
 def main() -> None:

@@ -4,8 +4,9 @@ A scorer of a package runs in a child of the process that parses; the child can 
 of a Python program runs in the crawl process, as the program does: a function in a thread, one page
 at a time; a coroutine function in the loop, for pages of all turns at once.
 
-Laws: a scorer is called once a page, after parsing. If it raises, takes longer than `SCORING_S` or
-returns anything but a number from 0 to 1, its page gets no value, and the crawl goes on.
+Laws: a scorer is called once a page, after parsing. If it raises, takes longer than `SCORING_S`, by
+processor time in a process or a thread, or returns anything but a number from 0 to 1, its page gets
+no value, and the crawl goes on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from inspect import iscoroutinefunction
+from pathlib import Path
 from threading import Thread
 from typing import IO, Any, NamedTuple, cast
 
@@ -24,6 +26,7 @@ from minicrawl import ext
 from minicrawl.config.values import SECRET, why_no_header
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.errors import UsageError
+from minicrawl.memory import PATIENCE_S, SleepWatch
 from minicrawl.model import FULL_VALUE, OwnRequest, ParsedPage, Response
 from minicrawl.web.urls import LONGEST, ResolvedUrl, host, posted, resolve
 
@@ -225,6 +228,7 @@ def _error_text(error: Exception) -> str:
 # ---------------------------------------------------------------- scorers of programs
 
 OwnScorer = Callable[[PageRead], float | Awaitable[float]]
+_THREADS = Path("/proc/self/task")
 
 
 class ProgramScorer:
@@ -240,20 +244,23 @@ class ProgramScorer:
             if iscoroutinefunction(self._score):
                 async with asyncio.timeout(SCORING_S):
                     return scored(parsed, await self._score(page))
-            async with self._is_free, asyncio.timeout(SCORING_S):
+            async with self._is_free:
                 if self._last is not None and not self._last.done():
                     # A thread cannot be ended. Waiting for it would hold up the crawl for as long
                     # as the scorer hangs, and a second call beside it may surprise the scorer.
                     return scored(parsed, "the scorer is still busy with an earlier page")
-                self._last = self._in_thread(page)
-                return scored(parsed, await asyncio.shield(self._last))
+                (self._last, thread), watch = self._in_thread(page), SleepWatch()
+                while not (await asyncio.wait((self._last,), timeout=PATIENCE_S))[0]:
+                    if watch.sleeps(thread, PATIENCE_S, _THREADS) or watch.used_s > SCORING_S:
+                        raise TimeoutError
+                return scored(parsed, self._last.result())
         except TimeoutError:
             return scored(parsed, f"the scorer took longer than {SCORING_S:g} s")
         except Exception as error:
             return scored(parsed, _error_text(error))
 
-    def _in_thread(self, page: PageRead) -> asyncio.Future[object]:
-        """Call the scorer in a daemon thread of its own.
+    def _in_thread(self, page: PageRead) -> tuple[asyncio.Future[object], int]:
+        """Call the scorer in a daemon thread of its own; return its answer, and the thread's id.
 
         A thread of an executor would keep the program alive if the scorer hangs.
         """
@@ -272,5 +279,6 @@ class ProgramScorer:
             with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 loop.call_soon_threadsafe(settle, result)
 
-        Thread(target=run, name="scorer", daemon=True).start()
-        return answer
+        thread = Thread(target=run, name="scorer", daemon=True)
+        thread.start()
+        return answer, thread.native_id or 0

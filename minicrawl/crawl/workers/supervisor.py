@@ -280,6 +280,7 @@ class ChildProcess:
         self.is_over = False
         self.cpu_s = 0.0  # as of its last reply
         self.pid: int | None = None
+        self.returncode: int | None = None  # once it has ended
         self._job = job
         self._replies = 0
         self._mark = SharedBlameMark()
@@ -365,6 +366,7 @@ class ChildProcess:
                 finally:
                     self._disconnect()
                     await _wait_or_kill(process, self._job.end_s)
+                    self.returncode = process.returncode
 
     async def _watch(self) -> None:
         """Return when the child ends or has been silent for too long."""

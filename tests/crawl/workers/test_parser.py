@@ -29,6 +29,7 @@ from tests.crawl.children import children, has_child, nothing_left_behind
 from tests.crawl.coroutines import in_loop
 from tests.crawl.fakes import html, text
 from tests.crawl.workers.large_bodies import A_BLINK_S
+from tests.processes import busy_loops
 
 LONGEST_S = 120.0
 URL = "http://a.example/"
@@ -146,6 +147,7 @@ def test_a_waiting_body_is_in_memory_if_the_disk_is_full(monkeypatch: pytest.Mon
 
 
 NOTHING = BytesIO()
+_WORK_S = 0.5
 
 
 def _die(_: bytes) -> None:
@@ -158,6 +160,17 @@ def _pid(_: bytes) -> int:
 
 def _sleep(_: bytes) -> None:
     time.sleep(60)
+
+
+def _work_for_ever(_: bytes) -> None:
+    while True:
+        pass
+
+
+def _work_slowly(_: bytes) -> None:
+    os.nice(19)  # any other program goes first
+    while time.process_time() < _WORK_S:
+        pass
 
 
 @in_loop
@@ -214,14 +227,26 @@ def test_a_child_that_cannot_work_fails_its_task_alone(monkeypatch: pytest.Monke
 
 def test_a_task_that_took_too_long_leaves_no_process_and_no_socket() -> None:
     async def work() -> None:
-        other = ParserProcess(max_s=0.5)
-        with pytest.raises(ParserLost, match=r"not parsed within 0\.5 s") as caught:
-            await other.run(_sleep, NOTHING, "a.example")
-        assert caught.value.cost_s >= 0.5
-        assert children() == []
+        other = ParserProcess(max_s=0.2, patience_s=0.2)
+        for task, why in (
+            (_sleep, "the parser sleeps"),
+            (_work_for_ever, "not parsed within 0.2 s of processor time"),
+        ):
+            with pytest.raises(ParserLost, match=why) as caught:
+                await other.run(task, NOTHING, "a.example")
+            assert caught.value.cost_s >= 0.2
+            assert children() == []
 
     with nothing_left_behind():
         asyncio.run(work())
+
+
+@in_loop
+async def test_a_busy_machine_ends_no_task() -> None:
+    other = ParserProcess(2 * _WORK_S, patience_s=_WORK_S / 10)
+    with busy_loops(4):
+        await other.run(_work_slowly, NOTHING, "a.example")
+    await other.close()
 
 
 async def rounds_of(pages: int, work_s: float) -> list[int]:

@@ -25,7 +25,7 @@ from minicrawl.search.page_text import PageReader
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest, keep_importance
 from minicrawl.store.reader import archive_folder, search_folder
-from tests.processes import PATIENCE_S
+from tests.processes import PATIENCE_S, busy_loops
 from tests.search.stored.stores import (
     HIDDEN,
     HOME,
@@ -169,6 +169,51 @@ def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(tmp_path: Path) ->
     assert not found[0].text.anchors
     assert "Welcome" in " ".join(found[0].text.lines)
     assert found[1].text.anchors
+    assert found[0].cut == "read as plain text: not parsed within 3 s of processor time"
+    assert not found[1].cut
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_texts_that_a_limit_has_cut_are_named_by_every_run(
+    follows: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store, deadline = tmp_path / "crawl.db", partial(PageReader, deadline_s=1e-9)
+    read_into(store, {HOME: b"<p>Welcome <a href=/sea>with a link</a>", SEA: b"salt"})
+    index = ["index", "--store", str(store)]
+    monkeypatch.setattr(indexing, "PageReader", deadline)
+    if follows:  # as beside a crawl
+        bring_up_to_date(store, completes=False)
+    for _ in range(2):
+        assert main(index) == 1
+        said = capsys.readouterr().err
+        assert f"{HOME}: read as plain text: not parsed within 1e-09 s of processor time" in said
+        assert urls(store, "welcome") == [HOME]
+    monkeypatch.undo()
+    assert main([*index, "--fresh"]) == 0
+    assert HOME not in capsys.readouterr().err
+
+
+def test_a_pdf_without_text_is_named(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read_into(store, {SEA: b"%PDF-1.4 damaged"})
+    assert main(["index", "--store", str(store)]) == 1
+    assert f"{SEA}: its text was not made: the PDF cannot be read" in capsys.readouterr().err
+    read_into(store, {SEA: b"salt"})
+    assert main(["index", "--store", str(store)]) == 0
+
+
+@pytest.mark.large
+def test_the_same_store_gives_the_same_index_on_a_busy_machine(tmp_path: Path) -> None:
+    """A page takes about a second, a fifth of its deadline, and far longer beside loops."""
+    store, slow = tmp_path / "crawl.db", b"<div>" * 20_000
+    read_into(store, {url: slow + body for url, body in PAGES.items()})
+    bring_up_to_date(store)
+    alone = entries(store)
+    with busy_loops(4):
+        assert not bring_up_to_date(store, fresh=True).cut
+    assert entries(store) == alone
 
 
 _DYING = (
