@@ -18,8 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from minicrawl.config.parts import BY_NAME
-from minicrawl.config.settings import Given
+from minicrawl.config.sources import Given
+from minicrawl.config.table import BY_NAME
 from minicrawl.errors import NoCrawlError, StoreError, UsageError
 from minicrawl.store.reader import real_path
 from minicrawl.web.urls import canonical_seed

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from minicrawl import Settings
-from minicrawl.config.parts import SECTIONS, TABLE
+from minicrawl.config.table import SECTIONS, TABLE
 
 _ROWS = {(row.section, row.field) for row in TABLE}
 PART_OF = {

@@ -22,7 +22,9 @@ import click
 import minicrawl
 from minicrawl import ExportRow, cli, ext
 from minicrawl.cli.options import OWN_OPTIONS, SettingOption
-from minicrawl.config.parts import SECTIONS, TABLE, Setting, differs
+from minicrawl.config.declaration import Setting
+from minicrawl.config.strangers import differs
+from minicrawl.config.table import SECTIONS, TABLE
 from minicrawl.control import SUFFIX as CONTROL
 from minicrawl.crawl.start.preparation import COOKIES_SUFFIX as COOKIES
 from minicrawl.report.formats import CONTENTS, DRAWINGS, WRITERS, lines_of

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from minicrawl.cli import COMMANDS
-from minicrawl.config.parts import TABLE
+from minicrawl.config.table import TABLE
 from minicrawl.wording import percentage, rate
 from tests.readme import command_tree
 

@@ -270,7 +270,8 @@ def _gone(error: click.ClickException) -> str:
     """Return the replacement of a removed option; empty if it never existed."""
     if not isinstance(error, click.NoSuchOption):
         return ""
-    from minicrawl.config.settings import GONE, removed_error
+    from minicrawl.config.removed import GONE
+    from minicrawl.config.sources import removed_error
 
     name = error.option_name.removeprefix("--")
     name = name if name in GONE else name.removeprefix("no-")  # a switch that is turned off

@@ -33,8 +33,8 @@ from minicrawl.cli.options import (
     naming,
 )
 from minicrawl.config import Loaded, Scope
-from minicrawl.config.parts import BY_NAME, TABLE
-from minicrawl.config.values import has_login, hidden_login, without_login, without_logins
+from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.values.networks import has_login, hidden_login, without_login, without_logins
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import CRAWLED
 from minicrawl.wording import counted, visible

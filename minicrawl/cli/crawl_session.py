@@ -41,7 +41,7 @@ from minicrawl.cli.crawl_display import (
 )
 from minicrawl.cli.options import companions, naming
 from minicrawl.cli.output import as_json as json_line, progress, show_json
-from minicrawl.config.values import as_size
+from minicrawl.config.values.quantities import as_size
 from minicrawl.control import NOTIFY_SOCKET, tell_systemd
 from minicrawl.crawl.events import (
     Asked,

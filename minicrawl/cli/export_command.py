@@ -27,7 +27,7 @@ from minicrawl.cli.options import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.output import progress, show_json, warn_of_exposure
-from minicrawl.config.values import size
+from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.own_files import replacing

@@ -35,8 +35,9 @@ from minicrawl.cli.options import (
 )
 from minicrawl.cli.output import progress, show_facts, show_json, warn_of_exposure
 from minicrawl.config import Loaded, Politeness, Settings
-from minicrawl.config.settings import as_document, as_toml, told_ignored
-from minicrawl.config.values import key_file
+from minicrawl.config.settings import told_ignored
+from minicrawl.config.values.kinds import key_file
+from minicrawl.config.writing import as_document, as_toml
 from minicrawl.control import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted, visible

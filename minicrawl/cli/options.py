@@ -24,9 +24,14 @@ from click.core import ParameterSource
 from minicrawl import ext
 from minicrawl.cli import missing_room
 from minicrawl.cli.output import progress, wide_option
-from minicrawl.config import Loaded, Settings, Storing, load, values as kinds
-from minicrawl.config.parts import BY_NAME, DEMO_STORE, PREFIX, SECTIONS, TABLE, Setting
-from minicrawl.config.settings import DEFAULT, FORMER, told_ignored, unknown_variables
+from minicrawl.config import Loaded, Settings, Storing, load
+from minicrawl.config.declaration import PREFIX, Setting
+from minicrawl.config.parts import DEMO_STORE
+from minicrawl.config.removed import FORMER
+from minicrawl.config.settings import DEFAULT, told_ignored
+from minicrawl.config.sources import unknown_variables
+from minicrawl.config.table import BY_NAME, SECTIONS, TABLE
+from minicrawl.config.values import kinds, quantities
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.model import GRAPHS
 from minicrawl.wording import counted, visible
@@ -624,8 +629,8 @@ class Moment(click.ParamType[float]):
     ) -> float:
         from minicrawl.report.archived_pages import moment
 
-        is_number = kinds.finite_number(value) is not None
-        ago_s = None if is_number else kinds.seconds(value)
+        is_number = quantities.finite_number(value) is not None
+        ago_s = None if is_number else quantities.seconds(value)
         if ago_s is not None:
             return time.time() - ago_s
         try:

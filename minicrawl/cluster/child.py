@@ -32,8 +32,8 @@ from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.addresses import ClusterShard
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Storing, load
-from minicrawl.config.parts import BY_NAME
-from minicrawl.config.values import warc_place
+from minicrawl.config.table import BY_NAME
+from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.crawl.workers.supervisor import PickleChannel

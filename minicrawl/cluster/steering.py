@@ -21,8 +21,8 @@ from minicrawl.cluster.records import (
     StateRecord,
 )
 from minicrawl.cluster.terms import state_of, terms_of
-from minicrawl.config.parts import BY_NAME
-from minicrawl.config.settings import Given
+from minicrawl.config.sources import Given
+from minicrawl.config.table import BY_NAME
 from minicrawl.errors import UsageError
 
 MOST_WORKERS = 64

@@ -32,8 +32,11 @@ from minicrawl.cluster.records import (
     StateRecord,
 )
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.parts import BY_NAME, TABLE, Budget
-from minicrawl.config.settings import as_text, from_store, harmless, plain, told_ignored
+from minicrawl.config.parts import Budget
+from minicrawl.config.settings import harmless, told_ignored
+from minicrawl.config.sources import from_store
+from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.writing import as_text, plain
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.store import schema

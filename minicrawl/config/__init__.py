@@ -1,10 +1,14 @@
 """Settings: frozen values in parts, so that each package gets only what it needs.
 
-parts       all settings: fields of the parts, each with default, kind, help and names; the
-            declaration of a setting, and what is derived from it
-values      kinds of values: parsing and validation
-settings    effective settings: `Settings`, `load`; flags, environment and minicrawl.toml as raw
-            values with their places; settings as TOML or JSON, with origins
+parts        all settings: fields of the parts, each with default, kind, help and names
+declaration  how a field declares a setting, and what follows from it
+strangers    which values of a stranger may weaken the user's own
+table        the settings of all parts, by section and by name
+values       kinds of values: parsing and validation
+sources      flags, environment, minicrawl.toml and stores, as raw values with their places
+removed      settings of former versions, and what replaces them
+settings     effective settings: `Settings`, `load`
+writing      settings as TOML, as JSON and as text, with origins
 
 To add a setting, add a field to `parts`, and run `python -m tests.reference --write`: it writes the
 reference, and `arguments.pyi`, which tells type checkers the arguments of `Settings.of`.

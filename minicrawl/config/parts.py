@@ -16,148 +16,23 @@ Law: a setting that touches this machine or can weaken a promise has a rule in `
 from a stranger, such as a store, is used only if it weakens nothing.
 """
 
-import keyword
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
 from minicrawl import ext
-from minicrawl.config import values as kinds
-from minicrawl.config.values import AUTO, ENVIRONMENT, LOGIN, OFF, ON, ValueKind
+from minicrawl.config.declaration import setting
+from minicrawl.config.strangers import (
+    allows_more,
+    differs,
+    is_higher,
+    is_lower,
+    names_another_example,
+    reads_another_file,
+    starts_with_another_file,
+)
+from minicrawl.config.values import access, kinds, networks, pace
+from minicrawl.config.values.kinds import AUTO, ENVIRONMENT, OFF, ON
 from minicrawl.web.usage import PURPOSES
-
-T = TypeVar("T")
-
-PREFIX = "MINICRAWL_"
-
-Weakens = Callable[[Any, Any], bool]
-"""Function that returns True if a stranger's value may do more than the user's own value."""
-
-
-def setting(
-    default: T,
-    kind: ValueKind,
-    text: str,
-    *,
-    name: str = "",
-    off: str = "",
-    weakens: Weakens | None = None,
-    kept: bool = False,
-) -> T:
-    """Declare a field of a part as a setting, with its default, its kind and its help.
-
-    `off` is the flag that turns a switch off, `--no-NAME` by default. A store keeps the `kept`
-    settings: scope, ranking and politeness. Budgets and resources are set for each run.
-    """
-    declared = {"kind": kind, "help": text, "name": name, "off": off}
-    declared |= {"weakens": weakens, "kept": kept}
-    return field(default=default, repr=kind.mask is None, metadata=declared)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Section of minicrawl.toml, and the part of the settings that it sets."""
-
-    name: str
-    make: type
-
-    @property
-    def part(self) -> str:
-        """Name of the part in `Settings`."""
-        return self.make.__name__.lower()
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """Declared setting: its names, kind and help. `field` is the name of the part's field."""
-
-    section: Section
-    field: str
-    default: object
-    kind: ValueKind
-    help: str
-    name: str
-    off: str  # the flag that turns a switch off
-    weakens: Weakens | None  # None: harmless from any source
-    kept: bool
-
-    @property
-    def flag(self) -> str:
-        return f"--{self.name}"
-
-    @property
-    def variable(self) -> str:
-        return variable_of(self.name)
-
-    @property
-    def key(self) -> str:
-        return f"{self.section.name}.{self.name}"
-
-    @property
-    def argument(self) -> str:
-        name = self.name.replace("-", "_")
-        return f"{name}_" if keyword.iskeyword(name) else name
-
-
-def variable_of(name: str) -> str:
-    """Return the environment variable of a setting."""
-    return PREFIX + name.replace("-", "_").upper()
-
-
-def settings_in(section: Section) -> Iterator[Setting]:
-    """Yield the settings that the part of a section declares.
-
-    Its other fields are limits in the code, which only tests change.
-    """
-    for one in fields(section.make):
-        if one.metadata:
-            declared = dict(one.metadata)
-            declared["name"] = name = declared["name"] or one.name.replace("_", "-")
-            if declared["kind"].is_switch:
-                declared["off"] = declared["off"] or f"--no-{name}"
-            yield Setting(section=section, field=one.name, default=one.default, **declared)
-
-
-# ================================================================ rules for strangers
-
-
-def differs(value: object, own: object) -> bool:
-    """Rule for files, programs, addresses and servers: any other value is a risk."""
-    return value != own
-
-
-def is_lower(value: Any, own: Any) -> bool:
-    """Rule for delays and for protective switches. The delay `auto` has a minimum."""
-    return not isinstance(value, str) and (isinstance(own, str) or value < own)
-
-
-def is_higher(value: Any, own: Any) -> bool:
-    """Rule for limits. The number `auto` depends on the machine."""
-    return not isinstance(value, str) and value > (0 if isinstance(own, str) else own)
-
-
-def allows_more(value: bool | None, own: bool | None) -> bool:
-    """Rule for private addresses: none, those of seeds, or all."""
-    ordered = (False, None, True)
-    return ordered.index(value) > ordered.index(own)
-
-
-def reads_another_file(value: Sequence[str], own: Sequence[str]) -> bool:
-    """Rule for logins: a stranger's login is harmless, but may not come from a file of the user."""
-    found = (LOGIN.fullmatch(text) for text in value if text not in own)
-    return any(one is not None and one["file"] for one in found)
-
-
-def names_another_example(value: Sequence[str], own: Sequence[str]) -> bool:
-    """Rule for scorers: a stranger may not make the crawl read files of the user as examples."""
-    return any(text.startswith("likeness:") and text not in own for text in value)
-
-
-def starts_with_another_file(value: object, own: object) -> bool:
-    """Rule for cookies: on and off are harmless, a file is a risk."""
-    return isinstance(value, Path) and value != own
-
 
 FIRST_DELAY_S = 1.0
 """Delay of --delay auto before a host has responded."""
@@ -406,13 +281,13 @@ class Politeness:
     )
     max_rate: str | None = setting(
         None,
-        kinds.optional(kinds.RATE),
+        kinds.optional(pace.RATE),
         "Limit of the whole crawl: requests per second such as 10 or 0.5, bytes per second such "
         "as 500kB, or both: 10,500kB; none for no limit.",
     )
     hours: str | None = setting(
         None,
-        kinds.optional(kinds.HOURS),
+        kinds.optional(pace.HOURS),
         "Send requests only in these hours of local time, such as 22-6 or 22:30-6:15; none for "
         "all day.",
     )
@@ -487,14 +362,14 @@ class Network:
     )
     resolve: tuple[str, ...] = setting(
         (),
-        kinds.several(kinds.RULE),
+        kinds.several(networks.RULE),
         "Connect to ADDRESS instead of HOST, each with an optional :PORT; HOST may be * or "
         "*.example. Repeatable; none for no rule.",
         weakens=differs,
     )
     name_server: tuple[str, ...] = setting(
         (),
-        kinds.several(kinds.NAME_SERVER),
+        kinds.several(networks.NAME_SERVER),
         "Look hosts up at this name server, ADDRESS[:PORT], and cache addresses for their TTL; "
         "system uses the system's resolver and caches for 5 minutes. Repeatable; none for the "
         "name servers of this system.",
@@ -516,7 +391,7 @@ class Network:
     )
     proxy: tuple[str, ...] = setting(
         (ENVIRONMENT,),
-        kinds.several(kinds.PROXY),
+        kinds.several(networks.PROXY),
         "Proxy URL (http, https, socks5 or socks5h), with a login if needed; http=URL and "
         "https=URL are for one scheme, @FILE lists proxies, environment uses HTTP_PROXY, "
         "HTTPS_PROXY and ALL_PROXY. Each host keeps to one proxy, and hosts in NO_PROXY use none; "
@@ -537,21 +412,21 @@ class Network:
     )
     client_cert: tuple[str, ...] = setting(
         (),
-        kinds.several(kinds.FILE_OF_A_HOST),
+        kinds.several(networks.FILE_OF_A_HOST),
         "Present this client certificate (PEM, with its key) to servers that ask for one: all, "
         "one host, or all below *.NAME. Repeatable; none for no certificate.",
         weakens=differs,
     )
     insecure: tuple[str, ...] = setting(
         (),
-        kinds.several(kinds.HOST),
+        kinds.several(networks.HOST),
         "Skip certificate checks for this host, or for all hosts below *.NAME; servers of a "
         "--cluster there may do without TLS and credentials. Repeatable; none for no host.",
         weakens=differs,
     )
     bind_address: tuple[str, ...] = setting(
         (),
-        kinds.several(kinds.ADDRESS),
+        kinds.several(networks.ADDRESS),
         "Connect from this local address, only to servers of its address family. Repeatable; none "
         "for any address.",
         weakens=differs,
@@ -577,7 +452,7 @@ class Access:
 
     headers: tuple[str, ...] = setting(
         (),
-        kinds.several(kinds.HEADER_LINE),
+        kinds.several(access.HEADER_LINE),
         "Send this header with every request; 'HOST=Name: value' sends it to one host only. "
         "Repeatable; none for no header.",
         name="header",
@@ -591,13 +466,13 @@ class Access:
     )
     languages: str | None = setting(
         None,
-        kinds.optional(kinds.LANGUAGES),
+        kinds.optional(access.LANGUAGES),
         "Accept-Language, preferred language first, such as de,en; none for no preference.",
         kept=True,
     )
     auth: tuple[str, ...] = setting(
         (),
-        kinds.several(kinds.login("USER:PASS", kinds.USER_PASSWORD)),
+        kinds.several(access.login("USER:PASS", access.USER_PASSWORD)),
         "Log in to HOST by basic or digest authentication. HOST=@FILE, MINICRAWL_AUTH, "
         "minicrawl.toml and --netrc hide the password from other users; repeatable, none for no "
         "login.",
@@ -605,7 +480,7 @@ class Access:
     )
     bearer: tuple[str, ...] = setting(
         (),
-        kinds.several(kinds.login("TOKEN", kinds.TOKEN)),
+        kinds.several(access.login("TOKEN", access.TOKEN)),
         "Send this bearer token to HOST; HOST=@FILE reads it from a file. Repeatable; none for no "
         "token.",
         weakens=reads_another_file,
@@ -753,7 +628,7 @@ class Cluster:
 
     url: str | None = setting(
         None,
-        kinds.optional(kinds.NATS_SERVERS),
+        kinds.optional(networks.NATS_SERVERS),
         "Crawl with other machines through these NATS servers: nats://host:4222, comma-separated, "
         "then /NAME if they serve several crawls. demo starts servers and nodes on this machine; "
         "none crawls on this machine alone.",
@@ -851,28 +726,3 @@ class Storing:
     def may_converge(self) -> bool:
         """True if converged importance is to be computed, which needs links."""
         return self.converge and self.links
-
-
-# ================================================================ the table
-
-SECTIONS = {
-    section.name: section
-    for section in (
-        Section("budget", Budget),
-        Section("order", Order),
-        Section("scope", Scope),
-        Section("politeness", Politeness),
-        Section("network", Network),
-        Section("access", Access),
-        Section("render", Rendering),
-        Section("limits", Limits),
-        Section("traps", Traps),
-        Section("store", Storing),
-        Section("cluster", Cluster),
-    )
-}
-TABLE = tuple(row for section in SECTIONS.values() for row in settings_in(section))
-"""All settings, section by section, in the order of the help."""
-BY_NAME = {row.name: row for row in TABLE}
-KEPT = tuple(row for row in TABLE if row.kept)
-"""Settings that a store keeps."""

@@ -23,7 +23,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from minicrawl.archive.record import record_of, taken
-from minicrawl.config.values import OFF
+from minicrawl.config.values.kinds import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled, Warned
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.pacing import FairLock

@@ -15,7 +15,7 @@ from time import thread_time
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Budget
-from minicrawl.config.values import guaranteed_part
+from minicrawl.config.values.kinds import guaranteed_part
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.importance import GatheredImportance
 from minicrawl.model import State

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import assert_never
 from zlib import crc32
 
-from minicrawl.config.parts import BY_NAME, KEPT
-from minicrawl.config.settings import Given, as_text, plain
+from minicrawl.config.sources import Given
+from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.writing import as_text, plain
 from minicrawl.control import (
     LONGEST_LINE,
     ControlRequest,

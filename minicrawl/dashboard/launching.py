@@ -22,9 +22,12 @@ from threading import Lock
 from typing import IO, Any
 
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.parts import BY_NAME, DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES, KEPT, Setting
-from minicrawl.config.settings import DEFAULT, as_text, plain
-from minicrawl.config.values import NONE, InvalidValue
+from minicrawl.config.declaration import Setting
+from minicrawl.config.parts import DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES
+from minicrawl.config.settings import DEFAULT
+from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.values.kinds import NONE, InvalidValue
+from minicrawl.config.writing import as_text, plain
 from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.crawl.start.opening import with_stored_settings
 from minicrawl.errors import FormError, MinicrawlError, NoCrawlError

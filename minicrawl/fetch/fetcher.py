@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.config.values import OFF
+from minicrawl.config.values.kinds import OFF
 from minicrawl.fetch.access.headers import RequestHeaders
 from minicrawl.fetch.access.logins import AccessByOrigin
 from minicrawl.fetch.body.reading import BodyLimits, DecodeBudget

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterable, Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 
-from minicrawl.config.values import without_login
+from minicrawl.config.values.networks import without_login
 from minicrawl.fetch.body.decoding import codings
 from minicrawl.fetch.body.reading import Body, BodyLimits, BodyVerdict, Judge, read_body
 from minicrawl.fetch.http.heads import CONFLICT, MOST_CHARACTERS, read_head, transfer_codings

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from minicrawl.config import Network
-from minicrawl.config.values import ENVIRONMENT
+from minicrawl.config.values.kinds import ENVIRONMENT
 from minicrawl.errors import UsageError
 from minicrawl.fetch.tls.contexts import check_authorities, check_tls
 

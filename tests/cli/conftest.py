@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli.options import CONFIG_VARIABLE
-from minicrawl.config.parts import TABLE
+from minicrawl.config.table import TABLE
 from tests.stores import filled_store
 
 

@@ -21,7 +21,7 @@ from rich.console import Console
 from minicrawl import Crawl, Reason, Settings
 from minicrawl.cli import main
 from minicrawl.cli.crawl_display import DisplayState, Lines, RunCounter, Speed, watched
-from minicrawl.config.values import as_size
+from minicrawl.config.values.quantities import as_size
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import UsageError

@@ -10,7 +10,7 @@ import pytest
 from minicrawl.cli import main, root
 from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.config import Budget, Order, Politeness, Scope, Settings
-from minicrawl.config.parts import TABLE
+from minicrawl.config.table import TABLE
 from tests import readme
 from tests.cli.calls import Captured, printed
 from tests.stores import filled_store

@@ -12,7 +12,7 @@ from pathlib import Path
 from minicrawl import Loaded
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.overview import ClusterStatus, overview
-from minicrawl.config.settings import as_toml
+from minicrawl.config.writing import as_toml
 
 PATIENCE_S = 180.0
 LOOKS_EVERY_S = 0.3

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.config import Budget, Network, Order, Politeness, Scope, Settings, Storing, load
-from minicrawl.config.parts import BY_NAME, KEPT, TABLE
-from minicrawl.config.settings import DEFAULT, GONE, STORE, Loaded, from_store, told_ignored
+from minicrawl.config.removed import GONE
+from minicrawl.config.settings import DEFAULT, STORE, Loaded, told_ignored
+from minicrawl.config.sources import from_store
+from minicrawl.config.table import BY_NAME, KEPT, TABLE
 from minicrawl.errors import UsageError
 
 

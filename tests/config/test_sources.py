@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from minicrawl.config import Settings, load
-from minicrawl.config.settings import GONE, from_store, unknown_variables
+from minicrawl.config.removed import GONE
+from minicrawl.config.sources import from_store, unknown_variables
 from minicrawl.errors import UsageError
 
 

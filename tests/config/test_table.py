@@ -5,19 +5,11 @@ from dataclasses import dataclass, fields
 
 import pytest
 
-from minicrawl.config.parts import (
-    BY_NAME,
-    KEPT,
-    SECTIONS,
-    TABLE,
-    Section,
-    Setting,
-    differs,
-    setting,
-    settings_in,
-)
+from minicrawl.config.declaration import Section, Setting, setting, settings_in
 from minicrawl.config.settings import Settings
-from minicrawl.config.values import PATTERN, SWITCH, WAIT, several
+from minicrawl.config.strangers import differs
+from minicrawl.config.table import BY_NAME, KEPT, SECTIONS, TABLE
+from minicrawl.config.values.kinds import PATTERN, SWITCH, WAIT, several
 from minicrawl.opic.windows import by_name
 
 every_setting = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)

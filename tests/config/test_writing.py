@@ -7,17 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from minicrawl.config.parts import BY_NAME, TABLE
-from minicrawl.config.settings import (
-    DEFAULT,
-    Loaded,
-    Settings,
-    as_kept,
-    as_text,
-    as_toml,
-    from_store,
-    load,
-)
+from minicrawl.config.settings import DEFAULT, Loaded, Settings, load
+from minicrawl.config.sources import from_store
+from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.writing import as_kept, as_text, as_toml
 
 
 def words() -> st.SearchStrategy[str]:

@@ -14,7 +14,7 @@ from minicrawl import Settings
 from minicrawl.cli import main
 from minicrawl.cli.options import CrawlRequest
 from minicrawl.config import load
-from minicrawl.config.parts import BY_NAME
+from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start.opening import with_stored_settings
 from minicrawl.dashboard.http_server import LimitedServer, listening
 from minicrawl.dashboard.launching import FIELDS, Launcher

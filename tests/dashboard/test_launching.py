@@ -9,7 +9,8 @@ import pytest
 from minicrawl import Loaded, MinicrawlError
 from minicrawl.cli import main
 from minicrawl.config import load
-from minicrawl.config.parts import BY_NAME, DEMO_PAGES
+from minicrawl.config.parts import DEMO_PAGES
+from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start.opening import keep_settings
 from minicrawl.dashboard.launching import FIELDS, CrawlForm, Launcher, in_words
 from minicrawl.demo.web import demo_settings

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from minicrawl.config.parts import TABLE
+from minicrawl.config.table import TABLE
 from tests.cli.inert.walk import command_of, leaves
 from tests.golden.logs import FOLDER, WARC
 from tests.golden.running import run

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.config.parts import TABLE
+from minicrawl.config.table import TABLE
 from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.page_states import (

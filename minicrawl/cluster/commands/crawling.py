@@ -24,7 +24,7 @@ from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_no
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.terms import settings_of_node, start_or_join, state_of, workers_of_node
 from minicrawl.config import Loaded
-from minicrawl.config.values import without_logins
+from minicrawl.config.values.networks import without_logins
 from minicrawl.errors import Interrupted
 from minicrawl.wording import as_duration, counted, rate, visible
 

@@ -24,7 +24,7 @@ from minicrawl.cluster.gathering.kept_store import KeptStore, kept_store
 from minicrawl.cluster.log_writer import EngineThread
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.config import Settings
-from minicrawl.config.values import without_logins
+from minicrawl.config.values.networks import without_logins
 from minicrawl.dashboard.launching import Form
 from minicrawl.dashboard.serving import Place, serve_views
 from minicrawl.dashboard.views import SHARE, Json, Views

@@ -28,7 +28,7 @@ from minicrawl.cluster.terms import refuse_what_needs_one_machine
 from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.parts import BY_NAME
+from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.hosts.pacing import CRAWL, CrawlPace
 from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms

@@ -41,7 +41,8 @@ from math import inf
 from typing import Protocol
 
 from minicrawl.config import Politeness
-from minicrawl.config.values import AUTO, hours_of, rates_of
+from minicrawl.config.values.kinds import AUTO
+from minicrawl.config.values.pace import hours_of, rates_of
 from minicrawl.model import FetchResult, Refused, Response
 from minicrawl.ports import Clock
 

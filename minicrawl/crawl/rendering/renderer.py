@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 from minicrawl.archive.record import AskedBy, pack_any
 from minicrawl.config import Settings
-from minicrawl.config.values import AUTO
+from minicrawl.config.values.kinds import AUTO
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.pacing import FairLock
 from minicrawl.crawl.page_turns import Turn

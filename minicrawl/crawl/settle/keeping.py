@@ -20,7 +20,7 @@ from minicrawl.archive.record import PLAIN, key_of
 from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, bytes_between, disk_errors
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.config import Storing
-from minicrawl.config.values import warc_place
+from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.store import questions, tables

@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.config import Loaded, Settings, Storing
-from minicrawl.config.parts import BY_NAME, KEPT, TABLE
-from minicrawl.config.settings import as_kept, as_text, from_store, plain, told_ignored
+from minicrawl.config.settings import told_ignored
+from minicrawl.config.sources import from_store
+from minicrawl.config.table import BY_NAME, KEPT, TABLE
+from minicrawl.config.writing import as_kept, as_text, plain
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.crawl.schedule.dead_targets import DEAD

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Access, Network, Rendering, Scope, Settings
-from minicrawl.config.parts import BY_NAME, FILES
-from minicrawl.config.values import AUTO, OFF, ON, hidden_login, host_and_file, key_file
+from minicrawl.config.parts import FILES
+from minicrawl.config.table import BY_NAME
+from minicrawl.config.values.access import host_and_file
+from minicrawl.config.values.kinds import AUTO, OFF, ON, key_file
+from minicrawl.config.values.networks import hidden_login
 from minicrawl.crawl.events import Listener, Noted, Warned
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of, resolve_targets

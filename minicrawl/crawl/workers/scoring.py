@@ -23,7 +23,7 @@ from threading import Thread
 from typing import IO, Any, NamedTuple, cast
 
 from minicrawl import ext
-from minicrawl.config.values import SECRET, why_no_header
+from minicrawl.config.values.access import SECRET, why_no_header
 from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
 from minicrawl.errors import UsageError
 from minicrawl.memory import PATIENCE_S, SleepWatch

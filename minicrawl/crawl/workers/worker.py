@@ -22,7 +22,7 @@ from time import process_time
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.config.values import AUTO
+from minicrawl.config.values.kinds import AUTO
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.parser import LARGE, LoopRounds, PageParser, is_pdf, to_disk
 from minicrawl.crawl.workers.supervisor import PING, BlameMark, PickleChannel, marked

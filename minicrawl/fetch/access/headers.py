@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from minicrawl import __version__
 from minicrawl.config import Access, Politeness
-from minicrawl.config.values import HEADER
+from minicrawl.config.values.access import HEADER
 from minicrawl.fetch.body.decoding import ACCEPTED
 from minicrawl.model import Request, Want
 

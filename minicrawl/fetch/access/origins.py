@@ -18,7 +18,8 @@ from urllib.parse import unquote
 import ada_url
 
 from minicrawl.config import Access
-from minicrawl.config.values import HEADER, LOGIN, ON, TOKEN, USER_PASSWORD
+from minicrawl.config.values.access import HEADER, LOGIN, TOKEN, USER_PASSWORD
+from minicrawl.config.values.kinds import ON
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access.headers import Headers, header_fields
 from minicrawl.fetch.access.logins import AccessByOrigin, Login, OriginAccess

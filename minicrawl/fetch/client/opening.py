@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
-from minicrawl.config.values import ENVIRONMENT, key_file
+from minicrawl.config.values.kinds import ENVIRONMENT, key_file
 from minicrawl.fetch.access.logins import AccessByOrigin
 from minicrawl.fetch.client.client import HttpClient, Pace
 from minicrawl.fetch.client.dialing import Connector, Dialer, DirectDialer

@@ -19,7 +19,7 @@ from itertools import count
 from typing import NamedTuple, TypeVar
 
 from minicrawl.config import Network as NetworkSettings
-from minicrawl.config.values import ENVIRONMENT
+from minicrawl.config.values.kinds import ENVIRONMENT
 from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.client.dialing import DirectDialer, TlsFor, Way
 from minicrawl.fetch.http.http1 import request_bytes

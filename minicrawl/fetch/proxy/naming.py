@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl.config import Network as NetworkSettings
-from minicrawl.config.values import BYPASS, ENVIRONMENT, PROXY, InvalidValue, hidden_login
+from minicrawl.config.values.kinds import ENVIRONMENT, InvalidValue
+from minicrawl.config.values.networks import BYPASS, PROXY, hidden_login
 from minicrawl.errors import UsageError
 
 _VARIABLES = {"http=": "http_proxy", "https=": "https_proxy", "": "all_proxy"}

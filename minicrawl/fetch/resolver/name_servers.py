@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
 from minicrawl.config import Network
-from minicrawl.config.values import SYSTEM
+from minicrawl.config.values.kinds import SYSTEM
 from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLookup
 from minicrawl.web.urls import site
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from minicrawl.config import Network
-from minicrawl.config.values import host_and_file
+from minicrawl.config.values.access import host_and_file
 from minicrawl.errors import UsageError
 
 FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"

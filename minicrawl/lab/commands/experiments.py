@@ -12,7 +12,7 @@ import click
 from minicrawl import ext
 from minicrawl.cli.options import Command, Number, json_option
 from minicrawl.cli.output import progress, show_json, show_table
-from minicrawl.config.values import LEAST_EDGE
+from minicrawl.config.values.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import read

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from numpy.typing import NDArray
 
 from minicrawl.cli.options import Command, ListOption, Number, source_options
-from minicrawl.config.values import size
+from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import MOST_NODES
 from minicrawl.graph.named_graph import NamedGraph

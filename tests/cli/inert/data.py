@@ -12,7 +12,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 from minicrawl.cli import main
-from minicrawl.config.parts import TABLE
+from minicrawl.config.table import TABLE
 from tests.cli.inert.walk import Walk
 from tests.cli.inert.web import LINKED, LINKING, ODD, SEEDS, crawl_twice
 

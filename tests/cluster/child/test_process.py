@@ -11,7 +11,7 @@ from minicrawl import Warned
 from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.child import ShardChild, settings_of_shard
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardJob, ShardOrders
-from minicrawl.config.values import WarcPlace, warc_place
+from minicrawl.config.values.kinds import WarcPlace, warc_place
 
 pytestmark = pytest.mark.anyio
 

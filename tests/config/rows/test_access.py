@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Settings, load
-from minicrawl.config.settings import as_document, as_kept, as_toml
-from minicrawl.config.values import HEADER
+from minicrawl.config.values.access import HEADER
+from minicrawl.config.writing import as_document, as_kept, as_toml
 from minicrawl.errors import UsageError
 
 REFUSED = [

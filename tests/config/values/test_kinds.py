@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.config import values as kinds
-from minicrawl.config.values import InvalidValue, ValueKind, WarcPlace, warc_place
+from minicrawl.config.values import kinds, networks
+from minicrawl.config.values.kinds import InvalidValue, ValueKind, WarcPlace, warc_place
 
 PAGES = kinds.whole(1, 1000)
 SEVERAL = kinds.several(kinds.PATTERN)
@@ -36,8 +36,8 @@ SEVERAL = kinds.several(kinds.PATTERN)
         (kinds.choice("host", "any"), "any", "any"),
         (kinds.FILE, "a/b.db", Path("a/b.db")),
         (kinds.PATTERN, "(a|b)$", "(a|b)$"),
-        (kinds.RULE, "*=127.0.0.1:8080", "*=127.0.0.1:8080"),
-        (kinds.RULE, "*.example:443=[::1]", "*.example:443=[::1]"),
+        (networks.RULE, "*=127.0.0.1:8080", "*=127.0.0.1:8080"),
+        (networks.RULE, "*.example:443=[::1]", "*.example:443=[::1]"),
         (kinds.AGENT, "my-crawler", "my-crawler"),
         (kinds.CONTACT, "https://example.org/bot?a", "https://example.org/bot?a"),
         (kinds.CONTACT, "me@example.org", "me@example.org"),
@@ -138,7 +138,7 @@ def test_the_pattern_that_does_not_compile_is_named_with_the_place_of_the_mistak
 )
 def test_a_rule_without_host_or_address_is_refused(rule: str) -> None:
     with pytest.raises(InvalidValue, match=r"HOST\[:PORT\]=ADDRESS\[:PORT\]"):
-        kinds.RULE.read(rule)
+        networks.RULE.read(rule)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_only_none_alone_is_an_empty_list(value: object, read: tuple[str, ...]) 
 
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.binary()))
 def test_reading_any_input_gives_a_value_or_invalid_value(value: object) -> None:
-    of_hosts = (kinds.RULE, kinds.PROXY, kinds.HOST, kinds.BYPASS, kinds.ADDRESS)
+    of_hosts = (networks.RULE, networks.PROXY, networks.HOST, networks.BYPASS, networks.ADDRESS)
     of_values = (PAGES, kinds.SHARE, kinds.PART, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE)
     for kind in (*of_values, *of_hosts):
         try:

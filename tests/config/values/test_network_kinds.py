@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.config.values import has_login, hidden_login, without_login, without_logins
+from minicrawl.config.values.networks import has_login, hidden_login, without_login, without_logins
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from minicrawl.config import Politeness, Settings
-from minicrawl.config.values import Rates, hours_of, rates_of
+from minicrawl.config.values.pace import Rates, hours_of, rates_of
 from minicrawl.errors import UsageError
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.config.values import (
+from minicrawl.config.values.quantities import (
     as_percent,
     as_size,
     as_time,

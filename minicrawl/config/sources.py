@@ -1,0 +1,186 @@
+"""Sources of settings: arguments, flags, the environment, a file, a store.
+
+A source maps names of settings to raw values with their places. Names are checked when a source
+is read. A value is parsed only if it takes effect; the error for a bad value names its place.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from minicrawl.config.declaration import PREFIX, Setting, variable_of
+from minicrawl.config.removed import FORMER, GONE, renewed
+from minicrawl.config.table import BY_NAME, SECTIONS, TABLE
+from minicrawl.config.values.kinds import InvalidValue
+from minicrawl.errors import UsageError
+
+_BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
+_BY_KEY = {setting.key: setting for setting in TABLE}
+_SILENTLY_IGNORED = frozenset(("newborn-history", "width", "measures"))
+"""Removed settings in stores that are ignored silently: drafts of 0.2 stored the first one, and the
+terms of a store have the others.
+"""
+_SHOWN = 60  # characters of a bad value that a message quotes
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Raw value and its place. `between` separates the two in a message: `pages = 5`."""
+
+    value: object
+    place: str
+    between: str = "="
+
+    def read_as(self, setting: Setting) -> object:
+        try:
+            return setting.kind.read(self.value)
+        except InvalidValue as unfit:
+            refused = Given(unfit.value, self.place, self.between)
+            raise UsageError(f"{refused}: {unfit.wanted}") from None
+
+    def masked(self, setting: Setting) -> "Given":
+        """Return a copy without secrets."""
+        return Given(setting.kind.masked(self.value), self.place, self.between)
+
+    def __str__(self) -> str:
+        return f"{self.place}{self.between}{_shown(self.value)}"
+
+
+Source = Mapping[str, Given]
+"""Raw values of one source, by name of setting."""
+
+
+def from_arguments(values: Mapping[str, object]) -> Source:
+    """Return values named by Python argument. None means not given."""
+    return {
+        setting.name: Given(value, setting.argument)
+        for setting, value in _named(renewed(values, "_"))
+        if value is not None
+    }
+
+
+def from_flags(values: Mapping[str, object]) -> Source:
+    """Return values of flags, named by Python argument. None and () mean not given."""
+    return {
+        setting.name: Given(value, setting.off if value is False else setting.flag, " ")
+        for setting, value in _named(renewed(values, "_"))
+        if value is not None and value != ()
+    }
+
+
+def from_environment(environ: Mapping[str, str]) -> Source:
+    """Return values of environment variables. Empty means not given; lists have one per line."""
+    for name in GONE:
+        if environ.get(variable := variable_of(name)):
+            raise removed_error(variable, name)
+    names = (*BY_NAME, *FORMER)
+    given = {
+        name: text.split("\n") if name in FORMER or BY_NAME[name].kind.many else text
+        for name in names
+        if (text := environ.get(variable_of(name), "").strip())
+    }
+    return {name: Given(value, variable_of(name)) for name, value in renewed(given).items()}
+
+
+def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
+    """Return a line for each variable that looks like a setting but never was one."""
+    known = [*map(variable_of, (*BY_NAME, *GONE, *FORMER)), *others]
+    return [
+        f"{name}: no such variable{_hint(name, known)}"
+        for name in sorted(environ)
+        if name.startswith(PREFIX) and name not in known
+    ]
+
+
+def from_file(file: Path) -> Source:
+    """Return the values in a TOML file."""
+    given = {}
+    document = _parsed(file)
+    if former := {name: document.pop(name) for name in FORMER if name in document}:
+        order = document.setdefault("order", {})
+        if isinstance(order, dict):
+            document["order"] = renewed(order | former)
+    for key, value in _flat(file, document):
+        if (name := _last(key)) in GONE:
+            raise removed_error(f"{file}:{key}", name)
+        if key not in _BY_KEY:
+            raise UsageError(f"{file}:{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
+        given[_BY_KEY[key].name] = Given(value, f"{file}:{key}", " = ")
+    return given
+
+
+def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
+    """Return the settings in a store, or in the terms of a cluster, by name.
+
+    A removed setting is included only if its value differs from what the code does now.
+    """
+    holds = {
+        name: value
+        for name, value in values.items()
+        if name not in _SILENTLY_IGNORED and not (name in GONE and value == GONE[name].usual)
+    }
+    if holds.get("strategy", "siblings") != "siblings":  # other orders have no use for values
+        holds = {name: value for name, value in holds.items() if name not in FORMER}
+    current = renewed(holds)
+    for name in current:
+        if name not in BY_NAME and name not in GONE:
+            raise UsageError(f"{store}:{name}: no such setting{_hint(name, BY_NAME)}")
+    return {name: Given(value, f"{store}:{name}", " = ") for name, value in current.items()}
+
+
+def removed_error(place: str, name: str) -> UsageError:
+    """Return the error about a removed setting that is given at this place."""
+    return UsageError(f"{place} is gone: {GONE[name].why}")
+
+
+def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:
+    for argument, value in values.items():
+        if (name := argument.replace("_", "-")) in GONE:
+            raise removed_error(argument, name)
+        if argument not in _BY_ARGUMENT:
+            raise UsageError(f"{argument}: no such setting{_hint(argument, _BY_ARGUMENT)}")
+        yield _BY_ARGUMENT[argument], value
+
+
+def _parsed(file: Path) -> dict[str, object]:
+    import tomllib  # most crawls have no such file
+
+    try:
+        # Without a final line break, an error in the last line has no line number.
+        return tomllib.loads(file.read_bytes().decode() + "\n")
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{file}: not UTF-8 (at line {line})") from None
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
+        raise UsageError(f"{file}: {error}") from None
+
+
+def _flat(file: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in document.items():
+        if key not in SECTIONS:
+            yield key, value
+        elif isinstance(value, dict):
+            yield from ((f"{key}.{name}", inner) for name, inner in value.items())
+        else:
+            raise UsageError(f"{Given(value, f'{file}:{key}', ' = ')}: must be a section, [{key}]")
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    """Return a hint with the closest known name in any section."""
+    from difflib import get_close_matches
+
+    by_last = {_last(name): name for name in known}
+    near = get_close_matches(_last(word), by_last, n=1)
+    return f"; did you mean {by_last[near[0]]}?" if near else ""
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str, skipkeys=True)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

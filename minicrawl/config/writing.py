@@ -1,0 +1,87 @@
+"""Settings as TOML, as JSON and as text, with their origins; and the settings that a store keeps.
+
+Laws: the output of `as_toml` is a minicrawl.toml with these settings, except for secrets, which
+are never written. Parsing the `plain` value of a setting, directly or after a round trip through
+JSON, gives the same value.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from minicrawl.config.declaration import Setting
+from minicrawl.config.settings import Loaded, Settings
+from minicrawl.config.table import KEPT, SECTIONS, TABLE
+from minicrawl.config.values.kinds import NONE
+
+_COMMENTS_FROM = 34  # the column
+
+
+def as_toml(loaded: Loaded) -> str:
+    """Return TOML with a setting per line and its origin in a comment."""
+    return "\n".join(_lines(loaded)) + "\n"
+
+
+def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
+    """Return value (in JSON types) and origin of each setting, by its key in minicrawl.toml."""
+    return {
+        setting.key: {
+            "value": setting.kind.masked(plain(loaded.settings, setting)),
+            "from": loaded.origins[setting.name],
+        }
+        for setting in TABLE
+    }
+
+
+def as_kept(loaded: Loaded) -> dict[str, object]:
+    """Return the settings that a store keeps for the next run, by name: given now or before."""
+    return {
+        setting.name: plain(loaded.settings, setting)
+        for setting in KEPT
+        if loaded.is_given(setting)
+    }
+
+
+def plain(settings: Settings, setting: Setting) -> object:
+    """Return the value in JSON types."""
+    value = settings.value(setting)
+    if isinstance(value, tuple):
+        return list(value)
+    return _plain(value)
+
+
+def as_text(value: object) -> str:
+    """Format a plain value for a message."""
+    match value:
+        case bool(on):
+            return "on" if on else "off"
+        case list(texts) if texts:
+            return ", ".join(map(str, texts))
+        case None | []:
+            return NONE
+    return str(value)
+
+
+def _lines(loaded: Loaded) -> Iterator[str]:
+    for section in SECTIONS.values():
+        yield f"\n[{section.name}]"
+        for setting in TABLE:
+            if setting.section is section:
+                yield _line(loaded, setting)
+
+
+def _line(loaded: Loaded, setting: Setting) -> str:
+    shown = setting.kind.masked(plain(loaded.settings, setting))
+    # Strings are printable, so JSON and TOML write them alike.
+    value = json.dumps(NONE if shown is None else shown, ensure_ascii=False)
+    origin = "".join(c if c.isprintable() else "?" for c in loaded.origins[setting.name])
+    return f"{f'{setting.name} = {value}':{_COMMENTS_FROM}}  # {origin}"
+
+
+def _plain(value: Any) -> object:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
