@@ -101,22 +101,26 @@ def places(scores: Vector) -> Vector:
     return middle[levels]
 
 
-def spearman(one: Vector, other: Vector) -> float | None:
+def spearman(first_scores: Vector, second_scores: Vector) -> float | None:
     """Return the correlation of the places; None if all scores of a rank are equal."""
-    first, second = (places(scores) - (len(scores) + 1) / 2 for scores in (one, other))
+    first, second = (
+        places(scores) - (len(scores) + 1) / 2 for scores in (first_scores, second_scores)
+    )
     scale = sqrt(float(first @ first) * float(second @ second))
     return max(-1.0, min(float(first @ second) / scale, 1.0)) if scale else None
 
 
-def kendall(one: Vector, other: Vector, *, tell: Progress = unreported) -> float | None:
+def kendall(
+    first_scores: Vector, second_scores: Vector, *, tell: Progress = unreported
+) -> float | None:
     """Return tau-b in n log n time; None if all scores of a rank are equal.
 
     Nodes are sorted by the first rank, ties by the second. Pairs that are then inverted in the
     second rank are discordant; other pairs without ties are concordant.
     """
-    first, second = _levels(one), _levels(other)
-    both = first * len(one) + second
-    pairs = len(one) * (len(one) - 1) // 2
+    first, second = _levels(first_scores), _levels(second_scores)
+    both = first * len(first_scores) + second
+    pairs = len(first_scores) * (len(first_scores) - 1) // 2
     untied, other_untied = pairs - _ties(first), pairs - _ties(second)
     scale = sqrt(untied * other_untied)  # integers: equal ranks give exactly 1
     if not scale:
@@ -147,18 +151,18 @@ def _inversions(levels: Ints, tell: Progress) -> int:
     """
     less = np.concatenate(([0], np.cumsum(np.bincount(levels)))).astype(np.int32)  # than each
     rest, here = levels.astype(np.int32), np.arange(len(levels), dtype=np.int32)
-    bits, found = int(levels.max()).bit_length(), 0
+    bits, inversions = int(levels.max()).bit_length(), 0
     for bit in reversed(range(bits)):
         high = rest >> bit
         is_one = (high & 1).astype(np.bool_)
         ones = np.cumsum(is_one, dtype=np.int32) - is_one
         ones -= ones[less[high >> 1 << (bit + 1)]]  # without the 1s before the group
-        found += int(ones.sum(where=~is_one, dtype=np.int64))
+        inversions += int(ones.sum(where=~is_one, dtype=np.int64))
         moved = np.empty_like(rest)
         moved[np.where(is_one, less[high << bit] + ones, here - ones)] = rest
         rest = moved
         tell(1 - bit / bits)
-    return found
+    return inversions
 
 
 def _in_order(scores: Vector) -> Ints:

@@ -51,7 +51,7 @@ def by_deflation(
     tell: Progress = unreported,
 ) -> Iterator[Community]:
     """Yield the communities of the first `count` eigenvectors; fewer if there are no more."""
-    found = pairs(
+    singular_pairs = pairs(
         Adjacency(graph, weights),
         count,
         rng,
@@ -59,7 +59,7 @@ def by_deflation(
         most_steps=MOST_STEPS,
         tell=tell,
     )
-    for number, each in enumerate(found, start=1):
+    for number, each in enumerate(singular_pairs, start=1):
         yield from _by_sign(number, each)
 
 
@@ -75,9 +75,9 @@ def by_destroying(
     for number in range(1, count + 1):
         if not graph.edges:
             return
-        found = hits(graph, weights, tolerance=TOLERANCE_COMMUNITIES, most_steps=MOST_STEPS)
-        yield Community(number=number, sign="+", hits=found)
-        values = found.authorities.values
+        largest_group = hits(graph, weights, tolerance=TOLERANCE_COMMUNITIES, most_steps=MOST_STEPS)
+        yield Community(number=number, sign="+", hits=largest_group)
+        values = largest_group.authorities.values
         # The pages themselves stay: they may be hubs of the next community.
         best = np.argsort(-values, kind="stable")[:largest]
         is_left = ~np.isin(graph.targets, best[values[best] > _LEAST_AUTHORITY * values.max()])
@@ -86,14 +86,14 @@ def by_destroying(
         tell(number / count)
 
 
-def _by_sign(number: int, found: Pair) -> Iterator[Community]:
+def _by_sign(number: int, singular: Pair) -> Iterator[Community]:
     signs: tuple[tuple[Sign, int], ...] = (("+", 1), ("-", -1))
     for sign, factor in signs:
-        authorities = np.maximum(factor * found.authorities, 0)
-        hubs = np.maximum(factor * found.hubs, 0)
+        authorities = np.maximum(factor * singular.authorities, 0)
+        hubs = np.maximum(factor * singular.hubs, 0)
         if authorities.max() > _ROUNDING_COMMUNITIES and (number > 1 or factor > 0):
             both = (
-                scores(x, found.sine, found.steps, TOLERANCE_COMMUNITIES)
+                scores(x, singular.sine, singular.steps, TOLERANCE_COMMUNITIES)
                 for x in (authorities, hubs)
             )
             yield Community(

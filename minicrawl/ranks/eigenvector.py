@@ -91,8 +91,8 @@ def eigenvector(
     if not start.any():
         return all_alike(graph.nodes).authorities
     stop = _Stop(tolerance * _FINER if with_page else tolerance, most_steps, tell)
-    found = (_by_lanczos if matrix is LinkMatrix.EITHER else _by_power)(product, start, stop)
-    return _without_virtual_page(found, tolerance) if with_page else found
+    extended = (_by_lanczos if matrix is LinkMatrix.EITHER else _by_power)(product, start, stop)
+    return _without_virtual_page(extended, tolerance) if with_page else extended
 
 
 Product = Callable[[Vector], Vector]
@@ -166,17 +166,23 @@ def reached_from_cycle(graph: Csr) -> NDArray[np.bool_]:
 
 
 def _by_lanczos(product: Product, start: Vector, stop: _Stop) -> Scores:
-    for found in leading(product, start, most_images=images_within(_LANCZOS_BYTES, len(start))):
-        stop.tell(share_done(found.sine, stop.tolerance))
-        may_suffice = FURTHEST * chord(found.sine) <= stop.tolerance
-        if found.products >= stop.most_steps or (may_suffice and _ranked(found, stop).converged):
+    for approximation in leading(
+        product, start, most_images=images_within(_LANCZOS_BYTES, len(start))
+    ):
+        stop.tell(share_done(approximation.sine, stop.tolerance))
+        may_suffice = FURTHEST * chord(approximation.sine) <= stop.tolerance
+        if approximation.products >= stop.most_steps or (
+            may_suffice and _ranked(approximation, stop).converged
+        ):
             break
-    return _ranked(found, stop)
+    return _ranked(approximation, stop)
 
 
-def _ranked(found: Approximation, stop: _Stop) -> Scores:
+def _ranked(approximation: Approximation, stop: _Stop) -> Scores:
     """Return the scores. The limit has no negative entries, so a minus sign is rounding."""
-    return scores(np.abs(found.vector()), found.sine, found.products, stop.tolerance)
+    return scores(
+        np.abs(approximation.vector()), approximation.sine, approximation.products, stop.tolerance
+    )
 
 
 def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
@@ -196,11 +202,11 @@ def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
     return Scores(values=x, iterations=steps, error_bound=inf, converged=left <= stop.tolerance)
 
 
-def _without_virtual_page(found: Scores, tolerance: float) -> Scores:
+def _without_virtual_page(extended: Scores, tolerance: float) -> Scores:
     """Return the scores of the real pages. Scaling them to sum to 1 enlarges their error."""
-    values = found.values[:-1]
+    values = extended.values[:-1]
     total = float(values.sum())
-    if found.error_bound == inf:
-        return replace(found, values=values / total)
-    bound = 2 * found.error_bound / total
-    return Scores.within(values / total, found.iterations, bound, tolerance)
+    if extended.error_bound == inf:
+        return replace(extended, values=values / total)
+    bound = 2 * extended.error_bound / total
+    return Scores.within(values / total, extended.iterations, bound, tolerance)

@@ -54,16 +54,18 @@ class Guards:
             return named
         site_of = sites_of(named.names).of_node
         self._refuse_idle(named, site_of)
-        found = named
+        guarded_graph = named
         if self.internal != self.transverse or self.internal != 1:
-            found = weighed(found, site_of, internal=self.internal, transverse=self.transverse)
+            guarded_graph = weighed(
+                guarded_graph, site_of, internal=self.internal, transverse=self.transverse
+            )
         if self.most_internal is not None:
-            found = capped_inside(found, site_of, self.most_internal)
+            guarded_graph = capped_inside(guarded_graph, site_of, self.most_internal)
         if self.most_of_site is not None:
-            found = capped(found, site_of, self.most_of_site)
-        if not found.graph.edges:
+            guarded_graph = capped(guarded_graph, site_of, self.most_of_site)
+        if not guarded_graph.graph.edges:
             raise UsageError(f"{self._asked()} drops all {named.graph.edges:,} links of the graph")
-        return found
+        return guarded_graph
 
     def _refuse_idle(self, named: NamedGraph, site_of: NDArray[np.int32]) -> None:
         is_inside = site_of[named.graph.sources()] == site_of[named.graph.targets]

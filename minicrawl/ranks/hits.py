@@ -101,7 +101,7 @@ def hits(
 ) -> Hits:
     """Return the limit, or the approximation after `most_steps`."""
     links = Adjacency(graph, weights)
-    found = pair(
+    singular = pair(
         links,
         links.pushed(np.ones(graph.nodes)),
         tolerance=tolerance,
@@ -109,13 +109,13 @@ def hits(
         memory_bytes=_MEMORY_BYTES,
         tell=tell,
     )
-    if not found.value:
+    if not singular.value:
         return all_alike(graph.nodes)
     # The limit has no negative entries: negative entries of the approximation are rounding.
-    authorities, hubs = (np.abs(x, out=x) for x in (found.authorities, found.hubs))
+    authorities, hubs = (np.abs(x, out=x) for x in (singular.authorities, singular.hubs))
     return Hits(
-        authorities=scores(authorities, found.sine, found.steps, tolerance),
-        hubs=scores(hubs, found.sine, found.steps, tolerance),
+        authorities=scores(authorities, singular.sine, singular.steps, tolerance),
+        hubs=scores(hubs, singular.sine, singular.steps, tolerance),
     )
 
 
@@ -219,27 +219,27 @@ def subspace(
         most_steps=MOST_STEPS,
         tell=tell,
     )
-    authorities, hubs, found = np.zeros(graph.nodes), np.zeros(graph.nodes), list[Pair]()
+    authorities, hubs, members = np.zeros(graph.nodes), np.zeros(graph.nodes), list[Pair]()
     for each in sought:
-        if len(found) < size:
-            part = (each.value / (found or [each])[0].value) ** 2
+        if len(members) < size:
+            part = (each.value / (members or [each])[0].value) ** 2
             authorities += part * each.authorities**2
             hubs += part * each.hubs**2
-        found.append(each)
-    if not found:
+        members.append(each)
+    if not members:
         return all_alike(graph.nodes)
-    steps, bound = sum(each.steps for each in found), _subspace_bound(found, size)
+    steps, bound = sum(each.steps for each in members), _subspace_bound(members, size)
     return Hits(
         authorities=Scores.within(shares(authorities), steps, bound, tolerance),
         hubs=Scores.within(shares(hubs), steps, bound, tolerance),
     )
 
 
-def _subspace_bound(found: list[Pair], size: int) -> float:
+def _subspace_bound(members: list[Pair], size: int) -> float:
     """Return the error bound; `found` has one pair beyond the subspace, if it exists."""
-    values = np.array([each.value for each in found])
+    values = np.array([each.value for each in members])
     gap = values[:size][-1] - values[size] if len(values) > size else values[-1]
-    residual = sqrt(sum(each.residual**2 for each in found[:size])) + ROUNDING * values[0]
+    residual = sqrt(sum(each.residual**2 for each in members[:size])) + ROUNDING * values[0]
     if gap <= 0:
         return FURTHEST
     parts = (values[:size] / values[0]) ** 2

@@ -98,19 +98,19 @@ def pair(
     spread = FURTHEST
     approximations = leading(links.through, start, known, images_within(memory_bytes, len(start)))
     del start
-    for found in approximations:
-        tell(share_done(found.sine, tolerance))
-        is_last = found.products >= most_steps
-        apart = chord(found.sine)
+    for approximation in approximations:
+        tell(share_done(approximation.sine, tolerance))
+        is_last = approximation.products >= most_steps
+        apart = chord(approximation.sine)
         if is_last or (
-            spread * apart <= tolerance and _spread(found.vector()) * apart <= tolerance
+            spread * apart <= tolerance and _spread(approximation.vector()) * apart <= tolerance
         ):
-            candidate = _pair(links, found)
+            candidate = _pair(links, approximation)
             spread = max(_spread(candidate.authorities), _spread(candidate.hubs))
             if is_last or spread * apart <= tolerance:
                 return candidate
             del candidate
-    return _pair(links, found)
+    return _pair(links, approximation)
 
 
 def pairs(
@@ -126,12 +126,12 @@ def pairs(
     nodes = links.graph.nodes
     known, first, start = np.empty((0, nodes)), 0.0, links.pushed(np.ones(nodes))
     while len(known) < min(count, nodes) and start.any():
-        found = pair(links, start, known, tolerance=tolerance, most_steps=most_steps)
-        first = first or found.value
-        if found.value <= _NOTHING * first:
+        next_pair = pair(links, start, known, tolerance=tolerance, most_steps=most_steps)
+        first = first or next_pair.value
+        if next_pair.value <= _NOTHING * first:
             return
-        yield found
-        known = np.vstack([known, found.authorities])
+        yield next_pair
+        known = np.vstack([known, next_pair.authorities])
         tell(len(known) / count)
         start = orthogonal_part(rng.standard_normal(nodes), known)
 
@@ -158,8 +158,8 @@ def _spread(x: Vector) -> float:
     return 2 * sqrt(len(x)) / total if total else 0.0
 
 
-def _pair(links: Adjacency, found: Approximation) -> Pair:
-    authorities = found.vector()
+def _pair(links: Adjacency, approximation: Approximation) -> Pair:
+    authorities = approximation.vector()
     if -authorities.min(initial=0.0) > authorities.max(initial=0.0):
         authorities *= -1
     hubs = links.pulled(authorities)
@@ -167,10 +167,10 @@ def _pair(links: Adjacency, found: Approximation) -> Pair:
     return Pair(
         authorities=authorities,
         hubs=hubs,
-        value=found.value,
-        steps=found.products,
-        residual=found.residual,
-        sine=found.sine,
+        value=approximation.value,
+        steps=approximation.products,
+        residual=approximation.residual,
+        sine=approximation.sine,
     )
 
 
@@ -203,9 +203,9 @@ def leading(
         size += 1
         np.divide(rest, left or 1.0, out=images[size])
         del rest  # with millions of nodes, each unused vector matters
-        found = _approximation(images[:size], projected[:size, :size], left, products)
-        yield found
-        if found.is_all:
+        approximation = _approximation(images[:size], projected[:size, :size], left, products)
+        yield approximation
+        if approximation.is_all:
             return
         if size == most_images:
             size = _condense(images, projected)

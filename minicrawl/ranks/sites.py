@@ -63,10 +63,10 @@ def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
     return _summed(SiteNames(names), of_node[pages], linked, amounts)
 
 
-def of_pages(found: Scores, sites: NodeHosts) -> Scores:
+def of_pages(scores: Scores, sites: NodeHosts) -> Scores:
     """Return scores of pages from scores of their sites, with the same error bound."""
     pages = np.bincount(sites.of_node, minlength=len(sites.names))
-    return replace(found, values=(found.values / pages)[sites.of_node])
+    return replace(scores, values=(scores.values / pages)[sites.of_node])
 
 
 def _summed(

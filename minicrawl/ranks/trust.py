@@ -109,9 +109,9 @@ def trust(
         return pagerank(graph, weights, options=usual, teleport=initial, tell=tell)
     passed_on = _passing_on(graph, weights, options, initial)
     passes = _MOST_PASSES if options.passes is None else options.passes
-    found, done, is_still = _passed(initial, passed_on, passes, tell)
+    amounts, done, is_still = _passed(initial, passed_on, passes, tell)
     bound = _ROUNDING if is_still and options.passing is Passing.MAXIMUM else FURTHEST
-    return Scores.within(found / found.sum(), done, bound, options.tolerance)
+    return Scores.within(amounts / amounts.sum(), done, bound, options.tolerance)
 
 
 def less_distrust(

@@ -59,10 +59,10 @@ class DiskColumn(Generic[Number]):
         """Return `count` numbers, or fewer at the end of the file."""
         with self.path.open("rb", buffering=0) as file:
             file.seek(first * self._kind.itemsize)
-            found = file.read(count * self._kind.itemsize)
+            content = file.read(count * self._kind.itemsize)
         self._traffic.reads += 1
-        self._traffic.bytes_read += len(found)
-        return np.frombuffer(found, dtype=self._kind)
+        self._traffic.bytes_read += len(content)
+        return np.frombuffer(content, dtype=self._kind)
 
     def write(self, first: int, numbers: NDArray[Number]) -> None:
         with self.path.open("r+b", buffering=0) as file:

@@ -92,14 +92,14 @@ class NodeIds:
         """Return the ids of these nodes as names."""
         if self._is_dense:
             return [str(self._first + node) for node in nodes]
-        wanted, places = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
-        found = np.empty_like(wanted)
+        distinct, places = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
+        ids = np.empty_like(distinct)
         for first in range(0, len(self), self._at_once):
-            begin, end = np.searchsorted(wanted, (first, first + self._at_once))
+            begin, end = np.searchsorted(distinct, (first, first + self._at_once))
             if begin < end:
                 some = self.column.read(first, self._at_once)
-                found[begin:end] = some[wanted[begin:end] - first]
-        return list(map(str, found[places].tolist()))
+                ids[begin:end] = some[distinct[begin:end] - first]
+        return list(map(str, ids[places].tolist()))
 
     def links(self, links: LinkArrays) -> LinkArrays:
         """Convert links between ids to links between nodes."""
@@ -108,14 +108,14 @@ class NodeIds:
     def _nodes(self, ids: Ids) -> Ids:
         if self._is_dense:
             return ids - self._first
-        wanted, places = np.unique(ids, return_inverse=True)
-        found = np.empty_like(wanted)
+        distinct, places = np.unique(ids, return_inverse=True)
+        nodes = np.empty_like(distinct)
         for first in range(0, len(self), self._at_once):
             some = self.column.read(first, self._at_once)
-            begin = np.searchsorted(wanted, some[0])
-            end = np.searchsorted(wanted, some[-1], side="right")
-            found[begin:end] = first + np.searchsorted(some, wanted[begin:end])
-        return found[places]
+            begin = np.searchsorted(distinct, some[0])
+            end = np.searchsorted(distinct, some[-1], side="right")
+            nodes[begin:end] = first + np.searchsorted(some, distinct[begin:end])
+        return nodes[places]
 
 
 class LinksByBlock:

@@ -112,24 +112,24 @@ def found_by_query(source: Source, words: str, count: int) -> list[int]:
 
     Without an index, return the most important pages with all words in title or URL.
     """
-    if (seen := source.snapshot) is None:
+    if (snapshot := source.snapshot) is None:
         raise UsageError("--query searches the pages of a store: use --root with --graph")
-    if (by_index := _found_by_index(seen, words, count)) is not None:
+    if (by_index := _found_by_index(snapshot, words, count)) is not None:
         return by_index
-    with reporting_damage(seen.path):
-        found = questions.pages_with(seen.connection, words.split())
-    if not words.split() or not found:
+    with reporting_damage(snapshot.path):
+        matching = questions.pages_with(snapshot.connection, words.split())
+    if not words.split() or not matching:
         raise UsageError(
             f"no page has {words!r} in its title or URL: use fewer words, or run "
             "`minicrawl index` to search the text of kept pages"
         )
-    pages = np.array(found)
-    return [int(page) for page in pages[places_of_largest(seen.importance[pages], count)]]
+    pages = np.array(matching)
+    return [int(page) for page in pages[places_of_largest(snapshot.importance[pages], count)]]
 
 
-def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
+def _found_by_index(snapshot: Snapshot, words: str, count: int) -> list[int] | None:
     """Return the best results in the index; None without a usable index."""
-    if not search_folder(seen.path).is_dir():
+    if not search_folder(snapshot.path).is_dir():
         return None
     try:
         from minicrawl.search.indexing import has_index, why_useless
@@ -138,12 +138,12 @@ def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
     except ModuleNotFoundError:  # the room `search` was deleted
         return None
 
-    folder = search_folder(seen.path)
-    if not has_index(folder) or why_useless(folder, seen.connection):
+    folder = search_folder(snapshot.path)
+    if not has_index(folder) or why_useless(folder, snapshot.connection):
         return None
-    asked = SearchRequest(count=count, folds=False)
-    found = [one.entry.page for one in Finder(folder).find(parse(words), asked)]
-    known = [page for page in found if page < len(seen)]
+    request = SearchRequest(count=count, folds=False)
+    results = [result.entry.page for result in Finder(folder).find(parse(words), request)]
+    known = [page for page in results if page < len(snapshot)]
     if not known:
         raise UsageError(f"no page in the index has {words!r}: use fewer words")
     return known

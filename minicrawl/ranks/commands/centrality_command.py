@@ -37,12 +37,12 @@ def degree(
         )
 
     if base is None:
-        found = counted(named)
+        scores = counted(named)
     else:
         grown = base.grown(source, named)
-        found = grown.over_all(counted(grown.named), named.graph.nodes)
+        scores = grown.over_all(counted(grown.named), named.graph.nodes)
     tell(1.0)
-    return found
+    return scores
 
 
 SEED = 1

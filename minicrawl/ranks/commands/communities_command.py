@@ -80,12 +80,12 @@ def communities(
     largest = largest or LARGEST
     named = guards.guarded(source.graph)
     with source.progress(name) as tell:
-        found = list(_found(named, method, count=count, largest=largest, tell=tell))
-    asked = {"way": method, "count": count, "largest": largest} | guards.asked_for()
+        groups = list(_found(named, method, count=count, largest=largest, tell=tell))
+    options = {"way": method, "count": count, "largest": largest} | guards.asked_for()
     try:
-        keep(source, dict(_by_name(name, found)), named.graph.edges, asked)
+        keep(source, dict(_by_name(name, groups)), named.graph.edges, options)
     finally:
-        _show(name, named, method, found, n=n, as_json=as_json)
+        _show(name, named, method, groups, n=n, as_json=as_json)
 
 
 def _found(
@@ -98,8 +98,8 @@ def _found(
     return by_deflation(graph, weights, count=count, rng=rng, tell=tell)
 
 
-def _by_name(name: str, found: Iterable[Community]) -> Iterator[tuple[str, Scores]]:
-    for each in found:
+def _by_name(name: str, groups: Iterable[Community]) -> Iterator[tuple[str, Scores]]:
+    for each in groups:
         community = f"{name}-{each.number}{_SUFFIXES[each.sign]}"
         yield f"{community}-authorities", each.hits.authorities
         yield f"{community}-hubs", each.hits.hubs
@@ -109,19 +109,19 @@ def _show(
     name: str,
     named: NamedGraph,
     method: str,
-    found: Sequence[Community],
+    groups: Sequence[Community],
     *,
     n: int,
     as_json: bool,
 ) -> None:
     best = partial(_best, named, count=n)
     if as_json:
-        show_json({"rank": name} | _document(named, method, found, best))
+        show_json({"rank": name} | _document(named, method, groups, best))
         return
-    show_list(_HEADINGS, _lines(found, best), texts=1)
-    missed = [f"{each.number}{each.sign}" for each in found if not each.hits.converged]
+    show_list(_HEADINGS, _lines(groups, best), texts=1)
+    missed = [f"{each.number}{each.sign}" for each in groups if not each.hits.converged]
     end = f"; not converged: {', '.join(missed)}" if missed else ""
-    click.echo(f"{counted(len(found), 'community', 'communities')} by {method}{end}")
+    click.echo(f"{counted(len(groups), 'community', 'communities')} by {method}{end}")
 
 
 def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
@@ -134,7 +134,7 @@ def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, floa
 def _document(
     named: NamedGraph,
     method: str,
-    found: Iterable[Community],
+    groups: Iterable[Community],
     best: Callable[[Scores], list[tuple[str, float]]],
 ) -> dict[str, object]:
     return {
@@ -151,15 +151,15 @@ def _document(
                 "authorities": nodes_with_scores(best(each.hits.authorities)),
                 "hubs": nodes_with_scores(best(each.hits.hubs)),
             }
-            for each in found
+            for each in groups
         ],
     }
 
 
 def _lines(
-    found: Iterable[Community], best: Callable[[Scores], list[tuple[str, float]]]
+    groups: Iterable[Community], best: Callable[[Scores], list[tuple[str, float]]]
 ) -> Iterator[tuple[str, ...]]:
-    for each in found:
+    for each in groups:
         for role, scores in (("authority", each.hits.authorities), ("hub", each.hits.hubs)):
             for node, score in best(scores):
                 yield f"{each.number}{each.sign}", role, percent(score), node

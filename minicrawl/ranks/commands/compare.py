@@ -43,28 +43,28 @@ def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) ->
 
 
 def _comparison_document(
-    one: KnownRank, other: KnownRank, comparison: Comparison
+    rank: KnownRank, other: KnownRank, comparison: Comparison
 ) -> dict[str, object]:
     errors = {"all": comparison.errors, "top10": comparison.errors_top10}
     return {
-        "a": one.name,
+        "a": rank.name,
         "b": other.name,
-        "origins": [one.origin, other.origin],
+        "origins": [rank.origin, other.origin],
         "nodes": comparison.nodes,
         "left_out": comparison.left_out,
         "kendall_tau": comparison.kendall,
         "spearman": comparison.spearman,
         "overlap": comparison.overlap,
-        "mean_relative_error": {name: found and found.mean for name, found in errors.items()},
-        "median_relative_error": {name: found and found.median for name, found in errors.items()},
+        "mean_relative_error": {name: error and error.mean for name, error in errors.items()},
+        "median_relative_error": {name: error and error.median for name, error in errors.items()},
         "remarks": comparison.remarks,
     }
 
 
 def _comparison_facts(
-    one: KnownRank, other: KnownRank, comparison: Comparison
+    rank: KnownRank, other: KnownRank, comparison: Comparison
 ) -> Iterator[tuple[str, str]]:
-    yield "a", f"{one.name}, {one.origin}"
+    yield "a", f"{rank.name}, {rank.origin}"
     yield "b", f"{other.name}, {other.origin}"
     yield "nodes", f"{comparison.nodes:,}; {comparison.left_out:,} without a score in both"
     yield "Kendall's tau-b", correlation(comparison.kendall)
@@ -75,10 +75,10 @@ def _comparison_facts(
     yield "in the best 10 % of b", _errors(comparison.errors_top10)
 
 
-def _errors(found: RankErrors | None) -> str:
-    if found is None:
+def _errors(rank_errors: RankErrors | None) -> str:
+    if rank_errors is None:
         return NONE
-    return f"{_relative(found.mean)}, median {_relative(found.median)}"
+    return f"{_relative(rank_errors.mean)}, median {_relative(rank_errors.median)}"
 
 
 def _relative(error: float) -> str:

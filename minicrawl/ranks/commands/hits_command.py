@@ -45,8 +45,8 @@ class HitsVariant:
             variant = partial(randomised, restart=self.restart)
         elif self.dimensions:
             variant = partial(subspace, size=self.dimensions, rng=np.random.default_rng(SEED))
-        found: hits_ranks.Hits = variant(graph, weights, tolerance=tolerance, tell=tell)
-        return found
+        scores: hits_ranks.Hits = variant(graph, weights, tolerance=tolerance, tell=tell)
+        return scores
 
 
 random_option = click.option(
@@ -124,28 +124,28 @@ def hits(
         dimensions=dimensions,
         tolerance=tolerance or hits_ranks.TOLERANCE,
     )
-    asked = base.query if base is not None and words else None
-    if words and (asked is None or not has_kept_pages(source)):
+    query = base.query if base is not None and words else None
+    if words and (query is None or not has_kept_pages(source)):
         raise UsageError("--words needs a store with kept pages (crawl --keep pages), and --query")
     if likeness and (base is None or base.query is None):
         raise UsageError("--likeness needs --query, whose words it compares with the pages")
     if base is None:
         return _both(variant, named, tell)
     grown = base.grown(source, named)
-    of_base = grown.named if asked is None else weighed_by_words(source, grown.named, asked)
+    of_base = grown.named if query is None else weighed_by_words(source, grown.named, query)
     if likeness and base.query is not None:
         similarity = similarity_to(source, base.query, grown.nodes)
         of_base = weighed_by_similarity(of_base, similarity, base.query)
-    found = _both(variant, of_base, tell)
-    return {name: grown.over_all(scores, named.graph.nodes) for name, scores in found.items()}
+    ranks = _both(variant, of_base, tell)
+    return {name: grown.over_all(scores, named.graph.nodes) for name, scores in ranks.items()}
 
 
 def _both(variant: HitsVariant, named: NamedGraph, tell: Progress) -> dict[str, Scores]:
-    found = variant.compute(named, tell)
-    if variant.dimensions and found.authorities.error_bound >= FURTHEST:
+    scores = variant.compute(named, tell)
+    if variant.dimensions and scores.authorities.error_bound >= FURTHEST:
         click.echo(
             f"--subspace {variant.dimensions}: the last eigenvalue is too close to the next one to "
             "tell their eigenvectors apart; choose another number",
             err=True,
         )
-    return {"authorities": found.authorities, "hubs": found.hubs}
+    return {"authorities": scores.authorities, "hubs": scores.hubs}

@@ -23,11 +23,11 @@ def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
     """Delete `removed` ranks, then list the others with their options and state."""
     with reading(store) as connection:
         _remove(store, connection, removed)
-        found = saved_ranks(store, connection)
+        ranks = saved_ranks(store, connection)
     if as_json:
-        show_json([_rank_document(one) for one in found])
-    elif found:
-        show_list(LIST_HEADINGS, map(_rank_line, found), texts=2)
+        show_json([_rank_document(rank) for rank in ranks])
+    elif ranks:
+        show_list(LIST_HEADINGS, map(_rank_line, ranks), texts=2)
     else:
         click.echo(NO_RANKS)
 
@@ -42,8 +42,8 @@ def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
         drop_rank(store, connection, name)
 
 
-def _rank_document(kept: SavedRank) -> dict[str, object]:
-    row = kept.row
+def _rank_document(rank: SavedRank) -> dict[str, object]:
+    row = rank.row
     return {
         "name": row.name,
         "options": json.loads(row.options),
@@ -53,19 +53,19 @@ def _rank_document(kept: SavedRank) -> dict[str, object]:
         "iterations": row.iterations,
         "error_bound": row.error_bound if math.isfinite(row.error_bound) else None,
         "converged": row.converged,
-        "current": kept.is_current,
-        "unranked": kept.unranked,
+        "current": rank.is_current,
+        "unranked": rank.unranked,
     }
 
 
-def _rank_line(kept: SavedRank) -> tuple[str, ...]:
-    row = kept.row
+def _rank_line(rank: SavedRank) -> tuple[str, ...]:
+    row = rank.row
     options = json.loads(row.options).items()
     notes = [f"{name} {value}" for name, value in options if value not in (None, False)]
     if not row.converged:
         notes.append("not converged")
-    if not kept.is_current:
-        pages = counted(kept.unranked, "page has", "pages have")
+    if not rank.is_current:
+        pages = counted(rank.unranked, "page has", "pages have")
         notes.append(f"older than the store: {pages} no score")
     return (
         f"{row.nodes:,}",

@@ -90,15 +90,15 @@ def checked_name(name: str) -> str:
 
 
 def keep(
-    source: Source, found: Mapping[str, Scores], edges: int, options: Mapping[str, object]
+    source: Source, ranks: Mapping[str, Scores], edges: int, options: Mapping[str, object]
 ) -> None:
     """Save ranks beside their store, all or none; ranks of a graph file are not saved.
 
     `edges` is the number of links that the ranks were computed from.
     """
-    if (seen := source.snapshot) is None:
+    if (snapshot := source.snapshot) is None:
         return
-    step = tables.last_step(seen.connection)
+    step = tables.last_step(snapshot.connection)
     text, now = json.dumps(options, default=str), time.time()
     rows = (
         (
@@ -107,7 +107,7 @@ def keep(
                 options=text,
                 made_at=now,
                 step=step,
-                nodes=len(seen),
+                nodes=len(snapshot),
                 edges=edges,
                 iterations=scores.iterations,
                 error_bound=scores.error_bound,
@@ -115,9 +115,9 @@ def keep(
             ),
             scores.values,
         )
-        for name, scores in found.items()
+        for name, scores in ranks.items()
     )
-    keep_ranks(seen.path, seen.connection, rows)
+    keep_ranks(snapshot.path, snapshot.connection, rows)
 
 
 # ---------------------------------------------------------------- lookup
@@ -147,11 +147,11 @@ def full_name(source: Source, name: str) -> str:
 
 def rank_of(source: Source, name: str) -> KnownRank:
     """Return the saved rank of this name, or compute it."""
-    seen = source.snapshot
-    if seen is not None and (found := kept_scores(seen, name)) is not None:
+    snapshot = source.snapshot
+    if snapshot is not None and (saved := kept_scores(snapshot, name)) is not None:
         if name == OPIC:
-            return KnownRank(name, found, told(convergence_of(seen)))
-        return KnownRank(name, found, _origin("saved", converged=_converged(source)[name]))
+            return KnownRank(name, saved, told(convergence_of(snapshot)))
+        return KnownRank(name, saved, _origin("saved", converged=_converged(source)[name]))
     graph = source.graph
     with source.progress(name) as tell:
         scores = RANKS[name](graph, tell)
@@ -161,9 +161,9 @@ def rank_of(source: Source, name: str) -> KnownRank:
 
 def _converged(source: Source) -> dict[str, bool]:
     """Map saved ranks to True if converged. opic describes its convergence itself."""
-    if (seen := source.snapshot) is None:
+    if (snapshot := source.snapshot) is None:
         return {}
-    rows = (one.row for one in saved_ranks(seen.path, seen.connection))
+    rows = (rank.row for rank in saved_ranks(snapshot.path, snapshot.connection))
     return {OPIC: True} | {row.name: row.converged for row in rows}
 
 

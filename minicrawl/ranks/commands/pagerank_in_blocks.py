@@ -159,11 +159,12 @@ def file_in_blocks(path: Path) -> Opened:
     return opened
 
 
-def store_in_blocks(seen: Snapshot) -> Opened:
+def store_in_blocks(snapshot: Snapshot) -> Opened:
     """Return a function that opens the links of a store."""
-    check_links(seen)
+    check_links(snapshot)
     return lambda _memory, _folder, _tell: Streamed(
-        Urls(seen), lambda _tell: (LinkArrays(found.givers, found.ends) for found in flows(seen))
+        Urls(snapshot),
+        lambda _tell: (LinkArrays(flow.givers, flow.ends) for flow in flows(snapshot)),
     )
 
 
@@ -198,10 +199,10 @@ def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
     count = limits.blocks
     if count is None:
         return memory_plan(free)
-    wanted = -(-nodes // count)
-    if limits.memory is not None and free_for(wanted) > free:
-        raise _too_little(limits, free_for(wanted), f" in {counted(count, 'block')}")
-    return memory_plan(free)._replace(block=wanted)
+    block = -(-nodes // count)
+    if limits.memory is not None and free_for(block) > free:
+        raise _too_little(limits, free_for(block), f" in {counted(count, 'block')}")
+    return memory_plan(free)._replace(block=block)
 
 
 def _too_little(limits: MemoryLimits, free: int, how: str = "") -> UsageError:

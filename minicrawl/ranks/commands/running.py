@@ -76,11 +76,11 @@ def ranking(command: Command) -> Command:
         chosen = {option: value for option, value in options.items() if value is not None}
         chosen |= {"crawl_weights": True} if crawl_weights else {}
         with source.progress(name) as tell:
-            found = _by_name(name, command(named=graph, tell=tell, **options))
+            ranks = _by_name(name, command(named=graph, tell=tell, **options))
         try:
-            keep(source, found, graph.graph.edges, chosen | guards.asked_for())
+            keep(source, ranks, graph.graph.edges, chosen | guards.asked_for())
         finally:
-            show_ranks(graph, found, n, as_json)
+            show_ranks(graph, ranks, n, as_json)
 
     guarded = guard_options(_weights_option(with_graph))
     return source_options(json_option(count_option(100)(as_option(guarded))))
@@ -91,25 +91,25 @@ def command_of_added_rank(name: str) -> click.Command:
     compute = RANKS[name]
 
     def rank(named: NamedGraph, tell: Progress) -> Scores:
-        found: object = compute(named, tell)
+        result: object = compute(named, tell)
         nodes = named.graph.nodes
         if (
-            isinstance(found, Scores)
-            and len(found.values) == nodes
-            and np.isfinite(found.values).all()
+            isinstance(result, Scores)
+            and len(result.values) == nodes
+            and np.isfinite(result.values).all()
         ):
-            return found
+            return result
         raise MinicrawlError(f"the rank {name!r} did not return `Scores` with {nodes:,} numbers")
 
     return click.command(name, help=inspect.getdoc(compute))(ranking(rank))
 
 
 def _weighed(source: Source) -> NamedGraph:
-    found = weighed(source)
-    if found.weights is None and source.snapshot is not None:
-        wanted = "".join(f", despite {one}" for one in asked_for_weights(source.snapshot))
-        click.echo(f"all links between these pages have the same weight{wanted}", err=True)
-    return found
+    graph = weighed(source)
+    if graph.weights is None and source.snapshot is not None:
+        options = "".join(f", despite {option}" for option in asked_for_weights(source.snapshot))
+        click.echo(f"all links between these pages have the same weight{options}", err=True)
+    return graph
 
 
 def rank_name(chosen: str | None, source: Source) -> str:
@@ -121,9 +121,9 @@ def rank_name(chosen: str | None, source: Source) -> str:
     return checked_name(default if chosen is None else chosen)
 
 
-def show_ranks(graph: NamedGraph, found: Mapping[str, Scores], count: int, as_json: bool) -> None:
+def show_ranks(graph: NamedGraph, ranks: Mapping[str, Scores], count: int, as_json: bool) -> None:
     """Show the best nodes of each rank of a run, as tables or as JSON."""
-    shown = [_shown(name, graph, scores, count) for name, scores in found.items()]
+    shown = [_shown(name, graph, scores, count) for name, scores in ranks.items()]
     show_json(_as_json(shown)) if as_json else _show(shown)
 
 
@@ -180,9 +180,9 @@ def nodes_with_scores(best: list[tuple[str, float]]) -> list[object]:
 
 
 def _show(shown: list[Shown]) -> None:
-    for one in shown:
-        show_list(HEADINGS, _best_lines(itertools.count(1), one.best), texts=1)
-        click.echo("; ".join(_caption(one)))
+    for rank in shown:
+        show_list(HEADINGS, _best_lines(itertools.count(1), rank.best), texts=1)
+        click.echo("; ".join(_caption(rank)))
 
 
 def _best_lines(

@@ -73,15 +73,15 @@ def sites(
         raise UsageError("--count cash cannot be combined with guards and options of PageRank")
     with source.progress(name) as tell:
         if counted == CASH:
-            found = _by_cash(source, linked, tell)
+            scores = _by_cash(source, linked, tell)
         else:
-            found = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
-    asked = {"count": counted} | asdict(terms) | guards.asked_for()
+            scores = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
+    options = {"count": counted} | asdict(terms) | guards.asked_for()
     try:
-        kept = of_pages(found, sites_of(named.names))
-        keep(source, {name: kept}, linked.graph.edges, asked)
+        page_scores = of_pages(scores, sites_of(named.names))
+        keep(source, {name: page_scores}, linked.graph.edges, options)
     finally:
-        show_ranks(linked, {name: found}, n, as_json)
+        show_ranks(linked, {name: scores}, n, as_json)
 
 
 def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:

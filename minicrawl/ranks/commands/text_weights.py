@@ -26,16 +26,18 @@ _WORD = re.compile(r"\w+")
 def similarity_to(source: Source, query: str, nodes: NDArray[np.int64]) -> Vector:
     """Return the similarity of each of these pages of a store to the query, from 0 to 1."""
     assert source.snapshot is not None, "a search found the pages in a store"
-    connection, wanted = source.snapshot.connection, _distinct_words(query)
-    found = []
+    connection, query_words = source.snapshot.connection, _distinct_words(query)
+    similarities = []
     for first in range(0, len(nodes), _PAGES_AT_ONCE):
         pages = nodes[first : first + _PAGES_AT_ONCE].tolist()
         titles = {row.page: row.title for row in questions.documents(connection, pages)}
         urls = questions.locations(connection, pages).urls
         for page, url in zip(pages, urls, strict=True):
             words = _distinct_words(f"{url} {titles.get(page, '')}")
-            found.append(len(wanted & words) / sqrt(max(len(wanted) * len(words), 1)))
-    return np.array(found)
+            similarities.append(
+                len(query_words & words) / sqrt(max(len(query_words) * len(words), 1))
+            )
+    return np.array(similarities)
 
 
 def _distinct_words(text: str) -> set[str]:
@@ -61,8 +63,8 @@ def weighed_by_similarity(named: NamedGraph, similarity: Vector, query: str) -> 
 
 def has_kept_pages(source: Source) -> bool:
     """Return True if a store has kept pages, so that the words of links can be read."""
-    seen = source.snapshot
-    return seen is not None and tables.archive_end(seen.connection) is not None
+    snapshot = source.snapshot
+    return snapshot is not None and tables.archive_end(snapshot.connection) is not None
 
 
 def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGraph:
@@ -74,13 +76,13 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
 
     if source.snapshot is None:
         raise UsageError("--words needs a store: a graph file has no words")
-    seen, nodes = source.snapshot, len(named.names)
-    urls, wanted = named.names.of(range(nodes)), set(words_of(query))
+    snapshot, nodes = source.snapshot, len(named.names)
+    urls, query_words = named.names.of(range(nodes)), set(words_of(query))
     node_of = {url: node for node, url in enumerate(urls)}
     counts: dict[int, int] = {}
-    for link in words_of_links(seen, urls):
-        words = sum(word in wanted for word in words_of(link.words))
-        target = _end_of(seen, source, node_of, link.target) if words else None
+    for link in words_of_links(snapshot, urls):
+        words = sum(word in query_words for word in words_of(link.words))
+        target = _end_of(snapshot, source, node_of, link.target) if words else None
         if target is not None:
             key = link.source * nodes + target
             counts[key] = max(words, counts.get(key, 0))
@@ -109,12 +111,12 @@ def _with_amounts(named: NamedGraph, links: Ids, amounts: Vector, why_none: str)
     return replace(named, weights=weights)
 
 
-def _end_of(seen: Snapshot, source: Source, node_of: dict[str, int], url: str) -> int | None:
+def _end_of(snapshot: Snapshot, source: Source, node_of: dict[str, int], url: str) -> int | None:
     """Return the node that a link to this URL leads to, after redirects."""
     if url in node_of:
         return node_of[url]
     (page,) = source.names.find([url])
     if page is None:
         return None
-    (end,) = source.names.of([seen.frontier.books.stands_for(page)])
+    (end,) = source.names.of([snapshot.frontier.books.stands_for(page)])
     return node_of.get(end)

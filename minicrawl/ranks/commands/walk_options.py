@@ -210,9 +210,9 @@ def lines_of(path: Path) -> list[str]:
 
 def nodes_of(named: NamedGraph, names: Sequence[str], place: str) -> list[int]:
     """Return the nodes with these names; warn about names that are not in the graph."""
-    found = named.names.find(names)
-    unknown = [name for name, node in zip(names, found, strict=True) if node is None]
-    known = [node for node in found if node is not None]
+    nodes = named.names.find(names)
+    unknown = [name for name, node in zip(names, nodes, strict=True) if node is None]
+    known = [node for node in nodes if node is not None]
     if not known:
         raise UsageError(f"{place} names no node of the graph")
     if unknown:
