@@ -20,11 +20,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.web.markup import ATTRIBUTES, STOP, attributes, decoded, unescaped
+from minicrawl.web.markup import (
+    ATTRIBUTES,
+    STOP,
+    UTF_8,
+    attributes,
+    decoded,
+    encoded_query,
+    unescaped,
+)
 from minicrawl.web.responses import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-VERSION = 7
+VERSION = 8
 """Version of the facts; facts of another version are read again."""
 
 FLAGS = (
@@ -139,9 +147,11 @@ def is_known_language(code: str) -> bool:
     return language in LANGUAGES and (not rest or (len(rest) == 1 and rest[0] in REGIONS))
 
 
-def facts_of(markup: str, url: str, headers: Mapping[str, str], size: int) -> PageFacts:
+def facts_of(
+    markup: str, url: str, headers: Mapping[str, str], size: int, encoding: str = UTF_8
+) -> PageFacts:
     """Return the facts of the page at `url`; `size` is that of its body in bytes."""
-    page = _Page(markup[:_MOST_READ], url)
+    page = _Page(markup[:_MOST_READ], url, encoding)
     page.read_headers(headers)
     page.read_markup()
     return page.facts(size)
@@ -157,8 +167,8 @@ def content_hash(text: str) -> int:
 class _Page:
     """Collects the facts of one page."""
 
-    def __init__(self, markup: str, url: str) -> None:
-        self._markup, self._url, self._base = markup, url, url
+    def __init__(self, markup: str, url: str, encoding: str) -> None:
+        self._markup, self._url, self._base, self._encoding = markup, url, url, encoding
         self._has_base = False
         self._is_https = url.startswith("https:")
         self._flags = {"is_https"} if self._is_https else set[str]()
@@ -322,7 +332,7 @@ class _Page:
         if SESSION_ID.search(written):
             self._refer("session", "", written)
         if "nofollow" in said.get("rel", "").lower():
-            target = canonical(written, self._base)
+            target = self._resolved(written)
             self._counts["nofollow_links"] += target is not None and host(target) == host(self._url)
 
     def read_form(self, said: dict[str, str]) -> None:
@@ -338,8 +348,11 @@ class _Page:
         self._note(html_lang=bool((said.get("lang") or said.get("xml:lang") or "").strip()))
 
     def _refer(self, kind: str, code: str, target: str) -> None:
-        if (url := canonical(target, self._base)) is not None:
+        if (url := self._resolved(target)) is not None:
             self._references.setdefault(UrlReference(kind, code, url))
+
+    def _resolved(self, written: str) -> str | None:
+        return canonical(encoded_query(written, self._encoding), self._base)
 
     def _note(self, **facts: bool) -> None:
         self._flags.update(name for name, is_so in facts.items() if is_so)

@@ -177,8 +177,8 @@ class _Round:
             return
         kind = type_of(content_type, answer.url, answer.body, ALL)
         if page >= 0 and kind is DocumentType.HTML and "location" not in answer.headers:
-            markup, _ = decode(answer.body, parse_content_type(content_type)[1])
-            facts = facts_of(markup, answer.url, answer.headers, len(answer.body))
+            markup, encoding = decode(answer.body, parse_content_type(content_type)[1])
+            facts = facts_of(markup, answer.url, answer.headers, len(answer.body), encoding)
             self.rows[page] = FactsRow(page, facts.numbers, packed(facts.references))
 
 
@@ -192,7 +192,7 @@ def _entries(answer: Answer, key: int) -> Iterator[ListedRow]:
     content, _ = content_of(answer.body)
     if not _SITEMAP.search(content[:_SNIFFED]):
         return
-    for entry in stated_entries(content):
+    for entry in stated_entries(content, answer.url):
         if (url := canonical(entry.url, answer.url)) is not None:
             yield ListedRow(key, key_of(url), entry.changed)
 

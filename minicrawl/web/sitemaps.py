@@ -10,7 +10,7 @@ import sys
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -319,7 +319,8 @@ class _Canonicalizer:
 # ---------------------------------------------------------------- changes
 
 _STATES_CHANGES = re.compile(rb"<(?:\w{1,20}:)?(?:lastmod|updated)[\s>]")
-_ENTRY = re.compile(rb"<(?:\w{1,20}:)?(?:url|entry)[\s>]")
+_ENTRY = re.compile(rb"<(?:\w{1,20}:)?(?:url|entry)(?=[\s>])")
+_FEED = re.compile(rb"<(?:\w{1,20}:)?feed\s([^<>]*+)")
 _FIELD = re.compile(
     rb"<(?:\w{1,20}:)?(?:(loc|lastmod|updated)(?:\s[^<>]{0,99})?>\s*+([^<]*+)|link\s([^<>]{1,999}))"
 )
@@ -328,16 +329,21 @@ _DAY_CHARS = len("2026-11-27")
 
 
 class StatedEntry(NamedTuple):
-    """URL of a page as written, and the text that says when it changed; empty if there is none."""
+    """URL of a page as written, or by `xml:base`, and the text that says when it changed, or ""."""
 
     url: str
     changed: str
 
 
-def stated_entries(content: bytes) -> Iterator[StatedEntry]:
-    """Yield the entries of a sitemap, or of an Atom feed."""
-    for piece in _ENTRY.split(content)[1:]:
+def stated_entries(content: bytes, feed: str) -> Iterator[StatedEntry]:
+    """Yield the entries of the sitemap or the Atom feed at the URL `feed`."""
+    head, *pieces = _ENTRY.split(content)
+    opened = _FEED.search(head)
+    of_feed = _base(attributes(opened[1].decode(errors="replace")), "", feed) if opened else ""
+    for piece in pieces:
         url = changed = ""
+        said = piece.partition(b">")[0]
+        base = _base(attributes(said.decode(errors="replace")), of_feed, feed)
         for name, text, said in _FIELD.findall(piece):
             if name == b"loc":
                 url = url or _unescaped(text.decode(errors="replace").strip())
@@ -345,9 +351,17 @@ def stated_entries(content: bytes) -> Iterator[StatedEntry]:
                 changed = changed or text.decode("ascii", errors="replace").strip()
             else:
                 link = attributes(said.decode(errors="replace"))
-                if link.get("rel", "alternate") == "alternate":
-                    url = url or _unescaped(link.get("href", ""))
+                if not url and link.get("rel", "alternate") == "alternate":
+                    url = _unescaped(link.get("href", ""))
+                    base = _base(link, base, feed)
+                    url = (base and canonical(url, base, strip_marks=False)) or url
         yield StatedEntry(url, changed)
+
+
+def _base(tag: Mapping[str, str], above: str, feed: str) -> str:
+    """Return the base in a tag, below that of the element around it; "" is that of the document."""
+    written = _unescaped(tag.get("xml:base", ""))
+    return (written and canonical(written, above or feed, strip_marks=False)) or above
 
 
 def moment_of(text: str) -> float | None:
@@ -365,7 +379,7 @@ def _changed(
     """Yield each page with the time of its last change: for a date alone, the end of that day."""
     if not _STATES_CHANGES.search(content):
         return
-    for written, text in islice(stated_entries(content), MAX_URLS):
+    for written, text in islice(stated_entries(content, url), MAX_URLS):
         moment = moment_of(text) if text else None
         if moment is not None:
             page = written if written in pages else canonical(written, url, strip_marks=strip_marks)
@@ -503,8 +517,7 @@ class UrlsInXml:
             self._end_item()
         base = self._bases[-1]
         if b"xml:base" in said:
-            written = _unescaped(self._attributes(said).get("xml:base", ""))
-            base = canonical(written, base or self._url, strip_marks=False) or base
+            base = _base(self._attributes(said), base, self._url)
         self._bases.append(base)
         self._open.append(name)
         self._times_open[name] += 1

@@ -122,6 +122,8 @@ def test_references_to_other_pages_are_resolved() -> None:
     markup = "<base href=/shop/><base href=/other/><link rel=canonical href=lamp>"
     (based,) = facts_of(markup, URL, {}, 0).references
     assert based.url == "https://a.example/shop/lamp"
+    (cyrillic,) = facts_of("<link rel=next href='?q=да'>", URL, {}, 0, "windows-1251").references
+    assert cyrillic.url == f"{URL}?q=%E4%E0"
 
 
 @pytest.mark.parametrize(

@@ -347,6 +347,27 @@ def test_an_atom_feed_has_dates_of_changes() -> None:
     assert changes(feed) == {"/a": 2.0, "/b": 3.0}
 
 
+@pytest.mark.parametrize(
+    ("feed", "entry", "link", "page"),
+    [
+        ("", "", "", "/maps/1"),
+        ("x='y'", "", "", "/maps/1"),
+        ("xml:base='/b/'", "", "", "/b/1"),
+        ("xml:base='/b/'", "xml:base='c/'", "", "/b/c/1"),
+        ("xml:base='/b/'", "xml:base='c/'", "xml:base='/d/'", "/d/1"),
+        ("", "xml:base='/c/'", "xml:base='mailto:a'", "/c/1"),
+    ],
+)
+def test_dates_in_an_atom_feed_belong_to_the_links_that_it_lists(
+    feed: str, entry: str, link: str, page: str
+) -> None:
+    content = (
+        f"<feed {feed}><link rel='self' xml:base='/self/'/><entry {entry}><link {link} href='1'/>"
+        "<updated>2026-11-03T00:00:00Z</updated></entry></feed>"
+    )
+    assert changes(content) == {page: 2.0}
+
+
 def test_a_sitemap_of_an_index_has_no_changes() -> None:
     index = "<sitemapindex><sitemap><loc>/a.xml</loc><lastmod>2026-11-02</lastmod></sitemap>"
     assert changes(f"{index}</sitemapindex>") == {}
