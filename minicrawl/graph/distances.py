@@ -257,6 +257,24 @@ def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Se
         seen |= fresh
 
 
+def matrix_rows(graph: Csr, sources: Nodes) -> Distances:
+    """Return the rows of the matrix of distances for these sources."""
+    back, count = graph.reversed(), len(sources)
+    rows = np.full((count, graph.nodes), FAR, dtype=np.uint16)
+    seen = np.zeros((graph.nodes, -(-count // _WORD)), dtype=np.uint64)
+    places = np.arange(count, dtype=np.uint64)
+    seen[sources, places // _WORD] = np.uint64(1) << places % _WORD
+    fresh, depth = seen.copy(), 0
+    while len(nodes := np.flatnonzero(fresh.any(axis=1))):
+        bits = np.unpackbits(fresh[nodes].view(np.uint8), axis=1, count=count, bitorder="little")
+        reached, by = np.nonzero(bits)
+        rows[by, nodes[reached]] = depth
+        fresh = _union_of_inlinks(back, fresh) & ~seen
+        seen |= fresh
+        depth += 1
+    return rows
+
+
 def _union_of_inlinks(back: Csr, fresh: Bits) -> Bits:
     """Return the union of the bits of all in-links, for each node."""
     union = np.zeros_like(fresh)

@@ -43,7 +43,7 @@ def core_map(links: NDArray[np.int64]) -> Floats:
     count = len(links)
     wanted = np.where(links, links, links.max(initial=0) + 1).astype(float)
     turns = 2 * np.pi * np.arange(count) / count
-    points = wanted.mean() / 2 * np.column_stack((np.cos(turns), np.sin(turns)))
+    points: Floats = wanted.mean() / 2 * np.column_stack((np.cos(turns), np.sin(turns)))
     np.fill_diagonal(wanted, np.inf)  # weight 0
     laplacian = -(wanted**-2)
     np.fill_diagonal(laplacian, -laplacian.sum(axis=1))

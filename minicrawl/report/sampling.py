@@ -22,7 +22,7 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import gathered_now, share_read
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
-from minicrawl.graph.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.dynamic import DynamicGraph
 from minicrawl.graph.outline import Outline, extent
 from minicrawl.model import CRAWLED, KNOWN, READ_STATES, State
 from minicrawl.opic.ledger.books import Spending, StepKind
@@ -41,9 +41,10 @@ from minicrawl.store.stored_links import is_plain, pack, unpack, unpack_written
 #
 # Laws: a link counts once both its ends were crawled, in either order; in the graph of all known
 # pages, once its source was. A redirect is not a link. A link to a page that was not crawled and
-# redirects leads to the first crawled page behind it. Nodes are numbered as they appear. What was
-# reported remains true unless `is_rewritten`: a page that was read again may have lost links, and
-# one that was reopened is no longer crawled; then everything is reported again.
+# redirects leads to the first crawled page behind it. Nodes are numbered as they appear, and a page
+# that is gone has its number again if it comes back. What was reported remains true unless
+# `is_rewritten`: a page that was read again may have lost links, and one that was reopened is no
+# longer crawled; then all links are reported, and the graph is changed by the difference.
 #
 # Each link takes 8 bytes, and 8 more until it counts; each page takes 29.
 
@@ -53,9 +54,10 @@ Ids = NDArray[np.int64]
 
 
 class GraphNews(NamedTuple):
-    """Update of the graph: number of nodes, and links that count since the last update."""
+    """Update of the graph: its nodes, and links that count since the last update."""
 
-    nodes: int
+    is_node: NDArray[np.bool_]
+    """True for each number whose page is a node now."""
     sources: Ids
     targets: Ids
     is_rewritten: bool
@@ -124,8 +126,9 @@ class LinkLog:
         self._state = bytearray()
         self._forwards: dict[int, int] = {}
         self._links = LoggedLinks()
-        self._node = np.empty(0, dtype=np.int32)
-        self._nodes = 0
+        self._number = np.empty(0, dtype=np.int32)
+        self._node = self._number  # the numbers of the pages that are nodes now
+        self._numbers = 0
         self._waiting = np.empty(0, dtype=np.int64)  # places of links that do not count yet
         self._placed = 0
         self._is_rewritten = False
@@ -188,25 +191,28 @@ class LinkLog:
     def _news(self) -> GraphNews:
         is_rewritten, self._is_rewritten = self._is_rewritten, False
         if is_rewritten:
-            self._nodes, self._placed = 0, 0
-            self._node, self._waiting = self._node[:0], self._waiting[:0]
-        self._number()
+            self._placed, self._waiting = 0, self._waiting[:0]
+        is_node = self._give_numbers()
         new = np.arange(self._placed, len(self._links.targets))
         self._placed = len(self._links.targets)
         places = np.concatenate((self._waiting, new))
         sources, targets = self._ends_of(places)
         counts = (sources != _NO_NODE) & (targets != _NO_NODE)
         self._waiting = places[~counts]
-        return GraphNews(self._nodes, sources[counts], targets[counts], is_rewritten)
+        return GraphNews(is_node, sources[counts], targets[counts], is_rewritten)
 
-    def _number(self) -> None:
-        """Assign numbers to new nodes."""
-        unknown = np.full(len(self._state) - len(self._node), _NO_NODE, dtype=np.int32)
-        self._node = np.concatenate((self._node, unknown))
-        is_node = self._was_read() if self.graph_of == CRAWLED else np.ones_like(self._node, bool)
-        new = np.flatnonzero(is_node & (self._node == _NO_NODE))
-        self._node[new] = np.arange(self._nodes, self._nodes + len(new), dtype=np.int32)
-        self._nodes += len(new)
+    def _give_numbers(self) -> NDArray[np.bool_]:
+        """Assign numbers to new nodes. Return, for each number, whether its page is a node."""
+        unknown = np.full(len(self._state) - len(self._number), _NO_NODE, dtype=np.int32)
+        self._number = np.concatenate((self._number, unknown))
+        is_node = self._was_read() if self.graph_of == CRAWLED else np.ones_like(self._number, bool)
+        new = np.flatnonzero(is_node & (self._number == _NO_NODE))
+        self._number[new] = np.arange(self._numbers, self._numbers + len(new), dtype=np.int32)
+        self._numbers += len(new)
+        self._node = np.where(is_node, self._number, np.int32(_NO_NODE))
+        has_node = np.zeros(self._numbers, dtype=np.bool_)
+        has_node[self._number[is_node]] = True
+        return has_node
 
     def _ends_of(self, places: Ids) -> tuple[Ids, Ids]:
         """Return the nodes at both ends of these links; `_NO_NODE` if an end is not a node."""
@@ -250,40 +256,28 @@ class LiveGraph:
         self.log = LinkLog(graph_of)
         self.distances_at = 0.0
         self._most = most_exact
-        self._growing: GrowingGraph | None = GrowingGraph(most_exact) if most_exact else None
-        self._batches = GrowingInBatches()
+        self._graph = DynamicGraph(most_exact)
         self._far = _NOTHING_YET
         self._measured = 0
 
     def follow(self, connection: tables.Connection, until: int | None = None) -> None:
         """Read the log on, to its end or to step `until`."""
         news = self.log.follow(connection, until)
-        if news.is_rewritten:
-            self._batches = GrowingInBatches()
-            if self._growing is not None:
-                self._growing = GrowingGraph(self._most)
-        self._batches.grow(news.nodes, news.sources, news.targets)
-        if self._growing is not None:
-            self._grow(self._growing, news)
-
-    def _grow(self, growing: GrowingGraph, news: GraphNews) -> None:
-        # Exact figures link by link are for small crawls, whose curves should not jump; their cost
-        # grows with the graph, while batches cost the same however often links arrive.
-        if news.nodes > self._most or len(news.sources) > _MOST_LINKS_AT_ONCE:
-            self._growing = None  # from here on in batches
-            return
-        growing.nodes = news.nodes
-        for source, target in zip(news.sources.tolist(), news.targets.tolist(), strict=True):
-            growing.add(source, target)
+        # Exact distances link by link are for small crawls, whose curves should not jump; their
+        # cost grows with the graph, while batches cost the same however often links arrive.
+        if len(news.is_node) > self._most or len(news.sources) > _MOST_LINKS_AT_ONCE:
+            self._graph.forget_distances()  # from here on they are measured
+        change = self._graph.become if news.is_rewritten else self._graph.add
+        change(news.is_node, news.sources, news.targets)
 
     @property
     def is_exact(self) -> bool:
         """True if all figures are maintained link by link."""
-        return self._growing is not None
+        return self._graph.has_distances
 
     @property
     def graph(self) -> Csr:
-        return self._batches.graph
+        return self._graph.graph
 
     @property
     def distances_basis(self) -> Basis:
@@ -311,9 +305,7 @@ class LiveGraph:
 
     def outline(self) -> Outline:
         """Return the current outline of the graph."""
-        if self._growing is not None:
-            return self._growing.outline()
-        return self._batches.outline(self._far)
+        return self._graph.outline(self._far)
 
 
 def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:

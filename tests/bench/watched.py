@@ -5,9 +5,12 @@ pace     pages a second of a crawl of the demo web with `--graph-stats` and a da
          machine affects both.
 figures  age of the figures of a large graph: processor time for one update, and for measuring the
          distances, in the process that makes the samples.
+changes  time of a change: links that go and come back, one by one and many at once, in graphs of
+         100,000 and of 1,000,000 links, and in one whose distances are all maintained.
 
     python -m tests.bench.watched pace --into docs/speed.md
     python -m tests.bench.watched figures --into docs/speed.md
+    python -m tests.bench.watched changes --into docs/speed.md
 """
 
 import subprocess
@@ -30,7 +33,7 @@ from minicrawl.dashboard.serving import TOKEN_HEADER
 from minicrawl.errors import MinicrawlError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
-from minicrawl.graph.growing import GrowingInBatches
+from minicrawl.graph.dynamic import DynamicGraph
 from minicrawl.graph.hyperball import estimated
 from minicrawl.graph.outline import estimate
 from minicrawl.report.crawl_status import EVERY_S, status
@@ -168,13 +171,14 @@ class GraphTimes(NamedTuple):
 
 
 def _measured(ends: tuple[Ends, Ends], nodes: int, measure: Estimate) -> GraphTimes:
-    growing, (sources, targets) = GrowingInBatches(), ends
+    growing, (sources, targets) = DynamicGraph(), ends
     moments = [time.process_time()]
-    growing.grow(nodes, sources[:-_BATCH], targets[:-_BATCH])
+    are_nodes = np.ones(nodes, dtype=np.bool_)
+    growing.add(are_nodes, sources[:-_BATCH], targets[:-_BATCH])
     moments.append(time.process_time())
     far = measure(growing.graph, np.random.default_rng(1))
     moments.append(time.process_time())
-    growing.grow(nodes, sources[-_BATCH:], targets[-_BATCH:])
+    growing.add(are_nodes, sources[-_BATCH:], targets[-_BATCH:])
     growing.outline(far)
     moments.append(time.process_time())
     first_s, distances_s, look_s = np.diff(moments).tolist()
@@ -184,8 +188,44 @@ def _measured(ends: tuple[Ends, Ends], nodes: int, measure: Estimate) -> GraphTi
     )
 
 
+# ---------------------------------------------------------------- changes
+
+
+def _changes() -> Iterator[str]:
+    """Yield the times of updates, which leave out the outline that is made for each sample."""
+    yield from head("links", "pages", "distances", "anew, s", "changes at once", "µs a change")
+    for nodes, links, most_exact in (
+        (10_000, 100_000, 0),
+        (100_000, 1_000_000, 0),
+        (2000, 10_000, 2000),
+    ):
+        sources, targets = made_graph(nodes, links)
+        graph, is_node = DynamicGraph(most_exact), np.ones(nodes, dtype=np.bool_)
+        began = time.process_time()
+        graph.become(is_node, sources, targets)
+        first_s = time.process_time() - began
+        for size in (1, 100) if most_exact else (1, 100, 10_000):
+            times = list[float]()
+            for number in range(3):
+                left = np.ones(links, dtype=np.bool_)
+                left[number * size :][:size] = False
+                began = time.process_time()
+                graph.become(is_node, sources[left], targets[left])
+                graph.add(is_node, sources[~left], targets[~left])
+                times.append((time.process_time() - began) / (2 * size))
+            cost = f"{1e6 * median(times):,.0f}"
+            yield row(
+                f"{links:,}",
+                f"{nodes:,}",
+                "all" if most_exact else "-",
+                f"{first_s:.2f}",
+                f"{size:,}",
+                cost,
+            )
+
+
 @click.command()
-@click.argument("question", type=click.Choice(("pace", "figures")))
+@click.argument("question", type=click.Choice(("pace", "figures", "changes")))
 @click.option("--pages", default=8000, show_default=True, help="Pages of a crawl.")
 @click.option("--rounds", default=6, show_default=True)
 @click.option("--nodes", default=1_000_000, show_default=True)
@@ -193,9 +233,14 @@ def _measured(ends: tuple[Ends, Ends], nodes: int, measure: Estimate) -> GraphTi
 @into_document
 def main(question: str, pages: int, rounds: int, nodes: int, links: int, into: Path | None) -> None:
     """Measure, and print whether the limits are kept."""
-    found: Sequence[str] = list(
-        _paces(pages, rounds) if question == "pace" else _figures(nodes, links)
-    )
+    match question:
+        case "pace":
+            lines = _paces(pages, rounds)
+        case "figures":
+            lines = _figures(nodes, links)
+        case _:
+            lines = _changes()
+    found: Sequence[str] = list(lines)
     tell([circumstances(), "", *found], f"watched: {question}", into)
 
 

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 
 from minicrawl.ranks.core_map import core_map, links_apart, stress
+from minicrawl.ranks.scores import Floats
 from tests.graph.graphs import nodes_and_links
 
 
-def apart(points: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(points[:, None] - points, axis=2)
+def apart(points: Floats) -> Floats:
+    lengths: Floats = np.linalg.norm(points[:, None] - points, axis=2)
+    return lengths
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 import random
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minicrawl.graph.outline import Outline, outline
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.outline import Outline, outline, strong
 from minicrawl.model import CRAWLED, GRAPHS, State
 from minicrawl.report.sampling import MOST_EXACT, MOST_WORK, LinkLog, LiveGraph
 from minicrawl.report.store_graph import as_linked, opened
@@ -19,14 +21,23 @@ URLS = [f"http://{host}.example/{path}" for host in "ab" for path in range(6)]
 
 def whole(store: Path, graph_of: str) -> Outline:
     with opened(store, None) as source:
-        return outline(as_linked(source, graph_of), np.random.default_rng(1))
+        graph = as_linked(source, graph_of)
+    return comparable(outline(graph, np.random.default_rng(1)), graph)
+
+
+def comparable(found: Outline, graph: Csr) -> Outline:
+    """Leave out what depends on the order of nodes if several components are the largest."""
+    sizes = strong(graph).sizes
+    if np.count_nonzero(sizes == sizes.max(initial=0)) == 1:
+        return found
+    return replace(found, bow_tie=None, largest_strong_edges=0)
 
 
 def followed(live: LiveGraph, store: Path) -> Outline:
     with reading(store) as connection:
         live.follow(connection)
     live.measure(0.0, MOST_WORK)
-    return live.outline()
+    return comparable(live.outline(), live.graph)
 
 
 def random_event(crawl: HandCrawl, rng: random.Random) -> None:
@@ -80,4 +91,5 @@ def test_a_link_counts_once_both_ends_were_crawled(tmp_path: Path) -> None:
             with reading(crawl.path) as connection:
                 news = log.follow(connection)
             found = sorted(zip(news.sources.tolist(), news.targets.tolist(), strict=True))
-            assert (len(log), news.nodes, found, news.is_rewritten) == (2, nodes, ends, False)
+            assert (len(log), news.is_node.tolist(), found) == (2, [True] * nodes, ends)
+            assert not news.is_rewritten
