@@ -422,6 +422,14 @@ class CaptureIndex:
         query = f"SELECT line FROM lines WHERE {chosen} ORDER BY line"
         yield from (line for (line,) in self._connection.execute(query, (begin, end)))
 
+    def take_down(self, is_gone: Callable[[str], bool]) -> None:
+        """Delete all captures of URLs, also from the free space of the file."""
+        self._connection.create_function("is_gone", 1, is_gone)
+        self._connection.execute("DELETE FROM captures WHERE url IS NOT NULL AND is_gone(url)")
+        url = "json_extract(substr(line, instr(line, ' {') + 1), '$.url')"
+        self._connection.execute(f"DELETE FROM lines WHERE line != '' AND is_gone({url})")
+        self._connection.execute("VACUUM")
+
     def commit(self) -> None:
         """Commit the added captures."""
         self._connection.execute("COMMIT")

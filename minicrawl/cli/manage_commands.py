@@ -449,12 +449,21 @@ def move(new: str, store: Path, as_json: bool) -> None:
     help="Keep only the N most important pages, and the files that a web archive of them has.",
 )
 @click.option("--type", "media", metavar="TYPE", help="Remove a media type, such as image/*.")
+@click.option(
+    "--archives",
+    metavar="FILE|DIR",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Rewrite this .warc or .warc.gz file, or those in DIR, and their CDXJ files, without "
+    "the records of URL. Repeatable.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
 @json_option
 @own_store_option
 def forget(
     what: str | None,
     store: Path,
+    archives: tuple[Path, ...],
     versions: int | None,
     before: str | None,
     best: int | None,
@@ -466,10 +475,11 @@ def forget(
 
     With * at its end, URL is a prefix of the URLs of many pages. Kept responses, titles, texts of
     links and the search index are removed, and compression dictionaries are trained again
-    without these pages; `minicrawl index` rebuilds the index. The URLs themselves stay, as others
-    link to them; they are never requested again. Exports, WARC files, stores that --fresh set
-    aside, and texts of other pages are not changed. Repeat the command to complete an interrupted
-    take-down. `minicrawl status` lists take-downs.
+    without these pages; `minicrawl index` rebuilds the index. The store keeps a digest in place of
+    each URL, so that links to it still count and it is never requested again. Exports, WARC files
+    that --archives does not name, stores that --fresh set aside, and texts of other pages are not
+    changed. Repeat the command to complete an interrupted take-down. `minicrawl status` lists
+    take-downs.
 
     With options that say which versions to remove, nothing is taken down: only kept versions are
     removed, those of URL if it is given. Damaged records are listed and removed as well; then the
@@ -479,32 +489,48 @@ def forget(
     crawl may be running. A program that is reading the archive is not disturbed; the next crawl or
     `forget` then removes the old files.
     """
+    if archives and (what is None or dry_run or any((versions, before, best, media))):
+        raise click.UsageError("--archives needs a URL to take down, and no other option")
     if any((versions, before, best, media)):
         chosen = versions, before, best, media
         _prune(store, what, chosen, dry_run=dry_run, as_json=as_json)
     elif what is not None:
-        _take_down(store, what, dry_run=dry_run, as_json=as_json)
+        _take_down(store, what, archives, dry_run=dry_run, as_json=as_json)
     else:
         raise click.UsageError(
             "URL, --keep-versions, --before, --best or --type must say what to remove"
         )
 
 
-def _take_down(store: Path, what: str, *, dry_run: bool, as_json: bool) -> None:
+def _take_down(
+    store: Path, what: str, archives: tuple[Path, ...], *, dry_run: bool, as_json: bool
+) -> None:
     from minicrawl.crawl.settle.keeping import forget as take_down, would_forget
     from minicrawl.store.reader import reading
 
     with reading(store):  # refuses a missing store, which the take-down would create
         pass
-    done = would_forget(store, what) if dry_run else take_down(store, what, time.time())
+    now = time.time()
+    done = would_forget(store, what) if dry_run else take_down(store, what, now, archives)
     if as_json:
         show_json(done._asdict() | {"is_complete": done.is_complete and not dry_run})
     else:
-        show_facts([("removed answers", f"{done.answers:,}"), ("pages", f"{done.pages:,}")])
+        facts = [("removed answers", done.answers), ("pages", done.pages)]
+        if archives:
+            facts += [("rewritten archives", len(done.archives)), ("records", done.records)]
+        show_facts([(name, f"{count:,}") for name, count in facts])
     if not done.pages:
-        click.echo(f"{PROGRAM}: the store knows no page {visible(what)}", err=True)
+        click.echo(
+            f"{PROGRAM}: the store knows no page {visible(what)}, or took it down before", err=True
+        )
     if done.warcs:
-        click.echo(f"{PROGRAM}: WARC files in {visible(done.warcs)} are not changed", err=True)
+        folder = visible(done.warcs)
+        click.echo(
+            f"{PROGRAM}: WARC files in {folder} are not changed: repeat with --archives {folder}",
+            err=True,
+        )
+    for archive_left in done.unreached:
+        click.echo(f"{PROGRAM}: not changed: {visible(archive_left)}", err=True)
     for store_aside in done.aside:
         click.echo(
             f"{PROGRAM}: {visible(store_aside)}, set aside by --fresh, is not changed: "
@@ -515,7 +541,7 @@ def _take_down(store: Path, what: str, *, dry_run: bool, as_json: bool) -> None:
         click.echo(f"{PROGRAM}: pages that link there keep their own texts", err=True)
     if not done.is_complete:
         click.echo(f"{PROGRAM}: the old files are being read: repeat the command later", err=True)
-    click.get_current_context().exit(0 if done.is_complete else 1)
+    click.get_current_context().exit(0 if done.is_complete and not done.unreached else 1)
 
 
 def _prune(

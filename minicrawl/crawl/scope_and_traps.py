@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple, cast
 from zlib import crc32
 
@@ -36,7 +35,8 @@ from minicrawl.model import PageId, ParsedPage, State
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store import tables
 from minicrawl.web.responses import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
-from minicrawl.web.scope import PROGRAMS, REACHES, ScopeRules, folders, pattern_of_urls
+from minicrawl.web.scope import PROGRAMS, REACHES, ScopeRules, folders
+from minicrawl.web.takedowns import NO_TAKEDOWNS, Takedowns
 from minicrawl.web.urls import (
     MOST_PARAMETERS,
     most_repeats,
@@ -61,15 +61,21 @@ class ScopeGate:
     """The user's scope and limits, and the filters of a package and of a Python program, if any."""
 
     def __init__(
-        self, scope: Scope, seeds: Iterable[str], accept: Callable[[str], bool] | None = None
+        self,
+        scope: Scope,
+        seeds: Iterable[str],
+        accept: Callable[[str], bool] | None = None,
+        gone: Takedowns = NO_TAKEDOWNS,
     ) -> None:
+        self._gone = gone
         self._scope, self._accept, self._filter = scope, accept, _filter(scope.scope)
         self._types = types_of(scope.types)
         self._of_seeds = self._types | FROM_SEEDS
         self._endings = unwanted_endings(self._types)
         self._endings_of_seeds = unwanted_endings(self._of_seeds) - PROGRAMS
-        self._folders = list(seeds) if scope.scope == "prefix" else []
-        self._rules = self._rules_for(self._folders or seeds)
+        is_prefix = scope.scope == "prefix"  # the folder of a concealed URL is unknown
+        self._folders = [url for url in seeds if not gone.covers(url)] if is_prefix else []
+        self._rules = self._rules_for(self._folders if is_prefix else seeds)
         self._wider = self._rules_for(())
         self._led_to: list[str] = []
         self._max_depth = scope.max_depth
@@ -115,16 +121,21 @@ class ScopeGate:
 
         It is refused if it is denied, or if it must be within the scope and is not.
         """
-        is_refused = self._rules.denies(url) or (in_scope and not self._is_within(url))
+        is_denied = self._rules.denies(url) or self._gone.covers(url)
+        is_refused = is_denied or (in_scope and not self._is_within(url))
         return State.SCOPE if is_refused else None
 
     def _is_within(self, url: str) -> bool:
         is_reached = self._rules.allows(url) or self._wider.allows(url)
-        return is_reached and (self._filter is None or self._filter(url))
+        return (
+            is_reached
+            and not self._gone.covers(url)
+            and (self._filter is None or self._filter(url))
+        )
 
     def widen(self, url: str) -> None:
         """Admit a URL that the user meant: the target of a seed's redirect, or a new seed."""
-        if not self._is_within(url):
+        if not (self._is_within(url) or self._gone.covers(url)):
             self._led_to.append(url)
             self._wider = self._rules_for(self._led_to)
 
@@ -160,9 +171,7 @@ def gate_for(
 
     It denies the URLs that were taken down.
     """
-    gone = (pattern_of_urls(one.what) for one in tables.takedowns(recorder.counters))
-    scope = replace(scope, deny=(*scope.deny, *gone))
-    gate = ScopeGate(scope, recorder.seeds.urls(), accept)
+    gate = ScopeGate(scope, recorder.seeds.urls(), accept, tables.taken_down(recorder.counters))
     for url in recorder.seeds.redirect_targets():
         gate.widen(url)
     return gate

@@ -25,6 +25,7 @@ from minicrawl.compact_map import CompactHashMap
 from minicrawl.model import PageId
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, UrlRow
+from minicrawl.web.takedowns import NO_TAKEDOWNS
 from minicrawl.web.urls import host as host_of_url, site, split
 
 # ================================================================ url index
@@ -368,6 +369,7 @@ class UrlTable:
         self._index = UrlIndex(urls_of, recent, GENERATION)
         self.url_of = self._index.recent.url_of
         """Returns the URL of a page if it is recent, or None."""
+        self._takedowns = NO_TAKEDOWNS
 
     def load(self, connection: tables.Connection) -> None:
         """Load all pages and hosts of the store; the table must be empty."""
@@ -378,6 +380,7 @@ class UrlTable:
             self.host_of.extend(hosts)
             self._index.add_all(map(add, map(origins.__getitem__, hosts), paths))
         self._index.finish_loading()
+        self._takedowns = tables.taken_down(tables.counters(connection))
         self.load_depths(connection)
 
     def load_depths(self, connection: tables.Connection) -> None:
@@ -404,11 +407,12 @@ class UrlTable:
 
     def find(self, url: str) -> int | None:
         """Return the page of a canonical URL, or None."""
+        url = self._takedowns.conceal(url)
         return self._index.find((url,)).get(url)
 
     def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
         """Return the pages of recent URLs, and candidates for the others, for a store lookup."""
-        found, candidates = self._index.find_recent(urls)
+        found, candidates = self._index.find_recent(map(self._takedowns.conceal, urls))
         return found, list(chain.from_iterable(candidates.values())) if candidates else []
 
     def remember(self, rows: Iterable[tuple[int, int, str]]) -> dict[str, int]:
@@ -420,6 +424,8 @@ class UrlTable:
 
     def meet(self, urls: Sequence[str], depth: int, looked_up: PagesByUrl = NO_PAGES) -> Meeting:
         """Return the pages of these canonical URLs; each unknown one gets the next id."""
+        if self._takedowns:
+            urls = list(map(self._takedowns.conceal, urls))
         others = [url for url in urls if url not in looked_up]
         known = {**looked_up, **self._index.find(others)}
         meeting, new = Meeting(), dict[str, int]()

@@ -7,6 +7,7 @@ words       words in and around links
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +50,8 @@ from minicrawl.web.references import (
 )
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
 from minicrawl.web.robots import Rules
-from minicrawl.web.scope import pattern_of, pattern_of_urls
+from minicrawl.web.scope import pattern_of
+from minicrawl.web.takedowns import Takedowns
 from minicrawl.web.urls import canonical, origin, resolve_links, split
 from minicrawl.web.usage import PURPOSES, Preference, joined, of_headers, of_markup, of_meta
 from minicrawl.wording import counted, iso
@@ -417,9 +419,8 @@ def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[Ind
 
 
 def _why_not_kept(snapshot: Snapshot, url: str) -> str:
-    for one in tables.takedowns(tables.counters(snapshot.connection)):
-        if re.match(pattern_of_urls(one.what), url):
-            return f"it was taken down at {iso(one.at)}"
+    if tables.taken_down(tables.counters(snapshot.connection)).covers(url):
+        return "it was taken down: `minicrawl status` lists take-downs"
     state = State(snapshot.states[page_of(snapshot, url)])
     if state.was_read:
         lost = lost_pages(snapshot.connection, archive_folder(snapshot.path))
@@ -429,11 +430,9 @@ def _why_not_kept(snapshot: Snapshot, url: str) -> str:
 
 def taken_down_pages(connection: tables.Connection) -> frozenset[int]:
     """Return the pages that were taken down."""
-    notes = tables.takedowns(tables.counters(connection))
-    if not notes:
-        return frozenset()
-    fits = re.compile("|".join(f"(?:{pattern_of_urls(one.what)})" for one in notes)).match
-    return frozenset(page for page, url in questions.all_urls(connection) if fits(url))
+    gone = tables.taken_down(tables.counters(connection))
+    all_urls = questions.all_urls(connection) if gone else ()
+    return frozenset(page for page, url in all_urls if gone.covers(url))
 
 
 class PermittedPages:
@@ -636,6 +635,7 @@ def with_contents(
     if TEXT_HASH in names and MAIN in ext.entry_points(ext.PARSERS):
         texts_in_columns.add(MAIN)
     made, of_store = sorted(texts_in_columns), _StoreColumns(snapshot, names)
+    gone = tables.taken_down(tables.counters(snapshot.connection))
     warn = lru_cache(_MOST_AHEAD)(warn)  # several columns of a page may lack the same text
     with kept_pages(snapshot) as archive, ExitStack() as stack:
         sample = partial(pages_of_site, snapshot, archive)
@@ -652,12 +652,19 @@ def with_contents(
                         except NoText as error:
                             warn(f"{url}: {error}")
                             of_page[name] = None
-                contents.append([of_page[name] for name in names])
+                contents.append([_concealed(of_page[name], gone) for name in names])
                 size += sum(map(_size, contents[-1]))
                 if size >= _CONTENTS_AT_ONCE or stop == len(block["url"]):
                     part = {name: values[start:stop] for name, values in block.items()}
                     yield part | dict(zip(names, zip(*contents, strict=True), strict=True))
                     start, size, contents = stop, 0, []
+
+
+def _concealed(content: Content | None, gone: Takedowns) -> Content | None:
+    if not gone:
+        return content
+    shown: Content | None = json.loads(gone.conceal_in(json.dumps(content, ensure_ascii=False)))
+    return shown
 
 
 class _StoreColumns:
@@ -725,6 +732,7 @@ class MadeTexts(AbstractContextManager["MadeTexts"]):
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot, self._open = snapshot, ExitStack()
+        self._gone = tables.taken_down(tables.counters(snapshot.connection))
         self._texts: dict[str, PageTexts] = {}
 
     def __exit__(self, *_: object) -> None:
@@ -740,7 +748,7 @@ class MadeTexts(AbstractContextManager["MadeTexts"]):
             sample = partial(pages_of_site, self._snapshot, archive)
             self._texts[name] = self._open.enter_context(PageTexts([name], sample))
         found = made_texts(page, self._texts[name])
-        return None if found is None else found[0]
+        return None if found is None else self._gone.conceal_in(found[0] or "")
 
 
 def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list[str]:

@@ -208,7 +208,7 @@ class Snapshot:
         if not self._was_searched:
             self._was_searched = True
             return questions.find(self.connection, *wanted)
-        url = "".join(wanted)
+        url = "".join(*questions.concealed(self.connection, [wanted]))
         places = np.flatnonzero(self._checksums == crc32(url.encode())).tolist()
         known = questions.locations(self.connection, places).urls if places else []
         return next((page for page, one in zip(places, known, strict=True) if one == url), None)

@@ -45,6 +45,7 @@ from minicrawl.store.records import (
     translating_derived_errors,
 )
 from minicrawl.store.tables import Connection
+from minicrawl.web.takedowns import Takedowns
 
 OPIC = "opic"
 """Name of the importance rank: converged if it is kept here, otherwise the crawl's estimate."""
@@ -428,9 +429,11 @@ def keep_findings(
     checks: Iterable[CheckRow] = (),
 ) -> None:
     """Replace all findings, and add or replace the results of the URLs that led to them."""
+    gone = tables.taken_down(tables.counters(connection))
     with writing_beside(store, connection, _CHECKS) as derived:
         derived.execute("DELETE FROM findings")
-        derived.executemany("INSERT INTO findings VALUES (?, ?, ?, ?)", rows)
+        shown = (row for row in rows if not gone.covers(row.target))
+        derived.executemany("INSERT INTO findings VALUES (?, ?, ?, ?)", shown)
         _put_checks(derived, checks)
 
 
@@ -449,12 +452,19 @@ def _put_checks(derived: Connection, rows: Iterable[CheckRow]) -> None:
     )
 
 
-def drop_findings(store: Path, connection: Connection, pages: Iterable[int]) -> None:
-    """Delete the findings of these pages, because findings contain link texts."""
+def drop_findings(
+    store: Path, connection: Connection, pages: Iterable[int], gone: Takedowns
+) -> None:
+    """Delete the findings of these pages, and all that has a URL that was taken down."""
     with writing_beside(store, connection, _CHECKS) as derived:
-        derived.execute("PRAGMA secure_delete = ON")
+        derived.create_function("is_gone", 1, gone.covers)
         rows = [(page,) for page in pages]
         derived.executemany("DELETE FROM findings WHERE source = ?", rows)
+        derived.execute("DELETE FROM findings WHERE is_gone(target)")
+        derived.execute("DELETE FROM checks WHERE is_gone(url)")
+    path = beside(store)
+    with translating_derived_errors(path), closing(sqlite3.connect(path)) as derived:
+        derived.execute("VACUUM")
 
 
 def all_checks(store: Path, connection: Connection) -> list[CheckRow]:

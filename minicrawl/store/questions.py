@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId, State
 from minicrawl.opic.ledger.books import StepKind
+from minicrawl.store import tables
 from minicrawl.store.reader import connect
 from minicrawl.store.records import (
     CHANGED,
@@ -31,6 +32,7 @@ from minicrawl.store.records import (
 from minicrawl.store.schema import check_version
 from minicrawl.store.stored_links import is_plain, unpack
 from minicrawl.store.tables import Connection, terms, urls_of
+from minicrawl.web.urls import split
 
 _SPENDINGS_AT_ONCE = 2_000
 _ROWS_AT_ONCE = 10_000
@@ -174,11 +176,20 @@ def find(connection: Connection, origin: str, path: str) -> int | None:
 
     Scans all pages; an index would make the store larger for rare queries.
     """
+    ((origin, path),) = concealed(connection, [(origin, path)])
     row = connection.execute(
         "SELECT id FROM urls WHERE host = (SELECT id FROM hosts WHERE origin = ?) AND path = ?",
         (origin, path),
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def concealed(
+    connection: Connection, locations: Sequence[tuple[str, str]]
+) -> Sequence[tuple[str, str]]:
+    """Return the origins and paths under which the store has pages."""
+    gone = tables.taken_down(tables.counters(connection))
+    return [split(gone.conceal("".join(one))) for one in locations] if gone else locations
 
 
 def url_checksums(connection: Connection) -> NDArray[np.uint32]:
@@ -195,7 +206,7 @@ def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[
         "WITH wanted AS MATERIALIZED (SELECT key AS place, hosts.id AS host, value ->> 1 AS path "
         "FROM json_each(?) CROSS JOIN hosts ON origin = value ->> 0) "
         "SELECT place, urls.id FROM urls CROSS JOIN wanted USING (host, path)",
-        (json.dumps(wanted),),
+        (json.dumps(concealed(connection, wanted)),),
     )
     found = dict(cursor.fetchall())
     return [found.get(place) for place in range(len(wanted))]

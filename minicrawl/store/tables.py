@@ -25,6 +25,7 @@ from minicrawl.store.records import (
     StoreTerms,
 )
 from minicrawl.store.stored_links import unpack
+from minicrawl.web.takedowns import Takedowns, what_of
 from minicrawl.wording import counted
 
 Connection = sqlite3.Connection
@@ -127,9 +128,10 @@ def counters(connection: Connection) -> dict[str, object]:
 
 
 class Takedown(NamedTuple):
-    """URL or prefix that was taken down, with the number of answers removed so far."""
+    """Take-down of a URL or prefix, with the number of answers removed so far."""
 
     what: str
+    """As `what_of` returns it. A store of an earlier version has the URL itself."""
     at: float
     answers: int = 0
     complete: bool = False
@@ -138,7 +140,13 @@ class Takedown(NamedTuple):
 def takedowns(counts: Mapping[str, object]) -> list[Takedown]:
     """Return all take-downs, oldest first."""
     found = counts.get(FORGOTTEN)
-    return [Takedown(**one) for one in found] if isinstance(found, list) else []
+    notes = [Takedown(**one) for one in found] if isinstance(found, list) else []
+    return [one._replace(what=what_of(one.what)) if "://" in one.what else one for one in notes]
+
+
+def taken_down(counts: Mapping[str, object]) -> Takedowns:
+    """Return the URLs that were taken down."""
+    return Takedowns(one.what for one in takedowns(counts))
 
 
 def endowed(counts: Mapping[str, object]) -> list[int]:

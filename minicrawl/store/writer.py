@@ -35,7 +35,7 @@ import json
 import os
 import sqlite3
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -66,6 +66,8 @@ from minicrawl.store.records import (
 from minicrawl.store.schema import prepare
 from minicrawl.store.stored_links import Pieces, blank_written, pack
 from minicrawl.store.tables import Connection, meta
+from minicrawl.web.takedowns import Takedowns
+from minicrawl.web.urls import split
 
 # ================================================================ lock
 #
@@ -676,21 +678,31 @@ def end_draft(store: StoreWriter) -> None:
     store.compact()
 
 
-def blank(store: StoreWriter, pages: Collection[int]) -> None:
-    """Remove all texts of these pages from the store, also from its free space and its log.
+def blank(store: StoreWriter, pages: Mapping[int, str], gone: Takedowns) -> None:
+    """Remove URLs and texts of these pages from the store, also from its free space and its log.
 
     Their steps stay: they say where cash is.
     """
-    store.connection.execute("PRAGMA secure_delete = ON")
     with _transaction(store) as connection:
+        connection.executemany(
+            "UPDATE urls SET path = ? WHERE id = ?",
+            [(split(gone.conceal(url))[1], page) for page, url in pages.items()],
+        )
+        for table in ("originals", "own_requests"):
+            connection.executemany(
+                f"DELETE FROM {table} WHERE page = ?", [(page,) for page in pages]
+            )
+        connection.executemany(
+            "UPDATE fetches SET detail = '' WHERE page = ?", [(page,) for page in pages]
+        )
         connection.executemany(
             "UPDATE documents SET title = '', etag = NULL, last_modified = NULL WHERE page = ?",
             [(page,) for page in pages],
         )
-        connection.executemany(
-            "DELETE FROM own_requests WHERE page = ?", [(page,) for page in pages]
-        )
         blank_written(connection, pages)
+    store.compact()
+    with translating_sqlite_errors(store.path):
+        store.connection.execute("VACUUM")  # pages of the file that were split have old rows, too
     store.compact()
 
 

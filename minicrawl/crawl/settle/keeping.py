@@ -6,6 +6,7 @@ Law: a response is kept before the step that it led to is in the store.
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -17,16 +18,27 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from minicrawl.archive.reader import ArchiveReader, IndexRow
 from minicrawl.archive.record import PLAIN, key_of
-from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, bytes_between, disk_errors
+from minicrawl.archive.segments import (
+    FIRST,
+    SEGMENT_BYTES,
+    Segments,
+    bytes_between,
+    disk_errors,
+    place_at,
+    segment_of,
+)
 from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.config import Storing
 from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.store import questions, tables
+from minicrawl.store.files import bytes_of, stores_aside
 from minicrawl.store.reader import (
+    LOG,
     archive_folder,
     earlier_file,
+    file_beside,
     reading,
     real_path,
     search_folder,
@@ -35,6 +47,7 @@ from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.tables import Takedown
 from minicrawl.store.writer import StoreLock, StoreWriter, blank
 from minicrawl.web.scope import pattern_of_urls
+from minicrawl.web.takedowns import Takedowns, what_of
 from minicrawl.web.urls import canonical
 
 if TYPE_CHECKING:
@@ -319,6 +332,12 @@ class TakenDown(NamedTuple):
     """Folder of WARC files that may still have the answers, or empty."""
     aside: Sequence[str]
     """Earlier stores that `--fresh` set aside, which may still have them, too."""
+    archives: Sequence[str] = ()
+    """WARC files that were rewritten."""
+    records: int = 0
+    """Number of records that were removed from these files."""
+    unreached: Sequence[str] = ()
+    """Named archives that were not rewritten, with the reasons."""
 
 
 class UrlPattern(NamedTuple):
@@ -346,8 +365,10 @@ class UrlPattern(NamedTuple):
         return {page: url for page, url in questions.all_urls(connection) if self.fits(url)}
 
 
-def forget(path: Path, what: str, now: float) -> TakenDown:
+def forget(path: Path, what: str, now: float, archives: Sequence[Path] = ()) -> TakenDown:
     """Remove the stored content of a URL or, if `what` ends with `*`, of all URLs with this prefix.
+
+    It is also removed from `archives`, which are WARC files and folders with some.
 
     The store first records the take-down, so that no crawl requests these URLs again, and at the
     end that it is complete. After a kill, repeating the call completes it.
@@ -357,9 +378,10 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
     what = (urls := UrlPattern.of(what)).what
     with closing(StoreWriter.open(path)) as store:
         known = tables.takedowns(tables.counters(store.connection))
-        note = next((one for one in known if one.what == what), Takedown(what, now))
+        noted = what_of(what)
+        note = next((one for one in known if one.what == noted), Takedown(noted, now))
         note = note._replace(at=now, complete=False)
-        others = [one for one in known if one.what != what]
+        others = [one for one in known if one.what != noted]
         _note_takedowns(store, [*others, note])
         pages = urls.pages(store.connection)
         answers, is_gone = 0, True
@@ -374,11 +396,14 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
                     is_gone = archive.remove_pruned()
                 if is_gone:
                     archive.remove_spares()
-        blank(store, pages.keys())
-        drop_findings(path, store.connection, pages.keys())
+        gone = tables.taken_down(tables.counters(store.connection))
+        drop_findings(path, store.connection, pages, gone)
         if (index := search_folder(path)).exists():
             with disk_errors(index):
                 rmtree(index)
+        # Last, as a take-down that is repeated no longer finds pages by their URLs.
+        _conceal(store)
+        is_gone = is_gone and not bytes_of(file_beside(path, LOG))
         note = note._replace(answers=note.answers + answers, complete=is_gone)
         _note_takedowns(store, [*others, note])
         store.compact()
@@ -386,7 +411,50 @@ def forget(path: Path, what: str, now: float) -> TakenDown:
 
         series = WarcSeries.read(tables.counters(store.connection).get(tables.WARC))
         folder = series.folder if series else ""
-        return TakenDown(what, answers, len(pages), is_gone, folder, _aside(path))
+        done = TakenDown(what, answers, len(pages), is_gone, folder, _aside(path))
+        if not archives:
+            return done
+        from minicrawl.archive.warc_takedown import take_down
+
+        files, records, unreached = take_down(archives, urls.fits)
+        if series and str(series.path(segment_of(series.end))) in files:
+            # The next crawl begins a new file: the end of this one is in another place now.
+            end = place_at(segment_of(series.end) + 1, 0)
+            moved = {tables.WARC: series._replace(end=end)._asdict()}
+            store.commit(Batch(counters=tables.counters(store.connection) | moved))
+        is_reached = Path(folder).resolve() in {place.resolve() for place in archives}
+        return done._replace(
+            warcs="" if is_reached else folder, archives=files, records=records, unreached=unreached
+        )
+
+
+def conceal_earlier(store: StoreWriter) -> None:
+    """Conceal the URLs that an earlier version took down, which are still in the store."""
+    if "://" in str(tables.counters(store.connection).get(tables.FORGOTTEN)):
+        _conceal(store)
+
+
+def _conceal(store: StoreWriter) -> None:
+    """Remove all URLs that were taken down from the store."""
+    counters = tables.counters(store.connection)
+    notes, gone = tables.takedowns(counters), tables.taken_down(counters)
+    words = shlex.split(str(counters.get(tables.COMMAND) or ""))
+    command = shlex.join(word for word in words if not _names(word, gone))
+    counters |= {tables.COMMAND: command} if words else {}
+    store.commit(Batch(counters=counters))
+    _note_takedowns(store, notes)
+    pages = {
+        page: url
+        for page, url in questions.all_urls(store.connection)
+        if gone.covers(url) and gone.conceal(url) != url
+    }
+    blank(store, pages, gone)
+
+
+def _names(word: str, gone: Takedowns) -> bool:
+    """Return True if a word of a command is a seed that was taken down."""
+    urls = map(canonical, (word, f"http://{word}", f"https://{word}"))
+    return any(url is not None and gone.covers(url) for url in urls)
 
 
 def would_forget(path: Path, what: str) -> TakenDown:
@@ -401,8 +469,6 @@ def would_forget(path: Path, what: str) -> TakenDown:
 
 
 def _aside(path: Path) -> list[str]:
-    from minicrawl.store.files import stores_aside
-
     return list(map(str, stores_aside(path)))
 
 

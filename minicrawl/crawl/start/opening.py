@@ -23,7 +23,7 @@ from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.crawl.schedule.dead_targets import DEAD
 from minicrawl.crawl.schedule.orders import DistanceTracker
 from minicrawl.crawl.scope_and_traps import ScopeGate
-from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks
+from minicrawl.crawl.settle.keeping import NOWHERE, ArchiveSinks, conceal_earlier
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.errors import UsageError
@@ -230,6 +230,7 @@ async def opened_crawl(
         translating_sqlite_errors(path, SAFE),
     ):
         settings = agree(store)
+        conceal_earlier(store)
         by_siblings = settings.order.strategy == "siblings"
         by_value = by_value or bool(settings.order.score)
         with (
