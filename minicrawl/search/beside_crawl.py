@@ -18,7 +18,6 @@ import click
 from minicrawl.cli.options import Companion, CrawlRequest
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.memory import child_command
-from minicrawl.store.reader import search_folder
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
@@ -45,6 +44,8 @@ class Indexing(Companion):
 
     def next_commands(self, store: Path) -> Sequence[str]:
         """Return the search, if its index is complete."""
+        from minicrawl.store.reader import search_folder  # deferred: it loads sqlite3
+
         folder = search_folder(store)
         if not (folder / "notes.db").is_file():
             return ()

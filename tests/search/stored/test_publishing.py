@@ -18,6 +18,7 @@ pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
 from minicrawl.search import public_guard
+from minicrawl.search.beside_crawl import Indexing
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.public_guard import (
     BURST,
@@ -31,7 +32,7 @@ from minicrawl.search.rate_limit import RateLimit
 from minicrawl.search.serving import PublicSearch
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
-from tests.search.stored.stores import indexed
+from tests.search.stored.stores import indexed, read_into
 
 BASE = "http://search.example/find/"
 EVIL = "<script>alert(1)</script>"
@@ -284,3 +285,20 @@ def test_the_page_is_accessible(address: str, colours: Any) -> None:
             assert wrong == [], [one["id"] for one in wrong]
             width = page.evaluate("document.documentElement.scrollWidth")
             assert width <= 360
+
+
+def test_pages_and_next_steps_say_if_the_index_lacks_pages(tmp_path: Path) -> None:
+    store, companion = tmp_path / "crawl.db", Indexing()
+    assert not companion.next_commands(store)
+    indexed(store, dict(list(PAGES.items())[:4]))
+    assert found(store, "harbour")["indexed"] is None
+    assert "indexed " not in asked(store, "/?q=harbour")[0].text
+    assert companion.next_commands(store) == ("search WORDS",)
+    read_into(store, {url: text.encode() for url, text in list(PAGES.items())[4:]})
+    count = found(store, "harbour")["indexed"]
+    assert 0 < count["pages"] < count["of"] <= len(PAGES)
+    text = f"indexed {count['pages']} of {count['of']} pages; the rest follows"
+    assert text in asked(store, "/?q=harbour")[0].text
+    assert not companion.next_commands(store)
+    (tmp_path / "crawl.db-search" / "notes.db").write_bytes(b"damaged")
+    assert not companion.next_commands(store)
