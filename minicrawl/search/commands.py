@@ -19,7 +19,7 @@ import click
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.options import Number, given_options, json_option, store_with_pages_option
 from minicrawl.cli.output import percent, progress, share, show_json, show_paragraph
-from minicrawl.errors import needs
+from minicrawl.errors import NoRoom, needs
 from minicrawl.report.snapshot import kept_scores, scores, snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.query import MOST_WORDS, Query, Snippet, parse
@@ -139,8 +139,9 @@ def tell_of_lack(store: Path) -> None:
     """Say how many pages the index has, if it is not complete."""
     from minicrawl.search.indexing import lack_of
 
-    if lack := lack_of(store):
-        click.echo(f"{lack}; `{PROGRAM} index` adds the rest", err=True)
+    with suppress(NoRoom):  # the search needs no room, and has said that the disk is full
+        if lack := lack_of(store):
+            click.echo(f"{lack}; `{PROGRAM} index` adds the rest", err=True)
 
 
 # ================================================================ command
