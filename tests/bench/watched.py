@@ -197,7 +197,7 @@ def _changes() -> Iterator[str]:
     for nodes, links, most_exact in (
         (10_000, 100_000, 0),
         (100_000, 1_000_000, 0),
-        (2000, 10_000, 2000),
+        (1000, 3000, 1000),
     ):
         sources, targets = made_graph(nodes, links)
         graph, is_node = DynamicGraph(most_exact), np.ones(nodes, dtype=np.bool_)
