@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.webs import EstimateErrors, Web, errors, mean
+from minicrawl.lab.webs import EstimateErrors, Web, errors, mean, standard_error
 from minicrawl.opic.importance import estimate
 from minicrawl.opic.importance.estimate import Floats, Importance, shares
 from minicrawl.opic.ledger.ledger import READ, Ledger, Plan, restate
@@ -232,8 +232,9 @@ def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress
 #
 # lap       as many reads as the web has pages; the paper's month
 # warm-up   laps before the first change, starting at the fixpoint, until every window is full
-# cold      run without a warm-up, which begins as in the paper: each page holds a unit and has no
+# cold      a run without a warm-up, which begins as in the paper: each page holds a unit and has no
 #           history. Then the errors include the recovery from this start.
+# draw      a web and the changes in it, with a seed of their own
 # change    share of the pages whose in-degree is halved or doubled during a lap. The next change of
 #           the page reverts it, so the web as a whole stays similar however long it is watched.
 # births    share of the pages that die during a lap. Each is replaced by a new page with the links
@@ -244,6 +245,9 @@ def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress
 # the importance in the current web are measured after each lap of the second half, and averaged.
 
 RATES = (0.001, 0.01, 0.03, 0.1, 0.3)
+WARM_UPS = (0, 40)
+"""Laps before the first change: the paper's cold start, and one with full windows, as pages with
+few links are read once in five laps."""
 _BURSTS = 100
 """Number of bursts of changes per lap, between the reads."""
 
@@ -287,12 +291,17 @@ are 19 and 9 circulations.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowPoint:
-    """Error of a policy at a rate of change, and the number of measures it stores."""
+    """Error of a policy at a rate of change, and the number of measures it stores.
+
+    Means over the draws; `standard_error` is None with a single draw.
+    """
 
     policy: WindowPolicy
     rate: float
+    warm_up: int
     errors: EstimateErrors
     measures_per_page: float
+    standard_error: EstimateErrors | None = None
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -300,8 +309,10 @@ class WindowPoint:
             "width": self.policy.width,
             "measures": self.policy.most,
             "rate": self.rate,
+            "warm_up": self.warm_up,
             **self.errors.as_json(),
             "measures_per_page": self.measures_per_page,
+            "standard_error": self.standard_error and self.standard_error.as_json(),
         }
 
 
@@ -414,9 +425,48 @@ def windows(
         # A pickle, because a deep copy of all measures would take longer than the laps.
         found = _at_rate(pickle.loads(warm), graph, rate, watching, tell)
         points += [
-            WindowPoint(policy=policy, rate=rate, errors=mean(one), measures_per_page=kept)
+            WindowPoint(
+                policy=policy, rate=rate, warm_up=warm_up, errors=mean(one), measures_per_page=kept
+            )
             for policy, (one, kept) in zip(policies, found, strict=True)
         ]
+    return points
+
+
+def drawn_windows(
+    graphs: Sequence[Csr],
+    *,
+    policies: Sequence[WindowPolicy],
+    rates: Sequence[float],
+    starts: Sequence[Watching],
+    progress: Progress,
+) -> list[WindowPoint]:
+    """Return the means over draws, with a graph each, of every policy from every start."""
+    points: list[WindowPoint] = []
+    runs, done = len(starts) * len(graphs), 0
+    for start in starts:
+        draws = []
+        for draw, graph in enumerate(graphs):
+            draws.append(
+                windows(
+                    graph,
+                    policies=policies,
+                    rates=rates,
+                    watching=replace(start, seed=start.seed + draw),
+                    progress=part(progress, done / runs, (done + 1) / runs),
+                )
+            )
+            done += 1
+        for same in zip(*draws, strict=True):
+            errors_of_draws = [point.errors for point in same]
+            points.append(
+                replace(
+                    same[0],
+                    errors=mean(errors_of_draws),
+                    measures_per_page=sum(point.measures_per_page for point in same) / len(same),
+                    standard_error=standard_error(errors_of_draws) if len(same) > 1 else None,
+                )
+            )
     return points
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import astuple, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -180,7 +180,7 @@ def _behind(numbers: Numbers, more: Numbers) -> Numbers:
 # Estimate and truth are normalised. The relative error of a page is |estimate - truth| / truth.
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EstimateErrors:
     """Errors of an estimate, in percent.
 
@@ -224,11 +224,14 @@ def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
 
 
 def mean(found: Sequence[EstimateErrors]) -> EstimateErrors:
-    """Return the mean of errors measured at several moments."""
-    names = [field.name for field in fields(EstimateErrors)]
-    return EstimateErrors(
-        **{name: sum(getattr(one, name) for one in found) / len(found) for name in names}
-    )
+    """Return the mean of errors measured at several moments, or in several draws."""
+    return EstimateErrors(*np.mean([astuple(one) for one in found], axis=0).tolist())
+
+
+def standard_error(draws: Sequence[EstimateErrors]) -> EstimateErrors:
+    """Return the standard errors of the mean over two draws or more."""
+    deviations = np.std([astuple(one) for one in draws], axis=0, ddof=1)
+    return EstimateErrors(*(deviations / len(draws) ** 0.5).tolist())
 
 
 # ================================================================ synthetic webs

@@ -426,7 +426,7 @@ def _dot_link(source: int, target: int, weight: int) -> str:
 
 # ================================================================ figures
 #
-# Figures as PNG, with their numbers as CSV.
+# Figures as PNG and SVG, with their numbers as CSV.
 #
 # Laws: a figure is written atomically, so that an incomplete one never replaces a good one. Unknown
 # values are not drawn.
@@ -436,15 +436,12 @@ _FEW_DECADES = (2, 0.5)
 
 
 _MARKED = 10
-"""Maximum points of a line with markers."""
+"""Number of markers on a line."""
 
 
-_COLOURS = 10
-"""Number of colours; after that they repeat, with dashed lines."""
-
-
-_MARKERS = "ox+s"
-"""Markers that do not hide each other where points of two lines coincide."""
+_MARKERS = "ox+s^vD*<>PX"
+_DASHES = ("-", "--", "-.", ":", (0, (8, 2, 1, 2, 1, 2)))
+"""Lines differ by marker and dash, so that they can be told apart without colours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -477,18 +474,32 @@ class Figure:
     """Both axes have one scale, and the first lines are the palest."""
 
 
-def write(out: Path, figure: Figure) -> tuple[Path, Path]:
-    """Write the numbers and the picture of a figure into a folder. Return both files."""
-    numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
-    with replacing(numbers) as file:
-        _write_csv(file, figure)
+def write(out: Path, *panels: Figure) -> tuple[Path, ...]:
+    """Write a figure into a folder: its numbers, and the picture as PNG and SVG.
+
+    Several panels stand side by side, with the name of the first, and share their axes.
+    """
+    paths = tuple(out / f"{panels[0].name}.{suffix}" for suffix in ("csv", "png", "svg"))
+    with replacing(paths[0]) as file:
+        _write_csv(file, panels)
     plot = pyplot()
-    canvas, axes = plot.subplots(figsize=(8, 5.5), layout="constrained")
-    draw(plot, axes, figure)
-    with replacing(picture) as file:
-        canvas.savefig(file, format="png", dpi=120)
+    canvas, places = plot.subplots(
+        ncols=len(panels),
+        figsize=(8 if len(panels) == 1 else 6.5 * len(panels), 5.5),
+        layout="constrained",
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
+    for figure, axes in zip(panels, places[0], strict=True):
+        draw(plot, axes, figure)
+    # Without a date and with a fixed salt of IDs, the same numbers give the same file.
+    with plot.rc_context({"svg.hashsalt": panels[0].name}):
+        for path, metadata in zip(paths[1:], ({}, {"Date": None}), strict=True):
+            with replacing(path) as file:
+                canvas.savefig(file, format=path.suffix[1:], dpi=120, metadata=metadata)
     plot.close(canvas)
-    return numbers, picture
+    return paths
 
 
 def pyplot() -> ModuleType:
@@ -518,15 +529,22 @@ def prepare(out: Path) -> None:
         raise UsageError(f"cannot write figures into {out}: permission denied")
 
 
-def _write_csv(file: BinaryIO, figure: Figure) -> None:
+def _write_csv(file: BinaryIO, panels: Sequence[Figure]) -> None:
     text = TextIOWrapper(file, encoding="utf-8", newline="")
     rows = csv.writer(text, lineterminator="\n")
-    has_errors = any(line.error for line in figure.lines)
-    rows.writerow(["line", figure.x_label, figure.y_label, *(["standard error"] * has_errors)])
-    for line in figure.lines:
-        columns = (line.x, line.y, *([line.error] if line.error else []))
-        points = (row for row in zip(*columns, strict=True) if not isnan(row[0]))
-        rows.writerows((line.label, *row) for row in points)
+    has_errors = any(line.error for figure in panels for line in figure.lines)
+    are_several = len(panels) > 1
+    rows.writerow(
+        ["panel"] * are_several
+        + ["line", panels[0].x_label, panels[0].y_label]
+        + ["standard error"] * has_errors
+    )
+    for figure in panels:
+        for line in figure.lines:
+            names = [figure.title] * are_several + [line.label]
+            columns = (line.x, line.y, *([line.error] if line.error else []))
+            points = (row for row in zip(*columns, strict=True) if not isnan(row[0]))
+            rows.writerows((*names, *row) for row in points)
     text.detach()
 
 
@@ -541,7 +559,10 @@ def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
             axes.update_datalim(list(zip(line.x, line.y, strict=True)))
             continue
         (drawn,) = axes.plot(line.x, line.y, label=line.label, **_style(figure, number))
-        if line.error:
+        if line.error and len(line.x) <= _MARKED:
+            colour = drawn.get_color()
+            axes.errorbar(line.x, line.y, line.error, fmt="none", ecolor=colour, capsize=3)
+        elif line.error:
             ends = [(y - error, y + error) for y, error in zip(line.y, line.error, strict=True)]
             band = {"color": drawn.get_color(), "alpha": 0.2, "linewidth": 0}
             axes.fill_between(line.x, *zip(*ends, strict=True), **band)
@@ -570,9 +591,13 @@ def _style(figure: Figure, number: int) -> dict[str, Any]:
         return {"color": str(0.95 - 0.7 * place), "linewidth": 0.5 + place, "zorder": 1 + place}
     if figure.points:
         return {"marker": _MARKERS[number % len(_MARKERS)], "fillstyle": "none", "linestyle": ""}
+    points = len(figure.lines[number].x)
+    is_alone = len(figure.lines) == 1
     return {
-        "marker": "." if len(figure.lines[number].x) <= _MARKED else None,
-        "linestyle": "-" if number < _COLOURS else "--",
+        "marker": _MARKERS[number % len(_MARKERS)] if points <= _MARKED or not is_alone else None,
+        "markevery": -(-points // _MARKED) or None,
+        "fillstyle": "none",
+        "linestyle": _DASHES[number % len(_DASHES)],
     }
 
 

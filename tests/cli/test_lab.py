@@ -41,7 +41,7 @@ def test_convergence_prints_a_series_for_each_estimator_as_json(capsys: Captured
 
 @pytest.mark.parametrize("experiment", ["convergence", "windows"])
 def test_the_small_edge_of_a_known_web_can_be_set(experiment: str, capsys: Captured) -> None:
-    more = ("--rate", "0.1", "--warm-up", "1") if experiment == "windows" else ()
+    more = ("--rate", "0.1", "--warm-up", "1", "--draws", "1") if experiment == "windows" else ()
     chosen = (experiment, *SMALL, "--laps", "2", *more)
     usual = document(capsys, *chosen)
     found = document(capsys, *chosen, "--small-edge", "0.4")
@@ -52,13 +52,18 @@ def test_the_small_edge_of_a_known_web_can_be_set(experiment: str, capsys: Captu
 def test_windows_prints_a_series_for_each_policy_and_rate_as_json(capsys: Captured) -> None:
     chosen = ["--policy", "variable=3", "--policy", "interpolation", "--width", "5"]
     rates = ["--rate", "0.1", "--rate", "0"]
-    found = document(capsys, "windows", *SMALL, "--laps", "2", *chosen, *rates)
-    assert [(one["policy"], one["width"], one["rate"]) for one in found["series"]] == [
-        ("variable", 3, 0.1),
-        ("interpolation", 5, 0.1),
-        ("variable", 3, 0),
-        ("interpolation", 5, 0),
+    starts = ["--warm-up", "0", "--warm-up", "1"]
+    found = document(
+        capsys, "windows", *SMALL, "--laps", "2", *chosen, *rates, *starts, "--draws", "2"
+    )
+    names = ("warm_up", "rate", "policy", "width")
+    assert [tuple(map(point.get, names)) for point in found["series"]] == [
+        (laps, rate, *policy)
+        for laps in (0, 1)
+        for rate in (0.1, 0)
+        for policy in (("variable", 3), ("interpolation", 5))
     ]
+    assert all(point["standard_error"]["error_all"] > 0 for point in found["series"])
     assert all(one["error_all"] > 0 < one["error_top10"] for one in found["series"])
     assert found["series"][1]["measures_per_page"] == 1
 
@@ -135,7 +140,7 @@ def test_a_larger_small_edge_gathers_less_importance_early(capsys: Captured) -> 
     ("arguments", "expected"),
     [
         (["convergence", "--laps", "2"], ["greedy, minus-c0", "n x cash", "300 pages"]),
-        (["windows", "--laps", "1", "--rate", "0.1"], ["interpolation 8", "measures"]),
+        (["windows", "--laps", "1", *("--rate=.1", "--draws=2")], ["interpolation 8", "measures"]),
         (["order", "--draws", "1"], ["breadth-first", "50%", "300 pages"]),
     ],
 )
@@ -178,7 +183,7 @@ def test_each_figure_has_a_csv_file_with_its_numbers(
     for path in written:
         if path.suffix == ".png":
             assert path.read_bytes().startswith(b"\x89PNG")
-            assert path.with_suffix(".csv") in written
+            assert {path.with_suffix(".csv"), path.with_suffix(".svg")} <= set(written)
     lines = (out / "figure-2-convergence-all-pages.csv").read_text().splitlines()
     assert lines[0] == 'line,reads / pages,"mean relative error, %"'
     assert len(lines) == 1 + 7 * 2

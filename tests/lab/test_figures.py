@@ -12,9 +12,9 @@ from matplotlib.image import imread
 from minicrawl.errors import UsageError
 from minicrawl.lab.commands.experiments import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
-from minicrawl.report.formats import Figure, PlotLine, write
+from minicrawl.report.formats import Figure, PlotLine, draw as draw_figure, pyplot, write
 
-TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,), warm_up=1)
+TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1, 0.2), warm_ups=(0, 1))
 
 
 class Drawn(NamedTuple):
@@ -38,15 +38,17 @@ def draw(out: Path) -> list[Path]:
 
 def tiny_webs() -> FigureWebs:
     web = synthetic_web(Model.COPYING, 60, seed=1)
-    return FigureWebs(known=web.graph, watched=web.graph, crawled=web)
+    return FigureWebs(known=web.graph, watched=[web.graph, web.graph], crawled=web)
 
 
 def test_figures_4_and_5_have_the_windows_and_their_measures(drawn: Drawn) -> None:
     sizes = (drawn.folder / "figure-4-window-sizes.csv").read_text().splitlines()
-    assert {line.split(",")[0] for line in sizes[1:]} >= {"variable 8", "interpolation 8"}
+    panels, lines = (set(column) for column in list(zip(*csv.reader(sizes[1:]), strict=True))[:2])
+    assert panels == {"Window sizes, all pages, cold start", "Window sizes, all pages, after 1 lap"}
+    assert lines >= {"variable 8", "interpolation 8"}
     heading, *points = (drawn.folder / "figure-5-window-measures.csv").read_text().splitlines()
-    assert heading == 'line,measures stored per page,"mean relative error, %"'
-    stored = {name: float(measures) for name, measures, *_ in (row.split(",") for row in points)}
+    assert heading.startswith("panel,line,measures stored per page,")
+    stored = {name: float(measures) for _, name, measures, *_ in csv.reader(points)}
     assert set(stored) == set(WINDOW_WIDTHS)
     assert (stored["interpolation"], stored["adaptive"]) == (1, 2)
 
@@ -55,7 +57,7 @@ def test_a_half_written_figure_never_replaces_a_good_one(
     drawn: Drawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(drawn.folder, tmp_path, dirs_exist_ok=True)
-    pictures = {path: path.read_bytes() for path in tmp_path.glob("*.png")}
+    pictures = {path: path.read_bytes() for path in tmp_path.glob("*.[ps][nv]g")}
 
     def run_out_of_disk(_canvas: Canvas, file: BinaryIO, **_options: object) -> None:
         file.write(b"\x89PNG half of it")
@@ -73,18 +75,37 @@ def test_points_have_no_line_between_them(tmp_path: Path) -> None:
     inked = []
     for name, points in (("line", False), ("points", True)):
         figure = Figure(name=name, title="T", x_label="x", y_label="y", lines=[line], points=points)
-        numbers, picture = write(tmp_path, figure)
+        numbers, picture, _ = write(tmp_path, figure)
         assert numbers.read_text() == "line,x,y\na line,1,3\na line,2,4\n"
         inked.append((imread(picture)[..., :3].min(axis=2) < 0.5).sum())
     assert inked[1] < inked[0]
 
 
 def test_numbers_of_several_draws_have_standard_errors(drawn: Drawn) -> None:
-    for name, has_errors in (("figure-7-order", True), ("figure-6-window-types", False)):
+    for name, has_errors in (
+        ("figure-7-order", True),
+        ("figure-6-window-types", True),
+        ("figure-2-convergence-all-pages", False),
+    ):
         heading, *rows = csv.reader((drawn.folder / f"{name}.csv").read_text().splitlines())
         assert (heading[-1] == "standard error") == has_errors
         assert {len(row) for row in rows} == {len(heading)}
         assert all(float(row[-1]) >= 0 for row in rows)
+
+
+def test_lines_differ_without_colours(tmp_path: Path) -> None:
+    lines = [PlotLine(label=str(number), x=range(30), y=range(30)) for number in range(12)]
+    figure = Figure(name="lines", title="T", x_label="x", y_label="y", lines=lines)
+    _, picture, drawing = write(tmp_path, figure)
+    axes = pyplot().figure().subplots()
+    draw_figure(pyplot(), axes, figure)
+    styles = [(line.get_marker(), line._unscaled_dash_pattern) for line in axes.get_lines()]
+    assert len({marker for marker, _ in styles}) == len(lines)
+    assert len({dash for _, dash in styles}) > 3
+    pyplot().close("all")
+    assert imread(picture).size
+    again = write(tmp_path, figure)[2].read_bytes()
+    assert drawing.read_bytes() == again
 
 
 def test_without_matplotlib_the_extra_to_install_is_named(

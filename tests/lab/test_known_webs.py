@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -11,6 +12,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import known_webs as lab_windows
 from minicrawl.lab.known_webs import (
+    WARM_UPS,
     ChangingWeb,
     Days,
     FreshPoint,
@@ -20,6 +22,7 @@ from minicrawl.lab.known_webs import (
     WindowPoint,
     WindowPolicy,
     best_possible,
+    drawn_windows,
     freshness,
     new_links,
     nights,
@@ -193,6 +196,44 @@ def test_windows_recover_from_a_cold_start() -> None:
     )
     for policy in (INTERPOLATION_8, STATIC):
         assert of_all(late, policy, 0) < of_all(early, policy, 0) / 3
+
+
+@pytest.mark.proof
+def test_interpolation_beats_the_other_windows_of_the_paper_from_a_cold_start() -> None:
+    """The paper's figure 6, with its 8 months as 19 circulations and its 4 months as 9."""
+    graphs = [synthetic_web(Model.POWER_LAW, 1000, seed).graph for seed in (1, 2)]
+    policies = [INTERPOLATION_8, VARIABLE_8, VARIABLE_16, FIXED_19, IMPROVED_9]
+    cold, full = (Watching(laps=10, warm_up=laps) for laps in WARM_UPS)
+    points = drawn_windows(
+        graphs, policies=policies, rates=[0.01], starts=[cold, full], progress=lambda _: None
+    )
+    errors = {(point.warm_up, point.policy): point.errors.all for point in points}
+    for policy in policies[1:]:
+        assert errors[0, INTERPOLATION_8] < errors[0, policy], policy
+        assert errors[full.warm_up, policy] < errors[0, policy]
+    assert errors[full.warm_up, VARIABLE_8] < errors[full.warm_up, INTERPOLATION_8]
+
+
+def test_points_of_draws_are_means_with_standard_errors() -> None:
+    graphs = [synthetic_web(Model.POWER_LAW, 60, seed).graph for seed in (1, 2, 3)]
+    start, told = Watching(laps=2, warm_up=1, seed=5), list[float]()
+    (point,) = drawn_windows(
+        graphs, policies=[VARIABLE_4], rates=[BUSY], starts=[start], progress=told.append
+    )
+    drawn = [
+        watched(graph, [VARIABLE_4], [BUSY], replace(start, seed=5 + draw))[VARIABLE_4, BUSY]
+        for draw, graph in enumerate(graphs)
+    ]
+    found = np.array([draw.errors.top10 for draw in drawn])
+    assert point.errors.top10 == pytest.approx(found.mean())
+    assert point.standard_error is not None
+    assert point.standard_error.top10 == pytest.approx(found.std(ddof=1) / 3**0.5)
+    assert point.measures_per_page == pytest.approx(np.mean([d.measures_per_page for d in drawn]))
+    assert told == sorted(told)
+    (alone,) = drawn_windows(
+        graphs[:1], policies=[VARIABLE_4], rates=[BUSY], starts=[start], progress=told.append
+    )
+    assert alone == drawn[0]
 
 
 @pytest.mark.proof

@@ -95,7 +95,6 @@ NODES, QUICK_NODES = 100_000, 10_000
 WATCHED_NODES, QUICK_WATCHED_NODES = 20_000, 2_000
 """Size of the web for `lab windows`, which needs many laps."""
 LAPS, QUICK_LAPS = 10, 5
-WARM_UP = 40
 DRAWS, QUICK_DRAWS = 6, 3
 ENDOWMENT, SYNTHETIC_ENDOWMENT = 1000, 0
 QUICK_RATES = (0.01, 0.1)
@@ -131,10 +130,12 @@ class WebChoice:
         """Return a web with hosts: `web` if it is from a file, or else one of the copying model."""
         return web if self.graph else self._synthetic(Model.COPYING)
 
-    def watched(self) -> Web:
-        """Return the web for `lab windows`: a smaller one by default."""
+    def watched(self, draws: int) -> list[Csr]:
+        """Return a graph per draw for `lab windows`; from a file, it is the same for all draws."""
         smaller = replace(self, usual_nodes=WATCHED_NODES, quick_nodes=QUICK_WATCHED_NODES)
-        return smaller.web()
+        if self.graph:
+            return [smaller.web().graph] * draws
+        return [replace(smaller, seed=self.seed + draw).web().graph for draw in range(draws)]
 
     def otherwise(self, value: int | None, usual: int, when_quick: int) -> int:
         """Return the user's value, or the default."""
@@ -240,6 +241,13 @@ laps_option = click.option(
     type=click.IntRange(min=1),
     help=f"Average number of reads per page.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
 )
+draws_option = click.option(
+    "--draws",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Average over N random draws: sets of 10 seeds, or webs that change.  "
+    f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
+)
 endowment_option = click.option(
     "--endowment",
     metavar="UNITS",
@@ -288,12 +296,7 @@ ORDER_NAME = click.Choice([*CRAWL_ORDERS, lab.BY_VALUE, *ext.entry_points(ext.OR
     help="Values of pages in --graph: a name per line, and optionally a tab and a number from 0 to "
     "1. Adds a table of the share of the reachable value that is found.",
 )
-@click.option(
-    "--draws",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help=f"Average over N random sets of 10 seeds.  [default: {DRAWS}; {QUICK_DRAWS} with --quick]",
-)
+@draws_option
 @endowment_option
 @small_edge_option(SMALL_EDGE)
 @click.option(
@@ -524,12 +527,13 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
 @laps_option
 @click.option(
     "--warm-up",
+    "warm_ups",
+    multiple=True,
     metavar="N",
     type=click.IntRange(min=0),
-    default=WARM_UP,
-    show_default=True,
     help="Laps before the web changes, starting at the fixpoint, to fill all windows. 0 starts "
-    "cold, as in the paper: one unit of cash per page and no history.",
+    "cold, as in the paper: one unit of cash per page and no history. Repeatable.  "
+    f"[default: {', '.join(map(str, known.WARM_UPS))}]",
 )
 @click.option(
     "--policy",
@@ -566,57 +570,82 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     help="Share of the pages replaced by new ones during a lap.",
 )
 @small_edge_option(None)
+@draws_option
 @json_option
 def windows(
     choice: WebChoice,
     laps: int | None,
-    warm_up: int,
+    warm_ups: Sequence[int],
     policies: Sequence[tuple[str, float | None, int | None]],
     width: float,
     rates: Sequence[float],
     births: float,
     small_edge: float | None,
+    draws: int | None,
     as_json: bool,
 ) -> None:
     """Compare measurement windows on a changing web.
 
     While pages are read, the inlinks of others are doubled or halved. Errors are relative, in
-    percent, over the second half of the laps: of all pages / of the most important tenth. A
-    measure is an amount of cash and its time.
+    percent, over the second half of the laps, with standard errors over the draws. A measure is an
+    amount of cash and its time.
     """
     chosen = [known.WindowPolicy(name, own or width, most) for name, own, most in policies]
-    graph = choice.web().graph
+    graphs = choice.watched(choice.otherwise(draws, DRAWS, QUICK_DRAWS))
+    watching = Watching(
+        laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+        warm_up=0,
+        births=births,
+        small_edge=small_edge,
+        seed=choice.seed,
+    )
     with progress("windows") as tell:
-        points = known.windows(
-            graph,
+        points = known.drawn_windows(
+            graphs,
             policies=chosen or known.POLICIES,
             rates=rates or choice.rates(),
-            watching=known.Watching(
-                laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
-                warm_up=warm_up,
-                births=births,
-                small_edge=small_edge,
-                seed=choice.seed,
-            ),
+            starts=[replace(watching, warm_up=laps) for laps in warm_ups or known.WARM_UPS],
             progress=tell,
         )
-    show(graph, points, as_json, _show_windows)
+    show(graphs[0], points, as_json, _show_windows)
 
 
 def _show_windows(graph: Csr, points: Sequence[WindowPoint]) -> None:
-    rates = list(dict.fromkeys(point.rate for point in points))
-    rows: dict[str, list[WindowPoint]] = {}
-    for point in points:
-        rows.setdefault(str(point.policy), []).append(point)
-    show_table(
-        "Relative error in %, all pages / top 10 %, by share of pages that change",
-        ["policy", *(f"{rate:.3g}" for rate in rates), "measures"],
-        (
-            [name, *(pair(point.errors) for point in found), f"{found[-1].measures_per_page:.1f}"]
-            for name, found in rows.items()
-        ),
-        about(graph),
-    )
+    rates = dict.fromkeys(point.rate for point in points)
+    for warm_up in dict.fromkeys(point.warm_up for point in points):
+        rows: dict[str, list[WindowPoint]] = {}
+        for point in points:
+            if point.warm_up == warm_up:
+                rows.setdefault(str(point.policy), []).append(point)
+        for pages, caption in (("all", ""), ("top10", about(graph))):
+            show_table(
+                f"Relative error in %, {_PAGES[pages]}, {_start(warm_up)}, by share that changes",
+                ["policy", *(f"{rate:.3g}" for rate in rates), "measures"],
+                (
+                    [
+                        name,
+                        *(_error_cell(point, pages) for point in row),
+                        f"{row[-1].measures_per_page:.1f}",
+                    ]
+                    for name, row in rows.items()
+                ),
+                caption,
+            )
+
+
+_PAGES = {"all": "all pages", "top10": "important pages"}
+"""Pages by their field of `EstimateErrors`."""
+
+
+def _start(warm_up: int) -> str:
+    return f"after {counted(warm_up, 'lap')}" if warm_up else "cold start"
+
+
+def _error_cell(point: WindowPoint, pages: str) -> str:
+    shown = _percent(getattr(point.errors, pages))
+    if point.standard_error is None:
+        return shown
+    return f"{shown}±{getattr(point.standard_error, pages):.1f}".replace("±0.", "±.")
 
 
 # ================================================================ freshness
@@ -711,7 +740,7 @@ def _in_percent(point: FreshPoint) -> str:
 
 # ================================================================ figures
 #
-# Figures of the experiments as PNG, with their numbers as CSV.
+# Figures of the experiments as PNG and SVG, with their numbers as CSV.
 #
 # Law: a figure is written completely or not at all; a half-written one never replaces a good one.
 
@@ -752,19 +781,19 @@ class ExperimentSize:
     seed: int
     endowment: int
     rates: Sequence[float] = RATES
-    warm_up: int = 0
+    warm_ups: Sequence[int] = known.WARM_UPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureWebs:
     """Webs of the experiments.
 
-    `known` is for convergence, `watched` for windows while it changes, `crawled` for the orders of
-    reading.
+    `known` is for convergence, `watched` for windows while it changes, one per draw, `crawled` for
+    the orders of reading.
     """
 
     known: Csr
-    watched: Csr
+    watched: Sequence[Csr]
     crawled: Web
 
 
@@ -773,10 +802,13 @@ def draw_all(
 ) -> list[Path]:
     """Run all experiments, write the figures into the folder, and return the files."""
     prepare(out)
-    return [path for figure in _figures(webs, settings, progress) for path in write(out, figure)]
+    return [path for panels in _figures(webs, settings, progress) for path in write(out, *panels)]
 
 
-def _figures(webs: FigureWebs, settings: ExperimentSize, progress: Progress) -> Iterator[Figure]:
+def _figures(
+    webs: FigureWebs, settings: ExperimentSize, progress: Progress
+) -> Iterator[Sequence[Figure]]:
+    """Yield the panels of each figure."""
     seed, laps = settings.seed, settings.laps
     series = known.convergence(
         webs.known,
@@ -786,8 +818,8 @@ def _figures(webs: FigureWebs, settings: ExperimentSize, progress: Progress) -> 
         progress=part(progress, 0, 0.1),
     )
     yield from _convergence_figures(series)
-    watching = Watching(laps=laps, warm_up=settings.warm_up, seed=seed)
-    yield from _window_figures(webs.watched, settings.rates, watching, part(progress, 0.1, 0.8))
+    starts = [Watching(laps=laps, warm_up=warm_up, seed=seed) for warm_up in settings.warm_ups]
+    yield from _window_figures(webs.watched, settings.rates, starts, part(progress, 0.1, 0.8))
     crawls = Crawls(
         draws=settings.draws, seed=seed, endowment=settings.endowment, fractions=_PERCENTS
     )
@@ -797,107 +829,114 @@ def _figures(webs: FigureWebs, settings: ExperimentSize, progress: Progress) -> 
         crawls=crawls,
         progress=part(progress, 0.8, 1),
     )
-    yield _order_figure(curves)
+    yield [_order_figure(curves)]
 
 
-def _convergence_figures(series: Sequence[Series]) -> Iterator[Figure]:
+def _convergence_figures(series: Sequence[Series]) -> Iterator[Sequence[Figure]]:
     for number, pages, error in (
         (2, "all pages", lambda lap: lap.all),
         (3, "important pages", lambda lap: lap.top10),
     ):
-        yield Figure(
-            name=f"figure-{number}-convergence-{pages.replace(' ', '-')}",
-            title=f"Convergence of OPIC (on {pages})",
-            x_label="reads / pages",
-            y_label="mean relative error, %",
-            lines=[
-                PlotLine(
-                    label=curve.label,
-                    x=range(1, len(curve.errors) + 1),
-                    y=list(map(error, curve.errors)),
-                )
-                for curve in series
-            ],
-            log_y=True,
-        )
+        yield [
+            Figure(
+                name=f"figure-{number}-convergence-{pages.replace(' ', '-')}",
+                title=f"Convergence of OPIC (on {pages})",
+                x_label="reads / pages",
+                y_label="mean relative error, %",
+                lines=[
+                    PlotLine(
+                        label=curve.label,
+                        x=range(1, len(curve.errors) + 1),
+                        y=list(map(error, curve.errors)),
+                    )
+                    for curve in series
+                ],
+                log_y=True,
+            )
+        ]
 
 
 def _window_figures(
-    graph: Csr, rates: Sequence[float], watching: Watching, progress: Progress
-) -> Iterator[Figure]:
-    """Draw figures 4 and 6 from one run, and figure 5 from another.
+    graphs: Sequence[Csr], rates: Sequence[float], starts: Sequence[Watching], progress: Progress
+) -> Iterator[Sequence[Figure]]:
+    """Draw figures 4 and 6 from one experiment, and figure 5 from another, a panel for each start.
 
     Figure 5 has more windows, and one rate.
     """
-    shown = list(dict.fromkeys((*WINDOW_SIZES, *WINDOW_TYPES)))
-    points = known.windows(
-        graph, policies=shown, rates=rates, watching=watching, progress=part(progress, 0, 0.8)
+    points = known.drawn_windows(
+        graphs,
+        policies=list(dict.fromkeys((*WINDOW_SIZES, *WINDOW_TYPES))),
+        rates=rates,
+        starts=starts,
+        progress=part(progress, 0, 0.8),
     )
-    every = [WindowPolicy(name, width) for name in WINDOW_WIDTHS for width in WINDOW_WIDTHS[name]]
-    steady = known.windows(
-        graph,
-        policies=every,
+    steady = known.drawn_windows(
+        graphs,
+        policies=[
+            WindowPolicy(name, size) for name, sizes in WINDOW_WIDTHS.items() for size in sizes
+        ],
         rates=[STEADY_RATE],
-        watching=watching,
+        starts=starts,
         progress=part(progress, 0.8, 1),
     )
-    yield _rate_figure(4, "size", points, WINDOW_SIZES)
-    yield _measures_figure(steady)
-    yield _rate_figure(6, "type", points, WINDOW_TYPES)
-    yield _rate_figure(6, "type", points, WINDOW_TYPES, is_of_top=True)
+    for number, what, policies, pages in (
+        (4, "size", WINDOW_SIZES, "all"),
+        (6, "type", WINDOW_TYPES, "all"),
+        (6, "type", WINDOW_TYPES, "top10"),
+    ):
+        yield [
+            Figure(
+                name=f"figure-{number}-window-{what}s" + "-important-pages" * (pages == "top10"),
+                title=f"Window {what}s, {_PAGES[pages]}, {_start(start.warm_up)}",
+                x_label="pages that change during a lap, %",
+                y_label="mean relative error, %",
+                lines=[
+                    _window_line(str(policy), lambda point: 100 * point.rate, line, pages)
+                    for policy in policies
+                    if (line := _points(points, start, policy))
+                ],
+                log_x=True,
+                log_y=True,
+            )
+            for start in starts
+        ]
+    yield [
+        Figure(
+            name="figure-5-window-measures",
+            title=f"Measures stored, {_start(start.warm_up)} ({100 * STEADY_RATE:g} % change)",
+            x_label="measures stored per page",
+            y_label="mean relative error of all pages, %",
+            lines=[
+                _window_line(name, lambda point: point.measures_per_page, line, "all")
+                for name in WINDOW_WIDTHS
+                if (line := _points(steady, start, name))
+            ],
+            log_y=True,
+        )
+        for start in starts
+    ]
 
 
-def _rate_figure(
-    number: int,
-    what: str,
-    points: Sequence[WindowPoint],
-    policies: Sequence[WindowPolicy],
-    *,
-    is_of_top: bool = False,
-) -> Figure:
-    """Plot error against rate of change."""
-    pages = "important pages" if is_of_top else "all pages"
-    return Figure(
-        name=f"figure-{number}-window-{what}s" + ("-important-pages" if is_of_top else ""),
-        title=f"Influence of the window's {what} (on {pages})",
-        x_label="pages that change during a lap, %",
-        y_label="mean relative error, %",
-        lines=[_window_line(points, policy, is_of_top=is_of_top) for policy in policies],
-        log_x=True,
-        log_y=True,
-    )
+def _points(
+    points: Sequence[WindowPoint], start: Watching, of: WindowPolicy | str
+) -> list[WindowPoint]:
+    """Return the points from this start of a window, or of all windows of a name."""
+    return [
+        point
+        for point in points
+        if point.warm_up == start.warm_up and of in (point.policy, point.policy.name)
+    ]
 
 
 def _window_line(
-    points: Sequence[WindowPoint], policy: WindowPolicy, *, is_of_top: bool
+    label: str, x: Callable[[WindowPoint], float], points: Sequence[WindowPoint], pages: str
 ) -> PlotLine:
-    found = [point for point in points if point.policy == policy]
+    errors = [point.standard_error for point in points if point.standard_error is not None]
     return PlotLine(
-        label=str(policy),
-        x=[100 * point.rate for point in found],
-        y=[point.errors.top10 if is_of_top else point.errors.all for point in found],
-    )
-
-
-def _measures_figure(points: Sequence[WindowPoint]) -> Figure:
-    """Plot error against stored measures, one line per kind of window."""
-    by_kind = {
-        name: [point for point in points if point.policy.name == name] for name in WINDOW_WIDTHS
-    }
-    return Figure(
-        name="figure-5-window-measures",
-        title=f"Measures stored for an error (on all pages, {100 * STEADY_RATE:g} % change a lap)",
-        x_label="measures stored per page",
-        y_label="mean relative error, %",
-        lines=[
-            PlotLine(
-                label=name,
-                x=[point.measures_per_page for point in found],
-                y=[point.errors.all for point in found],
-            )
-            for name, found in by_kind.items()
-        ],
-        log_y=True,
+        label=label,
+        x=list(map(x, points)),
+        y=[getattr(point.errors, pages) for point in points],
+        error=[getattr(error, pages) for error in errors] or None,
     )
 
 
@@ -929,23 +968,30 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
 )
 @on_a_web(Model.POWER_LAW)
 @laps_option
+@draws_option
 @endowment_option
-def figures(choice: WebChoice, out: Path, laps: int | None, endowment: int | None) -> None:
-    """Draw figures of convergence, windows and order as PNG, each with its numbers as CSV.
+def figures(
+    choice: WebChoice, out: Path, laps: int | None, draws: int | None, endowment: int | None
+) -> None:
+    """Draw figures of convergence, windows and order as PNG and SVG, with their numbers as CSV.
+
+    Windows and order are means over the draws, with standard errors; windows start cold, as in the
+    paper, and with full windows.
 
     Needs matplotlib: install minicrawl with the extra `lab`.
     """
     settings = ExperimentSize(
         laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
-        draws=choice.otherwise(None, DRAWS, QUICK_DRAWS),
+        draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
         seed=choice.seed,
         endowment=choice.endowment(endowment),
         rates=choice.rates(),
-        warm_up=WARM_UP,
     )
     web = choice.web()
     webs = FigureWebs(
-        known=web.graph, watched=choice.watched().graph, crawled=choice.with_hosts(web)
+        known=web.graph,
+        watched=choice.watched(settings.draws),
+        crawled=choice.with_hosts(web),
     )
     with progress("figures") as tell:
         written = draw_all(out, webs, settings, tell)

@@ -130,8 +130,8 @@ class Take(click.ParamType[int | SeedChoice]):
     "--figures",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Draw the degrees, the cores, the remaining links and the crawls of --evaluate as PNG in "
-    "this folder, each with its CSV. Needs matplotlib.",
+    help="Draw the degrees, the cores, the remaining links and the crawls of --evaluate as PNG and "
+    "SVG in this folder, each with its CSV. Needs matplotlib.",
 )
 @json_option
 @source_options

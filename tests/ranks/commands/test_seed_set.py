@@ -268,10 +268,10 @@ class TestFigures:
         ]
         found = sorted((folder / "figures").iterdir())
         assert [path.name for path in found] == [
-            f"{name}.{suffix}" for name in names for suffix in ("csv", "png")
+            f"{name}.{suffix}" for name in names for suffix in ("csv", "png", "svg")
         ]
         assert {f"figures/{path.name}" for path in found} <= set(err)
-        assert all(path.read_bytes().startswith(b"\x89PNG") for path in found[1::2])
+        assert all(path.read_bytes().startswith(b"\x89PNG") for path in found[1::3])
 
         between = json.loads("\n".join(out))["evaluation"]["core_distances"]
         lengths = {core: [links for links in row if links] for core, row in enumerate(between, 1)}
