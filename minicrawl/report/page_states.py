@@ -699,10 +699,12 @@ def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
     read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
     lost = read[~np.isin(states[read], is_there)].tolist()
     for page, at in zip(lost, questions.failing_since(connection, lost), strict=True):
-        if found.get(page, ("", 0.0))[0] == FIXED:  # it redirects to a page that is there
-            continue
-        is_new = found.pop(page, ("", 0.0))[0] == NEW  # it appeared and disappeared since then
-        if at is not None and at >= since and not is_new:
+        kind = found.get(page, ("", 0.0))[0]
+        if kind == FIXED and states[ends[page]] in READ_STATES:
+            continue  # it redirects to a page that is there
+        found.pop(page, None)
+        has_come = kind in (NEW, FIXED)  # and gone again since then
+        if at is not None and at >= since and not has_come:
             found[page] = _end_of(State(int(states[page]))), at
     return found
 
