@@ -153,12 +153,17 @@ def _add_each(builder: FlowBuilder, block: questions.Spendings, books: Books) ->
 
 
 def _kept(path: Path, connection: Connection, pages: int) -> tuple[RankRow | None, Floats]:
-    """Return the converged ranks beside the store, and their scores of `pages` pages."""
+    """Return the converged ranks beside the store, and their scores of `pages` pages.
+
+    Damaged scores are ignored.
+    """
     with reading_beside(path, connection) as derived:
         row = rank_row(derived, OPIC)
         if derived is None or row is None:
             return None, np.empty(0)
-        return row, rank_scores(derived, OPIC, pages)
+        scores = rank_scores(derived, OPIC, pages)
+    is_valid = 0 < np.nansum(scores) < np.inf and not (scores < 0).any()
+    return (row, scores) if is_valid else (None, np.empty(0))
 
 
 def _converged_anew(

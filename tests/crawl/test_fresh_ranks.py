@@ -365,7 +365,8 @@ def test_a_crawl_whose_budget_is_spent_converges(tmp_path: Path) -> None:
     path = with_pages(tmp_path / "crawl.db")
     heard = crawled(path, pages=1)
     ended = next(place for place, event in enumerate(heard) if isinstance(event, Ended))
-    assert {type(event) for event in heard[ended + 1 :]} == {Converging, Converged}
+    later = {type(event) for event in heard[ended + 1 :]}
+    assert Converged in later <= {Converging, Converged}
     assert are_ranks_complete(path)
     assert audit(path).wrong == []
 

@@ -285,6 +285,27 @@ def test_the_next_refinement_begins_from_the_stored_ranks(path: Path) -> None:
     assert shown(path) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("score", [np.inf, -1.0, np.nan, 0.0])
+def test_damaged_scores_are_computed_from_scratch(score: float, path: Path) -> None:
+    refine(path)
+    estimated, blob = frontier_of(path).importance(), np.full(80, score).tobytes()
+    with closing(sqlite3.connect(f"{path}-ranks")) as derived, derived:
+        derived.execute("UPDATE scores SET scores = ?", (blob,))
+    assert shown(path) == pytest.approx(estimated)
+    found = refined(path)
+    assert np.abs(shown(path) - pagerank(path)).sum() <= found.error_bound + 1e-12
+    assert found.moved == pytest.approx(np.abs(shown(path) - estimated).sum())
+
+
+def test_ranks_of_another_small_edge_lead_to_those_of_the_new_one(path: Path) -> None:
+    refine(path)
+    with closing(StoreWriter.open(path)) as store:
+        take(store, (terms(-1, edge=in_parts(0.5)), State.UNREAD))
+        store.commit(Batch(counters={tables.SETTINGS: {"small-edge": 0.5}}))
+    found = refined(path)
+    assert np.abs(shown(path) - pagerank(path)).sum() <= found.error_bound + 1e-12
+
+
 def test_refinement_is_due_until_ranks_converge_and_after_each_step(path: Path) -> None:
     assert is_due(path)
     broken_off(path, rounds=4)

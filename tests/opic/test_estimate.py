@@ -457,6 +457,47 @@ def test_the_error_bound_holds_from_any_start(
     assert refinement.importance.sum() == pytest.approx(1)
 
 
+@given(before=webs(), after=webs(), data=st.data())
+def test_after_any_change_the_last_ranks_lead_to_pagerank(
+    before: tuple[int, Spendings], after: tuple[int, Spendings], data: st.DataObject
+) -> None:
+    """Links of some pages change, pages are new, and the ranks of pages that are gone are 0."""
+    pages, links = before
+    more, others = after
+    size = max(pages, more)
+    changes = data.draw(st.sets(st.integers(0, size - 1)))
+    links = links | {page: row for page, row in others.items() if page in changes}
+    last = np.append(refined(flow_of(*before), 1e-6), np.zeros(size - pages))
+    refinement = Refinement(flow_of(size, links), last)
+    assert refinement.error <= Refinement(flow_of(size, links)).error
+    list(refinement.until(1e-9))
+    off = np.abs(refinement.importance - pagerank(size, links)).sum()
+    assert off <= refinement.error + 1e-12 <= 1e-9 + 1e-12
+
+
+@pytest.mark.parametrize("has_weights", [False, True])
+def test_after_a_change_only_pages_near_it_spend(has_weights: bool) -> None:
+    """Of 1,000 rings half are read; a page of the first then leads to another."""
+    rings = {
+        page: Spending([page // 10 * 10 + (page + 1) % 10], [2] if has_weights else ())
+        for page in range(10_000)
+        if page % 20 < 10
+    }
+    last, rings[5] = refined(flow_of(10_000, rings), 1e-13), Spending([20])
+    flow = flow_of(10_000, rings)
+    refinement = Refinement(flow, last)
+    list(refinement.until(1e-9))
+    assert refinement.links_followed < 1.3 * flow.links
+    off = np.abs(refinement.importance - refined(flow, 1e-13)).sum()
+    assert off <= refinement.error + 1e-12
+
+
+def test_a_start_without_links_takes_no_round() -> None:
+    refinement = Refinement(flow_of(3, {}), np.array([1.0, 0.0, 0.0]))
+    assert list(refinement.until(1e-9)) == []
+    assert refinement.importance.tolist() == [1 / 3] * 3
+
+
 # ---------------------------------------------------------------- between groups of pages
 
 
