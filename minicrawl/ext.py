@@ -34,7 +34,7 @@ from minicrawl.errors import MinicrawlError, UsageError
 if TYPE_CHECKING:
     from minicrawl.audit.checks import Check, Detector
     from minicrawl.audit.site import AuditedSite
-    from minicrawl.cli.options import ClusterDoor, Companion, CrawlRequest, OwnWeb
+    from minicrawl.cli.companions import ClusterDoor, Companion, CrawlRequest, OwnWeb
     from minicrawl.crawl.parts import OnPage
     from minicrawl.crawl.schedule.orders import PageOrder
     from minicrawl.crawl.workers.scoring import PageRead
@@ -67,16 +67,16 @@ Sink: TypeAlias = "Callable[[str], AbstractContextManager[OnPage]]"
 HOMES = {
     "AuditedSite": "minicrawl.audit.site",
     "Check": "minicrawl.audit.checks",
-    "ClusterDoor": "minicrawl.cli.options",
-    "Companion": "minicrawl.cli.options",
-    "CrawlRequest": "minicrawl.cli.options",
+    "ClusterDoor": "minicrawl.cli.companions",
+    "Companion": "minicrawl.cli.companions",
+    "CrawlRequest": "minicrawl.cli.companions",
     "Csr": "minicrawl.graph.csr",
     "Detector": "minicrawl.audit.checks",
     "Frontier": "minicrawl.frontier.page_table",
     "Interpolation": "minicrawl.opic.windows.interpolation",
     "NamedGraph": "minicrawl.graph.named_graph",
     "OnPage": "minicrawl.crawl.parts",
-    "OwnWeb": "minicrawl.cli.options",
+    "OwnWeb": "minicrawl.cli.companions",
     "PageOrder": "minicrawl.crawl.schedule.orders",
     "PageRead": "minicrawl.crawl.workers.scoring",
     "Progress": "minicrawl.ports",
@@ -138,9 +138,9 @@ AUDITS = "minicrawl.audits"
 COMMANDS = "minicrawl.commands"
 """click commands."""
 COMPANIONS = "minicrawl.companions"
-"""`cli.options.Companion`: extensions of `crawl`."""
+"""`cli.companions.Companion`: extensions of `crawl`."""
 CLUSTERS = "minicrawl.clusters"
-"""`cli.options.ClusterDoor`: the provider of `--cluster`."""
+"""`cli.companions.ClusterDoor`: the provider of `--cluster`."""
 FILTERS = "minicrawl.filters"
 """Functions of a URL that return whether to fetch it, for `--scope NAME`."""
 EXPORTERS = "minicrawl.exporters"

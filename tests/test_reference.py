@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl import MinicrawlError
 from minicrawl.cli import INTERRUPTED
-from minicrawl.cli.crawl_session import NotFetched
+from minicrawl.cli.crawl.session import NotFetched
 from tests import reference
 
 

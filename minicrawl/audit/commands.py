@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.options import count_option, json_option, store_option
-from minicrawl.cli.output import percent, progress, show_json, show_list
+from minicrawl.cli.output import percent, show_json, show_list
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import count_option, json_option, store_option
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 

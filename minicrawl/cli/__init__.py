@@ -41,8 +41,8 @@ INTERRUPTED = 130
 
 # name -> target to import, below minicrawl.cli, and summary in `minicrawl --help`
 COMMANDS = {
-    "crawl": ("crawl_command:crawl", "Crawl the web, most important pages first."),
-    "update": ("crawl_command:update", "Read a crawl again and say what changed."),
+    "crawl": ("crawl.command:crawl", "Crawl the web, most important pages first."),
+    "update": ("crawl.command:update", "Read a crawl again and say what changed."),
     "control": ("manage_commands:control", "Pause, stop or adjust a running crawl."),
     "config": ("manage_commands:config", "Show all settings and where they come from."),
     "about": ("manage_commands:about", "Describe the crawler to owners of servers."),

@@ -13,20 +13,19 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.archive.warc import WaczKey, write_wacz, write_warc
-from minicrawl.cli.options import (
+from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
+from minicrawl.cli.output import show_json, warn_of_exposure
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import (
     READ,
-    ListOption,
     Moment,
-    graph_of_option,
     json_option,
     refuse_without_near_duplicates,
-    refuse_without_text,
     selection_options,
     store_option_for,
     tell_of_importance,
     warn_of_unranked_pages,
 )
-from minicrawl.cli.output import progress, show_json, warn_of_exposure
 from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN

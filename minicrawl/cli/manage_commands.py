@@ -19,21 +19,24 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.companions import cluster_door
 from minicrawl.cli.options import (
-    STEER,
     CommandWithSettings,
     SettingOption,
-    cluster_door,
     given_options,
-    json_option,
     loaded_options,
     naming,
-    own_store_option,
     settings_options,
+)
+from minicrawl.cli.output import show_facts, show_json, warn_of_exposure
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import (
+    STEER,
+    json_option,
+    own_store_option,
     store_option_for,
     store_with_pages_option,
 )
-from minicrawl.cli.output import progress, show_facts, show_json, warn_of_exposure
 from minicrawl.config import Loaded, Politeness, Settings
 from minicrawl.config.settings import told_ignored
 from minicrawl.config.values.kinds import key_file

@@ -1,4 +1,4 @@
-"""Options of commands: the table of settings, stores and other inputs, and those of packages.
+"""Options of commands: the table of settings, and what hands it to a command.
 
 `@settings_options("budget", "order")` adds the options of these sections to a command, or of all
 sections, and passes `settings` to it: flags, environment, minicrawl.toml and defaults combined. An
@@ -12,34 +12,24 @@ import functools
 import math
 import os
 import shlex
-import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from minicrawl import ext
 from minicrawl.cli import missing_room
-from minicrawl.cli.output import progress, wide_option
-from minicrawl.config import Loaded, Settings, Storing, load
+from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.declaration import PREFIX, Setting
-from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.removed import FORMER
-from minicrawl.config.settings import DEFAULT, told_ignored
+from minicrawl.config.settings import told_ignored
 from minicrawl.config.sources import unknown_variables
 from minicrawl.config.table import BY_NAME, SECTIONS, TABLE
-from minicrawl.config.values import kinds, quantities
-from minicrawl.errors import MinicrawlError, StoreError, UsageError
+from minicrawl.config.values import kinds
 from minicrawl.model import GRAPHS
-from minicrawl.wording import counted, visible
-
-if TYPE_CHECKING:
-    from minicrawl.app import Crawl
-    from minicrawl.control import ControlRequest
-    from minicrawl.report.snapshot import Snapshot
+from minicrawl.wording import visible
 
 DEFAULT_FILE = Path("minicrawl.toml")
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
@@ -287,38 +277,6 @@ def naming(store: Path) -> str:
     return "" if store == Storing().store else f" --store {shlex.quote(str(store))}"
 
 
-# ================================================================ clusters
-#
-# `--cluster`, provided by an entry point of the package that crawls in shards.
-
-
-class ClusterDoor(Protocol):
-    """Operations on a cluster, for commands that usually work on a store."""
-
-    def gathered(self, settings: Settings, *, pages: bool) -> AbstractContextManager[Path]:
-        """Return a store of all shards, with or without their kept pages."""
-
-    def steer(
-        self, settings: Settings, action: str, request: ControlRequest, *, as_json: bool
-    ) -> None:
-        """Steer the crawl of all nodes."""
-
-    def serve(self, settings: Settings, host: str, port: int | None, *, ends_alone: bool) -> None:
-        """Serve a dashboard of all nodes until the process is stopped."""
-
-
-def cluster_door() -> ClusterDoor:
-    """Return the installed provider of `--cluster`; raise UsageError if there is none."""
-    for make in ext.loaded(ext.CLUSTERS):
-        door: ClusterDoor = make()
-        return door
-    raise missing_room("--cluster", "cluster")
-
-
-# ================================================================ texts of rooms
-#
-# Main text and Markdown of pages, which the room `text` extracts.
-
 MAIN, MARKDOWN = "main", "markdown"
 
 
@@ -326,314 +284,3 @@ def refuse_without_text(name: str, option: str) -> None:
     """Raise if the option needs a text of the room `text`, which is not installed."""
     if name in {MAIN, MARKDOWN} and name not in ext.entry_points(ext.PARSERS):
         raise missing_room(option, "text")
-
-
-# ================================================================ companions
-#
-# Companions of `minicrawl crawl`: packages that add options to it and act while it runs.
-#
-# The dashboard, the search index, the demo web and the cluster are companions. They come by entry
-# points, so this module names none of them.
-
-
-class CrawlRequest(NamedTuple):
-    """Options of a `crawl` command."""
-
-    loaded: Loaded
-    given: Mapping[str, Any]
-    """Values of all options, keyed by parameter name."""
-    resume: str
-    """The command that resumes the crawl."""
-
-
-class OwnWeb(NamedTuple):
-    """A web that a companion serves while it is crawled."""
-
-    seeds: Iterable[str]
-    loaded: Loaded
-
-
-class Companion:
-    """Extension of `crawl` by a package. By default its hooks do nothing."""
-
-    options: tuple[Callable[[Command], Command], ...] = ()
-    """Decorators by `click.option`. `crawl --help` imports their modules: keep them light."""
-
-    def refuse(self, asked: CrawlRequest) -> None:
-        """Raise `click.UsageError` where options cannot be combined."""
-
-    def crawls_instead(self, asked: CrawlRequest) -> bool:
-        """Crawl in another way and return True, if the options request it."""
-        return False
-
-    def own_web(self, asked: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
-        """Return a web served by this companion, if the options request it."""
-        return None
-
-    def samples_graph(self, asked: CrawlRequest) -> bool:
-        """Return whether to sample the growing graph."""
-        return False
-
-    def beside(self, crawl: Crawl, asked: CrawlRequest) -> AbstractContextManager[None]:
-        """Return a context that is open while the crawl runs."""
-        return nullcontext()
-
-    def next_commands(self, store: Path) -> Sequence[str]:
-        """Return commands for this store to suggest after the crawl."""
-        return ()
-
-
-@functools.cache
-def companions() -> tuple[Companion, ...]:
-    """Return the companions of all packages."""
-    return tuple(make() for make in ext.loaded(ext.COMPANIONS))
-
-
-def companion_options(command: Command) -> Command:
-    """Add the options of all companions to a command."""
-    for companion in reversed(companions()):
-        for option in reversed(companion.options):
-            command = option(command)
-    return command
-
-
-# ================================================================ stores
-
-NeedsPages = Callable[[Mapping[str, Any]], bool]
-"""True if a command with these parameters reads kept pages."""
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
-
-READ, STEER, WATCH = "read", "steer", "watch"
-_OF_DEMO = (READ, STEER, WATCH)
-_DEFAULTS = {
-    False: str(Storing().store),
-    True: f"{Storing().store}, or {DEMO_STORE} if only that exists",
-}
-
-
-def store_option_for(
-    purpose: str, *, of_cluster: bool = False, needs_pages: NeedsPages = lambda _given: False
-) -> Callable[[Command], Command]:
-    """Pass `store` to the command, from the strongest source of settings.
-
-    `of_cluster` adds --cluster, which gathers the shards of a cluster into a store first, with
-    their kept pages if the command `needs_pages`.
-    """
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def with_store(store: Path | None, cluster: str | None = None, **rest: Any) -> Any:
-            warn_of_unknown_variables()
-            chosen = os.environ.get(CONFIG_VARIABLE)
-            given = {"store": store and str(store), "cluster": cluster}
-            loaded = loaded_from(given, Path(chosen) if chosen else None)
-            used = ("store", "cluster", "insecure") if of_cluster else ("store",)
-            warn_of_ignored(loaded, map(BY_NAME.__getitem__, used))
-            with ExitStack() as stack:
-                if of_cluster and _is_of_cluster(given, loaded, rest):
-                    gathered = cluster_door().gathered(loaded.settings, pages=needs_pages(rest))
-                    read = stack.enter_context(gathered)
-                else:
-                    read = _store_of(loaded, purpose)
-                if not rest.get("graph"):
-                    stack.enter_context(reporting_damaged_store(read))
-                return command(store=read, **rest)
-
-        decorated: Command = click.option(
-            "--store",
-            metavar="FILE",
-            type=click.Path(path_type=Path),
-            help=f"The store to {purpose}.  [default: {_DEFAULTS[purpose in _OF_DEMO]}]",
-        )(with_store)
-        return _cluster_option(decorated) if of_cluster else decorated
-
-    return decorate
-
-
-_cluster_option = click.option(
-    "--cluster",
-    metavar="URL",
-    help="Read the crawl of this cluster instead of a store. Its shards are gathered first.",
-)
-
-
-def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[str, object]) -> bool:
-    """Return whether the strongest source of settings that names an input names a cluster."""
-    others = {"--store": given["store"], "--graph": more.get("graph"), "FOLDER": more.get("folder")}
-    named = next((name for name, value in others.items() if value), None)
-    if given["cluster"] and named:
-        raise click.UsageError(f"--cluster and {named} cannot be combined")
-    if named or loaded.settings.cluster.url is None:
-        return False
-    return bool(given["cluster"]) or loaded.origins["store"] == DEFAULT
-
-
-def _store_of(loaded: Loaded, purpose: str) -> Path:
-    """Return the named store, else the default store, else (for some purposes) that of the demo."""
-    store, is_named = loaded.settings.storing.store, loaded.origins["store"] != DEFAULT
-    if is_named or purpose not in _OF_DEMO or store.exists() or not DEMO_STORE.exists():
-        return store
-    return DEMO_STORE
-
-
-@contextmanager
-def reporting_damaged_store(store: Path) -> Iterator[None]:
-    """Turn an unexpected error into a `StoreError` if the store is damaged.
-
-    A damaged value can make any code fail in any way, so the store is audited after such an error.
-    Without damage, the error is a bug in minicrawl and is raised unchanged.
-    """
-    from minicrawl.store.records import translating_sqlite_errors
-
-    try:
-        with translating_sqlite_errors(store):
-            yield
-    # These say what is wrong by themselves. Checking the store before each command would catch
-    # damage earlier, but takes minutes in a large store.
-    except (MinicrawlError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):
-        raise
-    except Exception as error:
-        if wrong := _first_wrong(store):
-            raise StoreError(
-                f"{store} is damaged ({wrong}): run `minicrawl check` for details"
-            ) from error
-        raise
-
-
-def _first_wrong(store: Path) -> str | None:
-    from minicrawl.report.audit import audit
-
-    try:
-        return next(iter(audit(store).wrong), None) if store.is_file() else None
-    except MinicrawlError as error:
-        return str(error)
-
-
-store_option = store_option_for(READ, of_cluster=True)
-store_with_pages_option = store_option_for(READ, of_cluster=True, needs_pages=lambda _given: True)
-own_store_option = store_option_for(READ)
-"""Without --cluster, for commands that change files beside a store."""
-
-
-def selection_options(count: int) -> Callable[[Command], Command]:
-    """Pass `selection`, the pages to show, to the command."""
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def with_selection(
-            n: int, host: str | None, unread: bool, fetched: bool, **rest: Any
-        ) -> Any:
-            if unread and fetched:
-                raise click.UsageError("--unread and --fetched cannot be combined")
-            from minicrawl.report.selected_pages import PageSelection
-
-            selection = PageSelection(count=n, host=host, unread=unread, fetched=fetched)
-            return command(selection=selection, **rest)
-
-        decorated: Command = with_selection
-        for option in reversed(
-            (
-                count_option(count),
-                click.option("--host", metavar="NAME", help="Only pages of this host."),
-                click.option(
-                    "--unread", is_flag=True, help="Only pages that have not been fetched."
-                ),
-                click.option("--fetched", is_flag=True, help="Only pages that have been fetched."),
-            )
-        ):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate
-
-
-def count_option(count: int) -> Callable[[Command], Command]:
-    """Pass `n`, the number of rows to show (0: all), and add --wide unless `count` is 0."""
-    number = click.option(
-        "-n",
-        "--n",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=count,
-        help=f"At most N rows; 0 for all.  [default: {count or 'all'}]",
-    )
-    return (lambda command: number(wide_option(command))) if count else number
-
-
-def refuse_without_near_duplicates(seen: Snapshot) -> None:
-    """Raise UsageError if there is no search index, which finds near-duplicates."""
-    from minicrawl.store.reader import search_folder
-
-    if not search_folder(seen.path).is_dir():
-        raise UsageError(f"{seen.path} has no index: `minicrawl index` finds near-duplicates")
-
-
-def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
-    """Warn about ranks that are older than some pages."""
-    from minicrawl.report.snapshot import saved_ranks
-
-    for rank in saved_ranks(seen.path, seen.connection) if names else ():
-        if rank.row.name in names and rank.unranked:
-            pages = counted(rank.unranked, "page has", "pages have")
-            click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
-
-
-def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
-    """Print how exact and how old the importance is, unless the store is empty."""
-    from minicrawl.report.snapshot import convergence_of, told
-
-    if len(seen):
-        click.echo(f"importance: {told(convergence_of(seen))}", err=err)
-
-
-graph_option = click.option(
-    "--graph",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    help="Read this graph file instead of a store: links between IDs or names, plain or .gz; - "
-    "for stdin.",
-)
-
-
-def source_options(command: Command) -> Command:
-    """Pass an open `source`, the graph, to the command. click's `obj` has it as well."""
-
-    @functools.wraps(command)
-    def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
-        from minicrawl.report.store_graph import opened
-
-        context = click.get_current_context()
-        if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
-            raise click.UsageError("--store and --graph cannot be combined")
-        with opened(store, graph, progress) as source:
-            context.obj = source
-            return command(source=source, **rest)
-
-    return graph_option(store_option(with_source))
-
-
-# ================================================================ moments
-#
-# Times as users write them: a day, a time of day, or an age.
-
-
-class Moment(click.ParamType[float]):
-    """A time in seconds since 1970."""
-
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        from minicrawl.report.archived_pages import moment
-
-        is_number = quantities.finite_number(value) is not None
-        ago_s = None if is_number else quantities.seconds(value)
-        if ago_s is not None:
-            return time.time() - ago_s
-        try:
-            return moment(str(value))
-        except UsageError as error:
-            self.fail(f"{error}, nor an age such as 7d", param, ctx)

@@ -17,30 +17,19 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 
-from minicrawl.cli.options import (
-    MAIN,
-    MARKDOWN,
-    ListOption,
+from minicrawl.cli.options import MAIN, MARKDOWN, ListOption, refuse_without_text
+from minicrawl.cli.output import NONE, percent, short_time, show_facts, show_json, show_list, units
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import (
     Moment,
     count_option,
     json_option,
     refuse_without_near_duplicates,
-    refuse_without_text,
     selection_options,
     store_option,
     store_with_pages_option,
     tell_of_importance,
     warn_of_unranked_pages,
-)
-from minicrawl.cli.output import (
-    NONE,
-    percent,
-    progress,
-    short_time,
-    show_facts,
-    show_json,
-    show_list,
-    units,
 )
 from minicrawl.errors import UsageError
 from minicrawl.model import State

@@ -16,26 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from minicrawl.cli.options import (
-    CONFIG_VARIABLE,
-    count_option,
-    graph_of_option,
-    json_option,
-    loaded_from,
-    source_options,
-    store_option,
-)
-from minicrawl.cli.output import (
-    outline_facts,
-    progress,
-    sample_facts,
-    share,
-    short_time,
-    show_facts,
-    show_json,
-    show_list,
-    units,
-)
+from minicrawl.cli.graph_facts import outline_facts, sample_facts
+from minicrawl.cli.options import CONFIG_VARIABLE, graph_of_option, loaded_from
+from minicrawl.cli.output import share, short_time, show_facts, show_json, show_list, units
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import count_option, json_option, source_options, store_option
 from minicrawl.config import Settings
 from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import Interrupted, MinicrawlError, UsageError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from minicrawl.cli.options import Companion, CrawlRequest
+from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.config import Settings
 from minicrawl.config.parts import DEMO_PAGES
 
@@ -59,7 +59,7 @@ class ClusterCrawl(Companion):
         """Crawl as a node until the whole crawl is over. Return False without `--cluster`."""
         if request.loaded.settings.cluster.url is None:
             return False
-        from minicrawl.cli.crawl_command import seeds_of
+        from minicrawl.cli.crawl.seeds import seeds_of
         from minicrawl.cluster.access import import_engine
 
         import_engine()

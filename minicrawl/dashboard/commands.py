@@ -11,16 +11,9 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.options import (
-    WATCH,
-    CommandWithSettings,
-    Companion,
-    CrawlRequest,
-    cluster_door,
-    loaded_from,
-    settings_options,
-    store_option_for,
-)
+from minicrawl.cli.companions import Companion, CrawlRequest, cluster_door
+from minicrawl.cli.options import CommandWithSettings, loaded_from, settings_options
+from minicrawl.cli.store_options import WATCH, store_option_for
 from minicrawl.config import Settings
 from minicrawl.errors import Interrupted, UsageError, needs
 from minicrawl.memory import OWN_PYTHON

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import click
 
-from minicrawl.cli.options import Companion, CrawlRequest, OwnWeb
+from minicrawl.cli.companions import Companion, CrawlRequest, OwnWeb
 from minicrawl.config.parts import DEMO_PAGES, FEWEST_DEMO_PAGES
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.options import own_store_option
+from minicrawl.cli.store_options import own_store_option
 from minicrawl.errors import MinicrawlError, UsageError, needs
 from minicrawl.store.reader import missing_store
 from minicrawl.web.urls import canonical_seed
@@ -104,7 +104,7 @@ class CrawlGrant:
 def crawl_within(grant: CrawlGrant, store: Path) -> None:
     """Crawl the granted pages that are in the scope of the store, too."""
     from minicrawl.app import Crawl
-    from minicrawl.cli.crawl_session import RunOptions, Session
+    from minicrawl.cli.crawl.session import RunOptions, Session
     from minicrawl.cli.options import CONFIG_VARIABLE, loaded_from
 
     given: dict[str, object] = {"new_pages": grant.pages, "for_": _LONGEST, "store": str(store)}

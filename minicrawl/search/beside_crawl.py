@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.options import Companion, CrawlRequest
+from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.memory import child_command
 

@@ -17,8 +17,10 @@ from typing import Any, NamedTuple
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.options import Number, given_options, json_option, store_with_pages_option
-from minicrawl.cli.output import percent, progress, share, show_json, show_paragraph
+from minicrawl.cli.options import Number, given_options
+from minicrawl.cli.output import percent, share, show_json, show_paragraph
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import NoRoom, needs
 from minicrawl.report.snapshot import kept_scores, scores, snapshot
 from minicrawl.search.index import FOLDER, SearchIndex

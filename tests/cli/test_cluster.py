@@ -91,7 +91,7 @@ def test_unreachable_servers_are_named_in_one_line(
 
 def test_a_crawl_without_a_cluster_imports_one_module_of_it() -> None:
     code = (
-        "import sys, minicrawl.app, minicrawl.cli.crawl_session, minicrawl.cli.crawl_command;"
+        "import sys, minicrawl.app, minicrawl.cli.crawl.session, minicrawl.cli.crawl.command;"
         "print([name for name in sys.modules if name.startswith(('minicrawl.cluster.', 'nats'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

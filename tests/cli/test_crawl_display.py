@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from rich.console import Console
 
-from minicrawl.cli.crawl_display import (
+from minicrawl.cli.crawl.display import (
     LINE_EVERY_S,
     RICHEST,
     DisplayState,

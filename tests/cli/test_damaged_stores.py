@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 from minicrawl.cli import main, root
-from minicrawl.cli.options import READ, store_option_for
+from minicrawl.cli.store_options import READ, store_option_for
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from tests.cli.calls import Captured, as_json, refusal

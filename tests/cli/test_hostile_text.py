@@ -15,7 +15,7 @@ import pytest
 
 from minicrawl import Noted
 from minicrawl.cli import main
-from minicrawl.cli.crawl_session import FORMS
+from minicrawl.cli.crawl.logs import FORMS
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
 from minicrawl.report.selected_pages import ExportRow, PageSelection, rows
 from minicrawl.report.snapshot import snapshot

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from minicrawl import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
-from minicrawl.cli.crawl_session import (
+from minicrawl.cli.crawl.logs import (
     FORMS,
     MOST_WAITING,
     Log,

@@ -8,14 +8,8 @@ import click
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.output import (
-    progress,
-    shortened_url,
-    show_facts,
-    show_json,
-    show_list,
-    wide_option,
-)
+from minicrawl.cli.output import shortened_url, show_facts, show_json, show_list, wide_option
+from minicrawl.cli.progress_bar import progress
 from tests.cli.calls import Captured
 from tests.stores import A
 
@@ -197,7 +191,7 @@ WORK = [
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let bars appear at once."""
-    monkeypatch.setattr("minicrawl.cli.output.QUIET_S", -1.0)
+    monkeypatch.setattr("minicrawl.cli.progress_bar.QUIET_S", -1.0)
 
 
 @pytest.mark.usefixtures("filled", "impatient")

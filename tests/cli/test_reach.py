@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl import Crawl, Event, Noted, Reason, Settings, Warned
 from minicrawl.cli import main
-from minicrawl.cli.crawl_command import _resume_command
+from minicrawl.cli.crawl.command import _resume_command
 from tests.cli.calls import Captured
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.wire import answer, wire

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.crawl_command import seeds_of
+from minicrawl.cli.crawl.seeds import seeds_of
 from minicrawl.errors import UsageError
 from tests.cli.calls import Captured
 

@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl import Settings
 from minicrawl.cli import main
-from minicrawl.cli.options import CrawlRequest
+from minicrawl.cli.companions import CrawlRequest
 from minicrawl.config import load
 from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start.opening import with_stored_settings
@@ -135,7 +135,7 @@ def settings_of(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> Settin
         assert found[-1].storing.store == store
 
     with monkeypatch.context() as patched:
-        patched.setattr("minicrawl.cli.crawl_command._crawl_here", crawl)
+        patched.setattr("minicrawl.cli.crawl.command._crawl_here", crawl)
         assert main(["crawl", *arguments]) == 0, arguments
     return found[0]
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.crawl_session import NotFetched
+from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.cli.output import show_json
 from minicrawl.cluster.access import ClusterAccess, access_of, opened
 from minicrawl.cluster.commands.node import FOLDER

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.options import CommandWithSettings, json_option, settings_options
-from minicrawl.cli.output import progress, show_facts, show_json
+from minicrawl.cli.options import CommandWithSettings, settings_options
+from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option
 from minicrawl.cluster.commands.nodes import with_engine
 from minicrawl.config import Cluster, Settings
 from minicrawl.errors import UsageError

@@ -6,8 +6,9 @@ from typing import TypeVar
 
 import click
 
-from minicrawl.cli.options import CommandWithSettings, json_option, settings_options
+from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.cli.output import show_facts, show_json, show_list
+from minicrawl.cli.store_options import json_option
 from minicrawl.cluster import steering
 from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.engine import ClusterEngine

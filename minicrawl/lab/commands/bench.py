@@ -7,8 +7,9 @@ from typing import NamedTuple
 import click
 
 from minicrawl import __version__
-from minicrawl.cli.options import json_option
-from minicrawl.cli.output import progress, show_json, show_table
+from minicrawl.cli.output import show_json, show_table
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option
 from minicrawl.lab import reading_orders as lab
 from minicrawl.lab.commands.experiments import ORDER_NAME, WebChoice, about, cells
 from minicrawl.lab.webs import Model

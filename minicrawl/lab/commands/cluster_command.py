@@ -20,8 +20,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cli.options import ListOption, Number, Sizes, json_option
-from minicrawl.cli.output import progress, show_table
+from minicrawl.cli.options import ListOption, Number, Sizes
+from minicrawl.cli.output import show_table
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option
 from minicrawl.cluster.cash_threshold import NO_THRESHOLD, cash_threshold, sketch
 from minicrawl.cluster.channels import audit
 from minicrawl.cluster.channels.batches import MOST_TRANSFERS, Transfer, TransferBatch

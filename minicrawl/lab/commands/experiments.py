@@ -10,8 +10,10 @@ from typing import Any, Protocol, TypeVar
 import click
 
 from minicrawl import ext
-from minicrawl.cli.options import Command, Number, json_option
-from minicrawl.cli.output import progress, show_json, show_table
+from minicrawl.cli.options import Command, Number
+from minicrawl.cli.output import show_json, show_table
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option
 from minicrawl.config.values.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.named_graph import NamedGraph

@@ -26,8 +26,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cli.options import Number, json_option
-from minicrawl.cli.output import progress, show_json, show_lines, show_table
+from minicrawl.cli.options import Number
+from minicrawl.cli.output import show_json, show_lines, show_table
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR

@@ -27,13 +27,9 @@ from typing import IO, Any, NamedTuple
 
 import click
 
-from minicrawl.cli.options import Command, Number, json_option, store_with_pages_option
-from minicrawl.cli.output import (
-    NONE,
-    show_facts,
-    show_json,
-    show_list,
-)
+from minicrawl.cli.options import Command, Number
+from minicrawl.cli.output import NONE, show_facts, show_json, show_list
+from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.search.commands import (
     SETTINGS,

@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.options import Number, json_option, sizes_option, source_options
+from minicrawl.cli.options import Number, sizes_option
 from minicrawl.cli.output import (
     correlation,
     share,
@@ -28,6 +28,7 @@ from minicrawl.cli.output import (
     show_list,
     show_table,
 )
+from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import Mask, NamedGraph, with_nodes
 from minicrawl.ports import Progress, part as part_of

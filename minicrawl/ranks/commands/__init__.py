@@ -7,7 +7,7 @@ from click.core import ParameterSource
 
 from minicrawl import ext
 from minicrawl.cli import DeferredCommand, LazyGroup
-from minicrawl.cli.options import json_option, store_option
+from minicrawl.cli.store_options import json_option, store_option
 
 # name -> module with a command of this name, and summary in `minicrawl rank --help`
 COMMANDS = {

@@ -6,8 +6,8 @@ from functools import partial
 import click
 import numpy as np
 
-from minicrawl.cli.options import count_option, json_option, source_options
 from minicrawl.cli.output import percent, show_json, show_list
+from minicrawl.cli.store_options import count_option, json_option, source_options
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks.commands.centrality_command import SEED

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from minicrawl.cli.options import json_option, sizes_option, source_options, warn_of_unranked_pages
+from minicrawl.cli.options import sizes_option
 from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json, show_lines
+from minicrawl.cli.store_options import json_option, source_options, warn_of_unranked_pages
 from minicrawl.ranks.agreement import Comparison, RankErrors, compare as compare_scores
 from minicrawl.ranks.commands.named_ranks import KnownRank, full_name, rank_of
 from minicrawl.report.store_graph import Source

@@ -16,7 +16,8 @@ import numpy as np
 from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from minicrawl.cli.options import Command, ListOption, Number, source_options
+from minicrawl.cli.options import Command, ListOption, Number
+from minicrawl.cli.store_options import source_options
 from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import MOST_NODES

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from minicrawl.cli.options import Command, count_option, json_option, source_options
+from minicrawl.cli.options import Command
 from minicrawl.cli.output import percent, show_json, show_list, show_long_json, show_long_list
+from minicrawl.cli.store_options import count_option, json_option, source_options
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress

@@ -6,8 +6,10 @@ from typing import Any
 import click
 import numpy as np
 
-from minicrawl.cli.options import Number, json_option, source_options
-from minicrawl.cli.output import progress, show_json
+from minicrawl.cli.options import Number
+from minicrawl.cli.output import show_json
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.graph.outline import extent as extent_of
 from minicrawl.graphfiles import read
 from minicrawl.ranks.commands.seed_set_figures import draw

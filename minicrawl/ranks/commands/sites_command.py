@@ -6,7 +6,7 @@ from math import inf
 import click
 import numpy as np
 
-from minicrawl.cli.options import count_option, json_option, source_options
+from minicrawl.cli.store_options import count_option, json_option, source_options
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl import app
-from minicrawl.cli import crawl_command as command, crawl_session as session, main
+from minicrawl.cli import main
+from minicrawl.cli.crawl import command, session
 from minicrawl.crawl import loop
 from minicrawl.crawl.settle import recorder as recording
 from minicrawl.store import writer

@@ -1,50 +1,53 @@
 """`minicrawl crawl`: start or resume a crawl, or preview one with --dry-run. `minicrawl update`.
 
 Heavy modules are imported on demand, so that `crawl --help` is fast.
+
+`minicrawl update` reads a crawl again, and says what changed. Laws: the same command does the same
+every night. Each update has the page limit of the last run of `crawl` for itself: that limit also
+counts revisits, so a few updates would use it up.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from errno import ENOENT
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from minicrawl import ext
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.options import (
-    CommandWithSettings,
+from minicrawl.cli.companions import (
     CrawlRequest,
-    Number,
     OwnWeb,
     cluster_door,
     companion_options,
     companions,
+)
+from minicrawl.cli.crawl.preview import show_preview
+from minicrawl.cli.crawl.seeds import seeds_of
+from minicrawl.cli.options import (
+    CommandWithSettings,
+    Number,
     graph_of_option,
     loaded_options,
     naming,
 )
-from minicrawl.config import Loaded, Scope
+from minicrawl.config import Loaded
 from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.config.values.networks import has_login, hidden_login, without_login, without_logins
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import CRAWLED
-from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
-    from minicrawl.cli.crawl_session import Session
+    from minicrawl.cli.crawl.session import Session
     from minicrawl.crawl.parts import OnPage
-    from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
-
 
 SHOWN_FIRST = 20
 SHOWN_TOP = 10
@@ -61,7 +64,7 @@ _OF_THE_RUN = (
     "color",
     "max_failures",
 )
-"""Options that are also fields of `crawl_session.RunOptions`."""
+"""Options that are also fields of `session.RunOptions`."""
 _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is visible to all users of this machine in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
@@ -168,7 +171,7 @@ def crawl(
 
 def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
     """Crawl on this machine alone, unlike a companion that crawls on a cluster."""
-    from minicrawl.cli.crawl_session import RunOptions, Session
+    from minicrawl.cli.crawl.session import RunOptions, Session
 
     given = asked.given
     with ExitStack() as stack:
@@ -275,7 +278,7 @@ def _open_crawl(
     The store gets the command, or keeps its own.
     """
     from minicrawl import app
-    from minicrawl.cli.options import reporting_damaged_store
+    from minicrawl.cli.store_options import reporting_damaged_store
 
     seeds = seeds_of(asked.given["seeds"], stack) if served is None else served.seeds
     loaded = asked.loaded if served is None else served.loaded
@@ -292,13 +295,6 @@ def _open_crawl(
     stack.enter_context(reporting_damaged_store(crawl.settings.storing.store))
     return crawl
 
-
-# ================================================================ update
-#
-# `minicrawl update`: read a crawl again, and say what changed.
-#
-# Laws: the same command does the same every night. Each update has the page limit of the last run
-# of `crawl` for itself: that limit also counts revisits, so a few updates would use it up.
 
 _OF_AN_UPDATE = frozenset(
     row.name
@@ -324,7 +320,7 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     again: at least once a week, sooner if they have just failed. The limit of pages is that of the
     last `crawl`. Run the same command every night, and list the pages with `minicrawl changes`.
     """
-    from minicrawl.cli.crawl_session import RunOptions, Session
+    from minicrawl.cli.crawl.session import RunOptions, Session
     from minicrawl.store import tables
     from minicrawl.store.reader import reading
 
@@ -394,145 +390,3 @@ def _opened_sink(address: str, stack: ExitStack) -> OnPage:
     raise MinicrawlError(
         f"the sink {scheme!r} of the package {known[scheme].package} is no context with a function"
     )
-
-
-# ================================================================ seeds
-#
-# The seeds of a crawl: URLs, files of URLs, and stdin.
-#
-# Law: a list of seeds may have any length and is never held in memory. A line that is not a URL is
-# reported and skipped.
-
-STDIN = "-"
-SHOWN_COMPLAINTS = 10
-_SHOWN_TEXT = 60
-_SCHEMES = ("http://", "https://")
-
-
-def seeds_of(arguments: Sequence[str], stack: ExitStack) -> Iterator[str]:
-    """Return the seeds of all arguments. Files are opened now and read on demand."""
-    urls = [text for text in arguments if _is_url(text)]
-    files = [text for text in arguments if text not in urls]
-    lists = [(_name(file), stack.enter_context(_opened(file))) for file in files]
-    return chain(urls, _listed(lists, may_be_empty=bool(urls or not lists)))
-
-
-def _is_url(text: str) -> bool:
-    """Return whether the text is a URL, with or without a scheme, and not a file."""
-    if text.lower().startswith(_SCHEMES):
-        return True
-    from minicrawl.web.urls import canonical_seed, has_public_suffix, host_of, is_address
-
-    url = canonical_seed(text, strip_marks=False)
-    if url is None or text == STDIN or os.path.lexists(text):
-        return False
-    host = host_of(url)
-    return host == "localhost" or is_address(host) or has_public_suffix(host)
-
-
-def _name(file: str) -> str:
-    return "stdin" if file == STDIN else file
-
-
-def _opened(file: str) -> IO[str]:
-    try:
-        # With surrogateescape, bytes that are not UTF-8 spoil only their own line.
-        return click.open_file(file, encoding="utf-8-sig", errors="surrogateescape")
-    except OSError as error:
-        hint = "; a URL begins with https://" if error.errno == ENOENT else ""
-        if "://" in file:
-            raise UsageError(f"{file}: only http:// and https:// are crawled") from None
-        raise UsageError(f"{file}: {error.strerror}{hint}") from None
-
-
-def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -> Iterator[str]:
-    from minicrawl.web.urls import read_seeds
-
-    found = 0
-    for name, lines in lists:
-        complaints = _BadLines(name)
-        for url in read_seeds(lines, complaints.hear, with_logins=True):
-            found += 1
-            yield url
-        complaints.close()
-    if not found and not may_be_empty:
-        raise UsageError(f"{', '.join(name for name, _ in lists)}: no URL to start from")
-
-
-class _BadLines:
-    """Reporter of lines that are not URLs: it shows the first ones and counts the others."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._count = 0
-
-    def hear(self, number: int, text: str) -> None:
-        self._count += 1
-        if self._count <= SHOWN_COMPLAINTS:
-            text = hidden_login(text)
-            shown = text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
-            self._print(f"{self._name}:{number}: not a URL: {shown}")
-
-    def close(self) -> None:
-        if self._count > SHOWN_COMPLAINTS:
-            rest = self._count - SHOWN_COMPLAINTS
-            more = counted(rest, "more line is not a URL", "more lines are not URLs")
-            self._print(f"{self._name}: {more}")
-
-    def _print(self, line: str) -> None:
-        click.echo(f"{PROGRAM}: {visible(line)}", err=True)
-
-
-# ================================================================ preview
-#
-# `crawl --dry-run`: the scope, the first hosts and the first pages.
-
-HOST_HEADINGS = ("delay", "host", "robots.txt")
-PAGE_HEADINGS = ("turn", "cash", "action", "url")
-
-
-def show_preview(found: Preview, scope: Scope) -> None:
-    """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
-    from minicrawl.cli.output import show_facts, show_list, units
-
-    show_facts(
-        [
-            ("scope", scope.scope),
-            *(("allow", pattern) for pattern in scope.allow),
-            *(("deny", pattern) for pattern in scope.deny),
-            *(("limit", text) for text in found.limits),
-            ("known", f"{counted(found.known, 'page')}, {counted(found.seeds, 'seed')}"),
-        ]
-    )
-    click.echo()
-    show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
-    click.echo()
-    silent = {host.origin for host in found.hosts if host.rules is None and host.trouble is None}
-    turns = (
-        (f"{turn:,}", units(page.cash), _action(page, silent), page.url)
-        for turn, page in enumerate(found.pages, 1)
-    )
-    show_list(PAGE_HEADINGS, turns, texts=1)
-    click.echo("\nonly robots.txt was fetched, and nothing was written")
-
-
-def _host_line(host: FirstHost) -> tuple[str, ...]:
-    return f"{host.delay_s:g} s", host.origin, _robots(host)
-
-
-def _action(page: FirstPage, silent: Collection[str]) -> str:
-    if page.refusal is not None:
-        return page.refusal.label
-    from minicrawl.web.urls import origin
-
-    return "wait" if origin(page.url) in silent else "fetch"
-
-
-def _robots(host: FirstHost) -> str:
-    if host.trouble is not None:
-        return f"not available: {host.trouble.label}"
-    if host.rules is None:
-        return "no answer; the crawl would ask again"
-    if not host.rules.forbidden:
-        return "forbids nothing"
-    return f"{len(host.rules.forbidden):,} Disallow, {len(host.rules.allowed):,} Allow"

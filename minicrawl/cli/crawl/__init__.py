@@ -1,0 +1,10 @@
+"""`minicrawl crawl` and `minicrawl update`: from the command line to the exit code of a run.
+
+command   the two commands
+seeds     URLs, files of URLs, and stdin
+preview   `crawl --dry-run`
+session   one run: its summary and exit code
+display   the panel or the lines that show a running crawl
+watching  progress, signals and keys while a crawl runs
+logs      events as log lines
+"""

@@ -1,0 +1,64 @@
+"""`crawl --dry-run`: the scope, the first hosts and the first pages."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.config import Scope
+from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
+
+HOST_HEADINGS = ("delay", "host", "robots.txt")
+PAGE_HEADINGS = ("turn", "cash", "action", "url")
+
+
+def show_preview(found: Preview, scope: Scope) -> None:
+    """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
+    from minicrawl.cli.output import show_facts, show_list, units
+
+    show_facts(
+        [
+            ("scope", scope.scope),
+            *(("allow", pattern) for pattern in scope.allow),
+            *(("deny", pattern) for pattern in scope.deny),
+            *(("limit", text) for text in found.limits),
+            ("known", f"{counted(found.known, 'page')}, {counted(found.seeds, 'seed')}"),
+        ]
+    )
+    click.echo()
+    show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+    click.echo()
+    silent = {host.origin for host in found.hosts if host.rules is None and host.trouble is None}
+    turns = (
+        (f"{turn:,}", units(page.cash), _action(page, silent), page.url)
+        for turn, page in enumerate(found.pages, 1)
+    )
+    show_list(PAGE_HEADINGS, turns, texts=1)
+    click.echo("\nonly robots.txt was fetched, and nothing was written")
+
+
+def _host_line(host: FirstHost) -> tuple[str, ...]:
+    return f"{host.delay_s:g} s", host.origin, _robots(host)
+
+
+def _action(page: FirstPage, silent: Collection[str]) -> str:
+    if page.refusal is not None:
+        return page.refusal.label
+    from minicrawl.web.urls import origin
+
+    return "wait" if origin(page.url) in silent else "fetch"
+
+
+def _robots(host: FirstHost) -> str:
+    if host.trouble is not None:
+        return f"not available: {host.trouble.label}"
+    if host.rules is None:
+        return "no answer; the crawl would ask again"
+    if not host.rules.forbidden:
+        return "forbids nothing"
+    return f"{len(host.rules.forbidden):,} Disallow, {len(host.rules.allowed):,} Allow"
