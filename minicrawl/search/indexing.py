@@ -126,10 +126,9 @@ def lack_of(store: Path) -> Completeness | None:
         if place >= end and not (stale or by_links):
             return None
         waiting = _pages_kept_since(archive_folder(store), place, end)
-        texts = len(notes.texts)
-        # Pages that are read again are in the index already.
-        known = max(texts, questions.documents_stored(connection)[0])
-        of_all = min(texts + waiting, known) + max(by_links - waiting, 0)
+        # Not the signatures in the notes: pages with few words have none.
+        known = questions.documents_stored(connection)[0]
+        of_all = known + max(by_links - waiting, 0)
         return Completeness(max(of_all - waiting - stale - max(by_links - waiting, 0), 0), of_all)
 
 

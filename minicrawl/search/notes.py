@@ -287,10 +287,6 @@ class TextNotes:
         """Return what limits have cut from the texts of pages."""
         return dict(self._connection.execute("SELECT page, what FROM cut ORDER BY page"))
 
-    def __len__(self) -> int:
-        """Return the number of pages whose text is in the index."""
-        return int(self._connection.execute("SELECT count(*) FROM signatures").fetchone()[0])
-
     def judged(self) -> dict[tuple[int, int], bool]:
         """Return the judged pairs whose pages have not changed since."""
         query = (
