@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.crawl.admission.scope import ScopeGate, gate_for
 from minicrawl.crawl.events import (
     KINDS,
     Asked,
@@ -27,37 +28,35 @@ from minicrawl.crawl.events import (
     Warned,
     nobody_listens,
 )
-from minicrawl.crawl.hosts.pacing import StepClock
+from minicrawl.crawl.hooks import Accept, Hooks, OnPage, StopRule
+from minicrawl.crawl.hosts.crawl_pace import StepClock
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.parts import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.progress import Progress, ProgressMeter
-from minicrawl.crawl.refinement import LastConvergence, kept_fresh
-from minicrawl.crawl.scope_and_traps import ScopeGate, gate_for
-from minicrawl.crawl.settle.keeping import open_keeping
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.record.recorder import Recorder
+from minicrawl.crawl.record.store_with_archive import open_keeping
+from minicrawl.crawl.refinement.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.shards import WHOLE, ShardSetup
-from minicrawl.crawl.start.opening import (
-    NO_SEED,
-    opened_crawl,
-    refuse_scorers,
-    resume_command,
-    resumed_settings,
-    told_not_inherited,
-)
-from minicrawl.crawl.start.preparation import (
-    SeedLogins,
-    StartOptions,
+from minicrawl.crawl.start.cookies import with_cookies
+from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
+from minicrawl.crawl.start.options import SeedLogins, StartOptions
+from minicrawl.crawl.start.reach import (
     browsers_for,
     check_reach,
     exposed_keys,
     limits,
     refuse_what_varies,
-    with_cookies,
 )
-from minicrawl.crawl.steering import CrawlSteering, listening
+from minicrawl.crawl.start.settings import (
+    refuse_scorers,
+    resume_command,
+    resumed_settings,
+    told_not_inherited,
+)
+from minicrawl.crawl.steering.control_socket import listening
+from minicrawl.crawl.steering.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.scoring import OwnScorer
-from minicrawl.crawl.workers.worker import WorkerConfig
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.fetch.resolver.resolver import trusted_among
 from minicrawl.memory import RARE_GARBAGE_COLLECTION
@@ -72,7 +71,7 @@ from minicrawl.wording import counted, percentage
 if TYPE_CHECKING:
     import httpx
 
-    from minicrawl.crawl.start.preparation import Preview
+    from minicrawl.crawl.start.preview import Preview
     from minicrawl.report.selected_pages import ExportRow
 
 _NOT_ALL_ASKED = "some links outside the crawl are not checked yet: the next run continues"
@@ -306,7 +305,7 @@ class Crawl:
 
         Only robots.txt is requested, and only a temporary copy of the store is written.
         """
-        from minicrawl.crawl.start.preparation import DryRun
+        from minicrawl.crawl.start.preview import DryRun
 
         await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
         self._beginning.check(self.settings, SystemClock.today())

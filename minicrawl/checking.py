@@ -38,16 +38,18 @@ import numpy as np
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, pack_any, pack_spooled
 from minicrawl.config import Settings
+from minicrawl.crawl.admission.scope import gate_for
 from minicrawl.crawl.events import Checking, Listener, Noted, nobody_listens
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.schedule.dead_targets import is_due
-from minicrawl.crawl.scope_and_traps import gate_for
-from minicrawl.crawl.start.opening import opened_crawl, store_terms
-from minicrawl.crawl.workers.parser import LoopRounds, ParserLost, ParserProcess
+from minicrawl.crawl.start.opening import opened_crawl
+from minicrawl.crawl.start.settings import store_terms
+from minicrawl.crawl.workers.loop_rounds import LoopRounds
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.crawl.workers.pool import open_web_access
-from minicrawl.crawl.workers.worker import MOST_READING_S, WorkerConfig
+from minicrawl.crawl.workers.worker_config import MOST_READING_S, WorkerConfig
 from minicrawl.errors import Damaged, MinicrawlError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolver.resolver import trusted_among

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from minicrawl.audit.checks import Check, Detector
     from minicrawl.audit.site import AuditedSite
     from minicrawl.cli.companions import ClusterDoor, Companion, CrawlRequest, OwnWeb
-    from minicrawl.crawl.parts import OnPage
+    from minicrawl.crawl.hooks import OnPage
     from minicrawl.crawl.schedule.orders import PageOrder
     from minicrawl.crawl.workers.scoring import PageRead
     from minicrawl.frontier.page_table import Frontier
@@ -75,7 +75,7 @@ HOMES = {
     "Frontier": "minicrawl.frontier.page_table",
     "Interpolation": "minicrawl.opic.windows.interpolation",
     "NamedGraph": "minicrawl.graph.named_graph",
-    "OnPage": "minicrawl.crawl.parts",
+    "OnPage": "minicrawl.crawl.hooks",
     "OwnWeb": "minicrawl.cli.companions",
     "PageOrder": "minicrawl.crawl.schedule.orders",
     "PageRead": "minicrawl.crawl.workers.scoring",

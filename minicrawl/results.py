@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
     from minicrawl.archive.reader import ArchiveReader
-    from minicrawl.crawl.parts import OnPage
+    from minicrawl.crawl.hooks import OnPage
     from minicrawl.crawl.workers.scoring import PageRead
 
 _USUAL = Storing().store

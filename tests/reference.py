@@ -26,7 +26,7 @@ from minicrawl.config.declaration import Setting
 from minicrawl.config.strangers import differs
 from minicrawl.config.table import SECTIONS, TABLE
 from minicrawl.control import SUFFIX as CONTROL
-from minicrawl.crawl.start.preparation import COOKIES_SUFFIX as COOKIES
+from minicrawl.crawl.start.cookies import COOKIES_SUFFIX as COOKIES
 from minicrawl.report.formats import CONTENTS, DRAWINGS, WRITERS, lines_of
 from minicrawl.report.page_links import RAW_COLUMNS
 from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS

@@ -198,9 +198,9 @@ HOLDS_CONNECTIONS = {
 }
 """Modules of the standard library that open connections."""
 ALLOWED = {
-    ("crawl/workers/supervisor.py", "create_unix_connection"),  # a socket pair with a child process
+    ("crawl/workers/channel.py", "create_unix_connection"),  # a socket pair with a child process
     ("demo/server.py", "create_server"),  # the demo web, on loopback
-    ("crawl/steering.py", "start_unix_server"),  # the socket beside a store
+    ("crawl/steering/control_socket.py", "start_unix_server"),  # the socket beside a store
     ("dashboard/http_server.py", "create_server"),  # the servers of the rooms
     ("dashboard/http_server.py", "connect_accepted_socket"),
 }
@@ -266,11 +266,12 @@ MAKES_SENDERS = {
 SENDERS = {
     ("crawl/hosts/side_requests.py", "fetch"),  # the gate, for all that is no page
     ("crawl/hosts/side_requests.py", "visit"),
-    ("crawl/page_turns.py", "visit"),  # pages that `Dispatcher` let through the gate
-    ("crawl/start/preparation.py", "fetch"),  # these are web access, and choose no request
-    ("crawl/start/preparation.py", "visit"),
+    ("crawl/turns/page_turns.py", "visit"),  # pages that `Dispatcher` let through the gate
+    ("crawl/start/cookies.py", "fetch"),  # these are web access, and choose no request
+    ("crawl/start/cookies.py", "visit"),
     ("crawl/workers/pool.py", "fetch"),
     ("crawl/workers/pool.py", "visit"),
+    ("crawl/workers/visitor.py", "fetch"),
     ("crawl/workers/worker.py", "fetch"),
     ("crawl/workers/worker.py", "visit"),
 }
@@ -279,11 +280,13 @@ MAKERS = {
     ("app.py", "WorkerPool"),
     ("checking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
     ("checking.py", "HttpFetcher"),
-    ("crawl/imports.py", "Visitor"),  # reads WARC files and sends nothing
-    ("crawl/steering.py", "WorkerPool"),  # resizes it
-    ("crawl/imports.py", "visiting"),
+    ("crawl/imports/recorded_responses.py", "Visitor"),  # reads WARC files and sends nothing
+    ("crawl/steering/steering.py", "WorkerPool"),  # resizes it
+    ("crawl/imports/warc_import.py", "visiting"),
     ("crawl/workers/pool.py", "visiting"),
-    ("crawl/workers/worker.py", "HttpFetcher"),
+    ("crawl/workers/visitor.py", "HttpFetcher"),
+    ("crawl/workers/worker.py", "Visitor"),
+    ("crawl/workers/worker.py", "visiting"),
 }
 NO_WEB = ("fetch/", "opic/", "lab/")
 """The transport itself, and folders whose methods of these names send nothing."""

@@ -48,7 +48,8 @@ from minicrawl.wording import counted, visible
 if TYPE_CHECKING:
     from minicrawl.archive.reader import ArchiveReader
     from minicrawl.archive.writer import Pruning
-    from minicrawl.crawl.imports import Imported, WarcImport
+    from minicrawl.crawl.imports.graph_import import Imported
+    from minicrawl.crawl.imports.warc_import import WarcImport
     from minicrawl.fetch.access.signing import SigningKey
     from minicrawl.report.crawl_status import Status
 
@@ -147,7 +148,7 @@ def config(loaded: Loaded, as_json: bool) -> None:
     settings in the store, which override the defaults. The output is a valid minicrawl.toml. If
     the store exists, the settings are those with which its crawl would resume.
     """
-    from minicrawl.crawl.start.opening import with_stored_settings
+    from minicrawl.crawl.start.settings import with_stored_settings
 
     in_file = loaded.ignored
     loaded = with_stored_settings(loaded)
@@ -325,7 +326,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
 
 
 def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
-    from minicrawl.crawl.imports import import_warcs
+    from minicrawl.crawl.imports.warc_import import import_warcs
     from minicrawl.report.crawl_status import status
 
     with progress("import") as tell:
@@ -374,7 +375,7 @@ def _refuse_options_of_pages() -> None:
 
 
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
-    from minicrawl.crawl.imports import import_graph
+    from minicrawl.crawl.imports.graph_import import import_graph
     from minicrawl.graphfiles import PIPE
     from minicrawl.report.store_graph import opened
     from minicrawl.store.reader import refuse_to_overwrite
@@ -508,7 +509,7 @@ def forget(
 def _take_down(
     store: Path, what: str, archives: tuple[Path, ...], *, dry_run: bool, as_json: bool
 ) -> None:
-    from minicrawl.crawl.settle.keeping import forget as take_down, would_forget
+    from minicrawl.crawl.record.archiving import forget as take_down, would_forget
     from minicrawl.store.reader import reading
 
     with reading(store):  # refuses a missing store, which the take-down would create
@@ -558,7 +559,7 @@ def _prune(
     versions, before, best, media = chosen
     from minicrawl.archive.reader import verify
     from minicrawl.archive.writer import PruneRules, Pruning
-    from minicrawl.crawl.settle.keeping import UrlPattern, prune_store
+    from minicrawl.crawl.record.archiving import UrlPattern, prune_store
     from minicrawl.report.archived_pages import kept_pages, keys_of_best, keys_of_type, moment
     from minicrawl.report.snapshot import snapshot
 

@@ -43,7 +43,7 @@ from minicrawl.wording import as_duration, at_least, counted, iso, percentage, r
 
 if TYPE_CHECKING:
     from minicrawl.checking import Cloaking, PageAnswer
-    from minicrawl.crawl.refinement import Refined
+    from minicrawl.crawl.refinement.converged_ranks import Refined
     from minicrawl.report.crawl_log import ContentRow
     from minicrawl.report.site_report import HostLinks
     from minicrawl.report.store_graph import Source
@@ -480,7 +480,7 @@ def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
     and does not affect the order of a resumed crawl. Repeat the command to continue an interrupted
     run.
     """
-    from minicrawl.crawl.refinement import refine as refine_store
+    from minicrawl.crawl.refinement.converged_ranks import refine as refine_store
 
     with _while_undisturbed() as goes_on, progress("refine") as tell:
         refined = refine_store(store, until=until, to=to, tell=tell, goes_on=goes_on)
@@ -493,7 +493,7 @@ def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
 
 
 def _refined_facts(refined: Refined) -> list[tuple[str, str]]:
-    from minicrawl.crawl.refinement import TOP
+    from minicrawl.crawl.refinement.converged_ranks import TOP
 
     return [
         ("store", str(refined.store)),

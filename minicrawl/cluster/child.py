@@ -35,8 +35,8 @@ from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.table import BY_NAME
 from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Event, Warned
+from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
-from minicrawl.crawl.workers.supervisor import PickleChannel
 from minicrawl.errors import MinicrawlError, NoRoom
 from minicrawl.memory import mmap_large_arrays
 from minicrawl.opic.ledger.channels import ShardPlace

@@ -158,8 +158,8 @@ def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> None:
 
     Without this, each shard would fail again and again. `own` are the settings of this node.
     """
-    from minicrawl.crawl.start.opening import refuse_contradictions
-    from minicrawl.crawl.start.preparation import check_browser, check_types
+    from minicrawl.crawl.start.reach import check_browser, check_types
+    from minicrawl.crawl.start.settings import refuse_contradictions
 
     named = {**own, **effective_settings(terms, own)[0]}
     given = {BY_NAME[name].argument: value for name, value in named.items()}

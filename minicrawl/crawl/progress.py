@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Budget
 from minicrawl.config.values.kinds import guaranteed_part
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.frontier.importance import GatheredImportance
 from minicrawl.model import State
 from minicrawl.opic.importance.estimate import of_all
@@ -156,7 +156,7 @@ class ImportanceLimit:
     """Limit on the gathered share of all importance; unknown importance is estimated.
 
     A guaranteed limit is reached when the process that proves it has said so (see
-    `refinement.kept_fresh`).
+    `fresh_ranks.kept_fresh`).
     """
 
     def __init__(self, limit: float | str, recorder: Recorder) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minicrawl.config import Loaded, Settings
     from minicrawl.crawl.events import Reason
     from minicrawl.crawl.loop import Crawler
-    from minicrawl.crawl.settle.recorder import Recorder
+    from minicrawl.crawl.record.recorder import Recorder
     from minicrawl.opic.ledger.books import Step
     from minicrawl.opic.ledger.ledger import Plan
     from minicrawl.store.writer import StoreReplica, StoreWriter
@@ -120,7 +120,7 @@ class Whole:
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
         # Not at the top: it imports the recorder, and so this module.
-        from minicrawl.crawl.start.opening import keep_settings, store_terms
+        from minicrawl.crawl.start.settings import keep_settings, store_terms
 
         store.agree(store_terms(loaded.settings))
         keep_settings(store, loaded)

@@ -29,7 +29,7 @@ from minicrawl.config.table import BY_NAME, KEPT
 from minicrawl.config.values.kinds import NONE, InvalidValue
 from minicrawl.config.writing import as_text, plain
 from minicrawl.control import ControlRequest, Verb, ask
-from minicrawl.crawl.start.opening import with_stored_settings
+from minicrawl.crawl.start.settings import with_stored_settings
 from minicrawl.errors import FormError, MinicrawlError, NoCrawlError
 from minicrawl.memory import OWN_PYTHON
 from minicrawl.store import tables

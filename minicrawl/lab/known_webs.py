@@ -21,7 +21,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
+from minicrawl.crawl.schedule.refresh import RefreshScheduler
+from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.webs import EstimateErrors, Web, errors, mean, standard_error

@@ -40,8 +40,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.crawl.schedule.depth import FARTHEST
 from minicrawl.crawl.schedule.orders import (
-    FARTHEST,
     ORDERS,
     ByCash,
     ByKey,

@@ -34,13 +34,16 @@ import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
-from minicrawl.crawl.page_turns import Turn
+from minicrawl.crawl.admission.scope import ScopeGate
+from minicrawl.crawl.admission.traps import TrapDetector
+from minicrawl.crawl.record.commits import COMMIT_EVERY_S
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
-from minicrawl.crawl.scope_and_traps import ScopeGate, TrapDetector
 from minicrawl.crawl.settle.outcome import WasRead
-from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
-from minicrawl.crawl.settle.settler import ReplayScheduler, Settler, StepPoster
+from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
+from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.opening import plant
+from minicrawl.crawl.turns.turn import Turn
 from minicrawl.frontier.page_table import load_frontier
 from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
 from minicrawl.model import ParsedPage, Response

@@ -33,12 +33,12 @@ import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
+from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
-from minicrawl.crawl.scope_and_traps import ScopeGate
-from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays

@@ -13,7 +13,7 @@ import pytest
 
 from minicrawl import Crawl, Event, Noted, Settings, State, Store
 from minicrawl.cli import main
-from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError

@@ -14,7 +14,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import PAYLOAD, RecordKind
 from minicrawl.archive.writer import PruneRules
 from minicrawl.cli import main
-from minicrawl.crawl.settle.keeping import prune_store
+from minicrawl.crawl.record.archiving import prune_store
 from minicrawl.errors import UsageError
 from minicrawl.store.reader import archive_folder
 from tests.checking.test_requisites import kept

@@ -14,7 +14,8 @@ from minicrawl.archive.writer import ArchiveWriter, PruneRules
 from minicrawl.cli import main, manage_commands as commands
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive, prune_store
+from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive, prune_store
+from minicrawl.crawl.record.store_with_archive import StoreWithArchive
 from minicrawl.model import KeptAnswer
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder

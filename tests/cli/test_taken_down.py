@@ -26,7 +26,7 @@ pytest.importorskip("selectolax")
 from minicrawl import Crawl, Settings
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.cli import main, root
-from minicrawl.crawl.settle.keeping import forget
+from minicrawl.crawl.record.archiving import forget
 from minicrawl.errors import MinicrawlError
 from minicrawl.report.audit import audit
 from minicrawl.store import questions

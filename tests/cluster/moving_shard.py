@@ -13,7 +13,8 @@ from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.config import Storing
-from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
+from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive
+from minicrawl.crawl.record.store_with_archive import StoreWithArchive
 from minicrawl.errors import NoRoom
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter

@@ -10,7 +10,7 @@ from minicrawl import Event, Reason, Settled, Warned
 from minicrawl.cluster.engine import Fenced
 from minicrawl.cluster.replica.restoring import restore, take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
-from minicrawl.crawl.settle.recorder import TRY_AGAIN_S
+from minicrawl.crawl.record.commits import TRY_AGAIN_S
 from minicrawl.report.audit import audit
 from tests.cluster.documents import SHARD
 from tests.cluster.fake_engine import FakeEngine, FakeServers

@@ -12,7 +12,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from minicrawl.control import LONGEST_LINE, ControlRequest, Reply, Verb, as_line, ask, socket_path
-from minicrawl.crawl.steering import MOST_CONNECTIONS, listening
+from minicrawl.crawl.steering.control_socket import MOST_CONNECTIONS, listening
 from minicrawl.errors import NoCrawlError, StoreError, UsageError
 from tests.processes import PATIENCE_S
 

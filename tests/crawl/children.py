@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from minicrawl.crawl.workers.parser import ParserProcess
+from minicrawl.crawl.workers.parser_process import ParserProcess
 
 
 def children(of: int | None = None) -> list[int]:

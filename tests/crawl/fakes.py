@@ -18,12 +18,13 @@ from unittest.mock import patch
 
 from minicrawl import Asked, Event, Reason, Settled
 from minicrawl.checking import check_links
+from minicrawl.crawl.admission.scope import gate_for
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.scope_and_traps import gate_for
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
-from minicrawl.crawl.workers.worker import Visitor, WorkerConfig
+from minicrawl.crawl.workers.visitor import Visitor
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.page_table import Frontier, load_frontier
 from minicrawl.model import (
@@ -130,9 +131,9 @@ def work_takes_no_time() -> Iterator[None]:
     body and page is read in one round of the loop.
     """
     with (
-        patch("minicrawl.crawl.hosts.politeness.FREE_S", inf),
-        patch("minicrawl.crawl.loop.LONGEST_LOOK_S", inf),
-        patch("minicrawl.crawl.workers.parser.ROUND_S", inf),
+        patch("minicrawl.crawl.hosts.costs.FREE_S", inf),
+        patch("minicrawl.crawl.dispatch.dispatcher.LONGEST_LOOK_S", inf),
+        patch("minicrawl.crawl.workers.loop_rounds.ROUND_S", inf),
         patch("minicrawl.fetch.body.reading._TURN_S", inf),
     ):
         yield

@@ -20,14 +20,14 @@ import pytest
 from minicrawl import Crawl, Ended, Event, Reason, Warned
 from minicrawl.crawl.events import Converged, Converging
 from minicrawl.crawl.progress import ImportanceLimit
-from minicrawl.crawl.refinement import (
+from minicrawl.crawl.refinement.converged_ranks import refine
+from minicrawl.crawl.refinement.fresh_ranks import (
     FreshRanks,
     LastConvergence,
     Load,
     has_changed,
     has_time,
     kept_fresh,
-    refine,
     refine_beside,
 )
 from minicrawl.errors import DamagedStore
@@ -220,7 +220,8 @@ def test_no_process_is_started_for_ranks_of_no_use(
 
 def test_the_process_has_the_lowest_priority(path: Path) -> None:
     # The tests may run at the lowest priority, so that only the call tells.
-    code = "import os; from minicrawl.crawl.refinement import main; os.nice = print; main()"
+    module = "minicrawl.crawl.refinement.fresh_ranks"
+    code = f"import os; from {module} import main; os.nice = print; main()"
     found = subprocess.run((sys.executable, "-c", code, path), capture_output=True, check=True)
     assert found.stdout.split() == [b"19"]
     assert are_ranks_complete(path)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from minicrawl import Event, Reason, Settled, Warned
-from minicrawl.crawl.settle import recorder as recording
-from minicrawl.crawl.settle.recorder import TRY_AGAIN_S, Committer
+from minicrawl.crawl.record import commits
+from minicrawl.crawl.record.commits import TRY_AGAIN_S, Committer
 from minicrawl.errors import NoRoom
 from minicrawl.model import FailureKind, FetchResult, Request
 from minicrawl.report.audit import audit
@@ -183,7 +183,7 @@ def test_a_crawl_waits_for_its_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         if isinstance(event, Settled):
             waited.append(scene.recorder.frontier.last_seq - steps_in(path))
 
-    monkeypatch.setattr(recording, "MOST_STEPS", MOST)
+    monkeypatch.setattr(commits, "MOST_STEPS", MOST)
     monkeypatch.setattr(Committer, "commit", slow)
     web = FakeWeb(web_of(LINKS), takes_s=0.1)
     run = crawl(web, path, SEED, hear=hear, concurrency=AT_ONCE)

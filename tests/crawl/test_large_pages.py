@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl import Event, Settled
-from minicrawl.crawl import page_turns
-from minicrawl.crawl.page_turns import A_HOST, LITTLE, URLS_A_SECOND, Growth
-from minicrawl.crawl.settle.settler import LINKS_AT_ONCE
+from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
+from minicrawl.crawl.turns import large_pages
+from minicrawl.crawl.turns.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth
 from minicrawl.frontier.url_table import UrlTable
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html, links_of, text
 
@@ -59,9 +59,9 @@ def test_only_new_hosts_and_pages_count() -> None:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a new host cost eight seconds, which are counted after each page."""
-    monkeypatch.setattr(page_turns, "URLS_A_SECOND", 1)
-    monkeypatch.setattr(page_turns, "LITTLE", A_HOST)
-    monkeypatch.setattr(page_turns, "_UNCOUNTED", 0)
+    monkeypatch.setattr(large_pages, "URLS_A_SECOND", 1)
+    monkeypatch.setattr(large_pages, "LITTLE", A_HOST)
+    monkeypatch.setattr(large_pages, "_UNCOUNTED", 0)
 
 
 def settled(answers: dict[str, Answer], path: Path, *seeds: str) -> dict[str, float]:

@@ -14,8 +14,9 @@ from hypothesis import given, settings, strategies as st
 
 from minicrawl import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.config.table import BY_NAME
-from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
-from minicrawl.crawl.settle.settler import LINKS_AT_ONCE
+from minicrawl.crawl.dispatch.dispatcher import CLOSED_AT_ONCE
+from minicrawl.crawl.loop import GRACE_S
+from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     READ_STATES,

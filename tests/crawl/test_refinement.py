@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from minicrawl.crawl.refinement import HONEST, Refined, is_due, refine
+from minicrawl.crawl.refinement.converged_ranks import HONEST, Refined, is_due, refine
 from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import State

@@ -12,7 +12,7 @@ from minicrawl import Reason, Settled, Steered
 from minicrawl.control import ControlRequest, Reply, Verb
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.shards import Whole
-from minicrawl.crawl.steering import CrawlSteering
+from minicrawl.crawl.steering.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
 from minicrawl.model import State
 from minicrawl.opic.ledger.money import SMALL_EDGE

@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl import MinicrawlError
 from minicrawl.control import ControlRequest, Reply, Verb, ask
-from minicrawl.crawl.rendering.renderer import NAMES
+from minicrawl.crawl.rendering.pool import NAMES
 from tests.processes import PATIENCE_S, killed_on_failure
 
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)

@@ -15,7 +15,7 @@ from minicrawl.cli import main
 from minicrawl.cli.companions import CrawlRequest
 from minicrawl.config import load
 from minicrawl.config.table import BY_NAME
-from minicrawl.crawl.start.opening import with_stored_settings
+from minicrawl.crawl.start.settings import with_stored_settings
 from minicrawl.dashboard.http_server import LimitedServer, listening
 from minicrawl.dashboard.launching import FIELDS, Launcher
 from minicrawl.dashboard.serving import Dashboard, DashboardAccess

@@ -11,7 +11,7 @@ from minicrawl.cli import main
 from minicrawl.config import load
 from minicrawl.config.parts import DEMO_PAGES
 from minicrawl.config.table import BY_NAME
-from minicrawl.crawl.start.opening import keep_settings
+from minicrawl.crawl.start.settings import keep_settings
 from minicrawl.dashboard.launching import FIELDS, CrawlForm, Launcher, in_words
 from minicrawl.demo.web import demo_settings
 from minicrawl.errors import FormError

@@ -10,7 +10,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from minicrawl.control import MOST_PAGES, ControlRequest, Reply, Verb
-from minicrawl.crawl.steering import listening
+from minicrawl.crawl.steering.control_socket import listening
 from minicrawl.dashboard.serving import BEGINNING, PINGS, TOKEN_HEADER
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import StoreError

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from minicrawl.config import Network
-from minicrawl.crawl.imports import import_warcs
+from minicrawl.crawl.imports.warc_import import import_warcs
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.demo.web import DemoWeb
 from minicrawl.fetch.warc.answers import RecordedAnswers

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from minicrawl import Crawl, Reason, Settings, State
-from minicrawl.crawl.refinement import refine
+from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from tests.proofs import IS_LONG

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.crawl.refinement import refine
+from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.snapshot import saved_ranks, snapshot
 from minicrawl.report.store_graph import flows, top_sites

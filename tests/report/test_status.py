@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.refinement import refine
+from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.model import State
 from minicrawl.report.crawl_status import Mirror, mirrors, status
 from minicrawl.report.page_links import duplicates

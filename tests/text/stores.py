@@ -7,7 +7,8 @@ from pathlib import Path
 from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import ArchiveSinks, StoreWithArchive, open_archive
+from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive
+from minicrawl.crawl.record.store_with_archive import StoreWithArchive
 from minicrawl.model import KeptAnswer, Response
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter

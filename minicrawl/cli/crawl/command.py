@@ -47,7 +47,7 @@ from minicrawl.model import CRAWLED
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.cli.crawl.session import Session
-    from minicrawl.crawl.parts import OnPage
+    from minicrawl.crawl.hooks import OnPage
 
 SHOWN_FIRST = 20
 SHOWN_TOP = 10

@@ -11,7 +11,7 @@ from minicrawl.config import Scope
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.start.preparation import FirstHost, FirstPage, Preview
+    from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
 
 HOST_HEADINGS = ("delay", "host", "robots.txt")
 PAGE_HEADINGS = ("turn", "cash", "action", "url")

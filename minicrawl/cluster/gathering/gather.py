@@ -20,7 +20,7 @@ from minicrawl.cluster.gathering.shard_stores import (
     opened,
 )
 from minicrawl.cluster.gathering.steps import write_log
-from minicrawl.crawl.refinement import refine
+from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.errors import StoreError
 from minicrawl.frontier.importance import gathered as gathered_importance
 from minicrawl.opic.ledger.money import UNIT

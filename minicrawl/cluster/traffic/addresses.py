@@ -30,8 +30,9 @@ from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.events import Warned
-from minicrawl.crawl.hosts.pacing import CRAWL, CrawlPace
-from minicrawl.crawl.start.opening import FIRST_SEEDS, keep_settings, store_terms
+from minicrawl.crawl.hosts.crawl_pace import CRAWL, CrawlPace
+from minicrawl.crawl.start.opening import FIRST_SEEDS
+from minicrawl.crawl.start.settings import keep_settings, store_terms
 from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from minicrawl.crawl.hosts.politeness import HostTable
     from minicrawl.crawl.loop import Crawler
     from minicrawl.crawl.parts import CrawlContext
-    from minicrawl.crawl.settle.recorder import Recorder
+    from minicrawl.crawl.record.recorder import Recorder
     from minicrawl.store.writer import StoreReplica
 
 IDLE_S = 10.0

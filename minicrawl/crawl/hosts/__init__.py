@@ -1,9 +1,17 @@
 """Decide when, and how, a host may be contacted.
 
-onboarding     address, robots.txt and sitemaps of a host, before its first page; back-off; rules of
-               robots.txt in memory, and rules that earlier runs stored
-side_requests  requests for robots.txt and sitemaps, which wait until their host may be contacted;
-               sitemaps of a host that wait to be read
-politeness     delays, pauses, strikes and costs of hosts
-pacing         limits that hosts share: addresses, pace and hours of the crawl, request slots
+politeness        when a host may be contacted, by all limits together; hosts that wait
+host_state        rules, address, pauses and strikes of a host
+costs             fairness: a host that costs more processor time than others waits longer
+addresses         delay and number of requests of an address, whatever hosts it has
+crawl_pace        pace of the whole crawl: requests and bytes per second, hours of the day
+slots             slots of requests, for pages and for files of hosts
+fair_lock         lock for one host at a time: the one that has cost least is next
+
+onboarding        address, robots.txt and sitemaps of a host, before its first page; back-off
+robots_cache      rules of robots.txt in memory, and rules that only the store has
+side_requests     requests for files that are not pages, each at a time that suits its host
+sitemap_queue     sitemaps of a host that wait to be read
+sitemap_revisits  when a sitemap is read again
+usage_files       files that state what pages may be used for
 """

@@ -41,7 +41,7 @@ from itertools import islice
 from typing import Protocol
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.politeness import HostState
+from minicrawl.crawl.hosts.host_state import HostState
 
 SLOW_S, SILENT_S = 2.0, 1.0
 RESERVED = 1 / 16

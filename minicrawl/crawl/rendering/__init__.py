@@ -1,10 +1,18 @@
 """Render pages that need a browser, in render workers that drive one browser each.
 
-renderer         finds the browser; shares browsers among pages; chooses the pages to render, host
-                 by host, and takes their results; sends the requests of a rendered page, as
-                 politely as those for pages, and each script's once
+renderer         renders pages between parse and settle, and replaces them by the results
+policy           learns which hosts and templates gain links by rendering
+pool             shares browsers among pages; starts, watches and ends render workers
+page_resources   sends the requests of rendered pages through the crawl's gate
+resource_cache   keeps responses, so that each URL is requested once
+cors             decides what a script may read of another origin, and send there
+
 render_messages  messages between the crawl and a render worker
-browser_worker   the render worker: a process that drives one browser, and the guard around it
+
+worker           the render worker: a process that drives one browser; the guard around it
+browser          starts the browser without a way to the network
+browser_page     one page in the browser, from its first byte to its last script
+page_scripts     JavaScript that runs inside pages
 
 Law: the browser reaches nothing by itself. The crawl sends all requests of a page, or refuses them.
 A crawl that renders nothing imports nothing of this package.

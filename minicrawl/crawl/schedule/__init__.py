@@ -1,7 +1,11 @@
 """Choose the next page.
 
-leases      next page among the hosts that may be contacted now
-orders      sort keys of waiting pages: cash, age or chance; distance of a page from the seeds,
-            where the user limits it
-refresh     next page to read again, and the worth that orders such pages; what hosts say of changes
+leases           next page among the hosts that may be contacted now
+orders           sort keys of waiting pages: by siblings, by cash, by age or by chance
+depth            distance of a page from the seeds, where the user limits it
+
+refresh          next page to read again
+worth            worth of reading a page again, by the strategy of the crawl
+hints_of_change  what hosts say of changes, and how far each has been right
+dead_targets     targets of links that are requested again to see whether they are still dead
 """

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.model import PageId, State
 
 HOUR_S = 3600.0

@@ -43,10 +43,11 @@ from math import inf
 from typing import NamedTuple
 
 from minicrawl.config import Settings
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.dead_targets import DEAD, HOUR_S, DeadTargets, due_targets
 from minicrawl.crawl.schedule.orders import best_site_first, queue_of
-from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.schedule.refresh import RefreshScheduler
+from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.model import PageId, State
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.queues.by_host import ImportanceOfHosts

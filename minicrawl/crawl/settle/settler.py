@@ -9,14 +9,13 @@ chain   consecutive redirects that led to a page
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from time import perf_counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from minicrawl.config import Order, Settings
-from minicrawl.crawl.schedule.orders import DistanceTracker, PageQueue
-from minicrawl.crawl.scope_and_traps import ScopeGate, TrapDetector
+from minicrawl.crawl.admission.scope import ScopeGate
+from minicrawl.crawl.admission.traps import TrapDetector
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.settle.contents import ContentIndex
 from minicrawl.crawl.settle.outcome import (
     GivenUp,
@@ -28,215 +27,16 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
 )
-from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.frontier.page_table import Frontier
-from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
-from minicrawl.opic.ledger.ledger import READ, Plan
-from minicrawl.opic.ledger.money import PARTS, UNIT
-from minicrawl.opic.queues.candidate_heap import CandidateHeap
+from minicrawl.opic.ledger.money import PARTS
 from minicrawl.store.tables import Numbers
 from minicrawl.web.responses import COOKIE_WALL
 from minicrawl.web.urls import host, site
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.page_turns import Turn
-
-
-# ================================================================ posting
-#
-# Posts steps: hands them to the recorder, and tells the schedule what they changed.
-#
-# Laws: pages born by a step wait from then on; pages that were given cash may move up in the queue.
-# Parked pages wait again when a shorter path leads to them. A large number of URLs becomes known
-# block by block, so that no page keeps the others waiting.
-#
-# replay   a page that was read spends the cash it got since, along its stored links. A replay costs
-#          no request. The crawl loop posts a few per round, at most `Order.replay` per fetch
-
-_LEADS_ON = frozenset((StepKind.VISIT, StepKind.FORWARD))
-_PAYS = frozenset((StepKind.ENDOWED, StepKind.RECEIVE))
-
-
-class StepPoster:
-    """Posts steps. `reopened` has the pages that wait for another turn; some were read before."""
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        queue: PageQueue,
-        trackers: Sequence[DistanceTracker],
-        saw: Callable[[list[Plan]], None] | None,
-    ) -> None:
-        """Set up; `saw`, if given, is called with the plans of each step.
-
-        The `trackers` know the distances of pages, if the user limits these.
-        """
-        self._recorder = recorder
-        self._queue, self._trackers, self._saw = queue, trackers, saw
-        self.reopened: set[int] = set()
-
-    def post(
-        self,
-        step: Step,
-        state: State = State.UNREAD,
-        new: Sequence[int] = (),
-        value: int | None = None,
-    ) -> list[Plan]:
-        """Apply and record the step, which bears the `new` pages. Return its plans."""
-        plans = self._recorder.apply_step(step, state, value)
-        queue = self._queue
-        if new:
-            self._recorder.counters.add("born", len(new))
-        queue.posted(plans, new, self._paid(step) if step.kind in _PAYS else ())
-        if self._saw is not None:
-            self._saw(plans)
-        if self._trackers and step.kind in _LEADS_ON:
-            for tracker in self._trackers:
-                for page in tracker.shorten(step.page, step.spending):
-                    queue.release(page)
-        return plans
-
-    def _paid(self, step: Step) -> list[int]:
-        frontier, pages = self._recorder.frontier, step.spending.links
-        if step.kind is StepKind.RECEIVE:
-            pages = [frontier.books.stands_for(page) for page in pages]
-        return [page for page in pages if frontier.state[page] == State.UNREAD]
-
-    def introduce(
-        self,
-        urls: Iterable[str],
-        depth: int,
-        originals: Originals = (),
-        looked_up: PagesByUrl = NO_PAGES,
-        by: PageId | None = None,
-    ) -> Meeting:
-        """Make pages known before they get cash; `by` is a page in its turn that links to them."""
-        links = list(dict.fromkeys(urls))
-        meeting = self._recorder.meet(links, depth, originals, looked_up)
-        if new := [row.id for row in meeting.urls]:
-            born = len(new)
-            step = (
-                Step(StepKind.BORN, born=born)
-                if by is None
-                else Step(StepKind.BORN, by, born, amount=len(links))
-            )
-            self.post(step, new=new)
-        return meeting
-
-    def reopen(self, pages: Sequence[int]) -> None:
-        """Make pages that had their turn wait again."""
-        pages = sorted(pages)
-        self.post(Step(StepKind.REOPEN, spending=Spending(pages)))
-        self.reopened.update(pages)
-        self._queue.wait_again(pages)
-
-    def replay(self, pages: Sequence[int]) -> None:
-        """Spend the cash of pages that were read once more, along their stored links."""
-        self.post(Step(StepKind.REPLAY, spending=Spending(pages)))
-
-
-# ---------------------------------------------------------------- introductions
-
-
-LINKS_AT_ONCE = 1000
-"""Links of a page, or pages of a sitemap, that become known before other pages get a turn."""
-_REST = 3.0
-"""Pause after a block, as a multiple of the time it took. New pages take memory, and a server that
-sends very many links must not fill it at the speed of the processor.
-"""
-
-
-class Introduced(NamedTuple):
-    """Pages by URL, the new ones among them, and the processor time in seconds."""
-
-    pages: PagesByUrl
-    new: Sequence[int]
-    cost_s: float
-
-
-class PageIntroducer:
-    """Makes pages known early: before the turn of the page that links to them ends."""
-
-    def __init__(self, recorder: Recorder, poster: StepPoster) -> None:
-        self._recorder, self._poster = recorder, poster
-
-    async def introduce(
-        self, urls: Sequence[str], depth: int, originals: Originals, by: PageId | None = None
-    ) -> Introduced:
-        """Make the pages of distinct URLs known; `by` is the page with these links, if any."""
-        pages: dict[str, int] = {}
-        new: list[int] = []
-        cost_s = 0.0
-        for start in range(0, len(urls), LINKS_AT_ONCE):
-            block = urls[start : start + LINKS_AT_ONCE]
-            await self._recorder.committer.caught_up()
-            looked_up = await self._recorder.look_up_urls(block)
-            began = perf_counter()
-            meeting = self._poster.introduce(block, depth, originals, looked_up, by)
-            born = [row.id for row in meeting.urls]
-            # Block by block: the sites of 10,000 new hosts at once would delay other pages.
-            known = self._recorder.frontier.urls
-            for number in {known.host_of[page] for page in born}:
-                known.sites.site(number)
-            took_s = perf_counter() - began
-            cost_s += took_s
-            pages.update(zip(block, meeting.pages, strict=True))
-            new += born
-            await asyncio.sleep(_REST * took_s if are_many(urls) else 0)
-        return Introduced(pages, new, cost_s)
-
-
-def are_many(urls: Sequence[str]) -> bool:
-    """Return whether these take more than one block: other pages get a turn in between."""
-    return len(urls) > LINKS_AT_ONCE
-
-
-# ---------------------------------------------------------------- replays
-
-
-AT_ONCE = 32
-"""Most replays in one step."""
-GROWN = 8 * UNIT
-"""Least cash that makes a replay worthwhile. Smaller sums gained nothing on real graphs."""
-
-
-class ReplayScheduler:
-    """Chooses the pages that were given most since they were read."""
-
-    def __init__(self, frontier: Frontier, per_fetch: int) -> None:
-        self._frontier = frontier
-        self.per_fetch = per_fetch
-        """Number of replays that each fetch allows."""
-        self.allowed = 0
-        ledger = frontier.ledger
-        self._richest = CandidateHeap(ledger.key, ledger.flags, READ)
-
-    def saw(self, plans: list[Plan]) -> None:
-        """Note the cash that plans moved."""
-        for plan in plans:
-            self._richest.offer(plan.links)
-            self._richest.offer([page for page, _ in plan.extras])
-            self._richest.release(plan.page)
-
-    def run(self, poster: StepPoster) -> None:
-        """Post a few replays, if allowed and worthwhile."""
-        pages: list[int] = []
-        while len(pages) < min(AT_ONCE, self.allowed):
-            page = self._richest.take()
-            if page is None:
-                break
-            if self._frontier.ledger.cash(page) < GROWN:
-                self._richest.release(page)
-                break
-            pages.append(page)
-        if pages:
-            self.allowed -= len(pages)
-            poster.replay(sorted(pages))
-
-
-# ================================================================ shares
+    from minicrawl.crawl.turns.turn import Turn
 
 
 class CashShares:

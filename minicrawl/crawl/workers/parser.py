@@ -1,27 +1,29 @@
-"""Parses large bodies in a child process, which is killed if one takes too long.
+"""Parses bodies in this process or in a child process.
 
-Laws: a body that takes too long to parse, by processor time, or ends the process, fails only its
-own page, and its host is charged for the time. A waiting body is not held in memory. The host whose
-bodies have cost least so far is next. Of pages that arrive at once, only some continue in a round
-of the event loop.
+Laws: no parse in a process that serves others takes more than `ENOUGH_S`, whatever a server
+sends. A body that kills the parser, takes too long or hits a bug of ours fails its page, not the
+crawl. Expensive bodies wait on disk, not in memory. The host whose bodies have cost least so
+far is next; hosts that were never charged share one account.
+
+expensive  a body that is large, or takes more than `ENOUGH_S` by its price (`web.responses`) or
+           by what the scan of HTML finds (`web.markup`); a child process parses it
+
+The child is a plain process. A pool of `multiprocessing` was rejected: it would import the user's
+script once more, and crawl again if that script has no `__main__` guard.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from io import BytesIO
 from math import inf
 from time import perf_counter
-from typing import IO, TYPE_CHECKING, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, NamedTuple
 
-from minicrawl.crawl.hosts.pacing import FairLock
-from minicrawl.crawl.workers.parser_child import ParserCommand
-from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.memory import PATIENCE_S, SleepWatch, why_ended
+from minicrawl.crawl.hosts.fair_lock import FairLock
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess, T
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web.html_page import ParseOptions, parse_page
@@ -41,115 +43,6 @@ from minicrawl.web.urls import host
 if TYPE_CHECKING:
     from minicrawl.web.robots import Rules
     from minicrawl.web.sitemaps import Sitemap
-
-
-T = TypeVar("T")
-
-MOST_TASKS = 2000
-"""Tasks of a child before it is replaced, which frees memory that large bodies have fragmented."""
-_PIECE_BYTES = 256 * 1024
-_CODE = "from minicrawl.crawl.workers.parser_child import main; main()"
-
-
-class ParserLost(Exception):
-    """The child ended while parsing a body, or was killed because it took too long."""
-
-    cost_s = 0.0
-
-
-class ParserProcess:
-    """Runs one task at a time in a child process.
-
-    The child starts with the first task. A new child replaces it after a task that ended it, and
-    after `most_tasks` tasks.
-    """
-
-    def __init__(
-        self, max_s: float, most_tasks: int = MOST_TASKS, patience_s: float = PATIENCE_S
-    ) -> None:
-        """`max_s` is of processor time; a child is given up if it sleeps for `patience_s`, too."""
-        self._max_s, self._most_tasks, self._patience_s = max_s, most_tasks, patience_s
-        self._child: ChildProcess | None = None
-        self._done = 0
-        self._lock = FairLock()
-
-    async def run(self, task: Callable[[bytes], T], body: IO[bytes], host: str) -> Timed[T]:
-        """Return the result of `task` for the body; `task` must be picklable."""
-        async with self._lock.held_for(host):
-            began = asyncio.get_running_loop().time()
-            try:
-                result = await self._run_in_time(task, body)
-            except ParserLost as lost:
-                lost.cost_s = asyncio.get_running_loop().time() - began
-                self._lock.charge(host, lost.cost_s)
-                raise
-            self._lock.charge(host, result.cost_s)
-            return result
-
-    async def close(self) -> None:
-        child, self._child = self._child, None
-        if child is not None:
-            await child.close()
-
-    async def _run_in_time(self, task: Callable[[bytes], T], body: IO[bytes]) -> Timed[T]:
-        try:
-            child = self._child or self._start()
-        except OSError as error:
-            raise ParserLost("the parser process ended") from error
-        call, watch = asyncio.ensure_future(self._call(child, task, body)), SleepWatch()
-        try:
-            while not (await asyncio.wait((call,), timeout=self._patience_s))[0]:
-                if child.pid is not None and watch.sleeps(child.pid, self._patience_s):
-                    raise ChildLost
-            result = call.result()
-            await self._renew_when_due()
-            return result
-        except (OSError, ChildLost) as error:
-            await self.close()
-            raise ParserLost(why_ended(child.returncode, self._max_s)) from error
-        finally:
-            if call.cancel() or call.cancelled() or call.exception():
-                await self.close()
-
-    async def _call(
-        self, child: ChildProcess, task: Callable[[bytes], T], body: IO[bytes]
-    ) -> Timed[T]:
-        while piece := body.read(_PIECE_BYTES):
-            await child.feed(ParserCommand.BODY, piece)
-        result, cost_s = await child.call(ParserCommand.PARSE, (task, self._max_s))
-        return Timed(result, cost_s)
-
-    async def _renew_when_due(self) -> None:
-        """Replace the child after `most_tasks` tasks.
-
-        The new child starts now, while nobody waits for it.
-        """
-        self._done += 1
-        if self._done >= self._most_tasks:
-            await self.close()
-            with suppress(OSError):  # the next task tries again
-                self._start()
-
-    def _start(self) -> ChildProcess:
-        self._done = 0
-        self._child = ChildProcess(ChildJob(code=_CODE, end_s=0.0))
-        return self._child
-
-
-# ================================================================ page parser
-#
-# Parses bodies in this process or in a child process.
-#
-# Laws: no parse in a process that serves others takes more than `ENOUGH_S`, whatever a server
-# sends. A body that kills the parser, takes too long or hits a bug of ours fails its page, not the
-# crawl. Expensive bodies wait on disk, not in memory. The host whose bodies have cost least so
-# far is next; hosts that were never charged share one account.
-#
-# expensive  a body that is large, or takes more than `ENOUGH_S` by its price (`web.responses`) or
-#            by what the scan of HTML finds (`web.markup`); a child process parses it
-#
-# The child is a plain process. A pool of `multiprocessing` was rejected: it would import the user's
-# script once more, and crawl again if that script has no `__main__` guard.
 
 ENOUGH_S = 0.010
 """Longest time in seconds that a parser may block an event loop."""
@@ -342,66 +235,3 @@ def to_disk(body: bytes) -> IO[bytes]:
     except OSError:
         return BytesIO(body)
     return file
-
-
-# ================================================================ loop rounds
-#
-# Limits the pages that continue in one round of the event loop, so that pages that arrive at once
-# do not block it.
-#
-# A round is one iteration of the event loop. With pages that take 1.5 ms each and rounds of 4 ms,
-# five pages that arrive at once continue as follows:
-#
-#     round 1   a, b, c pass, and take 4.5 ms; d and e come too late and wait
-#     between   the loop looks at its sockets, and runs other tasks
-#     round 2   as many pages as passed in round 1 are released: d, e
-#
-# Each round releases the pages of the next one. Refused: each waiting page looks at the time in
-# each iteration. With 80 pages under way, that would resume 80 tasks per iteration.
-
-ROUND_S = 0.004
-"""Length of a round. Workers get new pages between rounds: with 0.02 s they were idle at times."""
-
-
-class LoopRounds:
-    """Lets pages continue in rounds of the event loop."""
-
-    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
-        self._clock = clock
-        self._is_running = False
-        self._began, self._passed = 0.0, 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def turn(self) -> None:
-        """Wait for a round that has time left."""
-        if not self._is_running:
-            self._is_running = True
-            asyncio.get_running_loop().call_soon(self._end)
-        elif self._waiting or self._is_late():
-            enqueue, is_late = self._waiting.append, True
-            while is_late:
-                called = asyncio.get_running_loop().create_future()
-                enqueue(called)
-                await called
-                # Pages released earlier may have taken longer than usual: this one stays first.
-                enqueue, is_late = self._waiting.appendleft, self._is_late()
-        if not self._passed:
-            self._began = self._clock()
-        self._passed += 1
-
-    def _is_late(self) -> bool:
-        return self._passed > 0 and self._clock() - self._began > ROUND_S
-
-    def _end(self) -> None:
-        """End the round, and release waiting pages for the next one."""
-        most = max(self._passed if self._is_late() else 2 * self._passed, 1)
-        self._passed = 0
-        released = 0
-        while self._waiting and released < most:
-            called = self._waiting.popleft()
-            if not called.done():  # the future of a cancelled turn is done
-                called.set_result(None)
-                released += 1
-        self._is_running = released > 0
-        if released:
-            asyncio.get_running_loop().call_soon(self._end)  # behind the released pages

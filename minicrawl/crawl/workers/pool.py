@@ -39,13 +39,9 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Network
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.crawl.workers.worker import (
-    VisitReply,
-    WorkerCommand,
-    WorkerConfig,
-    packed_request,
-    visiting,
-)
+from minicrawl.crawl.workers.visitor import visiting
+from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, packed_request
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import (
     CrawlerId,
     Failed,
@@ -64,17 +60,6 @@ from minicrawl.web.sitemaps import Sitemap
 if TYPE_CHECKING:
     import httpx
 
-
-# ================================================================ load shedder
-#
-# Chooses the pages of a busy worker that the crawl process takes over.
-#
-# A busy worker sheds load: the crawl process does some of its pages, a few at once, so that neither
-# waits for the other. The crawl process takes none while it is busy itself, unless the worker is
-# busier.
-#
-# Law: a worker with time to spare sheds nothing; waiting for the web is not work.
-
 LOOK_EVERY_S = 0.1
 BUSY = 0.5
 """Processor time, as a share of elapsed time, from which a worker is busy."""
@@ -87,7 +72,12 @@ FEWEST_LEFT = 4
 
 
 class LoadShedder:
-    """Decides which pages of one worker the crawl process takes over."""
+    """Decides which pages of one worker the crawl process takes over.
+
+    A busy worker sheds load: the crawl process does some of its pages, a few at once, so that
+    neither waits for the other. The crawl process takes none while it is busy itself, unless the
+    worker is busier. A worker with time to spare sheds nothing; waiting for the web is not work.
+    """
 
     def __init__(self, own_cpu_s: Callable[[], float] = process_time) -> None:
         self._own_cpu_s = own_cpu_s
@@ -110,8 +100,6 @@ class LoadShedder:
         has_time = own_s < SPARE * (now - then)
         self._is_busy = worker_s >= BUSY * (now - then) and (has_time or worker_s > own_s)
 
-
-# ================================================================ pool
 
 SILENCE_S = 10.0
 END_S = 5.0

@@ -24,7 +24,7 @@ from typing import IO, Any, NamedTuple, cast
 
 from minicrawl import ext
 from minicrawl.config.values.access import SECRET, why_no_header
-from minicrawl.crawl.workers.parser import ParserLost, ParserProcess
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.errors import UsageError
 from minicrawl.memory import PATIENCE_S, SleepWatch
 from minicrawl.model import FULL_VALUE, OwnRequest, ParsedPage, Response

@@ -10,8 +10,7 @@ the number of the call that it was working on can be read.
 
 call    number, command and argument; without a command, the call is cancelled
 reply   number of the call, its result, and the child's processor time so far
-mark    eight bytes of memory that both processes share: the number of the call that the child is
-        busy with, 0 while it waits
+mark    number of the call that the child is busy with, 0 while it waits (see `blame_mark`)
 
 A child has many calls under way, but only one of them holds the processor at any moment. Only that
 one can crash the child or never end, so the mark names one call, and the others are innocent:
@@ -26,224 +25,23 @@ If the parser never ended instead, no ping would be answered for `silence_s`. Th
 the mark, fail both calls in the same way, close the stream, and kill the child `end_s` later. A
 child that ends with the mark at 0 has ended between two calls: each of them may be the cause, and
 all are to blame.
-
-The mark is memory because memory survives the child, however it ends. A message "I begin with 8"
-could still be in the child's own buffer when it crashes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import pickle
 import signal
 import socket
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from mmap import mmap
-from types import coroutine
-from typing import Any, TypeVar
+from typing import Any
 
-from minicrawl.crawl.workers.messages import LENGTH_BYTES, packed_message
+from minicrawl.crawl.workers.blame_mark import SharedBlameMark
+from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.memory import child_command
-
-# ================================================================ channel
-#
-# A channel between two processes: a Unix socket that carries pickled values.
-#
-# A message is a length in four bytes, big-endian, and a pickle of that length. The length is needed
-# because a socket is a stream of bytes: it keeps the order, but neither the number nor the sizes of
-# the writes. If one end sends "a" and "b", each a pickle of 16 bytes, in one turn of its event
-# loop, the other end may read the 40 bytes in two pieces:
-#
-#     sent       00 00 00 10  pickle of "a"   00 00 00 10  pickle of "b"     one write of 40 bytes
-#     1st read   00 00 00 10  pickle of "a"   00 00                          22 bytes
-#                "a" is delivered; the 2 bytes of an incomplete length stay in the buffer
-#     2nd read                                      00 10  pickle of "b"     18 bytes
-#                "b" is delivered; the buffer is empty
-#
-# A write costs a system call, and often wakes the other process. So messages sent within one turn
-# of the event loop share a write. The number per write is limited to `AT_ONCE`: one write at the
-# end of the turn was refused, because a crawl that sends 100 requests in one turn would leave its
-# worker idle until the last of them is pickled.
-#
-# Pickles were preferred to JSON as messages hold bytes, tuples and functions. A pickle can run
-# code, so both ends must trust each other: a channel joins a crawl to a child that it has started
-# on the same machine.
-#
-# Law: each message arrives whole and in order, however the bytes are split on the way. A process
-# without an event loop uses the functions of `messages` on the socket itself.
-
-_READ_BUFFER_BYTES = 64 * 1024
-AT_ONCE = 4
-"""Most messages per write."""
-
-
-class PickleChannel(asyncio.BufferedProtocol):
-    """One end of a channel; `on_message` gets each message.
-
-    Messages that are sent before `connect` wait for it.
-    """
-
-    def __init__(self, on_message: Callable[[Any], None]) -> None:
-        self.ended = asyncio.Event()
-        self._on_message = on_message
-        self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.WriteTransport | None = None
-        self._read_buffer = memoryview(bytearray(_READ_BUFFER_BYTES))
-        self._received = bytearray()
-        self._unsent: list[bytes] = []
-        self._may_write = asyncio.Event()
-
-    async def connect(self, connection: socket.socket) -> None:
-        """Use this socket, and close it at the end."""
-        await self._loop.create_unix_connection(lambda: self, sock=connection)
-
-    def send(self, message: object) -> None:
-        """Send a message. It is lost if the other end is gone."""
-        if not self._unsent:
-            self._loop.call_soon(self._flush)
-        self._unsent.append(packed_message(message))
-        if len(self._unsent) == AT_ONCE:
-            self._flush()
-
-    async def drain(self) -> None:
-        """Wait until the socket has taken nearly all sent bytes, or the channel is closed."""
-        self._flush()
-        while not self._may_write.is_set():
-            await self._may_write.wait()
-
-    def close(self) -> None:
-        """Stop sending and receiving."""
-        self._may_write.set()
-        if self._transport is not None:
-            self._transport.abort()
-
-    def _flush(self) -> None:
-        if self._unsent and self._transport is not None and not self._transport.is_closing():
-            self._transport.write(b"".join(self._unsent))
-            self._unsent.clear()
-
-    # ------------------------------------------------------------ called by asyncio
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.WriteTransport)
-        self._transport = transport
-        self._may_write.set()
-        self._flush()
-
-    def pause_writing(self) -> None:
-        self._may_write.clear()
-
-    def resume_writing(self) -> None:
-        self._may_write.set()
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._read_buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
-        received = self._received
-        received += self._read_buffer[:nbytes]
-        begin = 0
-        while (end := _end_of_message(received, begin)) <= len(received):
-            with memoryview(received)[begin + LENGTH_BYTES : end] as packed:  # without a copy
-                message = pickle.loads(packed)
-            begin = end
-            self._on_message(message)
-        del received[:begin]
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.ended.set()
-        self._may_write.set()
-
-
-def _end_of_message(received: bytearray, begin: int) -> int:
-    """Return the end of the message at `begin`, or the end of its length if that is incomplete."""
-    body = begin + LENGTH_BYTES
-    if len(received) < body:
-        return body
-    return body + int.from_bytes(received[begin:body], "big")
-
-
-T = TypeVar("T")
-
-_BYTES = 8
-_ANONYMOUS = -1
-
-
-class BlameMark:
-    """The mark, in the memory of one of the two processes."""
-
-    def __init__(self, descriptor: int = _ANONYMOUS) -> None:
-        self._memory = mmap(descriptor, _BYTES)
-        self._number = memoryview(self._memory).cast("Q")
-
-    @property
-    def call(self) -> int:
-        """Number of the call that the child is busy with, 0 while it waits."""
-        return self._number[0]
-
-    @call.setter
-    def call(self, number: int) -> None:
-        self._number[0] = number
-
-    def close(self) -> None:
-        """Unmap the memory."""
-        self._number.release()
-        self._memory.close()
-
-
-class SharedBlameMark(BlameMark):
-    """Mark that is created here; a process that inherits the descriptor shares it."""
-
-    def __init__(self) -> None:
-        # A file rather than anonymous memory: a program that is executed inherits open descriptors,
-        # but no mappings.
-        from tempfile import TemporaryFile  # children do not need it
-
-        self._file = TemporaryFile()  # noqa: SIM115  # open while processes may inherit it
-        self._file.truncate(_BYTES)
-        super().__init__(self._file.fileno())
-
-    @property
-    def descriptor(self) -> int:
-        """Descriptor of the open file, for a child to inherit."""
-        return self._file.fileno()
-
-    def close(self) -> None:
-        """Unmap the memory and close the file."""
-        super().close()
-        self._file.close()
-
-
-async def marked(mark: BlameMark, call: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine with the mark set whenever it runs."""
-    return await _marked(mark, call, begin())
-
-
-@coroutine
-def _marked(mark: BlameMark, call: int, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    step: Callable[[Any], Any] = work.send
-    value: Any = None
-    while True:
-        # Only while the coroutine runs, not while it waits: a worker has many calls under way, and
-        # the one that holds the processor is the one that can crash it or never end.
-        mark.call = call
-        try:
-            waits_for = step(value)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        finally:
-            mark.call = 0
-        try:
-            step, value = work.send, (yield waits_for)
-        except BaseException as thrown:
-            step, value = work.throw, thrown
-
 
 START_S = 30.0
 """Time for a child that is pinged to send its first reply: it reads all its imports from disk."""

@@ -13,7 +13,8 @@ from minicrawl import Event, Warned
 from minicrawl.cluster.traffic.address_records import ADDRESS_PREFIX, AddressRecords
 from minicrawl.cluster.traffic.addresses import IDLE_S, ShardAddresses
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.pacing import CRAWL, FIRST, AddressPacing, CrawlPace, address_delay
+from minicrawl.crawl.hosts.addresses import FIRST, AddressPacing, address_delay
+from minicrawl.crawl.hosts.crawl_pace import CRAWL, CrawlPace
 from minicrawl.opic.ledger.channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 from tests.crawl.fakes import Loop

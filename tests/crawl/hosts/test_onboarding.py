@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from minicrawl import Noted, Reason, Settled
-from minicrawl.crawl.hosts.onboarding import MOST_PATTERNS
-from minicrawl.crawl.workers.worker import Visitor
+from minicrawl.crawl.hosts.robots_cache import MOST_PATTERNS
+from minicrawl.crawl.workers.visitor import Visitor
 from minicrawl.model import Failed, FailureKind, FetchResult, Refusal, Refused, Request, State
 from minicrawl.ports import Timed
 from minicrawl.store import tables

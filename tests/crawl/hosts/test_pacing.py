@@ -10,21 +10,11 @@ import pytest
 
 from minicrawl import Progress, Reason, Settings
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.pacing import (
-    FairLock,
-    closed_s,
-)
-from minicrawl.crawl.hosts.politeness import (
-    FREE_S,
-    MANY_TIMES,
-    SHARE,
-    WINDOW_S,
-    FairShare,
-    HostState,
-    NameState,
-    change_pace,
-    hosts_of,
-)
+from minicrawl.crawl.hosts.costs import FREE_S, MANY_TIMES, SHARE, WINDOW_S, FairShare
+from minicrawl.crawl.hosts.crawl_pace import closed_s
+from minicrawl.crawl.hosts.fair_lock import FairLock
+from minicrawl.crawl.hosts.host_state import HostState, NameState
+from minicrawl.crawl.hosts.politeness import change_pace, hosts_of
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.web.robots import Rules
 from tests.crawl import fakes

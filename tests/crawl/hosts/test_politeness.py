@@ -10,8 +10,9 @@ from hypothesis import given, strategies as st
 
 from minicrawl import Settings
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.pacing import address_delay
-from minicrawl.crawl.hosts.politeness import HostState, HostTable, NameState, change_delays
+from minicrawl.crawl.hosts.addresses import address_delay
+from minicrawl.crawl.hosts.host_state import HostState, NameState
+from minicrawl.crawl.hosts.politeness import HostTable, change_delays
 from minicrawl.model import Failed, FailureKind, Response, State, Unchanged
 from minicrawl.web.robots import Rules
 

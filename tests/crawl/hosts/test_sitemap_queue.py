@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicrawl import Noted, Settings
-from minicrawl.crawl.hosts.side_requests import MANY
+from minicrawl.crawl.hosts.sitemap_queue import MANY
 from minicrawl.crawl.hosts.sitemap_revisits import REQUESTS_A_READING
 from minicrawl.model import FailureKind, FetchResult, Request, Response, State, Unchanged
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text, web_of

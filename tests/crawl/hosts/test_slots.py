@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.politeness import HostState, NameState
+from minicrawl.crawl.hosts.host_state import HostState, NameState
 from minicrawl.crawl.hosts.slots import (
     MOST_WAITING,
     RESERVED,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from minicrawl.crawl.rendering.renderer import find_browser
+from minicrawl.crawl.rendering.pool import find_browser
 from tests.archive.replaying import replayed
 from tests.crawl.rendering.applications import APPLICATIONS
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicrawl import Crawl, ExportRow, PageRead
-from minicrawl.crawl.rendering.renderer import find_browser
+from minicrawl.crawl.rendering.pool import find_browser
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError

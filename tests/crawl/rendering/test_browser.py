@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.rendering import browser_worker
-from minicrawl.crawl.rendering.browser_worker import launch, refusing_port
-from minicrawl.crawl.rendering.renderer import find_browser
+from minicrawl.crawl.rendering import browser_page
+from minicrawl.crawl.rendering.browser import launch, refusing_port
+from minicrawl.crawl.rendering.pool import find_browser
 from tests.crawl.rendering.sites import crawled, needs_browser, page, served
 
 FORM = "<form action=/in><input name=email><input type=password name=p></form><p>Bonjour."
@@ -71,13 +71,13 @@ def test_a_browser_sends_no_requests_of_its_own() -> None:
 def test_a_page_that_is_not_rendered_has_a_reason() -> None:
     async def reason(most_cpu_s: float) -> str:
         with pytest.raises(TimeoutError) as caught:
-            await browser_worker._while_working(asyncio.Event().wait(), most_cpu_s)
+            await browser_page._while_working(asyncio.Event().wait(), most_cpu_s)
         return str(caught.value)
 
     assert "idle" in asyncio.run(reason(60))
     assert "processor time" in asyncio.run(reason(-1))
     for error in (TimeoutError(), TimeoutError(" \n"), ValueError("a\nb")):
-        assert browser_worker._line(error) in ("TimeoutError", "a b")
+        assert browser_page.error_line(error) in ("TimeoutError", "a b")
 
 
 @needs_browser

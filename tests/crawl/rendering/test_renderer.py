@@ -11,6 +11,7 @@ import pytest
 
 from minicrawl import Settings
 from minicrawl.crawl.progress import RenderingProgress
+from minicrawl.crawl.rendering.pool import Answer, config_of
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
     PageToRender,
@@ -18,7 +19,7 @@ from minicrawl.crawl.rendering.render_messages import (
     Resource,
     WantedResource,
 )
-from minicrawl.crawl.rendering.renderer import Answer, PageRenderer, config_of
+from minicrawl.crawl.rendering.renderer import PageRenderer
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, ParsedPage, Request, Response, State, Want

@@ -4,12 +4,7 @@ import math
 
 import pytest
 
-from minicrawl.crawl.rendering.renderer import (
-    MOST,
-    FoundResource,
-    ResourceCache,
-    fresh_for_s,
-)
+from minicrawl.crawl.rendering.resource_cache import MOST, FoundResource, ResourceCache, fresh_for_s
 
 A, B = "http://a.example/a.js", "http://a.example/b.js"
 FOUND = FoundResource(200, "text/javascript", b"0123456789")

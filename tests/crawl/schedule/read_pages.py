@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from minicrawl.crawl.schedule.refresh import RefreshScheduler, worth_of
+from minicrawl.crawl.schedule.refresh import RefreshScheduler
+from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store.records import DocumentRow
 

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import ChangeHints
+from minicrawl.crawl.schedule.hints_of_change import ChangeHints
 from tests.crawl.schedule.read_pages import DAY_S, TODAY, Pages, yesterday
 
 DAILY = 1 / DAY_S

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from minicrawl.crawl.schedule.refresh import WatchedPages, worth_of
+from minicrawl.crawl.schedule.refresh import WatchedPages
+from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.model import Request, Response
 from tests.crawl.fakes import FakeWeb, crawl, html, web_of
 from tests.crawl.schedule.read_pages import DAY_S, TODAY, Pages, document

@@ -6,9 +6,10 @@ from typing import cast
 import pytest
 
 from minicrawl.config import Scope
-from minicrawl.crawl.schedule.orders import ORDERS, DepthTracker, RandomOrder
-from minicrawl.crawl.scope_and_traps import ScopeGate
-from minicrawl.crawl.settle.settler import AT_ONCE, GROWN, ReplayScheduler, StepPoster
+from minicrawl.crawl.admission.scope import ScopeGate
+from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder
+from minicrawl.crawl.settle.posting import AT_ONCE, GROWN, ReplayScheduler, StepPoster
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind

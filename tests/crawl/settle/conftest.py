@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.record.recorder import Recorder
 from tests.crawl.fakes import keeping
 from tests.crawl.settle.desk import Desk
 

@@ -4,13 +4,16 @@ import zlib
 
 from minicrawl import Settings
 from minicrawl.config import Scope
-from minicrawl.crawl.page_turns import Turn
+from minicrawl.crawl.admission.scope import ScopeGate
+from minicrawl.crawl.admission.traps import TrapDetector
+from minicrawl.crawl.record.recorder import Recorder
+from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import Lease
-from minicrawl.crawl.schedule.orders import ORDERS, DepthTracker
-from minicrawl.crawl.scope_and_traps import ScopeGate, TrapDetector
+from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.settle.outcome import NO_CHAIN, Outcome, RedirectChain, Redirects, WasRead
-from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.settler import Settler, StepPoster
+from minicrawl.crawl.settle.posting import StepPoster
+from minicrawl.crawl.settle.settler import Settler
+from minicrawl.crawl.turns.turn import Turn
 from minicrawl.frontier.url_table import NO_PAGES
 from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.ledger.ledger import Plan

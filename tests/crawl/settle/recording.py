@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables

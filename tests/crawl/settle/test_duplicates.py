@@ -262,7 +262,7 @@ def test_a_page_whose_canonical_form_is_its_copy_stands_for_the_copy(desk: Desk)
 def test_the_number_of_watched_copies_is_limited(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minicrawl.crawl.settle.contents.MOST_COPIES", 4)
+    monkeypatch.setattr("minicrawl.crawl.settle.duplicates.MOST_COPIES", 4)
     desk.read(f"{VICTIM}/", words="same")
     copies = [f"http://copy{number}.example/" for number in range(8)]
     give(desk, f"{VICTIM}/", 10)

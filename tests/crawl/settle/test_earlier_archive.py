@@ -14,7 +14,7 @@ import pytest
 from minicrawl import Crawl, Noted, Settings
 from minicrawl.archive.warc import payload_digest
 from minicrawl.cli import main
-from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
+from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store.reader import earlier_file
 from minicrawl.store.records import Batch

@@ -15,8 +15,8 @@ from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import pack_any
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
-from minicrawl.crawl.settle import keeping
-from minicrawl.crawl.settle.keeping import forget
+from minicrawl.crawl.record import archiving
+from minicrawl.crawl.record.archiving import forget
 from minicrawl.errors import UsageError
 from minicrawl.model import KeptAnswer, Response
 from minicrawl.report.audit import audit
@@ -144,7 +144,7 @@ class KilledError(Exception):
         (ArchiveWriter, "prune"),
         (ArchiveWriter, "confirm"),
         (ArchiveWriter, "remove_spares"),
-        (keeping, "rmtree"),
+        (archiving, "rmtree"),
     ],
 )
 def test_after_a_kill_nothing_or_everything_is_removed_and_the_next_call_completes_it(

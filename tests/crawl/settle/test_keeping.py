@@ -15,12 +15,8 @@ from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.warc import payload_digest
 from minicrawl.archive.writer import TRAINED_AT, ArchiveWriter
 from minicrawl.config import Storing
-from minicrawl.crawl.settle.keeping import (
-    ArchiveSinks,
-    StoreWithArchive,
-    open_archive,
-    open_keeping,
-)
+from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive
+from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping
 from minicrawl.errors import NoRoom
 from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit

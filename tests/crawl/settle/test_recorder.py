@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from minicrawl import Event as CrawlEvent, Settled
-from minicrawl.crawl.settle import recorder as recording
-from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder, UrlLookup
+from minicrawl.crawl.record import commits
+from minicrawl.crawl.record.commits import COMMIT_EVERY_S
+from minicrawl.crawl.record.known_rows import UrlLookup
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.frontier import url_table as url_index
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -62,7 +64,7 @@ def test_steps_are_committed_at_intervals_and_at_the_end(recorder: Recorder, pat
 async def test_a_full_batch_is_committed_at_once(recorder: Recorder, path: Path) -> None:
     committing = asyncio.create_task(recorder.committer.keep())
     await asyncio.sleep(0)
-    for number in range(recording.STEPS_A_BATCH):
+    for number in range(commits.STEPS_A_BATCH):
         bear(recorder, f"{A}/{number}")
     began = asyncio.get_running_loop().time()
     while not steps_in(path):
@@ -73,7 +75,7 @@ async def test_a_full_batch_is_committed_at_once(recorder: Recorder, path: Path)
 
 
 @pytest.mark.parametrize(
-    ("urls", "chars"), [(recording.MANY_URLS, 3), (1000, recording.MANY_CHARS // 1000)]
+    ("urls", "chars"), [(commits.MANY_URLS, 3), (1000, commits.MANY_CHARS // 1000)]
 )
 @in_jumping_time
 async def test_a_page_with_many_or_long_new_urls_waits_until_they_are_written(
@@ -94,7 +96,7 @@ async def test_a_page_with_many_or_long_new_urls_waits_until_they_are_written(
 
 def test_many_changed_rows_cause_a_checkpoint(recorder: Recorder, path: Path) -> None:
     pages = bear(recorder, f"{A}/", f"{A}/1")
-    links = [pages[1]] * (recording.CHANGES_A_CHECKPOINT // 2)  # each changes a row
+    links = [pages[1]] * (commits.CHANGES_A_CHECKPOINT // 2)  # each changes a row
     for page, watermark in zip(pages, (0, 3), strict=True):
         visit(recorder, page, *links)
         in_time(recorder.committer.commit())

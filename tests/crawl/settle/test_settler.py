@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from minicrawl.config import Order, Scope
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.settle.outcome import (
     GivenUp,
     NotModified,
@@ -14,7 +15,6 @@ from minicrawl.crawl.settle.outcome import (
     RedirectChain,
     Redirects,
 )
-from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import MOST_REDIRECTS, CashShares
 from minicrawl.model import FailureKind, ParsedPage, State
 from minicrawl.opic.ledger.books import Spending

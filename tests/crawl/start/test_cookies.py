@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl import Crawl, Settings
 from minicrawl.config import load
-from minicrawl.crawl.start.preparation import WithCookies, with_cookies
+from minicrawl.crawl.start.cookies import WithCookies, with_cookies
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError

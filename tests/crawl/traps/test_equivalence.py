@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.crawl.scope_and_traps import (
+from minicrawl.crawl.admission.equivalence import (
     LONGEST_NAME,
     LONGEST_PLACE,
     MOST_OF_A_PLACE,

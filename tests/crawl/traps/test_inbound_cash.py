@@ -5,7 +5,8 @@ from array import array
 import numpy as np
 import pytest
 
-from minicrawl.crawl.quotas import A_HOST, PAGES_A_UNIT, Quotas
+from minicrawl.crawl.admission.inbound_cash import PAGES_A_UNIT
+from minicrawl.crawl.admission.quotas import A_HOST, Quotas
 from minicrawl.frontier.url_table import SiteTable
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT

@@ -6,7 +6,7 @@ from string import ascii_lowercase
 
 import pytest
 
-from minicrawl.crawl.novelty import (
+from minicrawl.crawl.admission.novelty import (
     MOST_GROUPS,
     MOST_HOSTS,
     MOST_SUSPECTS,

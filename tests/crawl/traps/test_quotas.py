@@ -5,7 +5,7 @@ from array import array
 import numpy as np
 import pytest
 
-from minicrawl.crawl.quotas import A_HOST, MOST_A_PAGE, Quotas
+from minicrawl.crawl.admission.quotas import A_HOST, MOST_A_PAGE, Quotas
 from minicrawl.frontier.url_table import SiteTable
 from tests.crawl.traps.farm import (
     BLOG,

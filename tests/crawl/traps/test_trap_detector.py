@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minicrawl import Event, Reason, Settled
-from minicrawl.crawl.scope_and_traps import SHORT_CHAIN
+from minicrawl.crawl.admission.traps import SHORT_CHAIN
 from minicrawl.model import FetchResult, Request, Response, State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading

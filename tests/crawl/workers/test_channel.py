@@ -9,8 +9,9 @@ from threading import Thread
 import pytest
 from hypothesis import given, strategies as st
 
+from minicrawl.crawl.workers.blame_mark import BlameMark, marked
+from minicrawl.crawl.workers.channel import AT_ONCE, PickleChannel
 from minicrawl.crawl.workers.messages import receive_message
-from minicrawl.crawl.workers.supervisor import AT_ONCE, BlameMark, PickleChannel, marked
 from tests.crawl.coroutines import in_loop
 from tests.loops import hear
 

@@ -11,15 +11,9 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl.crawl.workers.parser import (
-    ENOUGH_S,
-    ROUND_S,
-    LoopRounds,
-    PageParser,
-    ParserLost,
-    ParserProcess,
-    to_disk,
-)
+from minicrawl.crawl.workers.loop_rounds import ROUND_S, LoopRounds
+from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser, to_disk
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web.html_page import ParseOptions

@@ -29,7 +29,9 @@ from minicrawl.crawl.workers.pool import (
     worker_count,
 )
 from minicrawl.crawl.workers.supervisor import ChildLost
-from minicrawl.crawl.workers.worker import Visitor, VisitReply, WorkerCommand, WorkerConfig
+from minicrawl.crawl.workers.visitor import Visitor
+from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.model import (

@@ -15,7 +15,8 @@ import pytest
 from minicrawl import Settings
 from minicrawl.crawl.workers.pool import END_S, SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.supervisor import ChildLost, kill
-from minicrawl.crawl.workers.worker import WorkerCommand, WorkerConfig
+from minicrawl.crawl.workers.worker import WorkerCommand
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Request
 from tests.crawl.children import children, nothing_left_behind
 from tests.fetch.wire import Answer, Then, answer, wire

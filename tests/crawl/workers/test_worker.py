@@ -12,17 +12,18 @@ import pytest
 
 from minicrawl import Settings
 from minicrawl.crawl.workers import parser as page_parser
-from minicrawl.crawl.workers.supervisor import BlameMark, PickleChannel, SharedBlameMark
+from minicrawl.crawl.workers.blame_mark import BlameMark, SharedBlameMark
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.visitor import visiting
 from minicrawl.crawl.workers.worker import (
     VisitReply,
     WorkerCommand,
-    WorkerConfig,
     main,
     packed_request,
     serve,
     unpacked_request,
-    visiting,
 )
+from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Failed, FailureKind, Moved, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from tests.crawl.coroutines import in_loop

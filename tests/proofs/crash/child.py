@@ -23,7 +23,7 @@ from minicrawl import app
 from minicrawl.cli import main
 from minicrawl.cli.crawl import command, session
 from minicrawl.crawl import loop
-from minicrawl.crawl.settle import recorder as recording
+from minicrawl.crawl.record import commits
 from minicrawl.store import writer
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
@@ -82,10 +82,10 @@ def run(plan: Plan) -> None:
 
 
 def _shrink(plan: Plan) -> None:
-    recording.COMMIT_EVERY_S = 0.01
-    recording.STEPS_A_BATCH = 50
-    recording.CHANGES_A_CHECKPOINT = 400
-    recording.TRY_AGAIN_S = plan.retry_s
+    commits.COMMIT_EVERY_S = 0.01
+    commits.STEPS_A_BATCH = 50
+    commits.CHANGES_A_CHECKPOINT = 400
+    commits.TRY_AGAIN_S = plan.retry_s
 
 
 def _log_commits(path: Path) -> None:

@@ -26,7 +26,7 @@ from minicrawl import State
 from minicrawl.cli import main
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import open_keeping
+from minicrawl.crawl.record.store_with_archive import open_keeping
 from minicrawl.crawl.start.opening import recorder_of
 from minicrawl.report.archived_pages import kept_pages
 from minicrawl.report.snapshot import snapshot

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from minicrawl.crawl.imports import Imported, ImportSizes, import_graph
-from minicrawl.crawl.refinement import refine
+from minicrawl.crawl.imports.graph_import import Imported, ImportSizes, import_graph
+from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.model import State

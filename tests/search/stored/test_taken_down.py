@@ -11,7 +11,7 @@ pytest.importorskip("selectolax")
 
 from minicrawl import Crawl, Settings
 from minicrawl.cli import main
-from minicrawl.crawl.settle.keeping import forget
+from minicrawl.crawl.record.archiving import forget
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest

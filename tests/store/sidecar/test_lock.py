@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.keeping import StoreWithArchive, open_keeping
+from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch

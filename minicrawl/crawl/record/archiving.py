@@ -1,6 +1,7 @@
-"""Keeps the responses of a crawl: in an archive, in WARC files, or nowhere.
+"""Opens the archive and the WARC files of a store as of its last commit, and prunes the archive.
 
-Law: a response is kept before the step that it led to is in the store.
+Laws: records that the store does not know are cut off. An archive whose store is unknown is set
+aside instead, and WARC files of other stores are never touched.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from minicrawl.archive.segments import (
     FIRST,
     SEGMENT_BYTES,
     Segments,
-    bytes_between,
     disk_errors,
     place_at,
     segment_of,
@@ -31,7 +31,7 @@ from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
 from minicrawl.config import Storing
 from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
-from minicrawl.errors import NoRoom, UsageError
+from minicrawl.errors import UsageError
 from minicrawl.store import questions, tables
 from minicrawl.store.files import bytes_of, stores_aside
 from minicrawl.store.reader import (
@@ -43,7 +43,7 @@ from minicrawl.store.reader import (
     real_path,
     search_folder,
 )
-from minicrawl.store.records import Batch, Checkpoint
+from minicrawl.store.records import Batch
 from minicrawl.store.tables import Takedown
 from minicrawl.store.writer import StoreLock, StoreWriter, blank
 from minicrawl.web.scope import pattern_of_urls
@@ -80,144 +80,6 @@ class ArchiveSinks(NamedTuple):
 
 
 NOWHERE = ArchiveSinks()
-_GROWN, _WORTH = 2, 0.25
-"""The archive is examined when its size is `_GROWN` times the bytes that had to stay last time, and
-pruned if that frees `_WORTH` of it.
-"""
-
-
-class StoreWithArchive:
-    """Store that keeps the responses of a batch before it commits the batch."""
-
-    def __init__(self, store: StoreWriter, keeping: ArchiveSinks) -> None:
-        self._store, self._keeping = store, keeping
-        self._had_to_stay = 0  # bytes of the archive that the last examination could not free
-        self._waits_for_readers = False
-        self._has_doubtful_pruning = False  # the commit of a pruning failed
-        self._appended: Batch | None = None
-        self._end = 0  # of the archive, after the last append
-
-    @property
-    def connection(self) -> tables.Connection:
-        return self._store.connection
-
-    def commit(self, batch: Batch) -> None:
-        """Write the responses of a batch, then commit its rows as one transaction."""
-        archive = self._keeping.archive
-        # Checked before a file is touched: another crawl that has taken the path may be writing the
-        # same archive.
-        self._store.lock.check()
-        if archive is not None and self._has_doubtful_pruning:
-            self._settle_pruning(archive)
-        # After a failed commit the same batch is passed again; its records are on disk already.
-        if self._appended is not batch:
-            self._append(batch)
-        if archive is not None and self._store.replica is not None:
-            self._store.replica.kept(archive.end, self._end)
-        self._store.commit(batch)
-        # Confirmed after the commit: until then, the next append must overwrite these records.
-        for one in self._keeping.places:
-            one.confirm()
-        for answer in batch.answers:
-            # Closed only now: an append that failed halfway is repeated, and reads these files
-            # again.
-            if answer.payload is not None:
-                answer.payload.close()
-        self._appended = None
-        if archive is not None and self._keeping.versions is not None:
-            self._prune_old_versions(archive, self._keeping.versions)
-
-    def _settle_pruning(self, archive: ArchiveWriter) -> None:
-        """Ask the store whether the commit of a pruning that failed counts.
-
-        It may be on the disk all the same, and a kill would make it count, until another commit has
-        succeeded. Only then may segments be deleted.
-        """
-        self._store.commit(Batch(counters=tables.counters(self.connection)))
-        if tables.archive_end(self.connection) == archive.end:
-            archive.reader.segments.cut_off(archive.end)
-        else:
-            archive.confirm()
-            self._waits_for_readers = not archive.remove_pruned()
-        self._has_doubtful_pruning = False
-
-    def _append(self, batch: Batch) -> None:
-        """Write the responses, and note the new ends of archive and WARC files in the batch."""
-        archive, warcs = self._keeping.archive, self._keeping.warcs
-        if archive is not None:
-            # The end is part of the batch, so that one transaction commits it with the steps. Two
-            # transactions would allow a kill in between, which leaves answers that count without
-            # their steps.
-            batch.counters[tables.ARCHIVE_END] = self._end = archive.append(batch.answers)
-            if self._keeping.versions is not None:
-                batch.counters[tables.PRUNING_WAITS] = self._waits_for_readers
-        if warcs is not None:
-            batch.counters[tables.WARC] = warcs.append(batch.answers)
-        self._appended = batch
-
-    def _prune_old_versions(self, archive: ArchiveWriter, versions: int) -> None:
-        """Prune old versions if that frees enough.
-
-        The archive is examined once per run, and whenever it has twice the bytes that had to stay
-        last time. Refused: twice the bytes that it had last time. Where pruning would have freed
-        just under a quarter, the archive would grow to 2.7 times what had to stay.
-
-        Pruned records are deleted when nobody reads them any more; until then nothing else is
-        pruned.
-        """
-        if self._waits_for_readers and archive.remove_pruned():
-            self._waits_for_readers = False
-        if _bytes_of(archive) < _GROWN * self._had_to_stay:
-            return
-        self._waits_for_readers = not archive.remove_pruned()
-        if self._waits_for_readers:
-            return
-        archive.reader.go_on_to(archive.end)
-        pruning = Pruning(archive.reader, PruneRules(versions=versions))
-        freed = pruning.freed_bytes()
-        if pruning.dropped and freed >= _WORTH * pruning.record_bytes:
-            freed = 0
-            try:
-                self._waits_for_readers = not prune(archive, self._store, pruning.keeps)
-            except NoRoom:  # the committed part of the archive is unchanged
-                self._has_doubtful_pruning = True
-        self._had_to_stay = max(_bytes_of(archive) - freed, 1)
-
-    def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
-        """Write a checkpoint to the store; the archive needs none."""
-        self._store.checkpoint(checkpoint, forget_links=forget_links)
-
-
-def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveSinks:
-    """Open the archive and the WARC files that the settings ask for; raises `UsageError`."""
-    if storing.warc is not None and storing.keep == "text":
-        raise UsageError("--warc writes whole pages: it cannot be combined with --keep text")
-    if storing.requisites and storing.keep != "pages":
-        raise UsageError("--requisites needs --keep pages")
-    if storing.dedupe_with is not None:
-        if not storing.keeps_failures:
-            raise UsageError("--dedupe-with needs --keep pages or --warc")
-        from minicrawl.archive.warc_series import read_earlier
-
-        file = earlier_file(store.path)
-        read_earlier(storing.dedupe_with, file, lambda text: tell(Noted(text=text)))
-    if not (storing.keeps_answers or storing.warc is not None):
-        return NOWHERE
-
-    return open_places(store, storing, tell)
-
-
-def _bytes_of(archive: ArchiveWriter) -> int:
-    end = archive.end
-    return bytes_between(archive.reader.segments.begin(end), end)
-
-
-# ================================================================ archiving
-#
-# Opens the archive and the WARC files of a store as of its last commit, and prunes the archive.
-#
-# Laws: records that the store does not know are cut off. An archive whose store is unknown is set
-# aside instead, and WARC files of other stores are never touched.
 
 
 def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveSinks:

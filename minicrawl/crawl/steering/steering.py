@@ -9,30 +9,16 @@ steering costs nothing.
 
 from __future__ import annotations
 
-import asyncio
 import os
-import socket
-import stat
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import assert_never
 from zlib import crc32
 
 from minicrawl.config.sources import Given
 from minicrawl.config.table import BY_NAME, KEPT
 from minicrawl.config.writing import as_text, plain
-from minicrawl.control import (
-    LONGEST_LINE,
-    ControlRequest,
-    Reply,
-    Verb,
-    as_line,
-    request_of,
-    short_name,
-    socket_path,
-)
+from minicrawl.control import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import (
     KINDS,
     Asked,
@@ -47,10 +33,9 @@ from minicrawl.crawl.events import (
 from minicrawl.crawl.hosts.politeness import change_delays, change_pace
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import ProgressMeter
-from minicrawl.crawl.settle.settler import PageIntroducer
+from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.start.opening import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
-from minicrawl.errors import MinicrawlError
 from minicrawl.model import CrawlerId, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
@@ -324,108 +309,3 @@ def _phase(worker: WorkerProcess) -> str:
     if worker.is_over:
         return "ending"
     return "ready" if worker.has_started else "starting"
-
-
-# ================================================================ control socket
-#
-# The socket beside a store, on the side of its crawl.
-#
-# Laws: only the user who runs the crawl can connect: the socket has the mode 0600 before anybody
-# can reach it. A crawl, which holds the lock of the store, may replace a socket that another crawl
-# has left. It removes the socket when it ends, unless another crawl has replaced it. A line that is
-# too long, or does not arrive, ends its connection; it costs the crawl nothing. A crawl that cannot
-# have a socket runs without one, and says so.
-
-
-MOST_CONNECTIONS = 16
-SILENCE_S = 30.0
-"""Time without a request after which a connection is closed."""
-
-Handle = Callable[[ControlRequest], Awaitable[Reply]]
-
-
-@asynccontextmanager
-async def listening(
-    store: Path, handle: Handle, warn: Callable[[str], None]
-) -> AsyncIterator[None]:
-    """Serve requests beside a store whose lock this process holds."""
-    path = socket_path(store)
-    try:
-        listener = _bound(path)
-    except OSError as error:
-        warn(f"the crawl cannot be steered: {path}: {error.strerror or error}")
-        yield
-        return
-    # The inode tells at the end whether another crawl has replaced the socket.
-    mine = path.stat().st_ino
-    connections = _Connections(handle)
-    server = await asyncio.start_unix_server(connections.serve, sock=listener, limit=LONGEST_LINE)
-    try:
-        yield
-    finally:
-        server.close()
-        await connections.close()
-        with suppress(OSError):
-            if path.stat().st_ino == mine:
-                path.unlink()
-
-
-def _bound(path: Path) -> socket.socket:
-    """Return a socket that does not listen yet, so that nobody connects before it has its mode."""
-    with suppress(FileNotFoundError):
-        if stat.S_ISSOCK(path.lstat().st_mode):
-            path.unlink()
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        with short_name(path) as name:
-            listener.bind(name)
-        path.chmod(0o600)
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-class _Connections:
-    """Open connections."""
-
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self._open: set[asyncio.Task[None]] = set()
-
-    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a new connection; called by the server."""
-        if len(self._open) >= MOST_CONNECTIONS:
-            writer.write(as_line({"error": "too many connections to the crawl"}))
-            writer.close()
-            return
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-
-    async def close(self) -> None:
-        """Close all connections."""
-        open_now = tuple(self._open)
-        for task in open_now:
-            task.cancel()
-        await asyncio.gather(*open_now, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            with suppress(TimeoutError, ValueError, OSError):
-                while True:
-                    async with asyncio.timeout(SILENCE_S):
-                        line = await reader.readline()
-                    if not line.endswith(b"\n"):
-                        return
-                    writer.write(as_line(await self._reply(line)))
-                    async with asyncio.timeout(SILENCE_S):
-                        await writer.drain()
-        finally:
-            writer.close()
-
-    async def _reply(self, line: bytes) -> Reply:
-        try:
-            return await self._handle(request_of(line))
-        except MinicrawlError as error:
-            return {"error": str(error)}

@@ -3,53 +3,32 @@
 Laws: whatever happens, the slot of a request is given back before its response is parsed, and the
 lease when the turn ends or is suspended. Large pages wait for one another (see `LargePages`). The
 cost of a page is charged to its host.
-
-turn        from the lease of a page until its end is settled; if a request fails and is retried,
-            the turn is suspended between two leases
-request_url URL as sent, with session marks if the server insists on them
-chain       consecutive redirects that led to the page
 """
 
 from __future__ import annotations
 
 import asyncio
-import pickle
-from collections import defaultdict
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
-from dataclasses import dataclass
-from math import inf
+from collections.abc import Coroutine, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from minicrawl.archive.record import record_of, taken
 from minicrawl.config.values.kinds import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled, Warned
-from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.pacing import FairLock
-from minicrawl.crawl.hosts.slots import RequestSlot, Standing
-from minicrawl.crawl.schedule.leases import Lease
-from minicrawl.crawl.settle.outcome import (
-    NO_CHAIN,
-    RedirectChain,
-    Retry,
-    TurnEnd,
-    decide_outcome,
-    describe_outcome,
-)
-from minicrawl.crawl.settle.settler import PageIntroducer, are_many
-from minicrawl.crawl.workers.parser import LoopRounds, to_disk
+from minicrawl.crawl.hosts.slots import Standing
+from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome, describe_outcome
+from minicrawl.crawl.settle.posting import PageIntroducer, are_many
+from minicrawl.crawl.turns.large_pages import LargePages
+from minicrawl.crawl.turns.listed_pages import ListedPages
+from minicrawl.crawl.turns.turn import Turn
+from minicrawl.crawl.workers.loop_rounds import LoopRounds
 from minicrawl.crawl.workers.scoring import page_read
-from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl, UrlTable
 from minicrawl.model import (
-    COORDINATOR,
-    CrawlerId,
     Failed,
     FailureKind,
     FetchResult,
     KeptAnswer,
     OwnRequest,
-    PageId,
     ParsedPage,
     Refused,
     Request,
@@ -61,96 +40,10 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Parse, Timed, Visit
 from minicrawl.store.records import FetchRow
 from minicrawl.web.responses import FROM_SEEDS, max_age_s, types_of
-from minicrawl.web.urls import host, origin, posted_to, split
-from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.crawl.parts import CrawlContext, CrawlParts
     from minicrawl.web.sitemaps import Sitemap
-
-
-@dataclass(slots=True, eq=False)
-class Turn:
-    """State of a page while its turn is under way."""
-
-    lease: Lease
-    page: PageId
-    host: int
-    looked_up: PagesByUrl
-    """Known pages that its links lead to, by URL."""
-    tries: int = 0
-    request_url: str | None = None
-    """URL with session marks, if the server insists on them."""
-    own: OwnRequest | None = None
-    """Request that a program wants, if it is not a plain GET."""
-    chain: RedirectChain = NO_CHAIN
-    introduced: Sequence[int] = ()
-    """Linked pages that became known by this turn, before its end."""
-    slot: RequestSlot | None = None
-    parsed: ParsedPage | None = None
-    """The parsed page, except while it waits on disk."""
-    cost_s: float = 0.0
-    """Processor time in seconds so far."""
-    crawler: CrawlerId = COORDINATOR
-    """Process that made its last request."""
-
-    @property
-    def sent_url(self) -> str:
-        """URL that the request goes to."""
-        if self.own is not None and self.own.method == "POST":
-            return posted_to(self.lease.url)
-        return self.request_url or self.lease.url
-
-
-class SuspendedTurns:
-    """State of pages between two leases of one turn; most pages have none."""
-
-    def __init__(self) -> None:
-        self._tries: dict[int, tuple[int, str | None]] = {}
-        self._chains: dict[int, RedirectChain] = {}
-        self._cookies = 0
-        """Number of responses that have set cookies."""
-        self._cookies_then: dict[int, int] = {}
-        """Value of `_cookies` at the first redirect to each page."""
-
-    def __len__(self) -> int:
-        return len(self._tries) + len(self._chains)
-
-    def turn_of(self, lease: Lease) -> Turn:
-        """Return the turn that this lease continues, or a new one."""
-        page = lease.page
-        tries, request_url = self._tries.get(page, (0, None))
-        return Turn(lease, page, lease.host, NO_PAGES, tries, request_url)
-
-    def suspend(self, turn: Turn) -> None:
-        """Keep the state of a page that is requested again later."""
-        self._tries[turn.page] = turn.tries, turn.request_url
-
-    def redirected(self, page: PageId, chain: RedirectChain) -> None:
-        """Note a chain of redirects that leads to the page."""
-        known = self._chains.get(page)
-        self._chains[page] = chain if known is None else known.joined(chain)
-        self._cookies_then.setdefault(page, self._cookies)
-
-    def cookies_came(self) -> None:
-        """Count a response that set cookies: pages sent to a login before may be let in now."""
-        self._cookies += 1
-
-    def chain_to(self, page: PageId) -> RedirectChain:
-        """Return all chains that lead to the page, merged."""
-        chain = self._chains.get(page, NO_CHAIN)
-        if chain.begun_at and self._cookies_then[page] < self._cookies:
-            return chain._replace(sets_cookies=True)
-        return chain
-
-    def end(self, page: PageId) -> None:
-        """Forget the page, whose turn is over."""
-        self._tries.pop(page, None)
-        self._chains.pop(page, None)
-        self._cookies_then.pop(page, None)
-
-
-# ---------------------------------------------------------------- all turns
 
 _PLAIN = OwnRequest(method="")
 _GAVE_PLACE = Failed(
@@ -498,208 +391,3 @@ def parsed_visit(
     if result.record and isinstance(fetched, Response):
         fetched, result = fetched._replace(record=result.record), result._replace(record=b"")
     return fetched, result
-
-
-# ================================================================ large pages
-#
-# Large pages, and pages with very many links, wait on disk for their turn.
-#
-# Laws: large bodies are parsed one at a time, and pages with very many links are settled one at a
-# time. Of the waiting hosts, the one that has cost least is next. All hosts that no page has come
-# from yet count as one, so that endless new hosts cannot keep out known ones. A waiting page counts
-# as a request to its host, which is not contacted meanwhile if --per-host is 1.
-#
-# New URLs take memory. Pages that bring many of them add at most `URLS_A_SECOND` URLs on average:
-# each URL has a price in time, and the next such page waits until the last one is paid for. Pages
-# that bring few never wait for that.
-#
-# late   the new URLs so far are not paid for yet
-
-URLS_A_SECOND = 25_000
-"""Rate of new URLs that pages with many of them may add: some 2.5 MB of memory a second. Pages with
-few new URLs do not exceed it together, even on a local network.
-"""
-A_HOST = 12
-"""Price of a new host in URLs: it needs a name, a site, queues, rules and a group of siblings."""
-LITTLE = 100
-"""Number of new URLs up to which a page need not wait for their price."""
-_CREDIT_S, _LONGEST_S = 1.0, 10.0
-"""Price that needs no wait, and longest wait of a page."""
-_UNCOUNTED = 1000
-"""Number of new hosts after which a page with few links looks at their price as well."""
-_STRANGERS = ""
-
-
-class Growth:
-    """Price of new URLs and hosts, and when it will be paid."""
-
-    def __init__(self, urls: UrlTable) -> None:
-        self._urls = urls
-        self._counted = len(urls.origins)
-        self._paid_at = -inf
-        self.is_late = False
-
-    def has_grown(self) -> bool:
-        """Return whether many hosts became known since the last look."""
-        return len(self._urls.origins) - self._counted > _UNCOUNTED
-
-    def look(self, now: float, urls: int = 0) -> None:
-        """Add the price of `urls` new URLs, and of hosts that became known since the last look."""
-        hosts = len(self._urls.origins)
-        price_s = (urls + A_HOST * (hosts - self._counted)) / URLS_A_SECOND
-        self._counted = hosts
-        self._paid_at = min(max(self._paid_at, now - _CREDIT_S) + price_s, now + _LONGEST_S)
-        self.is_late = self._paid_at > now
-
-    def wait_s(self, now: float) -> float:
-        """Return the time until the price of all URLs and hosts is paid."""
-        return max(self._paid_at - now, 0.0)
-
-    def brings_much(self, links: Sequence[str]) -> bool:
-        """Return whether these links would add many URLs or hosts."""
-        find_host = self._urls.find_host
-        hosts = sum(find_host(origin) is None for origin in {split(url)[0] for url in links})
-        if A_HOST * hosts > LITTLE or not are_many(links):
-            return A_HOST * hosts > LITTLE
-        found, candidates = self._urls.find_recent(links)
-        return len(links) - len(found) - len(candidates) > LITTLE
-
-
-class LargePages:
-    """Locks for large pages: one to parse, one to settle, one to add many new URLs."""
-
-    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        self._clock = context.clock
-        self._hosts, self._side_requests, self._slots = (
-            parts.hosts,
-            parts.side_requests,
-            parts.slots,
-        )
-        self._growth = Growth(context.recorder.frontier.urls)
-        self._parsing, self._settling, self._bringing = FairLock(), FairLock(), FairLock()
-
-    @asynccontextmanager
-    async def parsing(self, turn: Turn) -> AsyncIterator[None]:
-        """Hold the lock for parsing a large body; the host waits meanwhile."""
-        with self._set_aside(turn.host):
-            async with self._held(self._parsing, turn):
-                yield
-
-    def waits(self, links: Sequence[str]) -> bool:
-        """Return whether a page with these links has to be settled under the lock of `settling`."""
-        growth = self._growth
-        if are_many(links):
-            return True
-        if A_HOST * len(links) <= LITTLE or not (growth.is_late or growth.has_grown()):
-            return False
-        growth.look(self._clock.now())
-        return growth.is_late and growth.brings_much(links)
-
-    @asynccontextmanager
-    async def settling(self, turn: Turn) -> AsyncIterator[None]:
-        """Hold the lock for settling a page with very many links, which wait for it on disk."""
-        with self._set_aside(turn.host):
-            async with AsyncExitStack() as held:
-                await self._wait(turn, held)
-                yield
-            self._growth.look(self._clock.now(), len(turn.introduced))
-
-    async def _wait(self, turn: Turn, held: AsyncExitStack) -> None:
-        brings_much = self._look_at_links(turn)
-        is_free = not self._settling.is_taken
-        if brings_much:
-            is_free = is_free and not (self._bringing.is_taken or self._growth.is_late)
-        with nullcontext() if is_free else _links_on_disk(turn):
-            if brings_much:
-                await held.enter_async_context(self._held(self._bringing, turn))
-                await asyncio.sleep(self._growth.wait_s(self._clock.now()))
-            await held.enter_async_context(self._held(self._settling, turn))
-
-    def _look_at_links(self, turn: Turn) -> bool:
-        """Return whether the page brings many new URLs, and update the price of those so far."""
-        assert turn.parsed is not None
-        began = perf_counter()
-        self._growth.look(self._clock.now())
-        brings_much = self._growth.brings_much(turn.parsed.links)
-        turn.cost_s += perf_counter() - began
-        return brings_much
-
-    @asynccontextmanager
-    async def _held(self, lock: FairLock, turn: Turn) -> AsyncIterator[None]:
-        """Hold a lock, and charge the host for the cost of the turn meanwhile."""
-        state, before_s = self._hosts[turn.host], turn.cost_s
-        is_stranger = state.pages == (not turn.lease.again)  # `pages` includes this page
-        name = _STRANGERS if is_stranger else state.shared.name
-        async with lock.held_for(name):
-            yield
-        lock.charge(name, turn.cost_s - before_s)
-
-    @contextmanager
-    def _set_aside(self, host: int) -> Iterator[None]:
-        """Keep the host from being contacted, while other hosts get its slot."""
-        self._hosts.begin_reading(host)
-        try:
-            with self._side_requests.reading():
-                yield
-        finally:
-            self._hosts.end_reading(host, self._clock.now())
-            self._slots.resume_one()
-
-
-@contextmanager
-def _links_on_disk(turn: Turn) -> Iterator[None]:
-    with to_disk(pickle.dumps(turn.parsed, pickle.HIGHEST_PROTOCOL)) as kept:
-        turn.parsed = None
-        yield
-        turn.parsed = pickle.load(kept)
-
-
-# ================================================================ listed pages
-#
-# Sitemaps that are pages: seeds, or linked from pages. The URLs that they list are their links.
-#
-# Laws: a sitemap lists pages and sitemaps of its own host, and of hosts whose robots.txt names it
-# (sitemaps.org, cross submission), as in `hosts.side_requests`; other URLs are not links. A sitemap
-# in an index is as far from the seeds as the index, so the pages of a seed's sitemap are as far as
-# links of a seed. At most `max_sitemaps` sitemaps of a host count as listed by an index, so a
-# chain of indexes ends.
-
-
-class ListedPages:
-    """Decides which URLs sitemaps may list."""
-
-    def __init__(self, onboarding: HostOnboarding, max_sitemaps: int) -> None:
-        self._onboarding, self._max_sitemaps = onboarding, max_sitemaps
-        self._listed = defaultdict[str, set[str]](set)  # sitemaps by the host of their index
-
-    def admit(self, url: str, parsed: ParsedPage) -> ParsedPage:
-        """Return the sitemap at this URL without the links that it may not list."""
-        may_list: dict[str, bool] = {}  # by origin
-        own = host(url)
-        for link in parsed.links:
-            of_origin = origin(link)
-            if of_origin not in may_list:
-                is_own = host(link) == own
-                may_list[of_origin] = is_own or self._onboarding.names_sitemap(of_origin, url)
-        sitemaps = [one for one in parsed.sitemaps if may_list[origin(one)]]
-        known = self._listed[own] if sitemaps else set[str]()  # an index may be read again
-        new = [one for one in sitemaps if one not in known]
-        known.update(new[: max(self._max_sitemaps - len(known), 0)])
-        dropped = {*parsed.sitemaps} - known
-        links = [one for one in parsed.links if may_list[origin(one)] and one not in dropped]
-        return parsed._replace(
-            links=tuple(links),
-            words=parsed.words[: len(links)],  # a sitemap has no words
-            sitemaps=tuple([one for one in sitemaps if one in known]),
-            cut=_why_cut(parsed, len(links), self._max_sitemaps if {*new} - known else None),
-        )
-
-
-def _why_cut(parsed: ParsedPage, links: int, most: int | None) -> str:
-    reasons = [parsed.cut]
-    if most is not None:
-        reasons.append(f"cut at {counted(most, 'sitemap')}")
-    elif links < len(parsed.links):
-        others = counted(len(parsed.links) - links, "URL")
-        reasons.append(f"{others} of hosts whose robots.txt does not name this sitemap")
-    return "; ".join(filter(None, reasons))

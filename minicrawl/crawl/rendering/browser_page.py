@@ -1,234 +1,48 @@
-"""A render worker: a process that drives one browser and reads pages in it.
+"""One page in the browser, from its first byte to its last script.
 
-The guard: a page may run any script, and a browser sends requests of its own, so nothing that
-either does may reach a network except through the crawl. Three walls stand behind each other:
+Laws: the page has a browser context of its own, which ends with it. Its document is the fetched
+response: the server is not contacted again. It gets no images, media or fonts; its style sheets
+are empty. It only reads (GET); if the archive is to replay it (`replays`), it may POST as well,
+and is scrolled to its end as long as that brings requests. A page that navigates elsewhere is a
+redirect, which is not followed. Its clock is virtual: it skips idle time, so that timers of
+seconds cost none, and stands still while a request is pending. The page is drawn before it is
+read. A page that takes too long is read as it is then; if that fails, its browser is ended.
+Limits count what the browser works, not how long a busy machine lets it wait.
 
-    requests of a page   playwright hands each to `BrowserPage._route`, which asks the crawl, or
-                         refuses: images, media, fonts, WebSockets, service workers, all methods
-                         but GET (and POST by scripts, with --requisites). WebRTC, WebTransport and
-                         pop-ups are removed before scripts run
-    names                no name resolves inside the browser (--host-resolver-rules)
-    connections          the browser's proxy is a port that this process holds and nobody listens
-                         on; UDP, which would bypass the proxy, is disabled
-
-Example: the script of https://a.example/ calls fetch("https://b.example/news.json") with a header
-of its own, and the page has an image.
-
-    worker  routes the fetch: WantedResource(1, ".../news.json", "fetch", asker="https://a.example")
-            aborts the image. The clock of the page stands still
-    crawl   passes the request through the gate of `renderer`: --deny, robots.txt and the delay of
-            b.example; a preflight, as the script set a header; no cookies, no logins
-    crawl   answers Resource(1, 200, "application/json", ...), or status 0 if anything refused it
-    worker  fulfils the route, and the script continues. Its clock runs again
-
-A request that gets past playwright fails at the second wall, and one to an IP address at the third.
-The test `test_a_browser_asks_for_nothing_by_itself` has a listener in the place of the proxy.
-
-Laws: a worker has one page at a time. It ends after a page that could not be rendered, and when its
-channel is closed. However it ends, its browser ends with it.
+pending   requests of the page without a response yet
 """
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import os
-import re
-import shutil
-import socket
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from time import monotonic, process_time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from playwright.async_api import Browser, Error as BrowserError, async_playwright
+from playwright.async_api import Browser, Error as BrowserError
 
-from minicrawl.archive.record import AnswerPacker, WantedFiles
+from minicrawl.archive.record import WantedFiles
+from minicrawl.crawl.rendering.page_scripts import (
+    BEFORE_SCRIPTS,
+    NEXT_FRAMES,
+    READ_DOM,
+    SCROLL,
+    TURN,
+)
 from minicrawl.crawl.rendering.render_messages import (
-    NotRendered,
-    NotStarted,
     PageToRender,
-    RenderCommand,
     RenderConfig,
-    Rendered,
-    RenderMessage,
     Resource,
-    Started,
     WantedResource,
 )
-from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
-from minicrawl.crawl.workers.supervisor import PickleChannel
-from minicrawl.memory import kill_descendants, resource_usage
-from minicrawl.model import ParsedPage, Response
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.urls import canonical, origin, resolve
+from minicrawl.memory import resource_usage
+from minicrawl.model import Response
+from minicrawl.web.urls import canonical, origin
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Page, Playwright, Request, Route
-
-
-# ================================================================ browser
-#
-# Starts the browser without a way to the network: no names, no UDP, and a proxy that refuses all
-# connections. It sends no requests of its own either: no updates, no accounts, no form hints.
-
-
-_NOWHERE = "http://127.0.0.1:9/"
-"""URL on a port that browsers block: no connection is opened."""
-_ARGUMENTS = (
-    *(f"--component-updater=url-source={_NOWHERE}", f"--gaia-url={_NOWHERE}"),
-    f"--autofill-server-url={_NOWHERE}",
-    *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync", "--dns-prefetch-disable", "--mute-audio"),
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-)
-
-
-def refusing_port() -> socket.socket:
-    """Return a socket whose port is ours and refuses every connection, until it is closed."""
-    held = socket.socket()
-    held.bind(("127.0.0.1", 0))  # nobody else can listen there, and we do not
-    return held
-
-
-async def launch(playwright: Playwright, program: str, proxy: socket.socket) -> Browser:
-    """Start the browser, with a proxy that leads nowhere.
-
-    As root, chromium refuses to use its sandbox.
-    """
-    host, port = proxy.getsockname()
-    return await playwright.chromium.launch(
-        executable_path=program,
-        args=list(_ARGUMENTS),
-        chromium_sandbox=os.geteuid() != 0,
-        proxy={"server": f"http://{host}:{port}"},
-        handle_sigint=False,
-        handle_sigterm=False,
-        handle_sighup=False,
-        timeout=20_000,
-    )
-
-
-_DROP_CAPABILITY, _SET_PRIORITY = 24, 23  # PR_CAPBSET_DROP, CAP_SYS_NICE
-
-
-def keep_priority_low() -> None:
-    """Keep future child processes from raising their priority, as a browser of root does."""
-    with suppress(OSError, AttributeError):  # not on Linux
-        ctypes.CDLL(None).prctl(_DROP_CAPABILITY, _SET_PRIORITY, 0, 0, 0)
-
-
-# ================================================================ in page
-#
-# JavaScript that runs inside pages.
-#
-# Laws: no page opens a window, a dialog or a way to other machines; shadow roots are always open to
-# us. A page is read as the HTML of its DOM, with each shadow tree where it is shown.
-
-BEFORE_SCRIPTS = """(() => {
-  const attach = Element.prototype.attachShadow;
-  Element.prototype.attachShadow = function (init) {
-    return attach.call(this, { ...init, mode: "open" });
-  };
-  const nothing = () => null;
-  for (const name of ["open", "print", "alert", "confirm", "prompt"]) window[name] = nothing;
-  const gone = ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport", "SharedWorker"];
-  for (const name of gone) delete window[name];
-})();"""
-"""Script that runs before any script of the page, in each of its frames."""
-
-NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))"
-"""Promise that ends at the second frame: by then all observers of the first one have run."""
-
-TURN = "() => undefined"
-"""Function that a worker runs when it has done what was sent to it before."""
-
-READ_DOM = r"""([most, hidden]) => {
-  const root = document.documentElement;
-  if (!root) return "";
-  const hide = (selectors) => {
-    for (const one of root.querySelectorAll(selectors))
-      if (!one.matches("html, head, body") && !one.querySelector("main")) one.remove();
-  };
-  for (let i = 0; i < hidden.length; i += 500) {
-    const some = hidden.slice(i, i + 500);
-    try { hide(some.join(",")); }
-    catch { for (const one of some) try { hide(one); } catch { /* not a selector of CSS */ } }
-  }
-  const EMPTY = new Set(["area", "base", "br", "col", "embed", "frame", "hr", "img", "input",
-    "link", "meta", "param", "source", "track", "wbr"]);
-  const RAW = new Set(["script", "style", "noscript", "iframe", "xmp", "noembed", "noframes",
-    "plaintext"]);
-  let hasShadow = false;
-  for (const one of root.querySelectorAll("*")) if (one.shadowRoot) { hasShadow = true; break; }
-  const head = "<!DOCTYPE html>";
-  if (!hasShadow) return (head + root.outerHTML).slice(0, most);
-  const parts = [];
-  let length = 0;
-  const add = (text) => { parts.push(text); length += text.length; };
-  const inText = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const inValue = (text) => text.replace(/&/g, "&amp;").replace(/"/g, "&quot;");
-  const closing = (text) => ({ text });
-  // Not by recursion: scripts can nest deeper than the stack.
-  const waiting = [root];
-  const later = (nodes) => { for (let i = nodes.length - 1; i >= 0; i--) waiting.push(nodes[i]); };
-  while (waiting.length && length < most) {
-    const node = waiting.pop();
-    if (node.text !== undefined && node.nodeType === undefined) { add(node.text); continue; }
-    if (node.nodeType === Node.TEXT_NODE) {
-      const parent = node.parentNode;
-      const isRaw = parent && parent.localName && RAW.has(parent.localName);
-      add(isRaw ? node.data : inText(node.data));
-      continue;
-    }
-    if (node.nodeType !== Node.ELEMENT_NODE) continue;
-    const name = node.localName;
-    let tag = "<" + name;
-    for (const one of node.attributes) tag += " " + one.name + '="' + inValue(one.value) + '"';
-    add(tag + ">");
-    if (EMPTY.has(name)) continue;
-    waiting.push(closing("</" + name + ">"));
-    if (node.shadowRoot) {
-      later([...node.childNodes].filter((one) => !one.assignedSlot));
-      later([...node.shadowRoot.childNodes]);
-    } else if (name === "slot" && node.assignedNodes().length) {
-      later(node.assignedNodes());
-    } else if (name === "template") {
-      later([...node.content.childNodes]);
-    } else {
-      later([...node.childNodes]);
-    }
-  }
-  return (head + parts.join("")).slice(0, most);
-}"""
-"""Function that returns the DOM as HTML, with at most `most` characters.
-
-Elements that a selector of `hidden` matches are left out, unless they contain a <main> element.
-"""
-
-SCROLL = """if (window === top) setInterval(
-  () => window.scrollTo(0, document.documentElement.scrollHeight), 500);"""
-"""Script that scrolls the page to its end every 500 ms of its virtual time."""
-
-
-# ================================================================ page
-#
-# One page in the browser, from its first byte to its last script.
-#
-# Laws: the page has a browser context of its own, which ends with it. Its document is the fetched
-# response: the server is not contacted again. It gets no images, media or fonts; its style sheets
-# are empty. It only reads (GET); if the archive is to replay it (`replays`), it may POST as well,
-# and is scrolled to its end as long as that brings requests. A page that navigates elsewhere is a
-# redirect, which is not followed. Its clock is virtual: it skips idle time, so that timers of
-# seconds cost none, and stands still while a request is pending. The page is drawn before it is
-# read. A page that takes too long is read as it is then; if that fails, its browser is ended.
-# Limits count what the browser works, not how long a busy machine lets it wait.
-#
-# pending   requests of the page without a response yet
-
+    from playwright.async_api import BrowserContext, Page, Request, Route
 
 DOCUMENTS = frozenset(("document", "xhr", "fetch"))
 """Kinds of requests that robots.txt applies to."""
@@ -430,7 +244,7 @@ class BrowserPage:
             reading = shown.evaluate(READ_DOM, [most, hidden])
             html: str = await _while_working(reading, _READ_LATE_CPU_S if cut else _READ_CPU_S)
         except (TimeoutError, BrowserError) as error:
-            raise PageEnded(cut or _line(error)) from error
+            raise PageEnded(cut or error_line(error)) from error
         return RenderedDom(html, shown.url, cut)
 
     def _leave(self, how: RenderedDom | PageEnded) -> None:
@@ -562,7 +376,7 @@ def _asker(request: Request) -> str:
     return origin(url) if url is not None else ""
 
 
-def _line(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """Return the text of an error as one line; its name if it has no text."""
     return " ".join(str(error).split())[:_LONGEST_WHY] or type(error).__name__
 
@@ -604,155 +418,3 @@ async def _dismiss(dialog: Any) -> None:
 async def _close(popup: Any) -> None:
     with suppress(BrowserError):
         await popup.close()
-
-
-# ================================================================ worker
-
-_BOM = b"\xef\xbb\xbf"
-"""Byte order mark: the DOM is UTF-8, in whichever encoding the server sent the page."""
-_LONGEST_REPORT = 300
-_SAID = re.compile(r"\[err\] *(\S.*)")
-_ENDED = re.compile(r"exitCode=(\w+), signal=(\w+)")
-"""Patterns in playwright's report of a browser that does not start."""
-
-
-class RenderWorker:
-    """Runs the commands of the crawl."""
-
-    def __init__(self, config: RenderConfig, browser: Browser | str) -> None:
-        """Set up with the browser, or with the reason why it did not start."""
-        self.channel = PickleChannel(self._begin)
-        self._config, self._browser = config, browser
-        self._messages = asyncio.Queue[RenderMessage]()
-        self._page: BrowserPage | None = None
-        self._tasks = set[asyncio.Task[None]]()
-        self._packer = (
-            AnswerPacker(config.archive, only_text=config.only_text) if config.archive else None
-        )
-
-    def _begin(self, call: tuple[int, RenderCommand | None, Any]) -> None:
-        number, command, argument = call
-        match command:
-            case None:  # nobody waits for the page; the crawl closes the channel
-                return
-            case RenderCommand.PING:
-                self._reply(number, None)
-            case RenderCommand.START:
-                self._reply(number, _state(self._browser))
-            case RenderCommand.ANSWER:
-                if self._page is not None:
-                    self._page.take(argument)
-            case RenderCommand.RENDER:
-                self._run(self._render(argument))
-                self._run(self._next(number))
-            case RenderCommand.NEXT:
-                self._run(self._next(number))
-            case _:
-                assert_never(command)
-
-    def _run(self, work: Any) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _reply(self, number: int, result: object) -> None:
-        self.channel.send((number, result, process_time()))
-
-    async def _next(self, number: int) -> None:
-        message = await self._messages.get()
-        self._reply(number, message)
-        if isinstance(message, NotRendered):
-            await self.channel.drain()
-            self.channel.close()
-            self.channel.ended.set()
-
-    async def _render(self, page: PageToRender) -> None:
-        assert not isinstance(self._browser, str)
-        began = resource_usage(os.getpid()).cpu_s
-        shown = self._page = BrowserPage(self._browser, self._config, self._messages.put_nowait)
-        result: Rendered | NotRendered
-        try:
-            result = self._result(page, await shown.read(page), shown.asked)
-        except PageEnded as ended:
-            result = NotRendered(ended.why, may_pass=ended.may_pass)
-        except (BrowserError, TimeoutError) as error:
-            result = NotRendered(_line(error), may_pass=True)
-        self._page = None
-        self._messages.put_nowait(result._replace(cost_s=resource_usage(os.getpid()).cpu_s - began))
-
-    def _result(self, page: PageToRender, read: RenderedDom, asked: WantedFiles) -> Rendered:
-        request, response = page
-        body = _BOM + read.html.encode("utf-8", "replace") if read.html else b""
-        parsed = parsed_dom(body, page, read, self._config.parse_options)
-        record = b""
-        if self._packer is not None and body:
-            record = self._packer.pack_rendered(request, response._replace(body=body), asked)
-        return Rendered(parsed, body, 0.0, record)
-
-
-def _state(browser: Browser | str) -> Started | NotStarted:
-    return NotStarted(browser) if isinstance(browser, str) else Started(browser.version)
-
-
-def parsed_dom(
-    body: bytes, page: PageToRender, read: RenderedDom, options: ParseOptions
-) -> ParsedPage:
-    """Parse the DOM; the page is a redirect if it has navigated elsewhere."""
-    request, response = page
-    own = request.url
-    parsed = parse_page(body, own, _html(response), options, suspicious=request.suspicious)
-    if read.cut:
-        parsed = parsed._replace(cut=read.cut)
-    there = resolve(read.location, own, strip_marks=options.strip_marks)
-    if there is None or there.url == own:
-        return parsed
-    originals = ((there.url, there.original),) if there.original else ()
-    return parsed._replace(refresh=there.url, originals=originals)
-
-
-def _html(response: Response) -> dict[str, str]:
-    """Return the headers without a refresh, which the browser has followed."""
-    return {name: value for name, value in response.headers.items() if name != "refresh"}
-
-
-async def serve(config: RenderConfig) -> None:
-    """Serve calls until the channel is closed, or a page could not be rendered."""
-    config.folder.mkdir(exist_ok=True)
-    os.environ["TMPDIR"] = own = tempfile.mkdtemp(dir=config.folder)
-    with connection_at_stdin() as connection, refusing_port() as proxy:
-        async with async_playwright() as playwright:
-            browser: Browser | str
-            try:
-                browser = await launch(playwright, config.browser, proxy)
-            except BrowserError as error:
-                browser = _why(error)
-            worker = RenderWorker(config, browser)
-            await worker.channel.connect(connection)
-            await worker.channel.ended.wait()
-            kill_descendants(os.getpid())
-            shutil.rmtree(own, ignore_errors=True)
-            with suppress(OSError):  # not empty: other workers still run
-                config.folder.rmdir()
-            os._exit(0)  # even if the browser's driver hangs
-
-
-def _why(error: BrowserError) -> str:
-    """Return why the browser did not start: its message or exit code, without its command line."""
-    if (said := _SAID.search(str(error))) is not None:
-        return said[1][:_LONGEST_REPORT]
-    if (ended := _ENDED.search(str(error))) is not None:
-        code, by_signal = ended.groups()
-        how = f"with exit code {code}" if code != "null" else f"by {by_signal}"
-        return f"it ended at once, {how}, without a message"
-    lines = [line.strip(" -") for line in str(error).splitlines() if line.strip(" -═╔╗║╚╝")]
-    told = [line for line in lines if "rror" in line]
-    return (told or lines or ["no reason"])[0][:_LONGEST_REPORT]
-
-
-def main() -> None:
-    """Run the worker; stdin is the socket of the channel."""
-    with connection_at_stdin() as connection:
-        config = receive_message(connection)
-    if config is not None:
-        keep_priority_low()
-        asyncio.run(serve(config))

@@ -1,0 +1,287 @@
+"""Inbound cash: what pages, hosts, sites and networks get from others, and what that earns.
+
+Laws: an account has a base of pages, and `PAGES_A_UNIT` more for each unit of cash from
+elsewhere. A host earns from other hosts, a site from other sites, and a network from other sites
+at other networks; so a farm that links to itself earns nothing, however many hosts and domains it
+has. Gifts are counted in batches, and before any total is read.
+
+account    of a host, a site or a network: pages used and pages earned
+gift       cash that a page hands on along a link
+strangers  hosts of different sites
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.crawl.admission.site_index import SiteIndex
+from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
+from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.wording import counted
+
+PAGES_A_UNIT = 5
+"""Pages per unit of cash. A healthy site gets a fifth of its cash or more from others, and rarely
+reaches its limit.
+"""
+NO_LIMIT = 1 << 31
+_ATOMS_A_PAGE = UNIT // PAGES_A_UNIT
+
+
+class QuotaAccounts:
+    """Accounts of all hosts, of all sites or of all networks, by number."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.base = NO_LIMIT if limit is None else limit
+        self._spent, self._earned = array("I"), array("q")
+
+    def room(self, number: int) -> int:
+        """Return how many more pages the account may have."""
+        if number >= len(self._spent):
+            return self.base
+        return self.base + self._earned[number] // _ATOMS_A_PAGE - self._spent[number]
+
+    def spent(self, number: int) -> int:
+        """Return how many pages the account has had."""
+        return self._spent[number] if number < len(self._spent) else 0
+
+    def earned(self, number: int) -> int:
+        """Return the cash that the account got from elsewhere, in atoms."""
+        return self._earned[number] if number < len(self._earned) else 0
+
+    def spend(self, number: int, pages: int) -> None:
+        """Charge pages to the account."""
+        if number >= len(self._spent):
+            self._grow(number)
+        self._spent[number] += pages
+
+    def earn(self, number: int, atoms: int) -> None:
+        """Credit cash from elsewhere to the account."""
+        if number >= len(self._spent):
+            self._grow(number)
+        self._earned[number] += atoms
+
+    def earn_many(self, numbers: NDArray[np.uint32], atoms: NDArray[np.int64]) -> None:
+        """Credit cash to accounts; a number may occur several times."""
+        if len(numbers):
+            self._grow(int(numbers.max()))
+            add(self._earned, numbers, atoms)
+
+    def restore(self, number: int, pages: int) -> None:
+        """Load the number of pages that an earlier run read, all of which count as earned."""
+        self.spend(number, pages)
+        over = self._spent[number] - self.base
+        self._earned[number] = max(self._earned[number], over * _ATOMS_A_PAGE)
+
+    def describe(self, number: int) -> str:
+        """Describe the pages of the account."""
+        earned = self.earned(number) // _ATOMS_A_PAGE
+        had = f"has had {counted(self.spent(number), 'page')}"
+        return f"{had}, {earned:,} of them earned by links from elsewhere"
+
+    def _grow(self, number: int) -> None:
+        """Make room for accounts up to this number."""
+        more = number + 1 - len(self._spent)
+        if more > 0:
+            self._spent.extend(repeat(0, more))
+            self._earned.extend(repeat(0, more))
+
+
+class Accounts(NamedTuple):
+    """Accounts of hosts, sites and networks."""
+
+    hosts: QuotaAccounts
+    sites: QuotaAccounts
+    networks: QuotaAccounts
+
+
+def add(sums: array[int], places: NDArray[np.uint32], atoms: NDArray[np.int64]) -> None:
+    """Add the atoms to the sums at these places."""
+    np.add.at(np.frombuffer(sums, dtype=np.int64), places, atoms)
+
+
+MARGIN = 1.25
+"""A copy or host overtakes another one only with this many times its cash: without a margin, two
+that are nearly equal would overtake each other again and again.
+"""
+_AT_ONCE = 1 << 14
+_TABLE_BITS = 20
+
+Atoms = NDArray[np.int64]
+
+
+class InboundCash:
+    """Counts the gifts of a crawl; `seeds` are the hosts of seeds."""
+
+    def __init__(
+        self, site_table: SiteTable, host_of: array[int], accounts: Accounts, seeds: set[int]
+    ) -> None:
+        self.site_index = SiteIndex(site_table, self._credit_site)
+        self._site_table, self._host_of = site_table, host_of
+        self._accounts, self._seeds = accounts, seeds
+        self._gifts, self._to_pages = Gifts(), PageGifts()
+        self._from_strangers = array("q")  # cash to hosts
+
+    # ------------------------------------------------------------ gifts
+
+    def add(self, host: int, plans: Iterable[Plan]) -> None:
+        """Add the gifts of the host's pages."""
+        for plan in plans:
+            self._gifts.add(host, plan.links, plan.share)
+            for link, atoms in plan.extras:
+                self._gifts.add(host, (link,), atoms)
+        if len(self._gifts) >= _AT_ONCE:
+            self.count()
+
+    def receive(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
+        """Count gifts from strangers at unknown networks to these pages."""
+        self._grow()
+        links, gifts = np.array(pages, dtype=np.int64), np.array(atoms, dtype=np.int64)
+        hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
+        sites, networks = self.site_index.known_sites(hosts), self.site_index.networks(hosts)
+        for accounts, numbers in zip(self._accounts, (hosts, sites, networks), strict=True):
+            known = numbers != UNKNOWN
+            accounts.earn_many(numbers[known], gifts[known])
+        self._note(hosts, links, gifts)
+
+    def recall(self, links: NDArray[np.int64], givers: Hosts, atoms: Atoms) -> None:
+        """Count gifts of earlier runs: they earn no pages, but rank hosts and copies again."""
+        self._grow()
+        hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
+        strange = self.site_index.sites(hosts) != self.site_index.sites(givers)
+        self._note(hosts[strange], links[strange], atoms[strange])
+
+    def count(self) -> None:
+        """Add up the gifts that leave their host, their site, or both site and network."""
+        self._grow()
+        links, givers, atoms = self._gifts.take()
+        if not len(links):
+            return
+        hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
+        away = hosts != givers
+        self._accounts.hosts.earn_many(hosts[away], atoms[away])
+        strange = self.site_index.differ(hosts, givers)
+        sites = self.site_index.known_sites(hosts)
+        # Sites that were never looked up are credited when they are (`_credit_site`).
+        counted = strange & (sites != UNKNOWN)
+        self._accounts.sites.earn_many(sites[counted], atoms[counted])
+        self._note(hosts[strange], links[strange], atoms[strange])
+        networks = self.site_index.networks(hosts)
+        far = strange & (networks != UNKNOWN) & (networks != self.site_index.networks(givers))
+        self._accounts.networks.earn_many(networks[far], atoms[far])
+
+    def _note(self, hosts: Hosts, links: NDArray[np.integer], atoms: Atoms) -> None:
+        add(self._from_strangers, hosts, atoms)
+        self._to_pages.add(links, atoms)
+
+    def _credit_site(self, host: int, site: int) -> None:
+        """Credit a site, once it is looked up, with the gifts to its host."""
+        if host < len(self._from_strangers):
+            self._accounts.sites.earn(site, self._from_strangers[host])
+
+    def _grow(self) -> None:
+        """Make room for all known hosts."""
+        self.site_index.grow()
+        self._from_strangers.extend(repeat(0, len(self._site_table) - len(self._from_strangers)))
+
+    # ------------------------------------------------------------ ranking of hosts
+
+    def are_strangers(self, host: int, other: int) -> bool:
+        """Return whether the hosts are of different sites."""
+        return self.site_index.are_strangers(host, other)
+
+    def from_strangers(self, pages: NDArray[np.int64]) -> tuple[Atoms, Atoms]:
+        """Return the cash that other sites gave to these pages, and to their hosts."""
+        self.count()
+        hosts = np.frombuffer(self._host_of, dtype=np.uint32)[pages]
+        to_hosts = np.frombuffer(self._from_strangers, dtype=np.int64)[hosts]
+        return self._to_pages.of(pages), to_hosts
+
+    def to_sites(self, endowment: float) -> NDArray[np.float64]:
+        """Return for each host the cash that other sites and the user gave to its site, in atoms.
+
+        The user gave the endowment to the hosts of seeds.
+        """
+        self.count()
+        given = np.array(self._from_strangers, dtype=np.float64)
+        given[list(self._seeds)] += endowment / max(len(self._seeds), 1)
+        sites = self.site_index.sites(np.arange(len(given), dtype=np.uint32))
+        sums = np.bincount(sites, weights=given).astype(np.float64)
+        return sums[sites]
+
+    def outranks(self, host: int, other: int) -> bool:
+        """Return whether the host matters more than the other: by a seed, or by the cash it got.
+
+        Within a site only cash decides, and hosts of the site may give it. Of equals, the host that
+        became known first matters more.
+        """
+        self.count()
+        if self.site_index.are_strangers(host, other):
+            return self._rank_of_stranger(host) > self._rank_of_stranger(other)
+        earned = self._accounts.hosts.earned
+        return (earned(host), -host) > (earned(other), -other)
+
+    def overtakes(self, host: int, other: int) -> bool:
+        """Return whether a host of another site, which mattered less, matters more by now."""
+        if host in self._seeds or other in self._seeds:
+            return other not in self._seeds
+        self.count()
+        return self._from_strangers[host] > MARGIN * self._from_strangers[other]
+
+    def _rank_of_stranger(self, host: int) -> tuple[bool, int, int]:
+        return host in self._seeds, self._from_strangers[host], -host
+
+
+class Gifts:
+    """Gifts that are not counted yet: adding one is cheap, and many are counted at once."""
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._links, self._givers = array("I"), array("I")
+        self._lengths, self._shares = array("I"), array("q")
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+    def add(self, giver: int, links: Sequence[int], share: int) -> None:
+        """Add a gift of a host along each of these links."""
+        self._links.extend(links)
+        self._givers.append(giver)
+        self._lengths.append(len(links))
+        self._shares.append(share)
+
+    def take(self) -> tuple[NDArray[np.uint32], Hosts, Atoms]:
+        """Remove all gifts. Return the target, the giving host and the amount for each link."""
+        lengths = np.array(self._lengths)
+        links = np.array(self._links)
+        givers = np.repeat(np.array(self._givers), lengths)
+        shares = np.repeat(np.array(self._shares), lengths)
+        self._begin()
+        return links, givers, shares
+
+
+class PageGifts:
+    """Cash that each page was given, in a table of a fixed size. Pages with the same place in it
+    share one sum.
+    """
+
+    def __init__(self, bits: int = _TABLE_BITS) -> None:
+        self._mask = (1 << bits) - 1
+        self._atoms = np.zeros(1 << bits, dtype=np.int64)
+
+    def add(self, pages: NDArray[np.integer], atoms: Atoms) -> None:
+        """Credit `atoms` to `pages`."""
+        np.add.at(self._atoms, pages & self._mask, atoms)
+
+    def of(self, pages: NDArray[np.int64]) -> Atoms:
+        """Return the cash that these pages were given."""
+        found: Atoms = self._atoms[pages & self._mask]
+        return found

@@ -1,0 +1,132 @@
+"""Site and network of each host.
+
+Law: a site costs nothing until it is looked up.
+
+network    address of a host, if known and public: an IPv4 address or an IPv6 /64
+strangers  hosts of different sites
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from ipaddress import IPv4Address, ip_address
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.fetch.resolver.addresses import is_public
+from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
+from minicrawl.web.urls import is_address, site
+
+
+class SiteIndex:
+    """Sites and networks of all hosts, as numbers."""
+
+    def __init__(self, table: SiteTable, found: Callable[[int, int], None]) -> None:
+        """Set up; `found` is called with a host and its site at the first look-up of the site."""
+        self._table, self._found = table, found
+        self._sites, self._networks = array("I"), array("I")
+        self._is_address = array("B")
+        self._network_ids: dict[str, int] = {}
+        self._network_names: list[str] = []
+
+    # ------------------------------------------------------------ one host
+
+    def site(self, host: int) -> int:
+        """Return the number of the host's site."""
+        if host >= len(self._sites):
+            self.grow()
+        number = self._sites[host]
+        if number == UNKNOWN:
+            number = self._sites[host] = self._table.site(host)
+            self._found(host, number)
+        return number
+
+    def site_name(self, host: int) -> str:
+        """Return the name of the host's site."""
+        return self._table.name(host)
+
+    def has_name(self, host: int) -> bool:
+        """Return whether the host has a name, rather than an address alone."""
+        return not is_address(self._table.name_of_host(host))
+
+    def network(self, host: int) -> int:
+        """Return the number of the host's network, or UNKNOWN."""
+        return self._networks[host] if host < len(self._networks) else UNKNOWN
+
+    def network_name(self, number: int) -> str:
+        """Return the address of a network."""
+        return self._network_names[number]
+
+    def locate(self, host: int, address: str) -> bool:
+        """Set the address of a host.
+
+        Return whether its network was unknown before and is known now.
+        """
+        name = network_of(address)
+        if name is None:
+            return False
+        self.grow()
+        number = self._network_ids.setdefault(name, len(self._network_names))
+        if number == len(self._network_names):
+            self._network_names.append(name)
+        before, self._networks[host] = self._networks[host], number
+        return before == UNKNOWN
+
+    def are_strangers(self, host: int, other: int) -> bool:
+        """Return whether the hosts are of different sites."""
+        return host != other and self.site(host) != self.site(other)
+
+    # ------------------------------------------------------------ many hosts
+
+    def known_sites(self, hosts: Hosts) -> Hosts:
+        """Return the numbers of the hosts' sites, or UNKNOWN where none was looked up."""
+        return np.frombuffer(self._sites, dtype=np.uint32)[hosts]
+
+    def networks(self, hosts: Hosts) -> Hosts:
+        """Return the numbers of the hosts' networks, or UNKNOWN."""
+        return np.frombuffer(self._networks, dtype=np.uint32)[hosts]
+
+    def differ(self, hosts: Hosts, others: Hosts) -> NDArray[np.bool_]:
+        """Return for each pair whether its hosts are strangers.
+
+        An address and a name always are; no site is looked up for such a pair.
+        """
+        self.grow()
+        is_address = np.frombuffer(self._is_address, dtype=np.uint8)
+        found: NDArray[np.bool_] = is_address[hosts] != is_address[others]
+        alike = ~found
+        if alike.any():
+            found[alike] = self.sites(hosts[alike]) != self.sites(others[alike])
+        return found
+
+    def sites(self, hosts: Hosts) -> Hosts:
+        """Return the numbers of the hosts' sites."""
+        self.grow()
+        unknown = np.unique(hosts[self.known_sites(hosts) == UNKNOWN])
+        for host in unknown.tolist():
+            self.site(host)
+        return self.known_sites(hosts)
+
+    def grow(self) -> None:
+        """Make room for all known hosts."""
+        known = len(self._sites)
+        more = len(self._table) - known
+        if more:
+            self._sites.extend(repeat(UNKNOWN, more))
+            self._networks.extend(repeat(UNKNOWN, more))
+            names = map(self._table.name_of_host, range(known, known + more))
+            self._is_address.extend(map(is_address, names))
+
+
+def network_of(address: str) -> str | None:
+    """Return the network of an address; None if it is not an address, or not public."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return None
+    if not is_public(found):
+        return None
+    return str(found) if isinstance(found, IPv4Address) else site(f"[{found}]")

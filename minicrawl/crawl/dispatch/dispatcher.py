@@ -1,0 +1,255 @@
+"""Chooses the page or the host that has the next turn, and begins the turn.
+
+Laws: the next page is the richest one whose host may be contacted now. It is chosen only when
+there is room for it. A page that may not be requested now is given back, and its host is resumed
+when the obstacle is gone. While many pages are closed in a row, the loop runs other tasks in
+between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from math import inf
+from time import perf_counter
+
+from minicrawl.crawl.admission.traps import SkipReason
+from minicrawl.crawl.dispatch.host_turns import HostTurns
+from minicrawl.crawl.dispatch.skipped_pages import SkippedPages
+from minicrawl.crawl.hosts.addresses import Rank
+from minicrawl.crawl.hosts.host_state import HostState
+from minicrawl.crawl.hosts.slots import Standing
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.progress import ImportanceLimit
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.settle.posting import PageIntroducer
+from minicrawl.crawl.turns.page_turns import PageTurns
+from minicrawl.crawl.turns.turn import Turn
+
+CLOSED_AT_ONCE = 500
+"""Number of pages that are closed without a request before the loop continues."""
+LONGEST_LOOK_S = 0.02
+"""Time after which the loop continues, even if fewer pages were closed."""
+
+
+class Dispatcher:
+    """Begins turns, each in a task of its own, while there is room and budget."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        recorder, wanted = context.recorder, context.settings.budget.importance
+        self._context, self._parts = context, parts
+        self._clock, self._gate, self._wake = context.clock, context.gate, context.wake
+        self._counters, self._depth = recorder.counters, recorder.frontier.urls.depth
+        self._hosts, self._leases, self._slots = parts.hosts, parts.leases, parts.slots
+        self._onboarding, self._traps, self._trackers = (
+            parts.onboarding,
+            parts.traps,
+            parts.trackers,
+        )
+        self.limit = None if wanted is None else ImportanceLimit(wanted, recorder)
+        introducer = PageIntroducer(recorder, parts.settler.poster)
+        self._page_turns = PageTurns(context, parts, introducer)
+        self._host_turns = HostTurns(context, parts, introducer)
+        self.skipped = SkippedPages(context, parts)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._fetched_before = recorder.counters.number("fetched")
+        self.paused_until: float | None = None
+        """End of the wait for the pace of the crawl (--max-rate, --hours) that kept the last round
+        from beginning a turn, or None. The loop uses this value for the whole round: if it asked
+        the pace again, a wait that ends in the middle of a round would be missed.
+        """
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    @property
+    def requesting(self) -> int:
+        """Number of turns that hold a request."""
+        return len(self._tasks) - self._parts.side_requests.idle
+
+    @property
+    def may_lead_on(self) -> bool:
+        """Whether what comes next depends on turns that hold a request.
+
+        Once the budget is spent, turns of hosts lead to nothing. Those of pages may fail and leave
+        a part of the budget.
+        """
+        has_room = self._page_turns.under_way or not self.is_budget_spent()
+        return self.requesting > 0 and bool(has_room)
+
+    @property
+    def in_flight(self) -> int:
+        """Number of turns that do not wait for a host."""
+        return len(self._tasks) - self._parts.side_requests.waiting
+
+    def is_budget_spent(self) -> bool:
+        """Return whether the budget of pages, bytes or importance is spent, or about to be."""
+        budget, counted = self._context.settings.budget, self._counters.number
+        most, most_new = budget.pages, budget.new_pages
+        if most is not None or most_new is not None:
+            # Turns under way count as if they had been fetched. Otherwise a crawl of 10 pages with
+            # 32 slots would request 32 of them.
+            fetched = counted("fetched") + self._page_turns.under_way
+            if most is not None and fetched >= most:
+                return True
+            if most_new is not None and fetched >= self._fetched_before + most_new:
+                return True
+        if self.limit is not None and self.limit.is_reached:
+            return True
+        return budget.body_bytes is not None and counted("wire_bytes") >= budget.body_bytes
+
+    def launch(self, group: asyncio.TaskGroup) -> None:
+        """Give pages their turns while there is room."""
+        until, clock = perf_counter() + LONGEST_LOOK_S, self._clock
+        self.paused_until = None
+        self._slots.give_up_silent(clock.now())
+        most = 1 if self._context.settings.order.deterministic else inf
+        while len(self._tasks) < most and not self.is_budget_spent():
+            now, pace = clock.now(), self._hosts.pace
+            if pace is not None and (wait_s := pace.wait_s(now)):
+                self.paused_until = now + wait_s
+                return
+            if self._slots.free <= 0:
+                self._make_room(now)
+                return
+            turn = self._next_turn(now, until)
+            if turn is None:
+                # No turn runs and none may begin, so an expensive host keeps nobody waiting.
+                if not self._tasks and self._hosts.release_expensive(clock.now()):
+                    self._wake()
+                self._slots.give_up_for_waiting(now)
+                return
+            # A task for each turn, not a fixed number of worker coroutines: the next page is chosen
+            # when a slot is free, so a page that has become richer meanwhile still comes first.
+            task = group.create_task(turn)
+            self._tasks.add(task)
+            task.add_done_callback(self._end)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._slots.end_turn()
+        self._wake()
+
+    def _make_room(self, now: float) -> None:
+        """Free a slot of a slow host for the next page, if slow hosts hold too many."""
+        leases = self._leases
+        # Lease a page only to see whether one is ready: if not, nobody needs the slot.
+        if self._slots.has_too_many_slow(now) and (lease := leases.next()):
+            leases.give_back(lease)
+            leases.resume(lease.host)
+            self._slots.give_up_slowest(now)
+
+    def next_slow(self, now: float) -> float | None:
+        """Return when a request under way may lose its slot to another host, or None."""
+        slow = self._slots.next_slow(now)
+        silent = self._slots.next_silent() if self._slots.free > 0 else None
+        return min((time for time in (slow, silent) if time is not None), default=None)
+
+    async def let_end(self, grace_s: float | None) -> None:
+        """Cancel the turns of hosts, wait `grace_s` for those of pages, and cancel what is left."""
+        self._parts.side_requests.leave()
+        self._host_turns.cancel()
+        if self._tasks:
+            _, late = await asyncio.wait(tuple(self._tasks), timeout=grace_s)
+            for task in late:
+                task.cancel()
+
+    # ------------------------------------------------------------ one turn
+
+    def _next_turn(self, now: float, until: float) -> Coroutine[None, None, None] | None:
+        """Return the next turn, if one is found before `until`, a moment of `perf_counter`."""
+        for _ in range(CLOSED_AT_ONCE):
+            lease = self._leases.next()
+            if lease is None:
+                if self._slots.resume_one():
+                    continue
+                return None
+            if turn := self._dispatch(lease, now):
+                return turn
+            if perf_counter() >= until:
+                break
+        self._wake()
+        return None
+
+    def _dispatch(self, lease: Lease, now: float) -> Coroutine[None, None, None] | None:
+        """Decide what to do with a leased page; the first reason that applies counts.
+
+        Reasons that refuse the page for good precede reasons that delay it, and a delay of its host
+        precedes the first request to the host. Return the turn of the page, or the turn of its
+        host if the address or robots.txt of that is not known yet; None if no request begins now.
+        """
+        began = perf_counter()
+        page, host, url, again, _ = lease
+        state, onboarding = self._hosts[host], self._onboarding
+        # Before the page may be closed, as there may be no other to lead to the waiting sitemaps.
+        if onboarding.sitemaps.is_behind(host) and state.trouble_at(now) is None:
+            return self._begin(self._parts.suspended.turn_of(lease), state, now, is_known=False)
+        pages, is_seed = 0 if again else state.pages, not self._depth[page]
+        refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
+        if refused is not None:
+            # The scope needs no look-up and no request, and comes first: pages out of scope are the
+            # most common ones, and must not have their hosts located.
+            self.skipped.close(lease, SkipReason(refused), now, began)
+            return None
+        turn = self._parts.suspended.turn_of(lease)
+        for tracker in self._trackers:
+            if tracker.is_too_far(page):
+                self.skipped.park(turn, tracker, now, began)
+                return None
+        # The next calls may query the store. The checks above refuse many pages without that.
+        pages_known = self._context.recorder.pages
+        turn.own = pages_known.own_request(page)
+        turn.tries = turn.tries or pages_known.tries(page, self._context.settings.limits.max_tries)
+        onboarding.recall(host)
+        is_known, reason = onboarding.is_known(host), None
+        # Trouble comes before robots.txt: a host that is down may have no rules, and its pages get
+        # the same state as if they were requested.
+        if (trouble := state.trouble_at(now)) is not None:
+            reason = SkipReason(trouble)
+        elif is_known:
+            reason = onboarding.refusal(host, turn.sent_url)
+        if reason is None and not again and turn.own is None:  # not if a program wants this request
+            reason = self._traps.skip_reason(page, host, url)
+        if reason is not None:
+            self.skipped.close(lease, reason, now, began)
+            return None
+        turn.cost_s = perf_counter() - began
+        return self._begin(turn, state, now, is_known=is_known)
+
+    def _begin(
+        self, turn: Turn, state: HostState, now: float, *, is_known: bool
+    ) -> Coroutine[None, None, None] | None:
+        """Return the turn of the page or that of its host; None if the page waits."""
+        is_waiting = self._defer(turn, state, now, is_known=is_known)
+        if is_known and not is_waiting:
+            self._onboarding.sitemaps.end_yielding(turn.host)
+            self._onboarding.sitemaps.count_request(turn.host)
+            return self._page_turns.begin(turn, now)
+        self._leases.give_back(turn.lease)
+        if is_waiting:
+            return None
+        return self._host_turns.begin(turn.host, self._rank(turn, is_strange=True), now)
+
+    def _defer(self, turn: Turn, state: HostState, now: float, *, is_known: bool) -> bool:
+        """Make the page wait if its host cannot take a request now. Return whether it waits."""
+        host, hosts, slots, shared = turn.host, self._hosts, self._slots, state.shared
+        # Each `return True` needs somebody who resumes the host later. Otherwise its pages would
+        # wait forever, and the crawl would not end.
+        if host in self._host_turns.under_way:  # resumed when that turn ends
+            return True
+        if not hosts.has_room(host, now):
+            hosts.wait_for_room(host, now, self._rank(turn, is_strange=not is_known))
+            return True
+        if shared.to_render or not hosts.may_be_asked(host, now):
+            hosts.resume_when_ready(host, now)
+            return True
+        standing = Standing.of(state, is_known=is_known)
+        has_slot = slots.has_room(host, standing)
+        if not has_slot:
+            slots.wait(host, standing)
+        return not has_slot
+
+    def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
+        """Return the page's rank among those that wait for its address; see `addresses.Rank`."""
+        queue = self._leases.queue
+        return queue.precedence(turn.host), -queue.key(turn.page), is_strange

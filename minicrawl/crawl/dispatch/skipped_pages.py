@@ -1,0 +1,112 @@
+"""Pages that are not requested: closed, parked, and reopened when their reason is gone.
+
+Laws: a page that is closed without a request ends its turn with a reason. Its cost is charged to
+its host, which may be contacted for another page at once. A page that is too far is closed for
+that reason only when everything else is read.
+
+closed   settled without a request: scope, limits, robots.txt, a failing host, a trap
+parked   too far from the seeds; waits until a shorter path to it is found
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from minicrawl.crawl.admission.traps import SkipReason
+from minicrawl.crawl.events import Settled
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.schedule.depth import DistanceTracker
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.turns.turn import Turn
+from minicrawl.model import PageId, State
+from minicrawl.store.records import NOT_ASKED, FetchRow
+
+
+class SkippedPages:
+    """Ends turns without a request."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        self._recorder, self._clock, self._tell = context.recorder, context.clock, context.tell
+        self._is_continuous = context.settings.budget.continuous
+        self._settler, self._traps, self._trackers = parts.settler, parts.traps, parts.trackers
+        self._leases, self._hosts = parts.leases, parts.hosts
+        self._suspended, self._sitemaps = parts.suspended, parts.onboarding.sitemaps
+
+    # ------------------------------------------------------------ pages that are leased
+
+    def close(self, lease: Lease, reason: SkipReason, now: float, began: float) -> None:
+        """End the turn with a reason; `began` is the start of the turn by `perf_counter`."""
+        self._suspended.end(lease.page)
+        if lease.again:
+            self._leave(lease, reason.state, now)
+        else:
+            self._close(lease.page, lease.url, reason)
+        self._charge(lease.host, now, began)
+
+    def park(self, turn: Turn, tracker: DistanceTracker, now: float, began: float) -> None:
+        """Let the page wait until this tracker finds a shorter path."""
+        tracker.park(turn.page)
+        if turn.lease.again:
+            self._leases.drop(turn.lease)
+        self._charge(turn.host, now, began)
+
+    def _leave(self, lease: Lease, state: State, now: float) -> None:
+        """Skip a page that was read before: it keeps its state."""
+        if state is not self._hosts[lease.host].trouble_at(now):
+            self._leases.drop(lease)
+            return
+        self._leases.release(lease)
+        self._tell(Settled(url=lease.url, state=state))
+        if self._is_continuous:
+            self._hosts[lease.host].pause_while_down()
+
+    def _close(self, page: PageId, url: str, reason: SkipReason) -> None:
+        state, detail, original = reason
+        if original is None:
+            self._settler.close(page, state)
+        else:
+            self._settler.fold(page, original)
+        if detail:
+            today = self._clock.today()
+            self._recorder.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
+        self._tell(Settled(url=url, state=state, detail=detail))
+
+    def _charge(self, host: int, now: float, began: float) -> None:
+        self._hosts.charge(host, perf_counter() - began, now, was_asked=False)
+        self._sitemaps.end_yielding(host)
+        self._hosts.resume_when_ready(host, now)
+
+    # ------------------------------------------------------------ pages that wait
+
+    def has_unread(self) -> bool:
+        """Return whether pages wait that are not parked."""
+        return self._leases.has_more(sum(map(len, self._trackers)))
+
+    def reopen_due(self) -> bool:
+        """Now and then, reopen pages that may be requested by now. Return whether there are any."""
+        if self._is_continuous:
+            self._leases.look_for_dead()
+        requests = self._recorder.counters.number("requests")
+        return requests >= self._traps.due_at and self._reopen(self._traps.due(requests))
+
+    def reopen_or_close(self, *, may_close: bool = True) -> bool:
+        """Reopen pages that may be requested by now; if there are none, close the parked pages.
+
+        To be called when everything else is read. Without `may_close`, a shorter path to a parked
+        page may still be found. Return whether any page changed.
+        """
+        return self._reopen(self._traps.earned()) or (may_close and self.close_parked())
+
+    def _reopen(self, pages: list[int]) -> bool:
+        if pages:
+            self._settler.poster.reopen(pages)
+        return bool(pages)
+
+    def close_parked(self) -> bool:
+        """Refuse the pages that wait for a shorter path. Return whether there are any."""
+        trackers = self._trackers
+        pages = [(page, tracker.refusal) for tracker in trackers for page in tracker.give_up()]
+        for page, state in pages:
+            self._suspended.end(page)
+            self._close(page, self._recorder.pages.url_of(page), SkipReason(state))
+        return bool(pages)

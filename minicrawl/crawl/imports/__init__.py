@@ -1,0 +1,8 @@
+"""Make stores without a network: of WARC files, and of a graph.
+
+recorded_responses  a crawl whose responses are read from WARC files
+warc_import         makes a store of such a crawl
+graph_import        writes the store of a crawl that read every page of a graph once
+
+Law: the store gets its name when it is complete, and no store is overwritten.
+"""

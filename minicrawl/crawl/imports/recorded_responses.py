@@ -1,0 +1,254 @@
+"""A crawl without a network: responses are read from WARC files, in their order.
+
+Laws: each record has the effect that the same response would have in a crawl, so the log, the
+ranks and the archive are those of such a crawl. Responses, redirects, and confirmations that a
+known page has not changed are turns of pages. Any other record (a picture, a failure) is the
+turn of its page if a link has led to it, and is counted otherwise. Pictures and the like are
+kept for the pages that need them, if the user asks for that. No request goes over the network.
+
+revisit  record without a body: the page repeats an earlier response, its own or another page's
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
+from contextlib import suppress
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from minicrawl.archive.reader import ArchiveReader, last_page
+from minicrawl.archive.record import RecordKind, pack_any
+from minicrawl.config import Settings
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.record.commits import COMMIT_EVERY_S, MOST_STEPS
+from minicrawl.crawl.record.recorder import Recorder
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.settle.posting import PageIntroducer
+from minicrawl.crawl.turns.page_turns import PageTurns, parsed_visit
+from minicrawl.crawl.workers.visitor import Visitor
+from minicrawl.errors import Damaged
+from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of, wire_of
+from minicrawl.fetch.warc.records import WarcRecord, with_requests
+from minicrawl.model import (
+    FetchResult,
+    KeptAnswer,
+    Moved,
+    PageId,
+    Refused,
+    Request,
+    Response,
+    State,
+    Unchanged,
+    Want,
+)
+from minicrawl.web.responses import types_of
+from minicrawl.web.scope import may_be_html
+from minicrawl.web.urls import ResolvedUrl, resolve
+
+_ANSWERS = ("response", "resource", "revisit")
+_KINDS = ("warcinfo", "request", "metadata", "conversion", "continuation")
+"""Other record types of the standard. All further types are counted as "other"."""
+_ROBOTS = "/robots.txt"
+_UNCOMMITTED = 3 * MOST_STEPS
+"""Limit of responses that are not in the archive yet."""
+_SUCCESS = 2  # status // 100
+
+# Reasons why a record has no turn.
+NO_PAGE = "records that are not pages"
+ROBOTS = "records of robots.txt"
+NOT_LINKED = "records of pictures, failures and the like that no earlier link leads to"
+NO_BODY = "revisits of unknown responses"
+
+
+class RecordClock:
+    """Clock whose time of day is that of the current record."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    now = staticmethod(time.monotonic)
+
+    def today(self) -> float:
+        """Return the time of the current record."""
+        return self.at
+
+
+class RecordedFetches:
+    """Fetch results from records. The body of a revisit is the former response of its page, which
+    is unknown without an archive.
+    """
+
+    def __init__(self, recorder: Recorder, settings: Settings, folder: Path | None) -> None:
+        """Set up; `folder` is that of the archive, if there is one."""
+        self._recorder, self._folder = recorder, folder
+        self._strip_marks = settings.storing.strip_marks
+        self._answers = RecordedAnswers(settings.network)
+        self._reader: ArchiveReader | None = None
+        self._recent: OrderedDict[str, None] = OrderedDict()
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+    def saw(self, url: str) -> None:
+        """Note that the page was read, and may not be in the archive yet."""
+        self._recent[url] = None
+        self._recent.move_to_end(url)
+        if len(self._recent) > _UNCOMMITTED:
+            self._recent.popitem(last=False)
+
+    async def result(
+        self, request: Request, record: WarcRecord, page: PageId | None
+    ) -> FetchResult | None:
+        """Return the fetch result of a record; None for a revisit of an unknown response."""
+        head = head_of(record)
+        is_confirmed = head is not None and head.status == HTTPStatus.NOT_MODIFIED
+        if record.kind != "revisit" and not is_confirmed:
+            return await self._answers.read(request, record)
+        if is_confirmed and page is not None and self._was_read(page):
+            return Unchanged(wire=wire_of(record))
+        if is_confirmed:
+            return None
+        if head is not None and head.status // 100 != _SUCCESS:
+            return await self._answers.read(request, record)
+        original = record.fields.get("warc-refers-to-target-uri", record.url).strip("<> ")
+        url = resolve(original, strip_marks=self._strip_marks)
+        body = await self._last(request.url if url is None else url.url)
+        if body is None or head is None:
+            return body
+        return body._replace(headers=head.headers, wire=wire_of(record))
+
+    def _was_read(self, page: PageId) -> bool:
+        return State(self._recorder.frontier.state[page]).was_read
+
+    async def _last(self, url: str) -> Response | None:
+        """Return the last response of a page, or None if it is unknown."""
+        archive = self._recorder.keeping.archive
+        if archive is None or self._folder is None:
+            return None
+        if url in self._recent:
+            await self._recorder.committer.written()
+            self._recent.clear()
+        if self._reader is None:
+            self._reader = ArchiveReader(self._folder, archive.end)
+        self._reader.go_on_to(archive.end)
+        with suppress(Damaged, IndexError):
+            rows = self._reader.versions(url)
+            answer = self._reader.answer(rows[last_page(rows) - 1].place)
+            if answer.kind is RecordKind.PAGE:
+                return Response(status=answer.status, headers=answer.headers, body=answer.body)
+        return None
+
+
+class RecordedCrawl:
+    """Gives each record its turn."""
+
+    def __init__(
+        self, context: CrawlContext, clock: RecordClock, visitor: Visitor, folder: Path | None
+    ) -> None:
+        """Set up; `folder` is that of the archive, if there is one."""
+        self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
+        self._fetches = RecordedFetches(context.recorder, context.settings, folder)
+        self._types, self._visitor = types_of(context.settings.scope.types), visitor
+        self._parts = parts = CrawlParts(context)
+        parts.restore(context)
+        self._introducer = PageIntroducer(context.recorder, parts.settler.poster)
+        self._turns = PageTurns(context, parts, self._introducer)
+        self.skipped: Counter[str] = Counter()
+
+    def close(self) -> None:
+        self._fetches.close()
+
+    async def read_all(self, records: Iterable[WarcRecord]) -> None:
+        """Give each record its turn, while the results are committed."""
+        await self._recorder.committer.keep_while(lambda _group: self._read_all(records))
+
+    async def _read_all(self, records: Iterable[WarcRecord]) -> None:
+        for record in with_requests(records):
+            await self._read(record)
+            await asyncio.sleep(0)
+            while not self._recorder.committer.takes_more:
+                await asyncio.sleep(COMMIT_EVERY_S)
+
+    async def _read(self, record: WarcRecord) -> None:
+        """Give a record its turn, or count why it has none."""
+        if record.kind not in _ANSWERS:
+            kind = record.kind if record.kind in _KINDS else "other"
+            self.skipped[f"{kind} records"] += 1
+            return
+        found = resolve(record.url, strip_marks=self._settings.storing.strip_marks)
+        if found is None:
+            self.skipped[NO_PAGE] += 1
+        elif urlsplit(found.url).path == _ROBOTS:
+            self.skipped[ROBOTS] += 1
+        else:
+            await self._answer(found, record)
+
+    async def _answer(self, found: ResolvedUrl, record: WarcRecord) -> None:
+        page = (await self._recorder.look_up_urls([found.url])).get(found.url)
+        novelty = self._parts.traps.novelty
+        request = Request(
+            found.url,
+            max_bytes=self._settings.network.max_body_bytes,
+            request_url=found.original,
+            dictionary=self._recorder.dictionary,
+            suspicious=0 if page is None else novelty.suspicious(self._host_of(page)),
+            types=self._types,
+            keeps_failures=self._settings.storing.keeps_failures,
+        )
+        fetched = await self._fetches.result(request, record, page)
+        self._clock.at = moment_of(record)
+        if fetched is None:
+            self.skipped[NO_BODY] += 1
+            return
+        # Without a link to it, a page becomes known by its content, or by its redirect.
+        is_found = isinstance(fetched, Moved) and may_be_html(found.url)
+        has_turn = page is not None or is_found or isinstance(fetched, Response)
+        if has_turn:
+            await self._turn(request, fetched, page)
+        is_file = isinstance(fetched, Refused) or not has_turn
+        is_kept = is_file and await self._keep_file(request, record)
+        if not has_turn and not is_kept:
+            self.skipped[NOT_LINKED] += 1
+
+    async def _turn(self, request: Request, fetched: FetchResult, page: PageId | None) -> None:
+        """Run the turn of a page as in a crawl, but without waiting for its host."""
+        if page is None:
+            originals = ((request.url, request.request_url),) if request.request_url else ()
+            introduced = await self._introducer.introduce([request.url], 0, originals)
+            page = introduced.pages[request.url]
+        host, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
+        turn = self._parts.suspended.turn_of(Lease(page, host, request.url, again))
+        if not again:
+            self._parts.traps.quotas.spend(host)
+        visit = self._visitor.visit_of(request, fetched)
+        found = None if visit.read is None else await visit.read()
+        fetched, parsed = parsed_visit(turn, visit, found)
+        await self._turns.end(turn, fetched, parsed)
+        self._fetches.saw(request.url)
+
+    async def _keep_file(self, request: Request, record: WarcRecord) -> bool:
+        """Keep a response that is not a page, if such files are kept. Return whether it is."""
+        if not are_files_kept(self._settings):
+            return False
+        longest = self._settings.longest_file_bytes
+        wanted = request._replace(want=Want.RESOURCE, max_bytes=longest)
+        found = await self._fetches.result(wanted, record, None)
+        if (packed := pack_any(request.url, found)) is None:
+            return False
+        self._recorder.keep(None, KeptAnswer(packed, self._clock.at, request.url))
+        self._fetches.saw(request.url)
+        return True
+
+    def _host_of(self, page: PageId) -> int:
+        return self._recorder.frontier.urls.host_of[page]
+
+
+def are_files_kept(settings: Settings) -> bool:
+    """Return True if responses that are not pages are kept."""
+    storing = settings.storing
+    return settings.keeps_files or (storing.requisites and storing.keep == "pages")

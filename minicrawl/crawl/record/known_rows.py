@@ -1,0 +1,229 @@
+"""Reads pages and hosts, committed or not.
+
+Law: a row reads the same before and after its commit. The store is read through a connection that
+sees the last commit; rows that are not in it yet are found in memory.
+
+`UrlLookup` looks URLs up while the crawl continues, so that a slow disk delays one page only.
+Pages wanted during a query are looked up together by the next query: a thread that returns from
+SQLite waits for Python's global lock, for milliseconds if the crawl is busy, and does so a few
+times per query, however many pages the query has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from minicrawl.crawl.record.commits import Counters, UncommittedRows
+from minicrawl.crawl.settle.outcome import tries_so_far
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_table import UrlsOf
+from minicrawl.model import OwnRequest, PageId, State
+from minicrawl.opic.ledger.books import Spending, Step
+from minicrawl.store import questions, tables
+from minicrawl.store.questions import Spendings
+from minicrawl.store.reader import connect
+from minicrawl.store.records import DocumentRow, UrlRow
+from minicrawl.store.tables import Numbers
+
+Homes = dict[int, tuple[int, str]]
+"""Host and path of each page."""
+
+
+class UrlLookup:
+    """Looks up pages in the store, on its own thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="url-lookup")
+        self._reader: tables.Connection | None = None
+        self._wanted: set[int] = set()
+        self._next: asyncio.Task[Homes] | None = None
+        self._last: asyncio.Task[Homes] | None = None
+
+    async def homes(self, pages: Iterable[int]) -> Homes:
+        """Return host and path of each page that the store has; other pages may be included."""
+        self._wanted.update(pages)
+        if self._next is None:
+            self._next = asyncio.create_task(self._ask(self._last))
+        # Shielded, because other pages wait for the same query.
+        return await asyncio.shield(self._next)
+
+    async def _ask(self, last: asyncio.Task[Homes] | None) -> Homes:
+        if last is not None and not last.done():
+            await asyncio.wait((last,))
+        self._last, self._next = self._next, None
+        wanted, self._wanted = sorted(self._wanted), set()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._look_up, wanted)
+
+    def _look_up(self, pages: Sequence[int]) -> Homes:
+        if self._reader is None:
+            self._reader = connect(self._path)
+        return {page: (host, path) for page, host, path in tables.paths(self._reader, pages)}
+
+    def close(self) -> None:
+        """Stop looking up."""
+        if self._reader is not None:
+            self._thread.submit(self._reader.close).result()
+        self._thread.shutdown()
+
+
+LoadFrontier = Callable[[Callable[[int], Spending], UrlsOf, Callable[[int], int]], Frontier]
+"""Loads the frontier, given access to the spending of a step, to URLs of pages, and to the last
+step that spent the cash of a page as of the last checkpoint.
+"""
+
+
+class StoredPages:
+    """URLs, documents and spendings of pages, committed or not."""
+
+    def __init__(
+        self, reader: tables.Connection, rows: UncommittedRows, load: LoadFrontier
+    ) -> None:
+        """Load the frontier with this object as its access to the store."""
+        self._reader, self._rows = reader, rows
+        self._stored_own_requests = tables.has_own_requests(reader)
+        self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
+        self._loaded = len(self.frontier)
+
+    def url_of(self, page: PageId) -> str:
+        if recent := self.frontier.urls.url_of(page):
+            return recent
+        row = self._rows.urls.get(page)
+        return tables.url_of(self._reader, page) if row is None else self._url(row)
+
+    def urls_of(self, pages: Sequence[int]) -> Iterator[str]:
+        """Yield the URLs of committed pages, in the order of their ids."""
+        return tables.urls_of(self._reader, pages)
+
+    def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
+        """Return the URLs of pages, committed or not."""
+        origins, new = self.frontier.urls.origins, self._rows.urls
+        rows = tables.paths(self._reader, pages)
+        found = {page: origins[host] + path for page, host, path in rows}
+        if len(found) < len(pages):
+            found |= {page: self._url(new[page]) for page in pages if page in new}
+        return found
+
+    def _url(self, row: UrlRow) -> str:
+        return self.frontier.urls.origins[row.host] + row.path
+
+    def document(self, page: PageId) -> DocumentRow | None:
+        """Return the document of a page, as of its last reading."""
+        found = self._rows.documents.get(page)
+        return found or tables.document(self._reader, page)
+
+    def own_request(self, page: PageId) -> OwnRequest | None:
+        """Return the request that a program wants for this page; None for a plain GET."""
+        # Most crawls have no such requests, and are spared a query per page.
+        if not (self._stored_own_requests or self._rows.had_own_requests):
+            return None
+        return self._rows.own_requests.get(page) or tables.own_request(self._reader, page)
+
+    def tries(self, page: PageId, max_tries: int) -> int:
+        """Return the tries of the turn that an earlier run left open, if any."""
+        if page >= self._loaded:
+            return 0
+        moved = self.frontier.state[page] == State.UNREAD
+        return tries_so_far(questions.unread_outcomes(self._reader, page, moved=moved), max_tries)
+
+    def refused_types(self, pages: Sequence[int]) -> list[str | None]:
+        """Return the media types that pages were refused for; None for a page without a request."""
+        return questions.last_details(self._reader, pages)
+
+    def requested(self, pages: Sequence[int]) -> set[int]:
+        """Return the pages that were requested at least once; the hosts of the others were down."""
+        return questions.requested(self._reader, pages)
+
+    def failing(self, pages: Sequence[int]) -> list[tuple[float | None, float | None]]:
+        """Return the times of each page's first and last failure since it was last read."""
+        first, last = questions.failing_since, questions.last_times
+        return list(zip(first(self._reader, pages), last(self._reader, pages), strict=True))
+
+    def documents(self) -> Iterator[DocumentRow]:
+        """Yield all committed documents."""
+        return tables.all_documents(self._reader)
+
+    def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
+        """Yield the pages with a committed document, and the hashes of their contents."""
+        return tables.contents(self._reader)
+
+    def sendings_after(self, seq: int) -> list[tuple[int, Step]]:
+        """Return the batches sent to other shards by committed steps after `seq`."""
+        return list(tables.sendings_after(self._reader, seq))
+
+    def sendings_to(self, receiver: int, number: int, until: int) -> list[Step]:
+        """Return batches sent to a shard after batch `number`, by committed steps up to `until`."""
+        return tables.sendings_to(self._reader, receiver, number, until)
+
+    def spending_at(self, seq: int) -> Spending:
+        """Return the spending of a step."""
+        found = self._rows.spendings.get(seq)
+        return tables.spending(self._reader, seq) if found is None else found
+
+    def spendings(self) -> Iterator[Spendings]:
+        """Yield the last spending of each page, if it is committed."""
+        saved = tables.whole(tables.frontier(self._reader, "spent"), "spent")
+        last = self.frontier.spendings.of_all(len(self.frontier), saved)
+        for block in questions.spendings(self._reader):
+            yield block.only(last[block.pages] == block.seqs)
+
+
+class StoredHosts:
+    """Hosts as earlier runs knew them. `known_before` is their number."""
+
+    def __init__(self, reader: tables.Connection, frontier: Frontier) -> None:
+        self._reader, self._frontier = reader, frontier
+        self.known_before = len(frontier.urls.origins)
+
+    def robots(self, host: int) -> tuple[str, float] | None:
+        """Return the rules of a host's robots.txt and the time until which they hold."""
+        row = tables.host(self._reader, host)
+        if row is None or row.robots is None or row.robots_until is None:
+            return None
+        return row.robots, row.robots_until
+
+    def wait_until(self, host: int) -> float:
+        """Return the stored end of the host's pause: it may be past, and is 0 without a pause."""
+        row = tables.host(self._reader, host)
+        return row.wait_until or 0.0 if row is not None else 0.0
+
+    def of_pages(self, pages: Numbers) -> Iterator[tuple[int, int]]:
+        """Return the hosts of these pages, each with the number of its pages."""
+        host_of = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
+        hosts, counts = np.unique(host_of[pages], return_counts=True)
+        return zip(hosts.tolist(), counts.tolist(), strict=True)
+
+
+class SeedPages:
+    """Seeds of this run and of earlier ones: the pages that were endowed."""
+
+    def __init__(self, pages: StoredPages, counters: Counters) -> None:
+        """Set up; one of the counters is the list of steps that endowed seeds."""
+        self._pages, self._counters = pages, counters
+
+    def ids(self) -> set[int]:
+        """Return the seeds."""
+        steps = map(self._pages.spending_at, tables.endowed(self._counters))
+        return set(chain.from_iterable(spending.links for spending in steps))
+
+    def urls(self) -> Iterator[str]:
+        """Yield the committed URLs of the seeds."""
+        return self._pages.urls_of(sorted(self.ids()))
+
+    def redirect_targets(self) -> Iterator[str]:
+        """Yield the URLs that redirects of seeds have led to so far."""
+        frontier = self._pages.frontier
+        moved = [page for page in sorted(self.ids()) if frontier.state[page] == State.MOVED]
+        return self._pages.urls_of([frontier.books.stands_for(page) for page in moved])
+
+    def endowed_by(self, seq: int) -> None:
+        """Note that the pages endowed by this step are seeds."""
+        self._counters[tables.ENDOWED] = [*tables.endowed(self._counters), seq]

@@ -1,0 +1,185 @@
+"""Sends the requests of pages that are rendered, through the crawl's gate.
+
+Laws: each request passes the gate of the crawl (`HostOnboarding.ask`): `--deny`, public
+addresses, delays, hosts that are down. Its bytes count towards the budget. robots.txt applies to
+frames and to data that scripts read; scripts themselves are parts of a page. A frame is a page:
+it must be within the scope. Trackers are not contacted. A script is requested once, however many
+pages use it. Another origin's response reaches the page as in a browser: without our logins and
+cookies, readable only if that origin allows it, and with headers of the script only if that
+origin accepts them, which a preflight finds out (CORS). So no page learns what is meant for us,
+or acts in our name. A POST carries no logins and cookies, even to the page's own origin.
+
+If whole pages are kept, each response is kept, too, with the URL of the page that asked for it.
+
+own         at the origin that requests it; after redirects, only if each of them was, too
+preflight   OPTIONS request that asks another origin whether it accepts these headers
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Hashable, Mapping
+from functools import partial
+
+from minicrawl.archive.record import AskedBy, pack_any
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.progress import are_bytes_spent
+from minicrawl.crawl.rendering.cors import (
+    cross_origin,
+    may_be_read,
+    preflight_holds_s,
+    preflight_of,
+    takes_headers,
+    unsafe_names,
+)
+from minicrawl.crawl.rendering.render_messages import Resource, WantedResource
+from minicrawl.crawl.rendering.resource_cache import FoundResource, ResourceCache, fresh_for_s
+from minicrawl.model import Failed, FetchResult, KeptAnswer, Moved, Request, Response, State, Want
+from minicrawl.web.html_page import TRACKERS
+from minicrawl.web.urls import LONGEST, canonical, origin
+
+MOST_REDIRECTS = 5
+_READ, _FRAME = frozenset(("fetch", "xhr")), "document"
+"""Kinds of requests: data that scripts read, and frames."""
+_LARGE = 1 << 18
+"""Size in bytes of a body above which another thread packs it for the archive."""
+_NOTHING = FoundResource()
+_SCRIPT_TYPE = "text/javascript"
+
+
+class PageResources:
+    """Serves the requests of all pages of a crawl."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        self._context = context
+        self._onboarding: HostOnboarding = parts.onboarding
+        self._keeps = bool(context.recorder.keeping) and context.settings.storing.keeps_failures
+        self._cache = ResourceCache()
+        self._under_way: dict[Hashable, asyncio.Task[FoundResource]] = {}
+
+    async def answer(self, page: str, wanted: WantedResource) -> Resource:
+        """Return the response to a page's request."""
+        url = wanted.url.partition("#")[0]
+        if len(url) > LONGEST or canonical(url) is None or TRACKERS.search(url):
+            return Resource(wanted.number)
+        return Resource(wanted.number, *await self._found(page, url, wanted))
+
+    async def _found(self, page: str, url: str, wanted: WantedResource) -> FoundResource:
+        is_own = _is_own(url, wanted)
+        key = wanted.name, is_own, wanted.is_document
+        if (kept := self._cache.get(key, self._context.clock.now())) is not None:
+            return kept
+        # Data may differ from request to request, so two that overlap are not joined; scripts are.
+        if wanted.is_document:
+            return await self._ask(page, url, wanted)
+        while (same := self._under_way.get(key)) is not None:
+            await asyncio.wait((same,))
+            if not same.cancelled():  # else the page that asked first was given up
+                return same.result()
+        task = asyncio.create_task(self._ask(page, url, wanted))
+        self._under_way[key] = task
+        task.add_done_callback(lambda _: self._under_way.pop(key))
+        return await task
+
+    async def _ask(self, page: str, url: str, wanted: WantedResource) -> FoundResource:
+        """Return the response at the end of the redirects."""
+        there, is_own = url, _is_own(url, wanted)
+        for _ in range(MOST_REDIRECTS + 1):
+            if are_bytes_spent(self._context):
+                return _NOTHING
+            if not is_own and not await self._takes_headers(there, wanted):
+                return _NOTHING
+            fetched = await self._fetch(there, wanted, is_own=is_own)
+            if self._keeps:
+                await self._keep(page, there, fetched, wanted)
+            target = canonical(fetched.target, there) if isinstance(fetched, Moved) else None
+            if target is None:
+                is_closed = wanted.kind in _READ and not is_own
+                if is_closed and not may_be_read(fetched, wanted.asker):
+                    return _NOTHING
+                return self._cached(url, fetched, wanted)
+            if wanted.kind == _FRAME and origin(target) != origin(url):
+                break  # the browser would take the document for one of `url`
+            if wanted.body is not None:
+                break  # it would become a GET, or act at another place
+            there, is_own = target, is_own and _is_own(target, wanted)
+        return _NOTHING
+
+    async def _takes_headers(self, url: str, wanted: WantedResource) -> bool:
+        """Return whether another origin accepts the script's headers; true if none needs asking."""
+        names = unsafe_names(wanted.headers) if wanted.kind in _READ else ()
+        if not names:
+            return True
+        method = "GET" if wanted.body is None else "POST"
+        key, now = ("preflight", url, wanted.asker, names, method), self._context.clock.now()
+        if (kept := self._cache.get(key, now)) is not None:
+            return kept.status != 0
+        # The first preflight names no header: an origin that does not share with the asker is not
+        # told what its scripts send.
+        for told in ((), names):
+            asks = preflight_of(url, wanted.asker, told, method)
+            answer = await self._onboarding.ask(asks, self._context.tell)
+            takes = takes_headers(answer, wanted.asker, names)
+            if takes or not may_be_read(answer, wanted.asker):
+                break
+        until = self._context.clock.now() + preflight_holds_s(answer)
+        self._cache.put(key, FoundResource(int(takes)), until)
+        return takes
+
+    async def _fetch(
+        self, url: str, wanted: WantedResource, *, is_own: bool
+    ) -> FetchResult | State | None:
+        headers = wanted.headers if is_own or wanted.kind in _READ else ()
+        is_post = wanted.body is not None
+        request = Request(
+            url=wanted.name if is_post else url,
+            want=Want.RESOURCE,
+            max_bytes=self._context.settings.network.max_body_bytes,
+            headers=headers if is_own else cross_origin(headers, wanted.asker),
+            is_anonymous=is_post or not is_own,
+            keeps_failures=self._keeps,
+            method="POST" if is_post else "",
+            body=wanted.body or b"",
+        )
+        return await self._onboarding.ask(
+            request,
+            self._context.tell,
+            is_document=wanted.is_document,
+            in_scope=wanted.kind == _FRAME,
+        )
+
+    async def _keep(self, page: str, url: str, fetched: object, wanted: WantedResource) -> None:
+        """Keep a response, before the step of the page that asked for it."""
+        name = url if wanted.body is None else wanted.name
+        pack = partial(pack_any, name, fetched, AskedBy(wanted.kind, page))
+        is_large = isinstance(fetched, Response) and len(fetched.body) > _LARGE
+        record = await asyncio.to_thread(pack) if is_large else pack()
+        if record is not None:
+            self._context.recorder.keep(None, KeptAnswer(record, self._context.clock.today(), name))
+
+    def _cached(
+        self, url: str, fetched: FetchResult | State | None, wanted: WantedResource
+    ) -> FoundResource:
+        if isinstance(fetched, Failed) and fetched.status:
+            return FoundResource(fetched.status)
+        if not isinstance(fetched, Response) or fetched.cut is not None:
+            return _NOTHING
+        is_script, is_own = not wanted.is_document, _is_own(url, wanted)
+        kind = _type(fetched.headers, is_script=is_script)
+        found = FoundResource(fetched.status, kind, fetched.body)
+        fresh_s = fresh_for_s(fetched.headers, is_script=is_script)
+        # Data of another origin is not kept: whether it may be read depends on the asker.
+        if fresh_s > 0 and wanted.body is None and (is_script or is_own):
+            until = math.inf if math.isinf(fresh_s) else self._context.clock.now() + fresh_s
+            self._cache.put((url, is_own, wanted.is_document), found, until)
+        return found
+
+
+def _is_own(url: str, wanted: WantedResource) -> bool:
+    return origin(url) == wanted.asker
+
+
+def _type(headers: Mapping[str, str], *, is_script: bool) -> str:
+    return headers.get("content-type", _SCRIPT_TYPE if is_script else "")

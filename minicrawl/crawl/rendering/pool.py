@@ -1,0 +1,233 @@
+"""The browsers of a crawl, each in a render worker, shared among the pages that wait for one.
+
+Laws: a browser has one page at a time. Of the hosts whose pages wait for a browser, the one that
+has cost least is next. A worker that ends is replaced, and so is one after `MOST_PAGES` pages, as
+a browser accumulates memory. After `close` no process is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from minicrawl.config import Settings
+from minicrawl.crawl.hosts.fair_lock import FairLock
+from minicrawl.crawl.rendering.render_messages import (
+    NotRendered,
+    NotStarted,
+    PageToRender,
+    RenderCommand,
+    RenderConfig,
+    Rendered,
+    RenderMessage,
+    Resource,
+    Started,
+    WantedResource,
+)
+from minicrawl.crawl.workers.pool import Activity
+from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
+from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.errors import UsageError
+from minicrawl.fetch.access.headers import RequestHeaders
+from minicrawl.model import Request
+from minicrawl.web.cosmetic import USUAL, CosmeticFilters
+
+NAMES = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
+    *("chrome", "microsoft-edge", "brave-browser"),
+)
+"""Programs to look for, in this order."""
+NO_PLAYWRIGHT = "--render needs playwright: install minicrawl[render]"
+NO_BROWSER = "--render found no chromium: install one, or name it with --browser"
+MOST_PAGES = 200
+SILENCE_S = 20.0
+_END_S = 3.0
+_TIMES_ITS_LIMIT, _SPARE_S = 5, 30.0
+"""Time after which the crawl ends a worker that should have ended its page long before: multiple of
+the page's time limit, and seconds on top.
+"""
+_CODE = "from minicrawl.crawl.rendering.worker import main; main()"
+_ENDED = NotRendered("its browser ended", may_pass=True)
+
+Answer = Callable[[WantedResource], Awaitable[Resource]]
+
+
+def find_browser(named: Path | None) -> str:
+    """Return the path of the browser; raises `UsageError` without a browser or playwright."""
+    if find_spec("playwright") is None:
+        raise UsageError(NO_PLAYWRIGHT)
+    if named is not None:
+        if not os.access(named, os.X_OK) or named.is_dir():
+            raise UsageError(f"--browser {named}: not an executable file")
+        return str(named.absolute())
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        raise UsageError(NO_BROWSER)
+    return found
+
+
+class RenderSlot:
+    """Holds one render worker at a time."""
+
+    def __init__(self, config: RenderConfig) -> None:
+        self._config = config
+        self._child: ChildProcess | None = None
+        self._pages = 0
+        self.activity = Activity()
+
+    @property
+    def pid(self) -> int | None:
+        """PID of the worker, or None."""
+        return None if self._child is None or self._child.is_over else self._child.pid
+
+    async def start(self) -> Started | NotStarted:
+        """Start a worker with a browser, unless one runs that has pages left."""
+        if self._child is None or self._child.is_over or self._pages >= MOST_PAGES:
+            await self.close()
+            job = ChildJob(code=_CODE, config=self._config, silence_s=SILENCE_S, end_s=_END_S)
+            self._child, self._pages = ChildProcess(job), 0
+        if self._pages:
+            return Started("")
+        try:
+            started: Started | NotStarted = await self._child.call(RenderCommand.START, None)
+        except ChildLost:
+            return NotStarted("its process ended")
+        return started
+
+    async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+        """Run the page's scripts, and return the page. Cancellation ends the browser."""
+        started = await self.start()
+        if isinstance(started, NotStarted):
+            await self.close()
+            return NotRendered(started.why, may_pass=True)
+        self._pages += 1
+        number, is_done = self.activity.begin(page.request.url), False
+        try:
+            async with asyncio.timeout(_TIMES_ITS_LIMIT * self._config.max_s + _SPARE_S):
+                found = await self._talk(page, answer)
+            is_done = isinstance(found, Rendered)
+            return found
+        except (ChildLost, TimeoutError):
+            return _ENDED
+        finally:
+            self.activity.end(number)
+            if not is_done:
+                await self.close()
+
+    async def _talk(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+        child = self._child
+        assert child is not None
+        tasks = set[asyncio.Task[None]]()
+        try:
+            message: RenderMessage = await child.call(RenderCommand.RENDER, page)
+            while isinstance(message, WantedResource):
+                task = asyncio.create_task(_answer(child, message, answer))
+                tasks.add(task)
+                task.add_done_callback(tasks.discard)
+                message = await child.call(RenderCommand.NEXT, None)
+            return message
+        finally:
+            left = tuple(tasks)
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+
+    async def close(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close()
+
+
+async def _answer(child: ChildProcess, wanted: WantedResource, answer: Answer) -> None:
+    found = await answer(wanted)
+    await child.feed(RenderCommand.ANSWER, found)
+
+
+class RenderPool:
+    """Render workers of a crawl."""
+
+    def __init__(self, config: RenderConfig, workers: int) -> None:
+        self.slots = [RenderSlot(config) for _ in range(workers)]
+        self._free = asyncio.Queue[RenderSlot]()
+        for slot in self.slots:
+            self._free.put_nowait(slot)
+        self._next = FairLock()
+
+    @asynccontextmanager
+    async def free_for(self, host: str) -> AsyncIterator[RenderSlot]:
+        """Wait for a free worker, in the order of the hosts' costs."""
+        async with self._next.held_for(host):
+            slot = await self._free.get()
+        try:
+            yield slot
+        finally:
+            self._free.put_nowait(slot)
+
+    def charge(self, host: str, cost_s: float) -> None:
+        """Charge the processor time of a page to its host."""
+        self._next.charge(host, cost_s)
+
+    async def check(self) -> None:
+        """Start the first browser; raises `UsageError` if it does not start."""
+        started = await self.slots[0].start()
+        if isinstance(started, NotStarted):
+            raise UsageError(f"the browser for --render does not start: {started.why}")
+
+    async def close(self) -> None:
+        """End all workers."""
+        await asyncio.gather(*(slot.close() for slot in self.slots))
+
+
+@asynccontextmanager
+async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIterator[RenderPool]:
+    """Open the browsers that the settings ask for, and start one; raises `UsageError`.
+
+    Files of the browsers are in a folder that is removed at the end.
+    """
+    browser = find_browser(settings.rendering.browser)
+    folder = Path(tempfile.mkdtemp(prefix="minicrawl-render-"))
+    pool = RenderPool(config_of(settings, browser, folder, archive), settings.rendering.workers)
+    try:
+        await pool.check()
+        yield pool
+    finally:
+        await pool.close()
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def config_of(settings: Settings, browser: str, folder: Path, archive: Path | None) -> RenderConfig:
+    """Return the settings of a render worker."""
+    rendering, storing = settings.rendering, settings.storing
+    identity = dict(RequestHeaders(settings.politeness, settings.access).of(Request(url="")))
+    return RenderConfig(
+        browser=browser,
+        folder=folder,
+        user_agent=identity[b"User-Agent"].decode(),
+        languages=settings.access.languages,
+        max_s=rendering.max_s,
+        max_requests=rendering.max_requests,
+        max_memory=rendering.max_memory,
+        max_body_bytes=settings.network.max_body_bytes,
+        parse_options=WorkerConfig.of(settings).parse_options,
+        replays=storing.requisites,
+        banners=_banners(rendering.consent_list),
+        archive=archive,
+        only_text=storing.keep == "text",
+    )
+
+
+def _banners(file: Path | None) -> CosmeticFilters:
+    """Return the filters of a file, or the usual ones."""
+    if file is None:
+        return CosmeticFilters(USUAL.splitlines())
+    try:
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            return CosmeticFilters(lines)
+    except OSError as error:
+        raise UsageError(f"--consent-list {file} cannot be read: {error.strerror}") from error

@@ -1,0 +1,91 @@
+"""Seeds and options of a crawl, with the logins among them, checked before anything is written.
+
+Law: a login in the URL of a seed is removed before anything else sees the URL; so neither the
+store nor a log has it. The next run needs it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.config import Access, Settings
+from minicrawl.config.values.kinds import OFF, key_file
+from minicrawl.config.values.networks import hidden_login
+from minicrawl.crawl.start.cookies import given_cookies
+from minicrawl.crawl.start.reach import check_browser, check_types, refuse_what_varies
+from minicrawl.crawl.start.settings import refuse_contradictions
+from minicrawl.errors import UsageError
+from minicrawl.web.urls import ResolvedUrl, resolve_seed
+
+if TYPE_CHECKING:
+    from minicrawl.fetch.access.logins import AccessByOrigin, Login
+    from minicrawl.fetch.http.messages import Origin
+
+MOST_IN_SEEDS = 10_000
+
+
+class SeedLogins:
+    """Collects the logins in URLs of seeds."""
+
+    def __init__(self) -> None:
+        self._found: dict[Origin, Login] = {}
+
+    def resolved(self, seed: str, settings: Settings) -> ResolvedUrl:
+        """Return the URL of a seed without its login, which is kept here."""
+        found = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
+        if "@" in seed:
+            self._take(seed, found)
+        if found is None:
+            raise UsageError(f"{hidden_login(seed)!r} is not a URL that can be crawled")
+        return found
+
+    def check(self, access: Access, today: float) -> None:
+        """Refuse invalid logins, headers, cookies and keys, before anything is written."""
+        self.by_origin(access, ())
+        if access.cookies != OFF:
+            given_cookies(access, today)
+        if access.sign_requests:
+            from minicrawl.fetch.access.signing import SigningKey
+
+            SigningKey.read(key_file(access.sign_requests)[0])
+
+    def by_origin(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
+        """Return the logins and headers by origin, or None if there are none."""
+        if not (access.has_secrets or self._found):
+            return None
+        from minicrawl.fetch.access.origins import access_by_origin
+
+        return access_by_origin(access, seeds, self._found)
+
+    def _take(self, seed: str, found: ResolvedUrl | None) -> None:
+        from minicrawl.fetch.access.origins import login_in
+
+        login = login_in(seed.strip()) if found else None
+        if login is not None:
+            if len(self._found) >= MOST_IN_SEEDS and login[0] not in self._found:
+                raise UsageError(f"more than {MOST_IN_SEEDS:,} seeds with logins: use --netrc")
+            self._found[login[0]] = login[1]
+
+
+class StartOptions(NamedTuple):
+    """Seeds and options of a crawl, and the command that resumes it."""
+
+    seeds: Iterable[str]
+    fresh: bool
+    command: str | None
+    logins: SeedLogins
+
+    def is_new(self, store: Path) -> bool:
+        """Return whether there is no store to resume."""
+        return self.fresh or not store.exists()
+
+    def check(self, settings: Settings, today: float) -> None:
+        """Refuse settings that cannot work."""
+        refuse_what_varies(settings)
+        check_types(settings.scope)
+        check_browser(settings.rendering)
+        self.logins.check(settings.access, today)
+        if self.is_new(settings.storing.store):
+            refuse_contradictions(settings)

@@ -1,0 +1,140 @@
+"""How a crawl reaches servers, and the browsers that it needs, checked before the first request.
+
+Reports how servers are reached and which limits hold, and refuses settings that cannot work, such
+as a broken proxy or a document type without a reader. A browser that is missing, or does not start,
+is reported before the first request as well.
+
+Law: a crawl that renders nothing imports nothing of `crawl.rendering`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+
+from minicrawl.config import Network, Rendering, Scope, Settings
+from minicrawl.config.parts import FILES
+from minicrawl.config.table import BY_NAME
+from minicrawl.config.values.access import host_and_file
+from minicrawl.config.values.kinds import AUTO, key_file
+from minicrawl.crawl.admission.scope import ScopeGate
+from minicrawl.crawl.events import Listener, Noted, Warned
+from minicrawl.crawl.hosts.politeness import resolve_targets
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.record.recorder import Recorder
+from minicrawl.errors import UsageError
+from minicrawl.fetch.reach import check_network
+from minicrawl.own_files import exposure
+from minicrawl.store.reader import archive_folder
+from minicrawl.web.urls import host
+
+Attach = Callable[[Crawler], None]
+
+
+def check_browser(rendering: Rendering) -> None:
+    """Check that the browser exists, before anything is written; raises `UsageError`."""
+    if rendering.is_on:
+        from minicrawl.crawl.rendering.pool import find_browser
+
+        find_browser(rendering.browser)
+
+
+@asynccontextmanager
+async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[Attach]:
+    """Open the browsers, and yield a function that attaches them; raises `UsageError`."""
+    if not settings.rendering.is_on:
+        yield lambda _crawler: None
+        return
+    from minicrawl.crawl.rendering.pool import open_render_pool
+    from minicrawl.crawl.rendering.renderer import PageRenderer
+
+    is_kept = recorder.keeping.archive is not None
+    archive = archive_folder(settings.storing.store) if is_kept else None
+    async with open_render_pool(settings, archive) as pool:
+
+        def attach(crawler: Crawler) -> None:
+            crawler.context.renderer = PageRenderer(crawler.context, crawler.parts, pool)
+
+        yield attach
+
+
+_FOLDERS_SHOWN = 5
+
+
+def check_types(scope: Scope) -> None:
+    """Refuse types without a document to find links in, and PDF without its package."""
+    if scope.types == (FILES,):
+        raise UsageError("--types files leaves nothing to find files in: name a document type, too")
+    if "pdf" not in scope.types:
+        return
+    from minicrawl.web.documents import PDF_MISSING, can_read_pdf
+
+    if not can_read_pdf():
+        raise UsageError(PDF_MISSING)
+
+
+_VARY = ("for", "until", "hours", "refresh", "continuous", "cluster")
+"""Settings whose effects depend on a clock or on other machines."""
+
+
+def refuse_what_varies(settings: Settings) -> None:
+    """Refuse --deterministic with settings whose effects differ from run to run."""
+    if not settings.order.deterministic:
+        return
+    rows = (BY_NAME[name] for name in _VARY)
+    found = [row.flag for row in rows if settings.value(row) != row.default]
+    if settings.politeness.delay_s == AUTO:
+        found.append("--delay auto")
+    if settings.rendering.is_on:
+        found.append("--render")
+    if found:
+        raise UsageError(f"--deterministic and {found[0]} cannot be combined: it varies with time")
+
+
+def exposed_keys(settings: Settings) -> Iterator[str]:
+    """Yield a warning for each private key that other users can read or replace."""
+    files = [file for _, file in map(host_and_file, settings.network.client_cert)]
+    if settings.access.sign_requests:
+        files.append(key_file(settings.access.sign_requests)[0])
+    yield from filter(None, map(exposure, files))
+
+
+async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:
+    """Check how servers are reached; raises `UsageError`.
+
+    Nothing is checked if a Python program gave a transport (`is_given`).
+    """
+    if is_given:
+        return
+    reach = await check_network(network)
+    for text in reach.notes:
+        tell(Noted(text=text))
+    for text in reach.warnings:
+        tell(Warned(text=text))
+
+
+def limits(settings: Settings, gate: ScopeGate, seeds: Iterable[str]) -> Iterator[str]:
+    """Yield notes on the limits of the scope and the pace that the user chose."""
+    if found := gate.folders:
+        more = f" and {len(found) - _FOLDERS_SHOWN:,} more" if len(found) > _FOLDERS_SHOWN else ""
+        yield f"--scope prefix: only pages below {', '.join(found[:_FOLDERS_SHOWN])}{more}"
+    if FILES in settings.scope.types and settings.storing.keep != "pages":
+        yield "--types files keeps linked files only with --keep pages"
+    polite = settings.politeness
+    delay_s, apart_s = polite.delay_s, polite.address_delay_s
+    if isinstance(delay_s, str) or delay_s >= apart_s:
+        return
+    if delay_s or not (resolve_targets(settings) or all(map(_is_of_this_machine, seeds))):
+        yield (
+            f"--delay {delay_s:g} s is less than --address-delay {apart_s:g} s, which holds: "
+            "requests to one address are that far apart"
+        )
+
+
+def _is_of_this_machine(url: str) -> bool:
+    name = host(url).strip("[]")
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")

@@ -1,0 +1,7 @@
+"""Take one page through its turn, from its lease until its end is settled.
+
+page_turns    request, parse, settle, record; failures wait and try again
+turn          state of a page while its turn is under way, or suspended between two leases
+large_pages   lets large pages, and pages with very many links, wait for one another
+listed_pages  decides which URLs a sitemap that is a page may list
+"""

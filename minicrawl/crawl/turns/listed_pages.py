@@ -1,0 +1,57 @@
+"""Sitemaps that are pages: seeds, or linked from pages. The URLs that they list are their links.
+
+Laws: a sitemap lists pages and sitemaps of its own host, and of hosts whose robots.txt names it
+(sitemaps.org, cross submission), as in `hosts.sitemap_queue`; other URLs are not links. A sitemap
+in an index is as far from the seeds as the index, so the pages of a seed's sitemap are as far as
+links of a seed. At most `max_sitemaps` sitemaps of a host count as listed by an index, so a
+chain of indexes ends.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.model import ParsedPage
+from minicrawl.web.urls import host, origin
+from minicrawl.wording import counted
+
+
+class ListedPages:
+    """Decides which URLs sitemaps may list."""
+
+    def __init__(self, onboarding: HostOnboarding, max_sitemaps: int) -> None:
+        self._onboarding, self._max_sitemaps = onboarding, max_sitemaps
+        self._listed = defaultdict[str, set[str]](set)  # sitemaps by the host of their index
+
+    def admit(self, url: str, parsed: ParsedPage) -> ParsedPage:
+        """Return the sitemap at this URL without the links that it may not list."""
+        may_list: dict[str, bool] = {}  # by origin
+        own = host(url)
+        for link in parsed.links:
+            of_origin = origin(link)
+            if of_origin not in may_list:
+                is_own = host(link) == own
+                may_list[of_origin] = is_own or self._onboarding.names_sitemap(of_origin, url)
+        sitemaps = [one for one in parsed.sitemaps if may_list[origin(one)]]
+        known = self._listed[own] if sitemaps else set[str]()  # an index may be read again
+        new = [one for one in sitemaps if one not in known]
+        known.update(new[: max(self._max_sitemaps - len(known), 0)])
+        dropped = {*parsed.sitemaps} - known
+        links = [one for one in parsed.links if may_list[origin(one)] and one not in dropped]
+        return parsed._replace(
+            links=tuple(links),
+            words=parsed.words[: len(links)],  # a sitemap has no words
+            sitemaps=tuple([one for one in sitemaps if one in known]),
+            cut=_why_cut(parsed, len(links), self._max_sitemaps if {*new} - known else None),
+        )
+
+
+def _why_cut(parsed: ParsedPage, links: int, most: int | None) -> str:
+    reasons = [parsed.cut]
+    if most is not None:
+        reasons.append(f"cut at {counted(most, 'sitemap')}")
+    elif links < len(parsed.links):
+        others = counted(len(parsed.links) - links, "URL")
+        reasons.append(f"{others} of hosts whose robots.txt does not name this sitemap")
+    return "; ".join(filter(None, reasons))

@@ -1,0 +1,103 @@
+"""The state of a turn: of a page from its lease until its end is settled.
+
+If a request fails and is retried, the turn is suspended between two leases; few pages are.
+
+request_url URL as sent, with session marks if the server insists on them
+chain       consecutive redirects that led to the page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from minicrawl.crawl.hosts.slots import RequestSlot
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
+from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
+from minicrawl.model import COORDINATOR, CrawlerId, OwnRequest, PageId, ParsedPage
+from minicrawl.web.urls import posted_to
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """State of a page while its turn is under way."""
+
+    lease: Lease
+    page: PageId
+    host: int
+    looked_up: PagesByUrl
+    """Known pages that its links lead to, by URL."""
+    tries: int = 0
+    request_url: str | None = None
+    """URL with session marks, if the server insists on them."""
+    own: OwnRequest | None = None
+    """Request that a program wants, if it is not a plain GET."""
+    chain: RedirectChain = NO_CHAIN
+    introduced: Sequence[int] = ()
+    """Linked pages that became known by this turn, before its end."""
+    slot: RequestSlot | None = None
+    parsed: ParsedPage | None = None
+    """The parsed page, except while it waits on disk."""
+    cost_s: float = 0.0
+    """Processor time in seconds so far."""
+    crawler: CrawlerId = COORDINATOR
+    """Process that made its last request."""
+
+    @property
+    def sent_url(self) -> str:
+        """URL that the request goes to."""
+        if self.own is not None and self.own.method == "POST":
+            return posted_to(self.lease.url)
+        return self.request_url or self.lease.url
+
+
+class SuspendedTurns:
+    """State of pages between two leases of one turn; most pages have none."""
+
+    def __init__(self) -> None:
+        self._tries: dict[int, tuple[int, str | None]] = {}
+        self._chains: dict[int, RedirectChain] = {}
+        self._cookies = 0
+        """Number of responses that have set cookies."""
+        self._cookies_then: dict[int, int] = {}
+        """Value of `_cookies` at the first redirect to each page."""
+
+    def __len__(self) -> int:
+        return len(self._tries) + len(self._chains)
+
+    def turn_of(self, lease: Lease) -> Turn:
+        """Return the turn that this lease continues, or a new one."""
+        page = lease.page
+        tries, request_url = self._tries.get(page, (0, None))
+        return Turn(lease, page, lease.host, NO_PAGES, tries, request_url)
+
+    def suspend(self, turn: Turn) -> None:
+        """Keep the state of a page that is requested again later."""
+        self._tries[turn.page] = turn.tries, turn.request_url
+
+    def redirected(self, page: PageId, chain: RedirectChain) -> None:
+        """Note a chain of redirects that leads to the page."""
+        known = self._chains.get(page)
+        self._chains[page] = chain if known is None else known.joined(chain)
+        self._cookies_then.setdefault(page, self._cookies)
+
+    def cookies_came(self) -> None:
+        """Count a response that set cookies: pages sent to a login before may be let in now."""
+        self._cookies += 1
+
+    def chain_to(self, page: PageId) -> RedirectChain:
+        """Return all chains that lead to the page, merged."""
+        chain = self._chains.get(page, NO_CHAIN)
+        if chain.begun_at and self._cookies_then[page] < self._cookies:
+            return chain._replace(sets_cookies=True)
+        return chain
+
+    def end(self, page: PageId) -> None:
+        """Forget the page, whose turn is over."""
+        self._tries.pop(page, None)
+        self._chains.pop(page, None)
+        self._cookies_then.pop(page, None)
+
+
+# ---------------------------------------------------------------- all turns
