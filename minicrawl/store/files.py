@@ -23,7 +23,7 @@ from typing import NamedTuple
 from minicrawl.errors import DamagedStore, MinicrawlError, StoreError, UsageError
 from minicrawl.store import tables
 from minicrawl.store.reader import DASHBOARD, LOCK, LOG, file_beside, missing_store, real_path
-from minicrawl.store.records import Batch, translating_sqlite_errors
+from minicrawl.store.records import Batch, reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import StoreWriter, locked
 
 _BESIDE = ("-*", ".log*")
@@ -121,7 +121,7 @@ def move(
 
 def _note_move(place: Path, target: Path) -> None:
     """Let the next crawl go on with the WARC files of the store, which belong to a path."""
-    with closing(StoreWriter.open(target)) as store:
+    with reporting_damage(target), closing(StoreWriter.open(target)) as store:
         counters = tables.counters(store.connection)
         series = counters.get(tables.WARC)
         if isinstance(series, dict) and series.get("store") == str(place):

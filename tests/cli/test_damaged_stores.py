@@ -86,7 +86,16 @@ WITHOUT_A_STORE = {
     *(f"cluster {name}" for name in ("status", "set", "gather")),
     *(
         f"lab {name}"
-        for name in ("convergence", "windows", "freshness", "order", "cluster", "graphs", "figures")
+        for name in (
+            "bench",
+            "convergence",
+            "windows",
+            "freshness",
+            "order",
+            "cluster",
+            "graphs",
+            "figures",
+        )
     ),
 }
 REFUSED = {

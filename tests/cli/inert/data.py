@@ -51,6 +51,7 @@ VALUES = {
     "--mix-by": ["org", "0"],
     "--recent": ["1", "100"],
     "--similarity": ["0.3", "1"],
+    "--take": ["authority", "random:1"],
     "--memory": ["200MB", "300MB"],
     "rank harmonic --memory": ["1"],
     "--precision": ["single"],
@@ -237,7 +238,7 @@ STORE_INPUT_OPTIONS = INPUT_OPTIONS | {"--cloaking", "--remove", "--serve"}
 
 _WRITES = "it makes, moves or changes a store"
 _RUNS = "it starts a server, a cluster or a crawl"
-EXPERIMENTS = "cluster convergence figures freshness graphs order windows"
+EXPERIMENTS = "bench cluster convergence figures freshness graphs order windows"
 _EXPERIMENTS = "its experiments take seconds each, and its own tests look at their options"
 NOT_WALKED = {
     "about": "it reads no store, and its own tests look at its options",
