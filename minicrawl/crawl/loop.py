@@ -255,7 +255,7 @@ class Crawler:
         found = self._skipped.reopen_or_close(may_close=exchange.is_over())
         if found:
             self._news.set()
-        return found
+        return found or self._skipped.waits_for_dead()
 
     def _next_times(self, now: float, *, takes_more: bool) -> list[float | None]:
         """Return the moments when something is due without news, such as a request to a host."""
@@ -264,7 +264,7 @@ class Crawler:
             return [ends_at]
         if not takes_more:
             return [ends_at, now + COMMIT_EVERY_S]
-        times = [ends_at, self.parts.hosts.next_wake()]
+        times = [ends_at, self.parts.hosts.next_wake(), self._skipped.next_look(now)]
         # `launch` does what is due at the others. Without it, a moment that has passed stays due.
         if self._context.exchange.may_fetch:
             times += [turns.next_slow(now), turns.paused_until, self.parts.leases.waits_until]

@@ -59,7 +59,7 @@ class Takedowns:
         """Return True if this URL was taken down, or is concealed already."""
         return bool(self) and (
             split(url)[1].startswith(_MARK, 1)
-            or _digest(_POSTED.sub("", url)) in self._urls
+            or not self._urls.isdisjoint(map(_digest, (url, _POSTED.sub("", url))))
             or any(_digest(url[:length]) in some for length, some in self._prefixes.items())
         )
 

@@ -27,7 +27,7 @@ def folder(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 STOPPED_HALFWAY = """
 import os, signal, sys
-from minicrawl.crawl import imports as importing
+from minicrawl.crawl.imports import graph_import as importing
 from minicrawl.cli import main
 
 def wait_for_a_signal(*_):

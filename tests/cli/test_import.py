@@ -280,7 +280,7 @@ def test_control_characters_of_a_file_reach_no_terminal(capsys: Captured) -> Non
 
 STOPPED = """
 import os, signal
-from minicrawl.crawl.settle.keeping import StoreWithArchive
+from minicrawl.crawl.record.store_with_archive import StoreWithArchive
 commit = StoreWithArchive.commit
 def commit_and_die(self, batch):
     commit(self, batch)

@@ -258,8 +258,8 @@ import json, os, signal, sqlite3, sys
 from pathlib import Path
 import httpx
 from minicrawl import Crawl, Settings, Store
-from minicrawl.crawl.settle import recorder as recording
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.record import commits as recording
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.store.writer import StoreWriter
 
 PAGES = 3

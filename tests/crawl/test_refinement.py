@@ -352,7 +352,7 @@ def test_without_time_to_read_the_log_nothing_is_done(path: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.crawl.refinement import refine
+from minicrawl.crawl.refinement.converged_ranks import refine
 
 def tell(done):
     if done > 0.9:

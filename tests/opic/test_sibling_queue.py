@@ -13,7 +13,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from minicrawl.opic.families import families, rounds
 from minicrawl.opic.importance import early_rank
-from minicrawl.opic.queues import eligible_items, group_queue, sibling_members
+from minicrawl.opic.queues import by_group, eligible_items, group_queue, sibling_members
 from minicrawl.opic.queues.by_group import ByGroup
 from minicrawl.opic.siblings.siblings import Siblings
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
@@ -95,7 +95,7 @@ def small_rankings(few_members: int, **more: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         values = {"_FEW_MEMBERS": few_members, "_RANKED": 2, "_LARGE": large, **more}
         for name, value in values.items():
-            for module in (eligible_items, group_queue, sibling_members):
+            for module in (by_group, eligible_items, group_queue, sibling_members):
                 if hasattr(module, name):
                     patch.setattr(module, name, value)
         yield

@@ -296,7 +296,7 @@ def test_a_process_is_asked_when_it_is_ready() -> None:
 @pytest.mark.parametrize(("deadline_s", "later_s"), [(5.0, 1.0), (0.5, 0.5)])
 def test_many_slow_pages_shorten_the_deadline(deadline_s: float, later_s: float) -> None:
     with PageTexts(["main"], deadline_s=deadline_s, many_slow=1) as texts:
-        texts.begin(PAGE, URLS[0])
+        texts.begin("<div>" * 20_000 + PAGE, URLS[0])  # takes longer than the kill
         assert texts._process is not None
         texts._process.child.kill()
         with pytest.raises(NoText):

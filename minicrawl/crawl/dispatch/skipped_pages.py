@@ -82,6 +82,14 @@ class SkippedPages:
         """Return whether pages wait that are not parked."""
         return self._leases.has_more(sum(map(len, self._trackers)))
 
+    def waits_for_dead(self) -> bool:
+        """Return whether only dead targets are left, which a continuous crawl requests again."""
+        return self._is_continuous and self._leases.has_dead()
+
+    def next_look(self, now: float) -> float | None:
+        """Return when a continuous crawl looks for dead targets that are due."""
+        return self._leases.next_look(now) if self._is_continuous else None
+
     def reopen_due(self) -> bool:
         """Now and then, reopen pages that may be requested by now. Return whether there are any."""
         if self._is_continuous:

@@ -42,6 +42,8 @@ from collections.abc import Callable, Iterator
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
+
 from minicrawl.config import Settings
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.dead_targets import DEAD, HOUR_S, DeadTargets, due_targets
@@ -153,6 +155,14 @@ class LeaseScheduler:
         if abs(today - self._looked_at) >= HOUR_S:
             self._looked_at, self._due = today, due_targets(self._recorder, today, HOUR_S)
         self._dead.add(page for page in next(self._due, ()) if page not in self.refresh)
+
+    def has_dead(self) -> bool:
+        """Return whether any known page is a dead target."""
+        return bool(np.isin(self._frontier.states(), DEAD).any())
+
+    def next_look(self, now: float) -> float:
+        """Return the moment of the next look for dead targets that are due."""
+        return now + max(0.0, HOUR_S - abs(self._clock.today() - self._looked_at))
 
     def save(self) -> None:
         """Store the records of sitemaps for the next run, and the number of pages left out."""
