@@ -8,6 +8,7 @@ import pytest
 from minicrawl.web.responses import (
     LONGEST_WAIT_S,
     RobotsTag,
+    http_date,
     is_html,
     link_canonical,
     parse_content_type,
@@ -157,3 +158,8 @@ def test_combined_robots_tags_are_the_stricter_of_both() -> None:
 )
 def test_a_link_header_may_name_the_canonical_page(value: str | None, target: str | None) -> None:
     assert link_canonical(value) == target
+
+
+@pytest.mark.parametrize("value", ["Mon, 32 Jan 2024 00:00:00 GMT", "Mon, 1 Jan 2024 25:00:00 GMT"])
+def test_a_date_that_no_calendar_has_is_no_date(value: str) -> None:
+    assert http_date(value) is None

@@ -252,6 +252,7 @@ MAY_STAY = {
     "--wide": "only a terminal cuts lines",
     "--temp": "the files of the blocks are removed at the end",
     "rank harmonic --memory": "the registers of a small graph take less",
+    "frontier --n": "one page waits in this store",
     "status --graph": "a small graph is described without it",
 }
 """Options without an effect that can be seen here, with the reason."""
