@@ -277,11 +277,11 @@ def codes_of(lines: Iterable[str]) -> list[int]:
 # ================================================================ the process that reads pages
 #
 # Laws: a page that exceeds its deadline, in processor time, loses its markup, and no other page is
-# affected: the process is killed, and the next one reads that page as plain text. Once the pages of
-# a site have cost far more than usual, its other pages are read as plain text, too. A PDF has no
-# plain text. What such a limit has cut is said in the page. After many slow
-# pages, deadlines become short, so that slow pages cannot take hours, however many they are. Pages
-# are returned in the requested order.
+# affected: the process is killed, and the next one reads that page as plain text, or without text
+# if that takes too long as well. Once the pages of a site have cost far more than usual, its other
+# pages are read as plain text, too. A PDF has no plain text. What such a limit has cut is said in
+# the page. After many slow pages, deadlines become short, so that slow pages cannot take hours,
+# however many they are. Pages are returned in the requested order.
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
 _MANY_SLOW = 20
@@ -359,10 +359,17 @@ class PageReader:
                 done += 1
                 yield page
             if done < len(places):  # this page took too long
-                page = next(self._answers(places[done : done + 1], self._why_ended), None)
+                page = self._with_less(places[done : done + 1])
                 self._charge(page)
                 yield page
                 done += 1
+
+    def _with_less(self, place: Sequence[int]) -> ReadPage | None:
+        """Return a page that took too long as plain text, or without text if that dies as well."""
+        page = next(self._answers(place, self._why_ended), None)
+        if self._process is None:  # plain reading has ended it
+            page = next(self._answers(place, self._why_ended, has_text=False), None)
+        return page
 
     def _charge(self, page: ReadPage | None) -> None:
         """Count a page that took too long, and was read as plain text."""
@@ -372,13 +379,18 @@ class PageReader:
         if self._slow == self._many_slow:
             self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
 
-    def _answers(self, places: Sequence[int], why: str = "") -> Iterator[ReadPage | None]:
-        """Yield pages until one takes too long. `why` says why they are read as plain text."""
+    def _answers(
+        self, places: Sequence[int], why: str = "", *, has_text: bool = True
+    ) -> Iterator[ReadPage | None]:
+        """Yield pages until one takes too long.
+
+        `why` says why they are read as plain text, or not read at all.
+        """
         if self._process is None:
             self._process = KillableProcess(_CODE, self._arguments)
         process = self._process
         limit_s = DEADLINE_S if why else self._deadline_s
-        request = tuple(places), why, dict(self._spent_s), limit_s
+        request = tuple(places), why, has_text, dict(self._spent_s), limit_s
         process.ask(marshal.dumps(request))
         for _ in places:
             answer = process.answer(PATIENCE_S)
@@ -400,19 +412,24 @@ def main() -> None:
     spent_s: defaultdict[str, float] = defaultdict(float)
     with suppress(EOFError, BrokenPipeError):  # the parent has closed the pipe
         while True:
-            places, why, spent_before_s, limit_s = marshal.loads(parent.asked())
+            places, why, has_text, spent_before_s, limit_s = marshal.loads(parent.asked())
             for name, cost_s in spent_before_s.items():
                 spent_s[name] = max(spent_s[name], cost_s)
             for place in places:
                 limit_processor_time(limit_s)
-                page = _read(archive, place, spent_s, why)
+                page = _read(archive, place, spent_s, why, has_text=has_text)
                 parent.answer(b"" if page is None else page.as_bytes())
 
 
 def _read(
-    archive: ArchiveReader, place: int, spent_s: defaultdict[str, float], why: str
+    archive: ArchiveReader,
+    place: int,
+    spent_s: defaultdict[str, float],
+    why: str,
+    *,
+    has_text: bool,
 ) -> ReadPage | None:
-    """Return a page; `why` says why it is read as plain text."""
+    """Return a page; `why` says why it is read as plain text, or has no text."""
     try:
         answer = archive.answer(place)
     except Damaged:
@@ -422,7 +439,7 @@ def _read(
     name, began = _site(answer.url), time.process_time()
     if spent_s[name] > _MOST_OF_A_SITE_S:
         why = why or f"other pages of {name} took too long"
-    text, cut = _text(answer, why)
+    text, cut = _text(answer, why) if has_text else (PageText(), f"its text was not made: {why}")
     spent_s[name] += max(
         0.0, time.process_time() - began - _USUAL_S - _USUAL_BYTE_S * len(answer.body)
     )

@@ -222,6 +222,17 @@ _DYING = (
 """Parser process that exits on a page; handled like a slow page, but without the wait."""
 
 
+def test_a_page_that_cannot_be_read_at_all_is_named_and_stays_in_the_index(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(page_text, "_CODE", _DYING.format("r.simple_text = r.page_text"))
+    assert main(["index", "--store", str(store)]) == 1
+    said = capsys.readouterr().err
+    assert "index: 3 pages" in said
+    for url in (HOME, SEA, PIER):
+        assert f"{url}: its text was not made: the parser process ended" in said
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize(
     ("pages", "limit", "limits"),
