@@ -6,7 +6,8 @@ account: a base of pages, and 5 more for each unit of cash that arrives from els
 
 Example with --site-pages 1000. All cash in it comes along links.
 
-    shop.example has one host. Its first page costs its site 10 + 1: a new host counts as 10 pages.
+    shop.example has one host. Its first page costs its site 10 + 1, as soon as its robots.txt is
+    requested: a new host counts as 10 pages.
     It reads 800 pages, each leading to 1 new page, and one page that leads to 300 new ones, which
     counts as 10 (`MOST_A_PAGE`). Spent: 10 + 800 + 10 = 820 of 1,000.
     Each further page spends 1 until 1,000 are spent. Then its pages end their turns with
@@ -64,6 +65,8 @@ class Quotas:
         self._host_of = host_of
         self._seeds: set[int] = set()
         self._unlimited_sites: set[int] = set()
+        self._prepaid: set[int] = set()
+        """Hosts that were asked, and have had no page yet; the first one is charged."""
         self._accounts = Accounts(
             QuotaAccounts(host_pages),
             QuotaAccounts(site_pages),
@@ -86,8 +89,10 @@ class Quotas:
     def locate(self, host: int, address: str) -> None:
         """Set the address of a host. Its former pages count for its network."""
         if self._site_index.locate(host, address) and not self._is_unlimited(host):
-            pages = self._accounts.hosts.spent(host)
-            self._accounts.networks.restore(self._site_index.network(host), pages)
+            network, prepaid = self._site_index.network(host), host in self._prepaid
+            pages = self._accounts.hosts.spent(host) - prepaid
+            self._accounts.networks.restore(network, pages)
+            self._accounts.networks.spend(network, int(prepaid))
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
         """Load the number of pages of these hosts that earlier runs read."""
@@ -97,9 +102,20 @@ class Quotas:
                 self._accounts.sites.restore(self._site_index.site(host), price)
                 self._accounts.hosts.restore(host, pages)
 
+    def spend_on_host(self, host: int) -> None:
+        """Charge a host that is asked for the first time, and its first page.
+
+        Not when that page is requested: hundreds of hosts of a farm would be asked before.
+        """
+        if not self._is_unlimited(host) and not self._accounts.hosts.spent(host):
+            self._spend(host, 1, A_HOST)
+            self._prepaid.add(host)
+
     def spend(self, host: int) -> None:
         """Charge the request of a page to its host."""
-        if not self._is_unlimited(host):
+        if host in self._prepaid:
+            self._prepaid.remove(host)
+        elif not self._is_unlimited(host):
             self._spend(host, 1, self._price_of_host(host))
 
     def spend_on_new(self, host: int, new: Sequence[int]) -> None:
@@ -126,7 +142,7 @@ class Quotas:
 
     def refusal(self, host: int) -> str | None:
         """Return why the host may have no more pages for now, or None."""
-        if self._full_account(host) is None:
+        if host in self._prepaid or self._full_account(host) is None:
             return None
         # Uncounted gifts may have earned more pages. They are counted only where it matters.
         self.inbound_cash.count()

@@ -39,6 +39,7 @@ class HostTurns:
         """Begin the turn of a host; `rank` is that of the page that needs it."""
         standing = Standing.of(self._hosts[host], is_known=False)
         slot = self._slots.take(now, host, standing)
+        self._traps.quotas.spend_on_host(host)
         self.under_way.add(host)
         return self._learn(host, slot, rank)
 

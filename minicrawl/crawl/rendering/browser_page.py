@@ -26,6 +26,7 @@ from playwright.async_api import Browser, Error as BrowserError
 from minicrawl.archive.record import WantedFiles
 from minicrawl.crawl.rendering.page_scripts import (
     BEFORE_SCRIPTS,
+    COUNT_WORKERS,
     NEXT_FRAMES,
     READ_DOM,
     SCROLL,
@@ -51,6 +52,8 @@ _BUDGETS_MS = (5000, 1000, 1000, 1000, 1000)
 """Virtual time of each round. A page has two rounds, as drawing it may start more scripts, and one
 more after each later round with new requests.
 """
+_WORKER_ROUNDS = 4
+"""Rounds in which nothing happens, before a page with workers is done: their timers take rounds."""
 _SCROLLED_BUDGETS_MS = (*_BUDGETS_MS, *_BUDGETS_MS[1:] * 5)
 """Virtual time of each round of a page that is scrolled, as long lists load their rest that way."""
 _STARVATION = 1000  # tasks in a row after which virtual time moves on all the same
@@ -192,9 +195,10 @@ class BrowserPage:
         session.on("Emulation.virtualTimeBudgetExpired", lambda _: expired.set())
         url = page.request.request_url or page.request.url
         await shown.goto(url, wait_until="commit", timeout=0)
-        budgets = _SCROLLED_BUDGETS_MS if self._config.replays else _BUDGETS_MS
-        for turn, budget in enumerate(budgets):
-            before = self._asked
+        workers = _Workers(shown)
+        quiet = 0
+        for turn, budget in enumerate(_SCROLLED_BUDGETS_MS):
+            before = self._asked, workers.activity
             expired.clear()
             # Virtual time, instead of waiting for a quiet network: idle time is skipped, so a timer
             # of five seconds costs nothing, and a slow server does not use up the time of the page.
@@ -203,16 +207,15 @@ class BrowserPage:
             await session.send("Emulation.setVirtualTimePolicy", policy | starvation)
             await expired.wait()
             await self._is_idle.wait()
-            # Workers share the clock of the page, which stands still here, but run beside it. What
-            # they do of what the page has sent them shows in the next round, and so does their
-            # answer to that: a page with workers has all rounds, which are short without work.
-            workers = shown.workers
-            for worker in workers:
-                with suppress(TimeoutError, BrowserError):  # ended, or never answers
-                    await _while_working(worker.evaluate(TURN), _TURN_CPU_S)
+            await workers.do_their_turn()
             with suppress(TimeoutError, BrowserError):  # never drawn, or reloaded
                 await _while_working(shown.evaluate(NEXT_FRAMES), _DRAW_CPU_S)
-            if turn and self._asked == before and not workers:
+            is_quiet = turn > 0 and before == (self._asked, workers.activity)
+            quiet = quiet + 1 if is_quiet else 0
+            if quiet == (_WORKER_ROUNDS if shown.workers else 1):
+                return
+            has_more = self._config.replays or shown.workers
+            if turn + 1 == len(_BUDGETS_MS) and not has_more:
                 return
 
     async def _watch(self) -> str:
@@ -335,6 +338,47 @@ class BrowserPage:
         self._bytes += len(found.body)
         kind = found.content_type or "application/octet-stream"
         await route.fulfill(status=found.status, content_type=kind, body=found.body)
+
+
+class _Workers:
+    """Workers of a page. They share its clock, but run beside it, in threads that start late."""
+
+    def __init__(self, shown: Page) -> None:
+        self._shown = shown
+        self._changed = asyncio.Event()
+        self._attached = self._messages = 0
+        self._missing = 0  # begun, but never there
+        shown.on("worker", lambda _: self._attach())
+
+    def _attach(self) -> None:
+        self._attached += 1
+        self._changed.set()
+
+    @property
+    def activity(self) -> tuple[int, int]:
+        """Numbers that change whenever a worker begins, or the page and a worker talk."""
+        return self._attached, self._messages
+
+    async def do_their_turn(self) -> None:
+        """Let the workers do what the page has sent them, while its clock stands still.
+
+        What they send back shows in the next round.
+        """
+        with suppress(TimeoutError, BrowserError):  # busy, or reloaded
+            counts = _while_working(self._shown.evaluate(COUNT_WORKERS), _TURN_CPU_S)
+            begun, self._messages = await counts
+            await self._until_attached(begun)
+        for worker in self._shown.workers:
+            with suppress(TimeoutError, BrowserError):  # ended, or never answers
+                await _while_working(worker.evaluate(TURN), _TURN_CPU_S)
+
+    async def _until_attached(self, begun: int) -> None:
+        while self._attached + self._missing < begun:
+            self._changed.clear()
+            try:
+                await _while_working(self._changed.wait(), _TURN_CPU_S)
+            except TimeoutError:  # its script failed
+                self._missing = begun - self._attached
 
 
 _Answer = TypeVar("_Answer")

@@ -15,8 +15,23 @@ BEFORE_SCRIPTS = """(() => {
   for (const name of ["open", "print", "alert", "confirm", "prompt"]) window[name] = nothing;
   const gone = ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport", "SharedWorker"];
   for (const name of gone) delete window[name];
+  if (window !== top) return;
+  let begun = 0, messages = 0;
+  const Begun = window.Worker;
+  window.Worker = class Worker extends Begun {
+    constructor(...given) {
+      super(...given);
+      begun++;
+      super.addEventListener("message", () => { messages++; });
+    }
+    postMessage(...given) { messages++; return super.postMessage(...given); }
+  };
+  Object.defineProperty(window, Symbol.for("minicrawl workers"), { get: () => [begun, messages] });
 })();"""
-"""Script that runs before any script of the page, in each of its frames."""
+"""Script that runs before any script of the page, in each of its frames. It counts workers."""
+
+COUNT_WORKERS = '() => window[Symbol.for("minicrawl workers")] || [0, 0]'
+"""Function that returns how many workers the page has begun, and messages to and from them."""
 
 NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))"
 """Promise that ends at the second frame: by then all observers of the first one have run."""

@@ -65,6 +65,27 @@ def test_a_new_host_costs_its_site_as_much_as_some_pages() -> None:
     assert quotas.refusal(FARM_1) is not None
 
 
+def test_a_host_is_charged_when_it_is_asked_and_its_first_page_is_included() -> None:
+    """Otherwise all hosts of a farm could be asked before the first page is charged."""
+    quotas = quotas_of(host_pages=99, site_pages=A_HOST + 1)
+    quotas.spend_on_host(FARM_1)
+    assert quotas.refusal(FARM_2) is not None
+    assert quotas.refusal(FARM_1) is None
+    quotas.spend(FARM_1)
+    quotas.spend_on_host(FARM_1)  # for its sitemap
+    assert quotas.refusal(FARM_1) is not None
+
+
+def test_a_host_that_was_asked_is_charged_to_its_network_as_well() -> None:
+    quotas = quotas_of(host_pages=None, site_pages=2)
+    for host in (FARM_1, BLOG):
+        quotas.spend_on_host(host)
+        quotas.locate(host, "198.41.0.4")
+        quotas.spend(host)
+    quotas.locate(GOOD, "198.41.0.4")
+    assert names(quotas.refusal(GOOD), "what is at 198.41.0.4")
+
+
 def test_without_limits_no_host_is_refused() -> None:
     quotas = quotas_of(None, None)
     spend(quotas, BLOG, 1000)

@@ -45,7 +45,7 @@ def _limits(off: Outcome, usual: Outcome) -> Iterator[str]:
     yield from head("", "without limits", "all defaults", "limit", "")
     for what, before, found, limit, holds in (
         ("healthy pages read", off.healthy_share, healthy, ">= 90%", healthy >= LEAST_HEALTHY),
-        ("requests for traps", off.trapped_share, trapped, "<= 20%", trapped <= MOST_TRAPPED),
+        ("requests for traps", off.trapped_share, trapped, "<= 10%", trapped <= MOST_TRAPPED),
     ):
         yield row(what, f"{before:.1%}", f"{found:.1%}", limit, kept(holds))
 

@@ -15,11 +15,8 @@ from tests.proofs.traps.web import TrapWeb
 ASIDE = (State.TRAP, State.ALLOWANCE, State.TWIN)
 OFF: Mapping[str, str] = {"barren_pages": "none", "site_pages": "none"}
 """Settings without the limits that end traps."""
-LEAST_HEALTHY, MOST_TRAPPED = 0.9, 0.2
-"""Least share of healthy pages that are read, and largest share of requests that traps may get.
-
-A farm of many hosts fills the slots that healthy hosts leave while they wait for their delays.
-"""
+LEAST_HEALTHY, MOST_TRAPPED = 0.9, 0.1
+"""Least share of healthy pages that are read, and largest share of requests that traps may get."""
 
 
 class Outcome(NamedTuple):
