@@ -112,8 +112,7 @@ class SentBody(NamedTuple):
 class Wire(NamedTuple):
     """Heads of a request and its response as the bytes sent, and facts of the connection.
 
-    Lines that may hold secrets of the user are left out. An unknown head is empty. HTTP/2 has no
-    such bytes: its fields are written as HTTP/1.1 writes them.
+    Lines that may hold secrets of the user are left out. An unknown head is empty.
     """
 
     request: bytes

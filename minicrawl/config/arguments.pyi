@@ -54,7 +54,6 @@ class SettingArguments(TypedDict, total=False):
     allow_private: bool | None
     workers: int | Literal["auto"]
     proxy: str | Sequence[str]
-    http2: Literal["off", "auto"]
     ca: str | PathLike[str] | None
     client_cert: str | PathLike[str] | Sequence[str]
     insecure: str | Sequence[str]

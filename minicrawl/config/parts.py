@@ -398,12 +398,6 @@ class Network:
         "repeatable, none for no proxy.",
         weakens=differs,
     )
-    http2: str = setting(
-        "off",
-        kinds.choice("off", "auto"),
-        "Offer HTTP/2 to https servers (auto). It takes more CPU than HTTP/1.1, and saves "
-        "connections only with --per-host above 1.",
-    )
     ca: Path | None = setting(
         None,
         kinds.optional(kinds.FILE),

@@ -145,7 +145,7 @@ REFUSED_OPTIONS = {
     "--sign-requests seeds.txt": "not a private Ed25519 key",
     "--bind-address 192.0.2.1": "--bind-address 192.0.2.1: ",
     "--bind-address here": "must be an IP address",
-    "--http2 on": "must be one of off, auto",
+    "--http2 auto": "by HTTP/1.1",
     "--netrc not-here": "No such file",
     f"--auth {SECRET}": "***: must be HOST=USER:PASS",
     f"--header 'Cookie: {SECRET}'": "would go to every host",

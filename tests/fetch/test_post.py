@@ -5,10 +5,9 @@ import re
 from dataclasses import dataclass, field
 
 from minicrawl.config import Politeness
-from minicrawl.model import Request, Response
+from minicrawl.model import Request
 from minicrawl.web.urls import posted
 from tests.fetch.results import http_fetcher, page_of
-from tests.fetch.test_http2 import HOST, Http2Server, fetch, says
 from tests.fetch.wire import Wire, serving
 
 BODY = b"q=harbour\r\n\r\nGET / HTTP/1.1\r\n\r\n"
@@ -59,15 +58,3 @@ async def test_a_body_is_sent_with_its_length_on_a_connection_of_its_own() -> No
     assert answer.wire.request.endswith(b"\r\n\r\n")
     assert b"harbour" not in answer.wire.request
     assert b"hunter2" not in answer.wire.request
-
-
-def test_http_2_sends_the_body_as_well() -> None:
-    server = Http2Server(says())
-    (found,) = fetch(server, post(f"https://{HOST}/search"))
-    (asked,) = server.asked
-    assert (asked[":method"], asked[":path"]) == ("POST", "/search")
-    assert (asked["content-length"], asked["content-type"]) == (str(len(BODY)), "text/plain")
-    assert b"".join(server.bodies) == BODY
-    assert isinstance(found, Response)
-    assert found.wire
-    assert b"hunter2" not in found.wire.request

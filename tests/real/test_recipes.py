@@ -43,7 +43,6 @@ _NGINX = """
     root {folder}/pages;
     server {{ listen 127.0.0.1:{plain}; }}
     server {{ listen 127.0.0.1:{tls} ssl; }}
-    server {{ listen 127.0.0.1:{http2} ssl http2; }}
     server {{
         listen 127.0.0.1:{client} ssl;
         ssl_client_certificate {folder}/our-authority.pem;
@@ -72,9 +71,8 @@ _NGINX = """
     }}
 """
 _LOG_FORMAT = "$server_port $server_protocol $request_uri $http_x_purpose $http_x_preview"
-KINDS = ("plain", "tls", "http2", "client", "expired", "login", "cookies")
+KINDS = ("plain", "tls", "client", "expired", "login", "cookies")
 _SERVER_FOR = {
-    "--http2": "http2",
     "--client-cert": "client",
     "--insecure": "expired",
     "--auth": "login",
@@ -278,8 +276,6 @@ def test_a_recipe_of_the_guides_works(text: str, servers: Servers, tmp_path: Pat
     kind = _server_for(recipe)
     asked = servers.asked(kind)[before[kind] :]
     assert asked
-    if "--http2" in text:
-        assert all(line.startswith("HTTP/2.0") for line in asked)
     if "--header" in text:
         assert all(line.endswith(" research 1") for line in asked)
     if "--proxy" in text:

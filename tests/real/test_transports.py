@@ -1,4 +1,4 @@
-"""Requests to nginx with TLS, HTTP/2 and client certificates, directly and through real proxies."""
+"""Requests to nginx with TLS and client certificates, directly and through real proxies."""
 
 import asyncio
 import os
@@ -34,9 +34,8 @@ _NGINX = """
     root {folder}/pages;
     server {{ listen 127.0.0.1:{plain}; }}
     server {{ listen 127.0.0.1:{tls} ssl; }}
-    server {{ listen 127.0.0.1:{http2} ssl http2; }}
     server {{
-        listen 127.0.0.1:{client} ssl http2;
+        listen 127.0.0.1:{client} ssl;
         ssl_client_certificate {folder}/our-authority.pem;
         ssl_verify_client on;
     }}
@@ -104,7 +103,7 @@ class Site:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
     folder.chmod(0o755)
-    kinds = ("plain", "tls", "http2", "client", "newest", "expired")
+    kinds = ("plain", "tls", "client", "newest", "expired")
     found = Site(ports={kind: free_port() for kind in kinds}, folder=folder)
     write_certificates(folder, HOST, "127.0.0.1", "localhost")
     (folder / "pages").mkdir()
@@ -200,7 +199,7 @@ def ask(network: Network, *urls: str) -> list[FetchResult]:
     return asyncio.run(asking())
 
 
-KINDS = ("plain", "tls", "http2", "client", "newest")
+KINDS = ("plain", "tls", "client", "newest")
 
 
 def assert_all_read(site: Site, network: Network, kind: str) -> None:
@@ -208,24 +207,18 @@ def assert_all_read(site: Site, network: Network, kind: str) -> None:
     assert [_title(one) for one in found] == list(map(str, range(PAGES)))
 
 
-@pytest.mark.parametrize("http2", ["off", "auto"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_server_is_read_without_a_proxy(site: Site, kind: str, http2: str) -> None:
-    before = len(site.asked(kind))
-    assert_all_read(site, replace(site.network, http2=http2), kind)
-    speaks_2 = http2 == "auto" and kind in ("http2", "client")
-    version = "HTTP/2.0" if speaks_2 else "HTTP/1.1"
-    assert all(line.startswith(version) for line in site.asked(kind)[before:])
+def test_every_server_is_read_without_a_proxy(site: Site, kind: str) -> None:
+    assert_all_read(site, site.network, kind)
 
 
-@pytest.mark.parametrize("http2", ["off", "auto"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_server_is_read_through_every_proxy(
-    site: Site, proxies: list[str], kind: str, http2: str
+    site: Site, proxies: list[str], kind: str
 ) -> None:
     before = len(site.asked(kind))
     for proxy in proxies:
-        network = replace(site.network, http2=http2, proxy=(proxy,), no_proxy=())
+        network = replace(site.network, proxy=(proxy,), no_proxy=())
         # Proxies use another address, so nginx's log shows who has sent a request.
         network = replace(network, bind_address=("127.0.0.9",))
         assert asyncio.run(check_proxies(network)) == []
@@ -253,22 +246,8 @@ def test_a_host_that_is_down_is_not_the_fault_of_the_proxy(site: Site, proxies: 
         assert failed.kind is FailureKind.CONNECT, failed
 
 
-def test_concurrent_requests_share_one_http2_connection(site: Site) -> None:
-    async def asking() -> tuple[list[FetchResult], int]:
-        network = replace(site.network, http2="auto")
-        async with HttpFetcher(network, Politeness(per_host=PAGES)) as fetcher:
-            asked = (Request(url=site.url("http2", page)) for page in range(PAGES))
-            found = await asyncio.gather(*map(fetcher.fetch, asked))
-            return list(found), len(fetcher._transport._open)  # type: ignore[attr-defined]
-
-    found, connections = asyncio.run(asking())
-    assert [_title(one) for one in found] == list(map(str, range(PAGES)))
-    assert connections == 1
-
-
-@pytest.mark.parametrize("http2", ["off", "auto"])
-def test_failures_name_an_expired_or_missing_certificate(site: Site, http2: str) -> None:
-    network = replace(site.network, http2=http2)
+def test_failures_name_an_expired_or_missing_certificate(site: Site) -> None:
+    network = site.network
     (expired,) = ask(network, site.url("expired"))
     (anonymous,) = ask(replace(network, client_cert=()), site.url("client"))
     assert isinstance(expired, Failed)

@@ -1,4 +1,4 @@
-"""Connection that is read and written in bytes: for handshakes with proxies, and for HTTP/2.
+"""Connection that is read and written in bytes: for handshakes with proxies.
 
 Laws: while more than 256 KiB wait here to be read, nothing more is received. The memory of a
 connection is freed when it ends.
@@ -68,7 +68,7 @@ class ByteStream(asyncio.Protocol):
             self._transport.abort()
 
     async def hand_over(
-        self, make: Callable[[str | None], P], opener: TlsOpener, server: TlsServer | None
+        self, make: Callable[[], P], opener: TlsOpener, server: TlsServer | None
     ) -> P:
         """Give the connection to the protocol that `make` returns, under TLS if there is a server.
 
@@ -81,7 +81,7 @@ class ByteStream(asyncio.Protocol):
             raise self._error or ConnectionResetError("the connection ended before the request")
         if server is not None:
             return await opener.begin_over(transport, make, server)
-        protocol = make(None)
+        protocol = make()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         return protocol

@@ -3,14 +3,12 @@
 key      origin and way, which a reused connection must share with the request
 way      address of the host, or a proxy with the host that it is asked for (`fetch.proxy.dialing`)
 slot     permit of one request in flight, held until its response is closed
-shared   HTTP/2 connection with requests on it; it may take more (`http2`)
 
 Laws: at most `connections` requests are in flight. A request goes only where the dialer allows:
 to an address that it names, or to a proxy. It is sent once, and repeated only if a reused
 connection ended before the first byte of a response, and only after a pause, since the server may
-have received it. Ending a request early, by cancellation too, closes its connection; a shared one
-stays open for its other requests, but takes no new ones. A host has one HTTP/2 connection.
-Closing a client closes all its connections.
+have received it. Ending a request early, by cancellation too, closes its connection. Closing a
+client closes all its connections.
 
 Laws of idle connections: one is kept for at most `keep_s`. Beyond the limit, the one that was
 idle longest is closed. The one that was idle shortest is reused first, as it is the likeliest to be
@@ -24,20 +22,14 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
+from typing import NamedTuple, Self
 
-from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.client.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.client.dialing import Dialer, Way, address_of
 from minicrawl.fetch.http.heads import Head
 from minicrawl.fetch.http.messages import EXPECTED, Fault, Origin, ResponseStream, TransportRequest
-from minicrawl.fetch.tls.contexts import HTTP2
 from minicrawl.model import FailureKind, Wire
 
-if TYPE_CHECKING:
-    from minicrawl.fetch.client.http2 import Http2Connection
-
-AnyConnection: TypeAlias = "Connection | Http2Connection"
 PoolKey = tuple[Origin, Way]
 
 
@@ -47,11 +39,11 @@ class IdleConnections:
     def __init__(self, limit: int, keep_s: float) -> None:
         self._limit = limit
         self._keep_s = keep_s
-        self._waiting: dict[AnyConnection, tuple[PoolKey, float]] = {}
-        self._by_key: defaultdict[PoolKey, list[AnyConnection]] = defaultdict(list)
+        self._waiting: dict[Connection, tuple[PoolKey, float]] = {}
+        self._by_key: defaultdict[PoolKey, list[Connection]] = defaultdict(list)
         self._timer: asyncio.TimerHandle | None = None
 
-    def put(self, key: PoolKey, connection: AnyConnection) -> None:
+    def put(self, key: PoolKey, connection: Connection) -> None:
         """Add a connection."""
         until = asyncio.get_running_loop().time() + self._keep_s
         self._waiting[connection] = key, until
@@ -61,7 +53,7 @@ class IdleConnections:
         if self._timer is None:
             self._set_timer()
 
-    def take(self, key: PoolKey) -> AnyConnection | None:
+    def take(self, key: PoolKey) -> Connection | None:
         """Remove and return the newest connection of this key, or None."""
         if key not in self._by_key:
             return None
@@ -69,7 +61,7 @@ class IdleConnections:
         self.forget(connection)
         return connection
 
-    def forget(self, connection: AnyConnection) -> None:
+    def forget(self, connection: Connection) -> None:
         """Remove a connection if it is idle."""
         key, _ = self._waiting.pop(connection, (None, 0.0))
         if key is None:
@@ -121,26 +113,14 @@ class Pace(NamedTuple):
 
 
 class HttpClient:
-    """Transport over pooled connections.
+    """Transport over pooled connections."""
 
-    Without `http2`, which makes HTTP/2 connections, the dialer must not offer HTTP/2 to servers.
-    """
-
-    def __init__(
-        self,
-        pace: Pace,
-        dialer: Dialer,
-        *,
-        max_head_bytes: int,
-        http2: type[Http2Connection] | None = None,
-    ) -> None:
-        self._dialer, self._http2 = dialer, http2
+    def __init__(self, pace: Pace, dialer: Dialer, *, max_head_bytes: int) -> None:
+        self._dialer = dialer
         self._max_head_bytes = max_head_bytes
         self._slots = asyncio.Semaphore(pace.connections)
         self._idle = IdleConnections(pace.kept, pace.keep_s)
-        self._open: set[AnyConnection] = set()
-        self._shared: dict[PoolKey, Http2Connection] = {}
-        self._dialing: dict[Origin, asyncio.Lock] = {}
+        self._open: set[Connection] = set()
         self._pause_s = pace.pause_s
         self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
@@ -159,7 +139,7 @@ class HttpClient:
                     if not connection.is_unanswered:
                         raise
                 await asyncio.sleep(self._pause_s)
-            return await self._ask(*await self._connect(request), request)
+            return await self._ask(*await self._dial(request), request)
         except BaseException:
             self._slots.release()
             raise
@@ -173,10 +153,8 @@ class HttpClient:
             await asyncio.sleep(0)
 
     async def _ask(
-        self, key: PoolKey, connection: AnyConnection, request: TransportRequest
+        self, key: PoolKey, connection: Connection, request: TransportRequest
     ) -> ResponseStream:
-        if not isinstance(connection, Connection):
-            return await self._share(key, connection, request)
         _, way = key
         began = perf_counter()
         try:
@@ -201,39 +179,8 @@ class HttpClient:
         else:
             connection.abort()
 
-    async def _share(
-        self, key: PoolKey, connection: Http2Connection, request: TransportRequest
-    ) -> ResponseStream:
-        """Send a request on an HTTP/2 connection, beside others."""
-        self._shared[key] = connection
-
-        def done() -> None:
-            self._slots.release()
-            self._end_share(key, connection)
-
-        try:
-            return await connection.send(request, done, address_of(key[1]))
-        except BaseException:
-            self._end_share(key, connection)
-            raise
-
-    def _end_share(self, key: PoolKey, connection: Http2Connection) -> None:
-        is_usable = connection.is_usable
-        if connection.requests and is_usable:
-            return
-        if self._shared.get(key) is connection:
-            del self._shared[key]
-        if is_usable:
-            self._idle.put(key, connection)
-        elif not connection.requests:
-            connection.abort()
-
-    # ------------------------------------------------------------ connections
-
-    def _kept(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection] | None:
-        """Return an open connection for the request, shared or idle, with its key, or None."""
-        if self._shared and (shared := self._shared_with(request)):
-            return shared
+    def _kept(self, request: TransportRequest) -> tuple[PoolKey, Connection] | None:
+        """Return an idle connection for the request, with its key, or None."""
         for way in self._dialer.ways(request):
             key = request.target.origin, way
             while connection := self._idle.take(key):
@@ -242,50 +189,15 @@ class HttpClient:
                 connection.abort()
         return None
 
-    def _shared_with(self, request: TransportRequest) -> tuple[PoolKey, Http2Connection] | None:
-        for way in self._dialer.ways(request):
-            key = request.target.origin, way
-            if (connection := self._shared.get(key)) and connection.is_usable:
-                return key, connection
-        return None
+    async def _dial(self, request: TransportRequest) -> tuple[PoolKey, Connection]:
+        """Return a new connection, with its key."""
+        way, connection = await self._dialer.dial(request, self._make)
+        return (request.target.origin, way), connection
 
-    async def _connect(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection]:
-        """Return a new connection.
-
-        Requests to an https host wait for each other, as one HTTP/2 connection may serve them all.
-        """
-        origin = request.target.origin
-        if self._http2 is None or not origin.is_tls:
-            return await self._dial(request)
-        # One handshake at a time: if the server chooses HTTP/2, waiting requests share the result.
-        lock = self._dialing.setdefault(origin, asyncio.Lock())
-        try:
-            async with lock:
-                return self._shared_with(request) or await self._dial(request)
-        finally:
-            if not lock.locked():
-                self._dialing.pop(origin, None)
-
-    async def _dial(self, request: TransportRequest) -> tuple[PoolKey, AnyConnection]:
-        origin = request.target.origin
-        way, made = await self._dialer.dial(request, self._protocol_for)
-        if isinstance(made, Connection):
-            return (origin, way), made
-        assert self._http2 is not None
-        shared = self._http2(made, origin, self._max_head_bytes)
-        if not made.is_open:
-            raise ConnectionResetError("the connection ended before the request")
-        made.on_lost = partial(self._discard, shared)
-        self._open.add(shared)
-        self._shared[origin, way] = shared
-        return (origin, way), shared
-
-    def _protocol_for(self, negotiated: str | None) -> Connection | ByteStream:
-        if negotiated == HTTP2:
-            return ByteStream()
+    def _make(self) -> Connection:
         return Connection(self._open.add, self._discard, self._max_head_bytes, self._read_buffer)
 
-    def _discard(self, connection: AnyConnection) -> None:
+    def _discard(self, connection: Connection) -> None:
         """Unregister a connection that ended."""
         self._open.discard(connection)
         self._idle.forget(connection)

@@ -181,13 +181,10 @@ class Dialer(Protocol):
         """Return the ways to the host, best first."""
         ...
 
-    async def dial(
-        self, request: TransportRequest, make: Callable[[str | None], P]
-    ) -> tuple[Way, P]:
+    async def dial(self, request: TransportRequest, make: Callable[[], P]) -> tuple[Way, P]:
         """Open a connection by the first way that works, including TLS for https.
 
-        `make` returns the protocol of the connection. Its argument is the name of the protocol that
-        the TLS handshake negotiated, or None.
+        `make` returns the protocol of the connection.
         """
         ...
 
@@ -208,9 +205,7 @@ class DirectDialer:
     def ways(self, request: TransportRequest) -> Sequence[Way]:
         return request.places
 
-    async def dial(
-        self, request: TransportRequest, make: Callable[[str | None], P]
-    ) -> tuple[Way, P]:
+    async def dial(self, request: TransportRequest, make: Callable[[], P]) -> tuple[Way, P]:
         begin = partial(self.begin, self.server_of(request.target.origin), make)
         return await self.connector.connect(request.places, begin)
 
@@ -222,13 +217,13 @@ class DirectDialer:
         return TlsServer(self.tls_for(name), name, origin.port)
 
     async def begin(
-        self, server: TlsServer | None, make: Callable[[str | None], P], opened: socket.socket
+        self, server: TlsServer | None, make: Callable[[], P], opened: socket.socket
     ) -> P:
         """Attach a protocol to an open socket, under TLS if there is a server."""
         if server is not None:
             return await self.opener.begin(opened, make, server)
         loop = asyncio.get_running_loop()
-        _, protocol = await loop.create_connection(lambda: make(None), sock=opened)
+        _, protocol = await loop.create_connection(make, sock=opened)
         return protocol
 
     def request_bytes(self, way: Way, request: TransportRequest) -> bytes:

@@ -1,6 +1,6 @@
 """Builds the transport that the settings ask for, and checks these settings before the crawl.
 
-Law: modules that a crawl does not need, such as proxies or HTTP/2, are not imported.
+Law: modules that a crawl does not need, such as proxies, are not imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from minicrawl.fetch.client.httpx_transport import HttpxTransport
 from minicrawl.fetch.http.messages import Origin, Transport
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.resolver import Located, Resolver
-from minicrawl.fetch.tls.contexts import HTTP1, HTTP1_AND_2, TlsContexts
+from minicrawl.fetch.tls.contexts import TlsContexts
 
 if TYPE_CHECKING:
     import httpx
@@ -62,22 +62,16 @@ def open_transport(
     tls: ssl.SSLContext | None = None,
 ) -> OpenedTransport:
     """Return a client that dials as the settings ask for. `tls` is for tests."""
-    offers_http2 = network.http2 != "off"
-    contexts = TlsContexts(network, HTTP1_AND_2 if offers_http2 else HTTP1, tls)
+    contexts = TlsContexts(network, tls)
     dialer: Dialer
     places_of: PlacesOf = resolver.places_of
     dialer = direct = DirectDialer(Connector(network.timeout_s, network.bind_address), contexts)
-    http2 = None
     if any(text != ENVIRONMENT for text in network.proxy):
         from minicrawl.fetch.proxy.dialing import ProxyDialer
 
-        dialer = proxied = ProxyDialer(network, direct, lookup, TlsContexts(network, given=tls))
+        dialer = proxied = ProxyDialer(network, direct, lookup, TlsContexts(network, tls))
         places_of = proxied.places_by(resolver)
-    if offers_http2:
-        from minicrawl.fetch.client.http2 import Http2Connection
-
-        http2 = Http2Connection
-    client = HttpClient(pace, dialer, max_head_bytes=network.max_head_bytes, http2=http2)
+    client = HttpClient(pace, dialer, max_head_bytes=network.max_head_bytes)
     return OpenedTransport(client, places_of)
 
 

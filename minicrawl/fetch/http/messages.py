@@ -13,7 +13,7 @@ OSError, which is how the system reports a broken connection. Any other exceptio
 
 import re
 import ssl
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Protocol
@@ -200,12 +200,6 @@ def _lines_of(lines: bytes, is_kept: Callable[[bytes], bool]) -> bytes:
         if keeps:
             headers.append(line)
     return b"".join(headers)
-
-
-def head_bytes(first: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return a head as HTTP/1.1 writes it, from the fields of another protocol."""
-    lines = (b"%b: %b\r\n" % field for field in fields if not field[0].startswith(b":"))
-    return b"".join((f"{first}\r\n".encode("ascii"), *lines, b"\r\n"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,9 +82,7 @@ class ProxyDialer:
             return [way for proxy in proxies for way in _ways(proxy, request)]
         return self._direct.ways(request)
 
-    async def dial(
-        self, request: TransportRequest, make: Callable[[str | None], P]
-    ) -> tuple[Way, P]:
+    async def dial(self, request: TransportRequest, make: Callable[[], P]) -> tuple[Way, P]:
         proxies, failed = self._in_order(request), None
         for proxy in proxies:
             try:
@@ -144,7 +142,7 @@ class ProxyDialer:
         return sorted(proxies, key=lambda proxy: self._failed.get(proxy, 0))
 
     async def _dial_through(
-        self, proxy: Proxy, request: TransportRequest, make: Callable[[str | None], P]
+        self, proxy: Proxy, request: TransportRequest, make: Callable[[], P]
     ) -> tuple[Way, P]:
         server = self._direct.server_of(request.target.origin)
         *others, last = _ways(proxy, request)
@@ -156,9 +154,7 @@ class ProxyDialer:
                     raise
         return last, await self._dial_by(last, server, make)
 
-    async def _dial_by(
-        self, way: ProxyWay, server: TlsServer | None, make: Callable[[str | None], P]
-    ) -> P:
+    async def _dial_by(self, way: ProxyWay, server: TlsServer | None, make: Callable[[], P]) -> P:
         stream = await self.reach(way.proxy)
         try:
             await _connect_through(stream, way)
@@ -177,7 +173,7 @@ class ProxyDialer:
         server: TlsServer | None = None
         if proxy.scheme == "https":
             server = TlsServer(self._tls_of_proxies(proxy.host), proxy.host, proxy.port)
-        begin = partial(self._direct.begin, server, lambda _: ByteStream())
+        begin = partial(self._direct.begin, server, ByteStream)
         _, stream = await self._direct.connector.connect(places, begin)
         if proxy.is_socks:
             try:

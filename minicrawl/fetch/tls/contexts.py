@@ -8,13 +8,15 @@ SSL_CERT_FILE, SSL_CERT_DIR   a file of certificates, and folders of them separa
 
 import os
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from minicrawl.config import Network
 from minicrawl.config.values.access import host_and_file
 from minicrawl.errors import UsageError
 
+_ALPN = ["http/1.1"]
+"""Protocols to offer in a handshake."""
 FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
@@ -26,15 +28,12 @@ def default_tls() -> ssl.SSLContext:
 
         file = certifi.where()
     context = ssl.create_default_context(cafile=file or None, capath=folders or None)
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(_ALPN)
     return context
 
 
 _OLDEST = ssl.TLSVersion.TLSv1_2
 """Oldest accepted version of TLS, as in browsers (RFC 8996)."""
-HTTP2 = "h2"
-"""Name of HTTP/2 in ALPN."""
-HTTP1, HTTP1_AND_2 = ("http/1.1",), (HTTP2, "http/1.1")
 
 
 EVERYWHERE = ""
@@ -47,18 +46,10 @@ def client_certificates(network: Network) -> dict[str, Path]:
 
 
 class TlsContexts:
-    """TLS contexts by host, created on demand.
+    """TLS contexts by host, created on demand. A context that is `given` is used for all hosts."""
 
-    `alpn` lists the protocols to offer. A context that is `given` is used for all hosts.
-    """
-
-    def __init__(
-        self,
-        network: Network,
-        alpn: Sequence[str] = HTTP1,
-        given: ssl.SSLContext | None = None,
-    ) -> None:
-        self._network, self._alpn, self._given = network, list(alpn), given
+    def __init__(self, network: Network, given: ssl.SSLContext | None = None) -> None:
+        self._network, self._given = network, given
         self._unchecked_hosts = [host.strip("[]").lower() for host in network.insecure]
         self._certificates = client_certificates(network)
         self._made: dict[tuple[bool, str | None], ssl.SSLContext] = {}
@@ -85,7 +76,7 @@ class TlsContexts:
         else:
             context = ssl.create_default_context()
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        context.set_alpn_protocols(self._alpn)
+        context.set_alpn_protocols(_ALPN)
         context.minimum_version = _OLDEST
         if self._network.ca is not None:
             context.load_verify_locations(self._network.ca)

@@ -57,13 +57,10 @@ class TlsOpener:
         self._sessions: OrderedDict[TlsServer, ssl.SSLSession] = OrderedDict()
         self.read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
-    async def begin(
-        self, opened: socket.socket, make: Callable[[str | None], P], server: TlsServer
-    ) -> P:
+    async def begin(self, opened: socket.socket, make: Callable[[], P], server: TlsServer) -> P:
         """Start TLS on an open socket, which is closed on failure.
 
-        After the handshake, `make` returns the protocol above; its argument is the protocol that
-        was negotiated by ALPN, or None.
+        After the handshake, `make` returns the protocol above.
         """
         try:
             layer = self._layer(make, server)
@@ -78,7 +75,7 @@ class TlsOpener:
             raise
 
     async def begin_over(
-        self, below: asyncio.Transport, make: Callable[[str | None], P], server: TlsServer
+        self, below: asyncio.Transport, make: Callable[[], P], server: TlsServer
     ) -> P:
         """Start TLS on a connection that was used before, such as one to a proxy."""
         layer = self._layer(make, server)
@@ -101,7 +98,7 @@ class TlsOpener:
         if len(self._sessions) > self._most_sessions:
             self._sessions.popitem(last=False)
 
-    def _layer(self, make: Callable[[str | None], P], server: TlsServer) -> "TlsLayer[P]":
+    def _layer(self, make: Callable[[], P], server: TlsServer) -> "TlsLayer[P]":
         try:
             return TlsLayer(self, make, server)
         except ValueError as error:  # a name that TLS cannot carry
@@ -159,9 +156,7 @@ class TlsEngine:
 class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
     """Protocol of the transport below, and transport of the protocol above."""
 
-    def __init__(
-        self, opener: TlsOpener, make: Callable[[str | None], P], server: TlsServer
-    ) -> None:
+    def __init__(self, opener: TlsOpener, make: Callable[[], P], server: TlsServer) -> None:
         super().__init__()
         self._opener, self._make, self._server = opener, make, server
         self._above: asyncio.BaseProtocol | None = None  # None before the end of the handshake
@@ -247,7 +242,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
                 if self.begun.done():  # cancelled
                     return
                 self._engine.tls.do_handshake()
-                self._above = above = self._make(self._engine.tls.selected_alpn_protocol())
+                self._above = above = self._make()
                 above.connection_made(self)
                 self.begun.set_result(above)
             self._deliver()

@@ -26,7 +26,6 @@ from minicrawl.fetch.access.signing import (
 from minicrawl.fetch.http.messages import target
 from minicrawl.model import FetchResult, Request
 from tests.fetch.results import http_fetcher, page_of
-from tests.fetch.test_http2 import HOST, Http2Server, http2_fetcher, says
 from tests.fetch.wire import Answer, answer, wire
 
 PEM = """\
@@ -330,14 +329,3 @@ def test_the_next_request_has_the_nonce_that_a_busy_server_asks_for(
     busy = refusal(status="429 Too Many Requests")
     _, heard, _ = fetched(pem, busy, PAGE, fetches=3, only_asked=only_asked)
     assert [b';nonce="a+b; c";' in request for request in heard] == [False, True, False]
-
-
-async def test_an_http_2_request_has_the_same_headers(pem: Path) -> None:
-    served, access = Http2Server(says()), Access(sign_requests=pem)
-    async with http2_fetcher(served, CONTACT, access) as fetcher:
-        found = page_of(await fetcher.fetch(Request(url=f"https://{HOST}/page")))
-    (sent,) = served.asked
-    verify(sent, HOST)
-    assert found.wire
-    assert found.wire.protocols[0] == "h2"
-    assert f"Signature: {sent['signature']}\r\n".encode() in found.wire.request

@@ -10,7 +10,7 @@ import trustme
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.tls.contexts import HTTP1_AND_2, TlsContexts, check_tls
+from minicrawl.fetch.tls.contexts import TlsContexts, check_tls
 from minicrawl.model import Failed, FailureKind, FetchResult, Response
 from tests.fetch.results import ask, kind_of
 from tests.fetch.wire import answer, wire
@@ -127,9 +127,8 @@ async def test_the_oldest_version_of_tls_is_1_2(certificates: Certificates, ca: 
     assert TlsContexts(Network())(HOST).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
-@pytest.mark.parametrize("alpn", [("http/1.1",), HTTP1_AND_2])
-def test_hosts_with_the_same_settings_share_a_context(alpn: tuple[str, ...]) -> None:
-    contexts = TlsContexts(Network(insecure=("bad.example",)), alpn)
+def test_hosts_with_the_same_settings_share_a_context() -> None:
+    contexts = TlsContexts(Network(insecure=("bad.example",)))
     assert contexts("a.example") is contexts("b.example")
     assert contexts("bad.example") is not contexts("a.example")
     assert contexts("bad.example").verify_mode is ssl.CERT_NONE
