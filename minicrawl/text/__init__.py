@@ -3,9 +3,15 @@
 A room beside the core: it can be deleted, with its entry points. Functions of markup are pure, and
 run in a process that can be killed, see `report.page_texts`.
 
-main       the boxes of a page, which of them are its main text, and what a site teaches of that;
-           the main text as Markdown, and its language
-wet        files of main texts, as Common Crawl has them
-metadata   title, author, dates and the like, as a page declares them, and its structured data
-scorers    values of pages for `crawl --score`
+main             parsers of main text, for the entry points
+boxes            a page as a tree of boxes
+hints            what the tag, role, class and id of an element say
+main_box         the box that a page is about
+site_places      what the pages of a site teach of their main text
+markdown         the main text as Markdown
+language         the language of a text
+wet              files of main texts, as Common Crawl has them
+metadata         author, dates and the like, as a page declares them
+structured_data  JSON-LD and Open Graph, with microdata and rdfa
+scorers          values of pages for `crawl --score`
 """

@@ -14,7 +14,9 @@ from hypothesis import given, strategies as st
 pytest.importorskip("selectolax")
 
 from minicrawl.errors import UsageError
-from minicrawl.text.main import MAIN, MARKDOWN, boxes_of, main_boxes, preorder
+from minicrawl.text.boxes import boxes_of, preorder
+from minicrawl.text.main import MAIN, MARKDOWN
+from minicrawl.text.main_box import main_boxes
 from minicrawl.web.markup import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find

@@ -20,7 +20,7 @@ from minicrawl.report import page_texts
 from minicrawl.report.archived_pages import kept_pages, pages_of_site
 from minicrawl.report.page_texts import KillableProcess, PageTexts
 from minicrawl.report.snapshot import snapshot
-from minicrawl.text.main import FEWEST_PAGES
+from minicrawl.text.site_places import FEWEST_PAGES
 from minicrawl.web.documents import PdfText
 from tests.cli.calls import Captured, printed, refusal
 from tests.crawl.children import children

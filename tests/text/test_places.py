@@ -6,7 +6,9 @@ import pytest
 
 pytest.importorskip("selectolax")
 
-from minicrawl.text.main import FEWEST_PAGES, MAIN, NO_PLACES, learned
+from minicrawl.text.main import MAIN
+from minicrawl.text.main_box import NO_PLACES
+from minicrawl.text.site_places import FEWEST_PAGES, learned
 from tests.text.sites import pages
 
 URL = "http://news.example/"

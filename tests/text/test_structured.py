@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("selectolax")
 
-from minicrawl.text.metadata import data, structured
+from minicrawl.text.structured_data import data, structured
 
 URL = "http://a.example/news/1"
 PERSON = "http://schema.org/Person"

@@ -1,0 +1,219 @@
+"""Makes of a page a tree of boxes, which its texts are made of.
+
+There is a box for each block element, and one for each run of text between blocks:
+
+    <div><h1>Title</h1>Some <b>text</b><p>and more</div>
+
+    div
+      h1
+        run  "Title"
+      run    "Some text", in two pieces: as it is, and strong
+      p
+        run  "and more"
+
+Laws: a box is followed by all boxes inside it. The time is proportional to the number of nodes, as
+facts about ancestors are handed down and never looked up. Lexbor itself takes quadratic time on
+some pages, so call this where it can be killed.
+
+place   chain of elements, classes and ids that leads to a box, as a hash
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.errors import needs
+from minicrawl.text.hints import HEADINGS, NONE, is_unseen, signs, words
+from minicrawl.web.references import with_noscript
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+CODE = words("code kbd samp tt")
+_INLINE = CODE | words("a b em i pre strong")
+_BLOCKS = HEADINGS | words(
+    "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
+    "figcaption figure footer form header hr li main menu nav ol p pre section summary table tbody "
+    "td tfoot th thead tr ul"
+)
+_NO_TEXT = words(
+    "-comment audio button canvas datalist embed head iframe input map math noscript object option "
+    "rp rt script select style svg template textarea video"
+)
+_NO_ATTRIBUTES: dict[str, str | None] = {}
+_ANCHORS = frozenset("#¶§")
+BREAK = "\0"
+"""Line break inside a run; the parser leaves no such character in a text."""
+
+
+class Inline(NamedTuple):
+    """Meaning of a piece of text inside its block."""
+
+    link: str | None = None
+    mark: str = ""
+    """Markdown's mark of code, or of strong or emphasised text."""
+    is_exact: bool = False
+    """True inside `pre`."""
+
+
+class Box:
+    """Block element, or run of text between blocks, whose tag is ""."""
+
+    __slots__ = (
+        "boxes",
+        "hint",
+        "is_dropped",
+        "letters",
+        "linked",
+        "node",
+        "pieces",
+        "place",
+        "size",
+        "tag",
+        "text",
+        "worth",
+    )
+
+    def __init__(self, tag: str, node: LexborNode | None, hint: int = NONE, place: int = 0) -> None:
+        self.tag, self.node, self.hint, self.place = tag, node, hint, place
+        self.boxes: list[Box] = []
+        self.pieces: list[tuple[str, Inline]] = []
+        self.text = ""
+        """Text of a run; whitespace is folded outside `pre`."""
+        self.letters = self.linked = 0
+        self.size = 1
+        """Number of boxes: this one and all inside it."""
+        self.worth = 0.0
+        self.is_dropped = False
+
+
+def runs(boxes: Iterable[Box]) -> Iterator[Box]:
+    """Yield the runs that were not dropped."""
+    return (box for box in boxes if not box.tag and not box.is_dropped)
+
+
+def preorder(root: Box) -> Iterator[Box]:
+    """Yield a box and all below it, each before those inside it."""
+    stack = [root]
+    while stack:
+        box = stack.pop()
+        yield box
+        stack.extend(reversed(box.boxes))
+
+
+def boxes_of(markup: str) -> list[Box]:
+    """Return the boxes of a page, measured: first the page itself, and each before those inside it.
+
+    So the boxes inside another one follow it, and are as many as its size says.
+    """
+    tree = parse(with_noscript(markup))
+    boxes = [Box("body", None)] if tree.body is None else _boxes(tree.body)
+    _measure(boxes)
+    return boxes
+
+
+@lru_cache(1)
+def parse(markup: str) -> LexborHTMLParser:
+    """Return the page parsed; several texts of a page need it once."""
+    with needs("text", "main text"):
+        from selectolax.lexbor import LexborHTMLParser
+    return LexborHTMLParser(markup)
+
+
+def _boxes(body: LexborNode) -> list[Box]:
+    root = Box("body", body)
+    boxes = [root]
+    run, of_run = root, root
+    # A stack of our own instead of recursion: pages may be nested deeper than Python allows.
+    stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
+    while stack:
+        node, box, inline = stack.pop()
+        link, _, is_exact = inline
+        while node is not None:
+            tag = node.tag or ""
+            text = node.text_content or "" if tag == "-text" else BREAK if tag == "br" else None
+            if text is not None:
+                is_first = run is root or of_run is not box
+                is_space = text is BREAK or (not is_exact and text.isspace())
+                is_anchor = link is not None and text.strip() in _ANCHORS
+                if not (is_anchor or (is_first and is_space)):
+                    if is_first:
+                        run, of_run = _added(boxes, box, "", node, place=box.place), box
+                    if link is not None:
+                        run.linked += len(text)
+                    run.pieces.append((text, inline))
+                node = node.next
+                continue
+            is_block = tag in _BLOCKS
+            attributes = node.attributes if is_block or is_exact else _NO_ATTRIBUTES
+            if tag in _NO_TEXT or (attributes and is_unseen(attributes)):
+                node = node.next
+                continue
+            above = box
+            if is_block and not is_exact:
+                hint, names = signs(tag, attributes)
+                place = hash((box.place, tag, names))
+                run, box = root, _added(boxes, box, tag, node, hint, place)
+            elif is_block and run is not root:
+                run.pieces.append((BREAK, inline))
+            inside = node.child
+            if inside is None:
+                node, box = node.next, above
+                continue
+            stack.append((node.next, above, inline))
+            if tag in _INLINE:
+                inline = _inline(tag, node, inline)
+                link, _, is_exact = inline
+            node = inside
+    return boxes
+
+
+def _added(
+    boxes: list[Box], above: Box, tag: str, node: LexborNode, hint: int = NONE, place: int = 0
+) -> Box:
+    box = Box(tag, node, hint, place)
+    above.boxes.append(box)
+    boxes.append(box)
+    return box
+
+
+def _inline(tag: str, node: LexborNode, around: Inline) -> Inline:
+    link, mark, is_exact = around
+    if tag == "a":
+        return Inline(node.attributes.get("href") or "", mark, is_exact)
+    if tag == "pre":
+        return Inline(link, mark, is_exact=True)
+    if tag in CODE:
+        return Inline(link, "`", is_exact)
+    if mark == "`":
+        return around
+    return Inline(link, "**" if tag in {"b", "strong"} else mark or "*", is_exact)
+
+
+_LETTERS, _LINKED, _SIZE = map(attrgetter, ("letters", "linked", "size"))
+
+
+def _measure(boxes: list[Box]) -> None:
+    for box in reversed(boxes):
+        if box.tag:
+            inside = box.boxes
+            box.letters = sum(map(_LETTERS, inside))
+            box.linked = sum(map(_LINKED, inside))
+            box.size = sum(map(_SIZE, inside), 1)
+        else:
+            box.text = _text(box.pieces)
+            box.letters = len(box.text)
+            box.linked = min(box.linked, box.letters)
+
+
+def _text(pieces: list[tuple[str, Inline]]) -> str:
+    text = "".join([text for text, _ in pieces])
+    if pieces[0][1].is_exact:
+        return text.replace(BREAK, "\n").strip("\n")
+    if BREAK in text:
+        lines = (" ".join(line.split()) for line in text.split(BREAK))
+        return "\n".join(filter(None, lines))
+    return " ".join(text.split())

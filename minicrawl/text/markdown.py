@@ -1,0 +1,205 @@
+"""Writes the main text of a page as Markdown: headings, lists, tables, code and links.
+
+Boxes are written in order. Each list item and quote has a prefix for its first line and one for
+the lines after it, which follow the prefixes of the enclosing items:
+
+    > - first item        prefixes "> " and "- ", which is used once
+    >   its second line   prefixes "> " and "  "
+
+Laws: the content of `pre` is exact. Characters that mean something in Markdown are escaped. The
+length of prefixes is limited, so that the output is proportional to the input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+from typing import NamedTuple
+
+from minicrawl.text.boxes import BREAK, Box, Inline, preorder, runs
+from minicrawl.text.hints import HEADINGS
+from minicrawl.web.urls import canonical
+
+_DEEPEST = 12
+"""Maximum level of lists and quotes; deeper ones are written at this level."""
+_MOST_CELLS = 200
+"""Cells of a row; wider tables are written cell by cell."""
+_IN_TARGET = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "\t": "", "\n": "", "\r": ""})
+"""What would end the target of a link, and what browsers remove from one."""
+_SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
+_START = re.compile(r"(?m)^(#{1,6}(?= )|[-+>](?= )|\d+(?=[.)] ))")
+_LANGUAGE = re.compile(r"\b(?:brush:\s*|highlight-(?:source-)?|lang(?:uage)?-)([\w+#-]{1,20})")
+_FEWEST_OF_TABLE = 2
+"""Rows and columns of a table of data."""
+_NOT_IN_CELLS = HEADINGS | {"dl", "ol", "pre", "table", "ul"}
+
+
+def markdown(boxes: Sequence[Box], url: str) -> str:
+    """Return the main text of the page at a URL as Markdown."""
+    return _Writer(url).written(boxes[0])
+
+
+class _Place:
+    """List item, quote or definition that text is in."""
+
+    def __init__(self, above: _Place | None = None, marker: str = "", indent: str = "") -> None:
+        self.above = above
+        self.rest: str = above.rest + indent if above else ""
+        self.depth: int = above.depth + 1 if above else 0
+        self._marker = marker
+
+    def first(self) -> str:
+        """Return the prefix of the next line; markers are used once."""
+        if self.above is None or not self._marker:
+            return self.rest
+        marker, self._marker = self._marker, ""
+        return self.above.first() + marker
+
+
+class _Block(NamedTuple):
+    text: str
+    is_item: bool
+
+
+class _Writer:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._blocks: list[_Block] = []
+
+    def written(self, root: Box) -> str:
+        """Return the text of the boxes."""
+        stack: list[tuple[Box, _Place, str]] = [(root, _Place(), "- ")]
+        while stack:
+            box, place, bullet = stack.pop()
+            if not box.tag:
+                if not box.is_dropped:
+                    self._write_run(box, place)
+            elif box.tag in HEADINGS:
+                if text := self._line(box):
+                    self._write(f"{'#' * int(box.tag[1])} {text}", place)
+            elif box.tag != "table" or not self._write_table(box, place):
+                inside = _inside(box, place, bullet)
+                children = zip(box.boxes, _bullets(box), strict=True)
+                below = [(child, inside, marker) for child, marker in children]
+                stack.extend(reversed(below))
+        return "".join(self._joined())
+
+    def _joined(self) -> Iterator[str]:
+        was_item = False
+        for at, block in enumerate(self._blocks):
+            if at:
+                yield "\n" if was_item and block.is_item else "\n\n"
+            yield block.text
+            was_item = block.is_item
+
+    def _write(self, text: str, place: _Place) -> None:
+        first = place.first()
+        lines = text.replace("\n", f"\n{place.rest}") if place.rest else text
+        self._blocks.append(_Block(first + lines, is_item=first != place.rest))
+
+    def _write_run(self, run: Box, place: _Place) -> None:
+        if not run.pieces[0][1].is_exact:
+            self._write(_START.sub(r"\\\1", self._inline(run)), place)
+            return
+        code = run.text
+        # Longer than any fence in the code, which would otherwise end the block.
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+        self._write(f"{fence}{_language(run)}\n{code}\n{fence}", place)
+
+    def _line(self, box: Box) -> str:
+        return " ".join(self._inline(run).replace("\n", " ") for run in runs(preorder(box))).strip()
+
+    def _inline(self, run: Box) -> str:
+        parts = []
+        for inline, pieces in groupby(run.pieces, key=lambda piece: piece[1]):
+            text = "".join([text for text, _ in pieces])
+            parts.append(self._marked(text, inline))
+        lines = "".join(parts).split(BREAK)
+        return "  \n".join(filter(None, (" ".join(line.split()) for line in lines)))
+
+    def _marked(self, text: str, inline: Inline) -> str:
+        core = text.strip(f" \t\r\n\f{BREAK}")
+        if not core:
+            return text
+        start = text.index(core)
+        if inline.mark == "`":
+            marked = _code(core.replace(BREAK, " "))
+        else:
+            mark = "" if BREAK in core else inline.mark
+            marked = mark + _SPECIAL.sub(r"\\\g<0>", core) + mark
+        if target := self._target(inline.link):
+            marked = f"[{marked}]({target})"
+        return text[:start] + marked + text[start + len(core) :]
+
+    def _target(self, link: str | None) -> str | None:
+        """Return the URL of a link to another page."""
+        if not link or link.startswith("#"):
+            return None
+        found = canonical(link, self._url or None)
+        _, mark, fragment = link.partition("#")
+        return found and f"{found}{mark}{fragment}".translate(_IN_TARGET)
+
+    def _write_table(self, table: Box, place: _Place) -> bool:
+        """Write a table of data; return False for one that is a layout."""
+        rows = _cells(table)
+        columns = max(map(len, rows), default=0)
+        if not _FEWEST_OF_TABLE <= columns <= _MOST_CELLS:
+            return False
+        lines = [[self._line(cell).replace("|", "\\|") for cell in row] for row in rows]
+        lines = [cells for cells in lines if any(cells)]
+        if len(lines) < _FEWEST_OF_TABLE:
+            return False
+        lines[0] += [""] * (columns - len(lines[0]))  # other rows may be shorter
+        lines.insert(1, ["---"] * columns)
+        for box in table.boxes:
+            if box.tag == "caption" and (text := self._line(box)):
+                self._write(text, place)
+        self._write("\n".join(f"| {' | '.join(cells)} |" for cells in lines), place)
+        return True
+
+
+def _cells(table: Box) -> list[list[Box]]:
+    """Return the cells of each row, or nothing if a cell has more than text."""
+    rows = []
+    for box in islice(preorder(table), 1, None):
+        if box.tag in _NOT_IN_CELLS:
+            return []
+        if box.tag == "tr":
+            rows.append([child for child in box.boxes if child.tag in {"td", "th"}])
+    return rows
+
+
+def _inside(box: Box, place: _Place, bullet: str) -> _Place:
+    if place.depth >= _DEEPEST:
+        return place
+    if box.tag == "li":
+        return _Place(place, bullet, " " * len(bullet))
+    if box.tag == "dd":
+        return _Place(place, ":   ", "    ")
+    return _Place(place, "> ", "> ") if box.tag == "blockquote" else place
+
+
+def _bullets(box: Box) -> Iterator[str]:
+    """Yield the marker of each child, if it is an item."""
+    number = 0
+    for child in box.boxes:
+        number += child.tag == "li"
+        yield f"{number}. " if box.tag == "ol" else "- "
+
+
+def _code(text: str) -> str:
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
+
+
+def _language(run: Box) -> str:
+    """Return the language of code, which is named by one of the elements around it."""
+    assert run.node is not None
+    node, names = run.node.parent, ""
+    for _ in range(3):  # at least `pre`, `body` and `html`
+        assert node is not None
+        names += f" {(node.attributes.get('class') or '')[:100]}"
+        node = node.parent
+    found = _LANGUAGE.search(names)
+    return found[1] if found else ""
