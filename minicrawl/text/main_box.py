@@ -20,7 +20,8 @@ worth   letters outside links, and less for short lines
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
@@ -80,8 +81,13 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
 
 def find_main(boxes: list[Box], places: SitePlaces, frame: int = FRAME_NAME) -> Box:
     """Drop the frames of the page, and return its main box."""
-    _drop_frames(boxes, frame, places.repeated)
-    return _known(boxes, places.main) or _searched(_named(boxes) or boxes[0])
+    repeated = [box for box in boxes if box.place in places.repeated]
+    _drop_frames(boxes, frame, repeated)
+    main = _known(boxes, places.main) or _searched(_named(boxes) or boxes[0])
+    if repeated and (before_body := _between_title_and_body(boxes, main)):
+        kept = set(map(id, before_body))
+        _drop_frames(boxes, frame, [box for box in repeated if id(box) not in kept])
+    return main
 
 
 def keep_main(boxes: list[Box], main: Box) -> None:
@@ -101,10 +107,51 @@ def _known(boxes: list[Box], main: frozenset[int]) -> Box | None:
     return next((box for box in reversed(found) if times[box.place] == 1), None)
 
 
-def _drop_frames(boxes: list[Box], frame: int, repeated: frozenset[int]) -> None:
+def _between_title_and_body(boxes: list[Box], main: Box) -> list[Box]:
+    """Return the boxes from the title on to where the body of the text has begun.
+
+    A lead, or a notice, is the page's own there, however many other pages have it. A paragraph of
+    the body may come before it, as a lead often is an ordinary paragraph. What is outside the box
+    that has title and body, such as a banner below the head of a page, is not looked at.
+    """
+    start = boxes.index(main)
+    inside = boxes[start : start + main.size]
+    worth_at = defaultdict[int, float](float)
+    for box in inside:
+        if not box.tag:
+            worth_at[box.place] += box.worth
+    body = max(worth_at, key=worth_at.__getitem__, default=None)
+    paragraphs = [at for at, box in enumerate(inside, start) if box.place == body and not box.tag]
+    end = paragraphs[:2][-1] if paragraphs else start
+    title = next((at for at in range(end, -1, -1) if boxes[at].tag == "h1"), None)
+    if title is None:
+        return []
+    around = _around(boxes, title, end)
+    if around is boxes[0] and boxes[title] not in around.boxes:
+        return []
+    return boxes[title:end]
+
+
+def _around(boxes: list[Box], first: int, last: int) -> Box:
+    """Return the smallest box that has both of these."""
+    at = 0
+    while True:
+        below = at + 1
+        for child in boxes[at].boxes:
+            if below <= first and last < below + child.size:
+                break
+            below += child.size
+        else:
+            return boxes[at]
+        at = below
+
+
+def _drop_frames(boxes: list[Box], frame: int, repeated: Sequence[Box]) -> None:
     """Drop frames, except those with most of the page, and sum up the worth of the rest."""
     for box in boxes:
-        box.is_dropped = box.place in repeated
+        box.is_dropped = False
+    for box in repeated:
+        box.is_dropped = True
     _sum_worth(boxes)
     # A box with most of the page is not dropped, whatever it is called.
     most = _MOST * boxes[0].worth

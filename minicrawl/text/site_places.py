@@ -4,8 +4,7 @@ A place is the chain of elements, classes and ids that leads to a box, without t
 names. Two kinds of places are learned:
 
     repeated   at least 95 % of the letters there are at that place of other pages as well: menus,
-               teasers. Versions of the page and lists of pages do not count, and a sentence
-               between the title and the body only if 20 % of the pages have it
+               teasers. Versions of the page and lists of pages do not count
     main       at least 10 % of the pages have their main box there, once repeated text is dropped
 
     body > div.c1f            the same words on all pages: repeated
@@ -78,18 +77,13 @@ def _repeated(pages: Sequence[list[Box]]) -> frozenset[int]:
     versions = _versions(runs, usual)
     repeated = Counter[int]()  # letters at a place
     for number, page in enumerate(runs):
-        is_lead = True
         for run in page:
             others, letters = pages_with[run.place, run.text], letters_at[run.place]
             most = _MOST_OF_PEER * letters[number]
-            is_usual = len(others) >= usual
-            is_repeated = is_usual or any(
+            is_repeated = len(others) >= usual or any(
                 letters[number] <= _MOST_OF_PEER * letters[other] and letters[other] <= most
                 for other in others - versions[number]
             )
-            if run.is_after_title and run.letters >= SENTENCE:
-                is_lead = is_lead and is_repeated
-                is_repeated = is_usual or (is_repeated and not is_lead)
             repeated[run.place] += run.letters * is_repeated
     return frozenset(
         place
@@ -102,15 +96,13 @@ class _Run(NamedTuple):
     place: int
     text: int  # its hash
     letters: int
-    is_after_title: bool
 
 
 def _runs_that_may_repeat(boxes: list[Box]) -> list[_Run]:
-    runs, end, is_after_title = list[_Run](), 0, False
+    runs, end = list[_Run](), 0
     for at, box in enumerate(boxes):
-        is_after_title = is_after_title or box.tag == "h1"
         if at >= end and not box.tag:
-            runs.append(_Run(box.place, hash(box.text), box.letters, is_after_title))
+            runs.append(_Run(box.place, hash(box.text), box.letters))
         elif at >= end and box.tag in _KEPT:
             end = at + box.size
     return runs

@@ -79,19 +79,20 @@ def test_several_boxes_at_one_place_are_all_kept() -> None:
 
 
 def article(number: int, *, is_print: bool = False) -> str:
-    """Return an article with a lead that six articles share, and a notice that all have."""
+    """Return an article with a lead that six articles share, and a notice that a third has."""
     body = "".join(f"<p>{SENTENCE.format(number + part / 10)}" for part in range(1, 5))
+    notice = "" if number % 3 else f"<p class=notice>{SENTENCE.format('notice')}"
     story = (
         f"<h1>Report {number}</h1><p class=lead>{SENTENCE.format(f'lead {number // 6}')}"
-        f"<p class=notice>{SENTENCE.format('notice')}<div class=text>{body}</div>"
+        f"{notice}<div class=text>{body}</div>"
     )
     others = "".join(f"<p>{SENTENCE.format(f'teaser {number + one}')}" for one in range(3))
     sides = f"<div class=css-1>{others}</div><div class=css-2><p>{SENTENCE.format('foot')}</div>"
     return f"<div class=story>{story}</div>{'' if is_print else sides}"
 
 
-def test_a_lead_that_other_pages_repeat_is_kept() -> None:
-    """Lists, series and print versions quote leads; what nearly all pages have is no lead."""
+def test_what_other_pages_repeat_between_title_and_body_is_kept() -> None:
+    """Lists, series and print versions quote leads, and many pages may have one notice."""
     count = 3 * FEWEST_PAGES
     articles = [article(number) for number in range(count)]
     prints = [article(number, is_print=True) for number in range(count)]
@@ -104,7 +105,25 @@ def test_a_lead_that_other_pages_repeat_is_kept() -> None:
         lines = make(markup, URL).splitlines()
         body = [SENTENCE.format(number + part / 10) for part in range(1, 5)]
         lead = SENTENCE.format(f"lead {number // 6}")
-        assert lines == [f"Report {number}", lead, *body]
+        notice = [] if number % 3 else [SENTENCE.format("notice")]
+        assert lines == [f"Report {number}", lead, *notice, *body]
+
+
+@pytest.mark.parametrize("is_lead_plain", [False, True])
+def test_a_notice_stays_where_lead_and_body_are_paragraphs_of_one_box(
+    is_lead_plain: bool,
+) -> None:
+    def page(number: int) -> str:
+        lead = f"<p{'' if is_lead_plain else ' class=lead'}>{SENTENCE.format(f'lead {number}')}"
+        body = "".join(f"<p>{SENTENCE.format(number + part / 10)}" for part in range(1, 5))
+        notice = f"<p class=notice>{SENTENCE.format('notice')}"
+        foot = f"<div class=css-2><p>{SENTENCE.format('foot')}</div>"
+        return f"<div class=css-1><h1>Report</h1>{lead}{notice}{body}{foot}</div>"
+
+    make = MAIN.for_site([page(number) for number in range(FEWEST_PAGES)])
+    lines = make(page(3), URL).splitlines()
+    assert lines[1:3] == [SENTENCE.format("lead 3"), SENTENCE.format("notice")]
+    assert SENTENCE.format("foot") not in lines
 
 
 def test_pages_without_boilerplate_do_not_vote() -> None:
