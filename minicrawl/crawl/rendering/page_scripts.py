@@ -42,6 +42,10 @@ TURN = "() => undefined"
 READ_DOM = r"""([most, hidden]) => {
   const root = document.documentElement;
   if (!root) return "";
+  // The HTML is read as UTF-8, but queries of links are escaped in the encoding of the page.
+  if (document.characterSet !== "UTF-8")
+    for (const one of root.querySelectorAll(":is(a, area, link)[href*='?']"))
+      if (/\?.*[^\x00-\x7f]/s.test(one.getAttribute("href"))) one.setAttribute("href", one.href);
   const hide = (selectors) => {
     for (const one of root.querySelectorAll(selectors))
       if (!one.matches("html, head, body") && !one.querySelector("main")) one.remove();

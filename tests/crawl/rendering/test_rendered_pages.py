@@ -132,6 +132,12 @@ BANNERS = filled_by(
       "<div id=onetrust-banner-sdk><a href=/in-banner>Accept</a></div>"
       + "<div class=cookie-bar><main><a href=/in-main>main</a></main></div>"); {fill("banners")}"""
 )
+CYRILLIC = DemoResponse(
+    200,
+    {"Content-Type": "text/html; charset=windows-1251"},
+    "<a href='/cyrillic-ж?q=ж#ж'>ж</a><div id=root></div><script>document.getElementById('root')"
+    ".innerHTML = '<a href=/cyrillic-added?q=\\u0436>a</a>'</script>".encode("windows-1251"),
+)
 CANONICAL = """document.title = "rendered";
 document.head.insertAdjacentHTML("beforeend", '<link rel="canonical" href="/main">');
 document.getElementById("root").innerHTML = "<p>größer <a href=/found>f</a>";"""
@@ -209,7 +215,7 @@ class Reading(NamedTuple):
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reading]:
     store = tmp_path_factory.mktemp("rendered") / "c.db"
     pages = {**APP, **GOES, "/shadows": page(SHADOWS), "/canonical": filled_by(CANONICAL)}
-    pages |= {"/banners": BANNERS}
+    pages |= {"/banners": BANNERS, "/cyrillic": CYRILLIC}
     pages |= {f"/{name}": added for name, added in ADDED.items()}
     pages |= {"/things": page(THINGS), "/changes": filled_by(CHANGES), "/reads": filled_by(READS)}
     pages |= {"/forbidden": filled_by(FORBIDDEN), "/greedy": filled_by(GREEDY)}
@@ -271,6 +277,11 @@ def test_links_are_found_whenever_they_are_added(rendered: Reading) -> None:
     others = ("ticks", "load", "drawn", "drawn-twice", "seen", "written")
     assert {f"/found-{name}" for name in (*ADDED, *others)} <= set(rendered.found)
     assert {rendered.asked.count(f"/{name}") for name in ADDED} == {1}
+
+
+def test_queries_of_links_are_escaped_in_the_encoding_of_the_page(rendered: Reading) -> None:
+    expected = {"/cyrillic-%D0%B6?q=%E6", "/cyrillic-added?q=%E6"}
+    assert {path for path in rendered.found if path.startswith("/cyrillic-")} == expected
 
 
 def test_links_in_shadow_trees_are_found(rendered: Reading) -> None:
