@@ -35,8 +35,9 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from minicrawl.archive.packing import pack_any
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, RecordKind, pack_any, pack_spooled
+from minicrawl.archive.record import Answer, RecordKind, pack_spooled
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import gate_for
 from minicrawl.crawl.events import Checking, Listener, Noted, nobody_listens

@@ -1,12 +1,17 @@
 """Archive of a crawl's responses, here called answers: segments beside the store, and WARC files.
 
-record       one answer as bytes: a header, then head and body compressed together; body digests;
-             packing of answers in the workers that fetched them
-segments     append-only files of records beside a store; the source of truth
-reader       finds, reads and verifies records without the store, by an SQLite index of URLs and
-             digests that is rebuilt from the segments on demand; a scan that skips damage
-writer       appends records behind the last commit, trains dictionaries, joins archives, prunes
-warc         writes answers as WARC and WACZ; the key that signs WACZ files
-warc_series  WARC files that are written while a crawl runs; the bodies in them and in an earlier
-             archive, which are not written again
+digest        identifies equal bodies
+codec         compressors, with dictionaries
+record        one answer as bytes: a header, then head and body compressed together
+packing       records of answers, in the workers that fetched them
+segments      append-only files of records beside a store; the source of truth
+scan          iterates over records, and skips damage
+index         an SQLite index of URLs and digests, rebuilt from the segments on demand
+reader        finds, reads and verifies records without the store
+appender      appends records in large writes
+writer        appends answers behind the last commit
+dictionaries  trains dictionaries on archived pages
+pruning       which answers to delete
+joining       joins the archives of shards
+warc          answers as WARC and WACZ files
 """

@@ -15,109 +15,27 @@ header stays uncompressed, so that an index can be rebuilt without decompressing
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
-from functools import lru_cache, partial
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from http import HTTPStatus
 from io import BytesIO
-from pathlib import Path
 from struct import Struct
-from tempfile import NamedTemporaryFile
-from threading import local
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 from zlib import crc32
 
-from minicrawl.errors import Damaged
-from minicrawl.model import (
-    Failed,
-    FailureKind,
-    FetchResult,
-    Moved,
-    Refused,
-    Request,
-    Response,
-    SentBody,
-    Unchanged,
-    Wire,
+from minicrawl.archive.codec import PLAIN, Codec
+from minicrawl.archive.digest import (
+    EMPTY,
+    HASH_BYTES,
+    NUMBER_OFFSET,
+    BodyHasher,
+    DigestKind,
+    digest_of,
+    next_digest,
 )
-from minicrawl.web.markup import decode
-from minicrawl.web.responses import DocumentType, parse_content_type, type_of
-
-if TYPE_CHECKING:
-    import zstandard
-
-# ================================================================ digest
-#
-# Body digests: they identify equal bodies, so that each body is stored once.
-#
-# Laws: bodies with the same digest are the same body. Two bodies may share hash and length, by
-# chance or by an attacker's design; they then get different numbers, and only comparing the bodies
-# themselves decides which number applies.
-#
-# hash      the content hash that the crawl computes anyway; a second hash just for the archive
-#           would make the packing of a body a fifth slower
-# digest    the hash, the length and a number
-
-HASH_BYTES = 8
-_LENGTH_BYTES, _NUMBER_BYTES = 6, 2
-_NUMBER_OFFSET = HASH_BYTES + _LENGTH_BYTES
-DIGEST_BYTES = _NUMBER_OFFSET + _NUMBER_BYTES
-
-
-class DigestKind(IntEnum):
-    """Algorithm of a digest. The values are stored in archives and must not change."""
-
-    SHA256 = 0  # the first half of a SHA-256; only the oldest archives have it
-    CONTENT = 1
-
-
-def digest_of(body: bytes, content: int | None = None) -> bytes:
-    """Return the digest with number 0 of a body. `content` is its hash, if already known."""
-    if content is None:
-        code = blake2b(body, digest_size=HASH_BYTES).digest()
-    else:
-        code = content.to_bytes(HASH_BYTES, "little", signed=True)
-    return code + len(body).to_bytes(_LENGTH_BYTES + _NUMBER_BYTES, "little")
-
-
-EMPTY = digest_of(b"")
-"""Digest of the empty body."""
-
-
-def next_digest(digest: bytes) -> bytes:
-    """Return the digest with the next number, for another body with the same hash and length."""
-    number = int.from_bytes(digest[_NUMBER_OFFSET:], "little") + 1
-    return digest[:_NUMBER_OFFSET] + number.to_bytes(_NUMBER_BYTES, "little")
-
-
-class BodyHasher:
-    """Incremental hash of a body, for comparison with a digest of the given kind."""
-
-    def __init__(self, kind: int) -> None:
-        self._is_content = kind != DigestKind.SHA256
-        self._hash = blake2b(digest_size=HASH_BYTES) if self._is_content else sha256()
-        self._length = 0
-
-    def add(self, piece: bytes) -> None:
-        """Feed the next bytes of the body."""
-        self._hash.update(piece)
-        self._length += len(piece)
-
-    @property
-    def made(self) -> bytes:
-        """Digest with number 0 of the bytes fed so far."""
-        return self._hash.digest() + self._length.to_bytes(_LENGTH_BYTES + _NUMBER_BYTES, "little")
-
-    def has_made(self, digest: bytes) -> bool:
-        """Return True if `digest`, apart from its number, fits the bytes fed so far."""
-        code = self._hash.digest()
-        if not self._is_content:
-            return digest == code[:DIGEST_BYTES]
-        return digest[:_NUMBER_OFFSET] == code + self._length.to_bytes(_LENGTH_BYTES, "little")
-
-
-# ================================================================ record
+from minicrawl.errors import Damaged
+from minicrawl.model import FailureKind, Response, SentBody, Wire
 
 
 class PieceSource(Protocol):
@@ -138,11 +56,6 @@ CHECKED_FROM = 8
 _CHECKED_AT_ONCE = 1 << 18
 MOST_OF_A_HEAD = 1 << 20
 """Maximum bytes at the start of a payload that hold the head, however badly it compresses."""
-_FAST = {"window_log": 19, "hash_log": 14, "chain_log": 14, "search_log": 1, "min_match": 7}
-"""zstd level 1, tuned for pages: long matches, and a larger hash table that finds more of them.
-
-Level 3 makes records of manuals 10 % smaller and their crawls 10 % slower.
-"""
 _HEADS = json.JSONEncoder(separators=(",", ":"))
 MOST_HEAD_BYTES = 1 << 16
 """Maximum bytes of a head as received. Of a longer head, one byte more is stored."""
@@ -182,7 +95,7 @@ class Header(NamedTuple):
     @property
     def body_bytes(self) -> int:
         """Length of the body, as its digest says."""
-        return int.from_bytes(self.digest[HASH_BYTES:_NUMBER_OFFSET], "little")
+        return int.from_bytes(self.digest[HASH_BYTES:NUMBER_OFFSET], "little")
 
     @property
     def record_bytes(self) -> int:
@@ -227,56 +140,6 @@ def key_of(url: str) -> int:
     """Return the key of a URL, signed, because SQLite's integers are."""
     code = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(code, "little", signed=True)
-
-
-# ---------------------------------------------------------------- packing
-
-
-class Codec(local):
-    """Compressor and decompressor with numbered dictionaries; number 0 means none.
-
-    Each thread has its own, made on first use. zstandard releases the GIL, and two threads in one
-    compressor would write a damaged record or crash the process: the event loop packs redirects
-    while the thread that commits packs revisits.
-    """
-
-    def __init__(self, dictionary: Callable[[int], bytes]) -> None:
-        """`dictionary` returns a dictionary by its number, or raises `Damaged`."""
-        self._dictionary = dictionary
-        self.compressor = lru_cache(2)(self._compressor)
-        self.decompressor = lru_cache(8)(self._decompressor)
-
-    def _compressor(self, number: int) -> zstandard.ZstdCompressor:
-        import zstandard
-
-        fast = zstandard.ZstdCompressionParameters(strategy=zstandard.STRATEGY_FAST, **_FAST)
-        found = self._compression_dictionary(number)
-        if found is not None:
-            found.precompute_compress(compression_params=fast)
-        return zstandard.ZstdCompressor(dict_data=found, compression_params=fast)
-
-    def _decompressor(self, number: int) -> zstandard.ZstdDecompressor:
-        import zstandard
-
-        return zstandard.ZstdDecompressor(dict_data=self._compression_dictionary(number))
-
-    def _compression_dictionary(self, number: int) -> zstandard.ZstdCompressionDict | None:
-        import zstandard
-
-        return zstandard.ZstdCompressionDict(self._dictionary(number)) if number else None
-
-
-def _no_dictionary(number: int) -> bytes:
-    raise Damaged(f"dictionary {number} is missing")
-
-
-def plain_codec() -> Codec:
-    """Return a new codec for records that use no dictionary."""
-    return Codec(_no_dictionary)
-
-
-PLAIN = plain_codec()
-"""Codec of records that use no dictionary."""
 
 
 NOTHING_MORE: Mapping[str, object] = {}
@@ -431,9 +294,6 @@ def _head(
         heads = (head[: MOST_HEAD_BYTES + 1].decode("latin-1") for head in wire[:2])
         fields["wire"] = [*heads, wire.address, wire.protocols, wire.cipher]
     return _HEADS.encode(fields).encode()
-
-
-# ---------------------------------------------------------------- reading
 
 
 def header_of(record: bytes) -> Header:
@@ -603,176 +463,3 @@ def _wire(fields: Any) -> Wire:
     request, response, address, protocols, cipher = fields
     heads = request.encode("latin-1"), response.encode("latin-1")
     return Wire(*heads, str(address), tuple(map(str, protocols)), str(cipher))
-
-
-# ================================================================ packing
-#
-# Packing, in the workers.
-#
-# Laws: a worker turns each answer into a record where it was fetched, so that only compressed bytes
-# travel between processes. If a dictionary cannot be read, the record is larger, but never lost.
-
-_SPARE = "dictionary-{:04}"
-PAYLOAD = "payload-"
-"""Beginning of the names of files with payloads on their way to the archive."""
-_MOST_READ = 1 << 20
-_WITHOUT_MARKUP = (DocumentType.TEXT, DocumentType.MARKDOWN)
-_CUT = f"text of the first {_MOST_READ:,} bytes"
-
-
-def spare_path(folder: Path, number: int) -> Path:
-    """Return the path of a dictionary's copy for workers, which do not read segments."""
-    return folder / _SPARE.format(number)
-
-
-def spare_dictionary(folder: Path, number: int) -> bytes:
-    """Return a dictionary from its copy. Raise `Damaged` if that cannot be read."""
-    try:
-        return dictionary_in(spare_path(folder, number).read_bytes())
-    except OSError as error:
-        raise Damaged(f"dictionary {number} cannot be read: {error.strerror}") from error
-
-
-class AnswerPacker:
-    """Makes records of answers, with dictionaries from the archive's folder."""
-
-    def __init__(self, folder: Path, *, only_text: bool = False) -> None:
-        self.only_text, self._folder = only_text, folder
-        self._codec = Codec(lambda number: spare_dictionary(folder, number))
-
-    def pack(self, request: Request, response: Response, content: int | None = None) -> bytes:
-        """Return the record of an answer, without its time.
-
-        `content` is the hash of the body, if already known.
-        """
-        if self.only_text:
-            found = _text_only(request, response)
-            return self._pack_with_dictionary(RecordKind.TEXT, request, found)
-        return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
-
-    def pack_other(self, request: Request, refused: Refused) -> Refused:
-        """Return the refusal of a file with a record of that file, unless only text is kept.
-
-        The payload of a large file is left as a file in the archive's folder, which `taken` opens.
-        On a full disk there is no record.
-        """
-        answer = refused.answer
-        if answer is None or self.only_text:
-            return refused._replace(answer=None)
-        path, bare = "", answer._replace(headers={}, body=b"", spooled=None, wire=None)
-        if answer.spooled is None:
-            return refused._replace(answer=bare._replace(record=self.pack(request, answer)))
-        try:
-            with (
-                answer.spooled as body,
-                NamedTemporaryFile(dir=self._folder, prefix=PAYLOAD, delete=False) as payload,
-            ):
-                path = payload.name
-                record = pack_spooled(request.url, answer, body, payload)
-        except OSError:
-            if path:
-                Path(path).unlink(missing_ok=True)
-            return refused._replace(answer=None)
-        return refused._replace(answer=bare._replace(record=record), payload=path)
-
-    def pack_failure(self, request: Request, answer: Response) -> bytes:
-        """Return the record of a failure's body, such as an error page."""
-        return self._pack_with_dictionary(RecordKind.FAILURE, request, answer)
-
-    def pack_rendered(self, request: Request, response: Response, asked: WantedFiles) -> bytes:
-        """Return the record of a page after its scripts, or of its text."""
-        if self.only_text:
-            return self.pack(request, response)
-        more = {"asked": asked} if any(asked) else NOTHING_MORE
-        return self._pack_with_dictionary(RecordKind.RENDERED, request, response, more=more)
-
-    def pack_text(self, request: Request, response: Response, text: str) -> bytes:
-        """Return the record of an answer whose body is `text`, which a parser extracted."""
-        found = response._replace(body=text.encode("utf-8", "replace"))
-        return self._pack_with_dictionary(RecordKind.TEXT, request, found)
-
-    def _pack_with_dictionary(
-        self,
-        kind: RecordKind,
-        request: Request,
-        response: Response,
-        content: int | None = None,
-        more: Mapping[str, object] = NOTHING_MORE,
-    ) -> bytes:
-        of_page = kind, request.url, response, self._codec
-        packed = partial(
-            pack, *of_page, request_url=request.request_url or "", content=content, more=more
-        )
-        try:
-            return packed(number=request.dictionary)
-        except Damaged:
-            return packed(number=0)
-
-
-def pack_redirect(url: str, moved: Moved, more: Mapping[str, object] = NOTHING_MORE) -> bytes:
-    """Return the record of a redirect. Bodies of redirects are not read."""
-    headers = {"location": moved.target}
-    answer = Response(status=moved.status, headers=headers, body=b"", wire=moved.wire)
-    return pack(RecordKind.PAGE, url, answer, PLAIN, number=0, more=more)
-
-
-def pack_any(url: str, fetched: object, by: AskedBy | None = None) -> bytes | None:
-    """Return the record of a response that no worker has packed, or None without a response.
-
-    `by` describes the browser's request for the file, if a browser asked for it.
-    """
-    more = NOTHING_MORE if by is None else {"by": by}
-    match fetched:
-        case Response():
-            return pack(RecordKind.PAGE, url, fetched, PLAIN, number=0, more=more)
-        case Moved():
-            return pack_redirect(url, fetched, more)
-        case Failed(answer=Response() as answer):
-            return pack(RecordKind.FAILURE, url, answer, PLAIN, number=0, more=more)
-    return None
-
-
-def record_of(url: str, fetched: FetchResult) -> bytes | None:
-    """Return the record of a worker's fetch result, or None if it has none."""
-    match fetched:
-        case Response():
-            return fetched.record or None
-        case Moved():
-            return pack_redirect(url, fetched)
-        case Unchanged():
-            return pack_unchanged(url, fetched.wire)
-        case Failed(answer=Response() as answer) | Refused(answer=Response() as answer):
-            return answer.record or None
-    return None
-
-
-def taken(path: str) -> IO[bytes]:
-    """Open the payload file that a worker left, and unlink it."""
-    file = Path(path).open("rb")  # noqa: SIM115  # the archive closes it
-    Path(path).unlink()
-    return file
-
-
-def text_of(body: bytes, content_type: str | None) -> str:
-    """Return the text of a page."""
-    from minicrawl.web.references import plain_text  # deferred: most crawls archive whole pages
-
-    _, charset = parse_content_type(content_type)
-    markup, _ = decode(body, charset)
-    return plain_text(markup)
-
-
-def _text_only(request: Request, response: Response) -> Response:
-    """Return the response with its text for a body; only the first `_MOST_READ` bytes are parsed.
-
-    With this limit, hostile markup takes at most about a second.
-    """
-    read, content_type = response.body[:_MOST_READ], response.headers.get("content-type")
-    if type_of(content_type, request.url, read, request.types) in _WITHOUT_MARKUP:
-        text = decode(read, parse_content_type(content_type)[1])[0]
-    else:
-        text = text_of(read, content_type)
-    found = response._replace(body=text.encode("utf-8", "replace"))
-    if len(read) == len(response.body):
-        return found
-    return found._replace(cut=FailureKind.TOO_LARGE, cut_detail=_CUT)

@@ -55,13 +55,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from minicrawl.archive.record import (
-    CHECKED_FROM,
-    HEADER_BYTES,
-    MOST_OF_A_HEAD,
-    Header,
-    header_of,
-)
+from minicrawl.archive.record import CHECKED_FROM, HEADER_BYTES, MOST_OF_A_HEAD, Header, header_of
 from minicrawl.errors import Damaged, NoRoom, StoreError
 from minicrawl.own_files import open_own, sync
 

@@ -37,164 +37,45 @@ needs it, and is repeated at the start of each segment.
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-from array import array
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
-from minicrawl.archive.reader import (
-    ArchiveReader,
-    Found,
-    IndexRow,
-    index_errors,
-    scan,
-    short,
-)
+from minicrawl.archive.appender import RecordAppender
+from minicrawl.archive.dictionaries import TRAINED_AGAIN, TRAINED_AT, leave_spare, trained
+from minicrawl.archive.index import IndexRow, index_errors
+from minicrawl.archive.joining import COPIED_AT_ONCE
+from minicrawl.archive.packing import PAYLOAD, spare_path
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     ALONE,
-    EMPTY,
     HEADER_BYTES,
     MOST_OF_A_HEAD,
-    PAYLOAD,
     WITH_BODY,
     Header,
     RecordKind,
     as_revisit,
     header_of,
     is_whole,
-    numbered,
     pack_again,
     pack_dictionary,
     pieces,
     repacked,
     seal,
-    sealed_header,
-    spare_path,
     with_digest_of,
-    with_next_number,
 )
 from minicrawl.archive.segments import (
-    FIRST,
     SEGMENT_BYTES,
     Segments,
     StoredPayload,
     disk_errors,
-    offset_of,
     place_at,
     segment_of,
 )
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.model import KeptAnswer
-from minicrawl.own_files import make_folder, sync
-from minicrawl.wording import counted
-
-_WRITTEN_AT_ONCE = 1 << 22
-
-
-class RecordAppender:
-    """Buffered writer that appends records to the segments and the index of an archive."""
-
-    def __init__(
-        self, archive: ArchiveReader, segment_bytes: int, repeated: Callable[[], Iterable[int]]
-    ) -> None:
-        """`repeated` returns the numbers of the dictionaries that begin each new segment."""
-        self._archive, self._segment_bytes, self._repeated = archive, segment_bytes, repeated
-        self._unwritten: list[bytes] = []
-        self._known: set[int] = set()
-        self.go_to(archive.end)
-
-    def go_to(self, end: int) -> None:
-        """Drop the records that are not written yet, and go on at `end`."""
-        self._unwritten.clear()
-        self.end = self._written = end
-        """Place behind the last record, written or not."""
-
-    def expect(self, headers: Iterable[Header]) -> None:
-        """Look up together which bodies of the next records may be archived already."""
-        self._archive.index.flush()
-        self._known = self._archive.index.known([short(header.digest) for header in headers])
-
-    def put(self, record: bytes) -> None:
-        """Append a sealed record; begin a new segment if the current one is full."""
-        if offset_of(self.end) >= self._segment_bytes:
-            self._begin_segment()
-        self._archive.index.add(self.end, header_of(record))
-        self.put_bytes(record)
-
-    def put_file(self, record: bytes, at: float, payload: Iterable[bytes]) -> None:
-        """Append a record whose payload comes in pieces; `record` is its header, written last."""
-        if offset_of(self.end) >= self._segment_bytes:
-            self._begin_segment()
-        self.write()
-        # The payload is written while its checksum is computed: it is too large to be read twice.
-        sealed = sealed_header(record, at, self._written_pieces(payload))
-        self._archive.segments.write(self.end, sealed)
-        header = header_of(sealed)
-        self._archive.index.add(self.end, header)
-        self.go_to(self.end + header.record_bytes)
-
-    def _written_pieces(self, payload: Iterable[bytes]) -> Iterator[bytes]:
-        place = self.end + HEADER_BYTES
-        for piece in payload:
-            self._archive.segments.write(place, piece)
-            place += len(piece)
-            yield piece
-
-    def put_bytes(self, content: bytes) -> None:
-        """Append bytes, without an entry in the index."""
-        self._unwritten.append(content)
-        self.end += len(content)
-        if self.end - self._written > _WRITTEN_AT_ONCE:
-            self.write()
-
-    def _begin_segment(self) -> None:
-        self.write()
-        numbers = list(self._repeated())
-        self.go_to(place_at(segment_of(self.end) + 1, 0))
-        for number in numbers:
-            with suppress(Damaged):
-                self.put(pack_dictionary(number, self._archive.dictionary(number)))
-
-    def write(self) -> None:
-        """Write the waiting records, so that they can be read and found."""
-        if self._unwritten:
-            self._archive.segments.write(self._written, b"".join(self._unwritten))
-            self.go_to(self.end)
-        self._archive.index.flush()
-
-    def named(self, record: bytes, payload: IO[bytes] | None = None) -> tuple[bytes, bool]:
-        """Return the record with the digest that its body has here, and whether it is archived.
-
-        The digest gets another number if a different body with the same hash is archived. `payload`
-        is that of the record, if it is in a file.
-        """
-        digest = header_of(record).digest
-        while digest != EMPTY and (place := self._place_of_body(digest)) is not None:
-            # Bytes are compared, not only hashes. The digest has 64 bits and a length, so a
-            # collision can be made on purpose; unless bodies are compared, the archive would then
-            # show one page in place of another.
-            if self._archive.has_body_of(place, record, payload):
-                return record, True
-            record = with_next_number(record)
-            digest = header_of(record).digest
-        return record, False
-
-    def _place_of_body(self, digest: bytes) -> int | None:
-        # Most bodies are neither in the index nor in this batch, and need no query: `expect` looked
-        # the whole batch up at once, and bodies of the batch are added here.
-        if short(digest) not in self._known:
-            self._known.add(short(digest))
-            return None
-        self.write()
-        return self._archive.place_of_body(digest)
+from minicrawl.own_files import make_folder
 
 
 class _ArchiveState(NamedTuple):
@@ -354,7 +235,7 @@ class ArchiveWriter:
             record = self._surviving(row, begin)
             self._put(repacked(record, dictionary, self._archive.codec))
             return
-        if row.record_bytes <= _COPIED_AT_ONCE or row.kind == RecordKind.REVISIT:
+        if row.record_bytes <= COPIED_AT_ONCE or row.kind == RecordKind.REVISIT:
             self._put(self._surviving(row, begin))
             return
         header = segments.header(row.place)
@@ -470,335 +351,3 @@ def _restored(archive: ArchiveReader) -> _ArchiveState:
             record = pack_dictionary(number, archive.dictionary(number))
             leave_spare(archive.segments, number, record)
     return _ArchiveState(end, pages, number, TRAINED_AT * TRAINED_AGAIN**number)
-
-
-# ================================================================ dictionaries
-#
-# Dictionaries: zstd is trained on archived pages, so that small pages compress well.
-#
-# Laws: the first dictionary is trained when there are `TRAINED_AT` pages, on samples from the whole
-# archive, and the next whenever the archive has grown by the factor `TRAINED_AGAIN`. Each
-# dictionary is also copied to a file beside the segments, for workers.
-
-TRAINED_AT, TRAINED_AGAIN = 400, 8
-"""Pages before the first dictionary is trained, and growth factor until the next."""
-_SAMPLES, _SAMPLE_BYTES = 150, 8_000
-_DICTIONARY_BYTES = 112_640
-_TRAINING = {"k": 1024, "d": 6, "f": 16, "accel": 8}
-"""Training takes 8 ms. Twice the samples take 12 ms and make records of manuals 0.4 % smaller."""
-
-
-def trained(
-    archive: ArchiveReader, number: int, stays: Callable[[IndexRow], bool] = lambda _row: True
-) -> bytes | None:
-    """Return the record of a new dictionary, or None if there are too few samples.
-
-    Samples are taken from the records that stay.
-    """
-    import zstandard
-
-    samples: list[bytes | bytearray | memoryview] = list(_samples(archive, stays))
-    with suppress(zstandard.ZstdError):
-        found = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, **_TRAINING)
-        return pack_dictionary(number, found.as_bytes())
-    return None
-
-
-def _samples(archive: ArchiveReader, stays: Callable[[IndexRow], bool]) -> Iterator[bytes]:
-    seen = set()
-    for place in archive.segments.spread(_SAMPLES):
-        found = archive.index.next_body(place)
-        if found is not None and found not in seen:
-            seen.add(found)
-            if not all(map(stays, archive.index.between(found, found + 1))):
-                continue
-            with suppress(Damaged):
-                yield archive.beginning(found, _SAMPLE_BYTES)
-
-
-def leave_spare(segments: Segments, number: int, record: bytes) -> None:
-    """Copy a dictionary to a file of its own, for workers, which do not read segments."""
-    path = spare_path(segments.folder, number)
-    draft = path.with_suffix(".draft")
-    with disk_errors(path):
-        draft.write_bytes(record)
-        draft.rename(path)
-
-
-# ================================================================ joining
-#
-# Joining: copies the archives of a crawl's shards into one archive, incrementally.
-#
-# Laws: each record is copied once and in order, damaged stretches included. A body that the joined
-# archive already has is not written again. If it has a different body with the same digest, the
-# copy gets another number, and revisits are updated to match. Dictionaries are renumbered, and
-# stored before the records that need them and at the start of each segment. After a crash, whatever
-# follows the last completed copy is truncated. One process copies at a time; others wait for the
-# lock.
-
-_STATE, _LOCK = "joined.json", "joining"
-_AT_ONCE = 500
-_COPIED_AT_ONCE = 1 << 20
-
-
-class JoinedSource(NamedTuple):
-    """Progress of copying one source archive."""
-
-    place: int = FIRST
-    """Place behind the last copied record."""
-    note: int = 0
-    """Value that the caller passed with the last copy."""
-    dictionaries: tuple[tuple[int, int], ...] = ()
-    """Pairs of dictionary numbers: in the source, in the joined archive."""
-    digests: tuple[tuple[str, str], ...] = ()
-    """Pairs of hexadecimal digests, source and joined, where a collision forced another number."""
-
-
-class JoinedArchive:
-    """Archive made by joining others. It holds an exclusive lock until it is closed."""
-
-    def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
-        """Open the joined archive. Blocks while another process copies into it."""
-        with disk_errors(folder):
-            make_folder(folder)
-            self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        self.folder = folder
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-            end, self._sources = _read(folder / _STATE)
-            Segments(folder).cut_off(end)
-            with index_errors(folder):
-                self._archive = ArchiveReader(folder, end, writes=True)
-                self._archive.index.cut_off(end)
-        except BaseException:
-            os.close(self._lock)
-            raise
-        self._records = RecordAppender(
-            self._archive,
-            segment_bytes,
-            lambda: sorted({one for one, _ in self._archive.index.dictionaries()}),
-        )
-        self._numbers: dict[int, int] = {}
-        self._digests: dict[str, str] = {}
-
-    @property
-    def end(self) -> int:
-        """Place behind the last record."""
-        return self._records.end
-
-    def source(self, name: str) -> JoinedSource:
-        """Return the progress of copying the archive `name`."""
-        return self._sources.get(name, JoinedSource())
-
-    def close(self) -> None:
-        """Close the files and release the lock. All added records are kept."""
-        self._archive.close()
-        os.close(self._lock)
-
-    def add(self, name: str, segments: Segments, end: int, note: int = 0) -> None:
-        """Copy the records of an archive up to `end` that were not copied before."""
-        source, begin = self.source(name), self.end
-        first = max(source.place, segments.begin(end))
-        self._numbers, self._digests = dict(source.dictionaries), dict(source.digests)
-        with index_errors(self.folder):
-            index = self._archive.index
-            index.begin(begin)
-            try:
-                for block in _blocks(scan(segments, first, end)):
-                    self._add_block(segments, block)
-                self._records.write()
-            except BaseException:
-                self._records.go_to(begin)
-                raise
-            if self.end > begin:
-                self._archive.segments.sync(begin, self.end)
-            index.commit(self.end)
-        numbers, digests = tuple(sorted(self._numbers.items())), tuple(self._digests.items())
-        self._sources[name] = JoinedSource(max(first, end), note, numbers, digests)
-        self._save()
-
-    # ------------------------------------------------------------ records
-
-    def _add_block(self, segments: Segments, block: list[Found]) -> None:
-        self._records.expect(one.header for one in block if one.header is not None)
-        for one in block:
-            if one.header is None:
-                self._copy_damage(segments, one)
-            elif one.header.kind == RecordKind.DICTIONARY:
-                number = one.header.dictionary
-                if number not in self._numbers:
-                    self._numbers[number] = self._next_number()
-                    self._records.put(numbered(segments.read(one.place), self._numbers[number]))
-                    self._records.write()
-            else:
-                self._records.put(self._reduced(self._renumbered(segments, one, one.header)))
-
-    def _renumbered(self, segments: Segments, found: Found, header: Header) -> bytes:
-        """Return the record with its dictionary number translated to this archive."""
-        record = segments.read(found.place)
-        if not header.dictionary:
-            return record
-        number = self._numbers.get(header.dictionary)
-        if number is None:  # the dictionary is lost, so this record cannot be read either
-            number = self._numbers[header.dictionary] = self._next_number()
-        return numbered(record, number)
-
-    def _reduced(self, record: bytes) -> bytes:
-        """Return the record as a revisit if its body is already here."""
-        header = header_of(record)
-        if header.kind == RecordKind.REVISIT:
-            digest = self._digests.get(header.digest.hex())
-            if digest is None:
-                return record
-            changed = with_digest_of(record, header._replace(digest=bytes.fromhex(digest)))
-            return seal(changed, header.at)
-        if header.kind not in WITH_BODY:
-            return record
-        record, is_archived = self._records.named(record)
-        digest_here = header_of(record).digest
-        if digest_here != header.digest:
-            self._digests[header.digest.hex()] = digest_here.hex()
-        if is_archived:
-            record = as_revisit(record, self._archive.codec)
-        return seal(record, header.at)
-
-    def _next_number(self) -> int:
-        here = (number for one in self._sources.values() for _, number in one.dictionaries)
-        return 1 + max((*here, *self._numbers.values()), default=0)
-
-    def _copy_damage(self, segments: Segments, found: Found) -> None:
-        """Copy bytes that are not a record, so that `verify` reports them."""
-        end = found.place + found.length
-        for place in range(found.place, end, _COPIED_AT_ONCE):
-            count = min(_COPIED_AT_ONCE, end - place)
-            self._records.put_bytes(segments.read_bytes(place, count))
-
-    def _save(self) -> None:
-        path = self.folder / _STATE
-        draft = path.with_suffix(".draft")
-        with disk_errors(path):
-            # The records are on disk already, so this state never counts records that are missing.
-            # A draft is synced and renamed, because a torn state would be read as an empty archive,
-            # and everything copied once more.
-            draft.write_text(json.dumps([self.end, self._sources]), "ascii")
-            sync(draft)
-            draft.rename(path)
-            sync(self.folder)
-
-
-def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:
-    """Return the saved end and sources, or an empty state if the file cannot be read."""
-    with suppress(OSError, ValueError, TypeError):
-        end, sources = json.loads(path.read_text("ascii"))
-        known = {
-            str(name): JoinedSource(
-                place,
-                note,
-                tuple((there, here) for there, here in numbers),
-                tuple((there, here) for there, here in digests),
-            )
-            for name, (place, note, numbers, digests) in sources.items()
-        }
-        return int(end), known
-    return FIRST, {}
-
-
-def _blocks(found: Iterable[Found]) -> Iterator[list[Found]]:
-    source = iter(found)
-    while block := list(islice(source, _AT_ONCE)):
-        yield block
-
-
-# ================================================================ pruning
-#
-# Pruning: which answers to delete.
-#
-# Laws: an answer is deleted if any rule says so. The answers that stay are unchanged: a revisit
-# whose original is deleted receives the body.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PruneRules:
-    """Rules that select the answers to delete. A rule that is None does not apply."""
-
-    versions: int | None = None
-    """Number of versions of each page to keep, of its rendered DOM, and of its failures."""
-    before: float | None = None
-    """Time before which answers are deleted."""
-    keys: Set[int] | None = None
-    """Keys of the pages to keep: answers of all other pages are deleted."""
-    gone: Set[int] = frozenset()
-    """Keys of the pages whose answers are deleted."""
-    within: Set[int] | None = None
-    """Keys of the only pages to which the rules apply."""
-
-    def drops(self, row: IndexRow, newer: int) -> bool:
-        """Return True if an answer is deleted, given how many newer ones its page has."""
-        if self.within is not None and row.key not in self.within:
-            return False
-        if self.versions is not None and newer >= self.versions:
-            return True
-        if row.key in self.gone or (self.before is not None and row.at < self.before):
-            return True
-        return self.keys is not None and row.key not in self.keys
-
-
-class Pruning:
-    """Plan of a pruning: which records of an archive it deletes, and what that frees."""
-
-    def __init__(self, archive: ArchiveReader, rules: PruneRules) -> None:
-        self.records = self.record_bytes = 0
-        """Number and bytes of all answers before pruning."""
-        self.dropped_bytes = 0
-        """Bytes of the deleted answers, not counting bodies that move to revisits."""
-        self._bodies, self._revisits, self._gone = array("q"), array("q"), array("q")
-        self._gone_bytes = array("q")
-        places, key, newer = array("q"), None, Counter[int]()
-        for row in archive.index.versions(archive.end):
-            if row.key != key:
-                key, newer = row.key, Counter()
-            kind = row.kind if row.kind in ALONE else RecordKind.PAGE
-            self.records += 1
-            self.record_bytes += row.record_bytes
-            is_dropped = rules.drops(row, newer[kind])
-            newer[kind] += 1
-            self._note_body(row, is_dropped=is_dropped)
-            if is_dropped:
-                places.append(row.place)
-                self.dropped_bytes += row.record_bytes
-        self._places = array("q", sorted(places))
-
-    def _note_body(self, row: IndexRow, *, is_dropped: bool) -> None:
-        if row.kind in WITH_BODY:
-            (self._gone if is_dropped else self._bodies).append(row.digest)
-            if is_dropped:
-                self._gone_bytes.append(row.record_bytes)
-        elif row.kind == RecordKind.REVISIT and not is_dropped:
-            self._revisits.append(row.digest)
-
-    def refuse_all(self, archive: ArchiveReader) -> None:
-        """Raise UsageError if the rules would delete every answer."""
-        if self.records and self.dropped == self.records:
-            raise UsageError(
-                f"this would remove all {counted(self.records, 'answer')}: delete "
-                f"{archive.segments.folder} if that is what you want"
-            )
-
-    def freed_bytes(self) -> int:
-        """Return the estimated reduction in bytes. Bodies that other records need are kept."""
-        import numpy as np
-
-        needed = np.setdiff1d(np.array(self._revisits), np.array(self._bodies))
-        gone, first = np.unique(np.array(self._gone), return_index=True)
-        moved = np.array(self._gone_bytes)[first][np.isin(gone, needed)].sum()
-        return self.dropped_bytes - int(moved)
-
-    @property
-    def dropped(self) -> int:
-        """Number of answers to delete."""
-        return len(self._places)
-
-    def keeps(self, row: IndexRow) -> bool:
-        """Return True if the answer is kept."""
-        at = bisect_left(self._places, row.place)
-        return at == len(self._places) or self._places[at] != row.place

@@ -22,8 +22,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.archive.reader import ArchiveReader, scan
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
+from minicrawl.archive.scan import scan
 from minicrawl.audit.page_facts import (
     BIT,
     LAYOUT,

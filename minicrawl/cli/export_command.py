@@ -12,7 +12,9 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import click
 from click.core import ParameterSource
 
-from minicrawl.archive.warc import WaczKey, write_wacz, write_warc
+from minicrawl.archive.warc.wacz import write_wacz
+from minicrawl.archive.warc.wacz_key import WaczKey
+from minicrawl.archive.warc.writer import write_warc
 from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
 from minicrawl.cli.output import show_json, warn_of_exposure
 from minicrawl.cli.progress_bar import progress

@@ -46,8 +46,8 @@ from minicrawl.errors import UsageError
 from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
+    from minicrawl.archive.pruning import Pruning
     from minicrawl.archive.reader import ArchiveReader
-    from minicrawl.archive.writer import Pruning
     from minicrawl.crawl.imports.graph_import import Imported
     from minicrawl.crawl.imports.warc_import import WarcImport
     from minicrawl.fetch.access.signing import SigningKey
@@ -557,8 +557,8 @@ def _prune(
     as_json: bool,
 ) -> None:
     versions, before, best, media = chosen
+    from minicrawl.archive.pruning import PruneRules, Pruning
     from minicrawl.archive.reader import verify
-    from minicrawl.archive.writer import PruneRules, Pruning
     from minicrawl.crawl.record.archiving import UrlPattern, prune_store
     from minicrawl.report.archived_pages import kept_pages, keys_of_best, keys_of_type, moment
     from minicrawl.report.snapshot import snapshot

@@ -25,8 +25,10 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from minicrawl import ext
-from minicrawl.archive.reader import ArchiveReader, IndexRow, last_page
-from minicrawl.archive.record import Answer, RecordKind, key_of, text_of
+from minicrawl.archive.index import IndexRow
+from minicrawl.archive.packing import text_of
+from minicrawl.archive.reader import ArchiveReader, last_page
+from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.segments import Segments
 from minicrawl.config.parts import FILES
 from minicrawl.errors import Damaged, MinicrawlError, NoText, UsageError
@@ -57,7 +59,7 @@ from minicrawl.web.usage import PURPOSES, Preference, joined, of_headers, of_mar
 from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
-    from minicrawl.archive.warc import Capture
+    from minicrawl.archive.warc.capture import Capture
     from minicrawl.report.page_texts import PageTexts
     from minicrawl.web.documents import PdfText
 
@@ -529,8 +531,8 @@ def captures(
     if not (file := earlier_file(snapshot.path)).exists():
         yield from found
         return
-    from minicrawl.archive.warc import payload_digest
-    from minicrawl.archive.warc_series import EarlierArchive
+    from minicrawl.archive.warc.capture import payload_digest
+    from minicrawl.archive.warc.earlier import EarlierArchive
 
     with closing(EarlierArchive(file)) as earlier:
         for one in found:
@@ -546,7 +548,7 @@ def _captures(
     warn: Callable[[str], None],
     permitted: PermittedPages | None,
 ) -> Iterator[Capture]:
-    from minicrawl.archive.warc import capture_of
+    from minicrawl.archive.warc.capture import capture_of
 
     with kept_pages(snapshot) as archive:
         found = blocks(snapshot, selection, tell=tell)
@@ -600,7 +602,7 @@ def _with_needed(
 
 def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
     """Return the facts of a crawl for the warcinfo record of a web archive."""
-    from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
+    from minicrawl.archive.warc.writer import MOST_SEEDS, crawl_facts
 
     connection = snapshot.connection
     return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))

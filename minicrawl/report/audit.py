@@ -292,7 +292,7 @@ def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, st
 
 def _note_open_warc(connection: tables.Connection, found: Audit) -> None:
     """Name the WARC file that a crawl has not completed."""
-    from minicrawl.archive.warc_series import WarcSeries
+    from minicrawl.archive.warc.series import WarcSeries
 
     series = WarcSeries.read(tables.counters(connection).get(tables.WARC))
     if series is None or not (path := series.open_path(segment_of(series.end))).is_file():

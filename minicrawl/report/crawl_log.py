@@ -34,7 +34,8 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.archive.reader import ArchiveReader, IndexRow
+from minicrawl.archive.index import IndexRow
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     ALONE,
     Answer,
@@ -45,7 +46,7 @@ from minicrawl.archive.record import (
     unpacked,
 )
 from minicrawl.archive.segments import StoredPayload
-from minicrawl.archive.warc import shown_digest
+from minicrawl.archive.warc.capture import shown_digest
 from minicrawl.errors import Damaged
 from minicrawl.model import State
 from minicrawl.opic.ledger.books import StepKind

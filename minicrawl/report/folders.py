@@ -28,7 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl import __version__
-from minicrawl.archive.warc import Capture, CdxLine, WarcWriter, record_id, surt, truncated
+from minicrawl.archive.warc.capture import Capture, truncated
+from minicrawl.archive.warc.cdxj import CdxLine, surt
+from minicrawl.archive.warc.writer import WarcWriter, record_id
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.own_files import replacing

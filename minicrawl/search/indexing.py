@@ -28,8 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.archive.reader import ArchiveReader, scan
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
+from minicrawl.archive.scan import scan
 from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
 from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
 from minicrawl.frontier.url_table import UrlTable

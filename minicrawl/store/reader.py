@@ -49,7 +49,7 @@ ARCHIVE = "-pages"
 """Suffix of the folder with the archive of a store."""
 
 EARLIER = "-earlier"
-"""Suffix of the file with the captures of an earlier archive (`archive.warc_series`)."""
+"""Suffix of the file with the captures of an earlier archive (`archive.warc.earlier`)."""
 
 SEARCH = "-search"
 """Suffix of the folder with the search index of a store."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import chain
 from typing import BinaryIO
 
-from minicrawl.archive.warc import WarcWriter
+from minicrawl.archive.warc.writer import WarcWriter
 from minicrawl.report.selected_pages import Block
 
 

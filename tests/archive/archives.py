@@ -5,16 +5,10 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from minicrawl.archive.codec import PLAIN, Codec
+from minicrawl.archive.packing import spare_dictionary, spare_path
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.archive.record import (
-    PLAIN,
-    Codec,
-    RecordKind,
-    pack,
-    pack_unchanged,
-    spare_dictionary,
-    spare_path,
-)
+from minicrawl.archive.record import RecordKind, pack, pack_unchanged
 from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, offset_of, segment_of
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.model import KeptAnswer, Response, Wire

@@ -10,20 +10,15 @@ import zstandard
 from hypothesis import given, settings, strategies as st
 
 from minicrawl.archive import record
-from minicrawl.archive.reader import INDEX_FILE, ArchiveReader, delete_index, last_page, verify
-from minicrawl.archive.record import (
-    HASH_BYTES,
-    PLAIN,
-    DigestKind,
-    Header,
-    RecordKind,
-    key_of,
-    pack,
-    seal,
-    spare_path,
-)
+from minicrawl.archive.codec import PLAIN
+from minicrawl.archive.digest import HASH_BYTES, DigestKind
+from minicrawl.archive.index import INDEX_FILE, delete_index
+from minicrawl.archive.packing import spare_path
+from minicrawl.archive.pruning import PruneRules, Pruning
+from minicrawl.archive.reader import ArchiveReader, last_page, verify
+from minicrawl.archive.record import Header, RecordKind, key_of, pack, seal
 from minicrawl.archive.segments import FIRST, Segments, offset_of
-from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
+from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
 from tests.archive.archives import (

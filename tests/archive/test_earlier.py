@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.archive.warc import Original, payload_digest
-from minicrawl.archive.warc_series import EarlierArchive, read_earlier
+from minicrawl.archive.warc.capture import Original, payload_digest
+from minicrawl.archive.warc.earlier import EarlierArchive, read_earlier
 from minicrawl.errors import StoreError, UsageError
 from tests.archive.archives import NOON, body, url
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.archive.joining import JoinedArchive
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import RecordKind
 from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, segment_of
-from minicrawl.archive.writer import JoinedArchive
 from tests.archive.archives import (
     NOON,
     TRAINING,

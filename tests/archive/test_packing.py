@@ -3,16 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from minicrawl.archive.record import (
-    PLAIN,
-    Answer,
-    AnswerPacker,
-    RecordKind,
-    header_of,
-    pack_any,
-    read,
-    seal,
-)
+from minicrawl.archive.codec import PLAIN
+from minicrawl.archive.packing import AnswerPacker, pack_any
+from minicrawl.archive.record import Answer, RecordKind, header_of, read, seal
 from minicrawl.model import Failed, FailureKind, Request, Response
 from tests.archive.archives import NOON, answered, body, url
 

@@ -10,11 +10,17 @@ from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import pytest
 
-from minicrawl.archive.reader import ArchiveReader, delete_index
-from minicrawl.archive.record import AskedBy, RecordKind, digest_of, key_of, pack_any
+from minicrawl.archive.digest import digest_of
+from minicrawl.archive.index import delete_index
+from minicrawl.archive.packing import pack_any
+from minicrawl.archive.pruning import PruneRules, Pruning
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import AskedBy, RecordKind, key_of
 from minicrawl.archive.segments import FIRST, Segments, held, held_alone
-from minicrawl.archive.warc import WarcWriter, capture_of, cdxj
-from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
+from minicrawl.archive.warc.capture import capture_of
+from minicrawl.archive.warc.cdxj import cdxj
+from minicrawl.archive.warc.writer import WarcWriter
+from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import UsageError
 from minicrawl.model import KeptAnswer, SentBody, Wire
 from tests.archive.archives import (

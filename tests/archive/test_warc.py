@@ -13,15 +13,10 @@ from zipfile import ZipFile
 import pytest
 
 from minicrawl.archive.record import MOST_HEAD_BYTES, Answer, RecordKind
-from minicrawl.archive.warc import (
-    Capture,
-    WarcWriter,
-    capture_of,
-    cdxj,
-    surt,
-    write_wacz,
-    write_warc,
-)
+from minicrawl.archive.warc.capture import Capture, capture_of
+from minicrawl.archive.warc.cdxj import cdxj, surt
+from minicrawl.archive.warc.wacz import write_wacz
+from minicrawl.archive.warc.writer import WarcWriter, write_warc
 from minicrawl.fetch.http.messages import without_secrets
 from minicrawl.model import Wire
 from minicrawl.web.urls import posted

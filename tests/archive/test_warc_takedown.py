@@ -11,8 +11,8 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from minicrawl import Crawl, Settings
-from minicrawl.archive import warc_takedown
-from minicrawl.archive.warc_takedown import take_down
+from minicrawl.archive.warc import takedown
+from minicrawl.archive.warc.takedown import take_down
 from minicrawl.cli import main
 from minicrawl.errors import MinicrawlError
 from tests.cli.calls import Captured
@@ -105,7 +105,7 @@ def test_a_file_is_replaced_only_by_a_verified_one(
     def damaging(path: Path) -> None:
         path.write_bytes(path.read_bytes().replace(b"a page", b"a p4ge"))
 
-    monkeypatch.setattr(warc_takedown, "sync", damaging)
+    monkeypatch.setattr(takedown, "sync", damaging)
     with pytest.raises(MinicrawlError, match="differs"):
         take_down([file], is_gone)
     assert file.read_bytes() == before

@@ -10,9 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
+from minicrawl.archive.packing import PAYLOAD
+from minicrawl.archive.pruning import PruneRules
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import PAYLOAD, RecordKind
-from minicrawl.archive.writer import PruneRules
+from minicrawl.archive.record import RecordKind
 from minicrawl.cli import main
 from minicrawl.crawl.record.archiving import prune_store
 from minicrawl.errors import UsageError

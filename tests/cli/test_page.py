@@ -8,9 +8,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from minicrawl.archive.record import PLAIN, RecordKind, pack
+from minicrawl.archive.codec import PLAIN
+from minicrawl.archive.pruning import PruneRules
+from minicrawl.archive.record import RecordKind, pack
 from minicrawl.archive.segments import Segments
-from minicrawl.archive.writer import ArchiveWriter, PruneRules
+from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main, manage_commands as commands
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens

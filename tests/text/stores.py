@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from minicrawl.archive.record import PLAIN, RecordKind, pack
+from minicrawl.archive.codec import PLAIN
+from minicrawl.archive.record import RecordKind, pack
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from minicrawl.archive.joining import JoinedArchive
 from minicrawl.archive.segments import Segments, shown
-from minicrawl.archive.writer import JoinedArchive
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.replica.kept_pages import restore_pages
 from minicrawl.errors import StoreError

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TypeVar
 
-from minicrawl.archive.record import pack_any, record_of
+from minicrawl.archive.packing import pack_any, record_of
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.sitemap_revisits import ReadSitemap
 from minicrawl.crawl.record.recorder import Recorder

@@ -20,8 +20,9 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from minicrawl.archive.packing import pack_any
 from minicrawl.archive.reader import ArchiveReader, last_page
-from minicrawl.archive.record import RecordKind, pack_any
+from minicrawl.archive.record import RecordKind
 from minicrawl.config import Settings
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.record.commits import COMMIT_EVERY_S, MOST_STEPS

@@ -17,8 +17,11 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from minicrawl.archive.reader import ArchiveReader, IndexRow
-from minicrawl.archive.record import PLAIN, key_of
+from minicrawl.archive.codec import PLAIN
+from minicrawl.archive.index import IndexRow
+from minicrawl.archive.pruning import PruneRules, Pruning
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import (
     FIRST,
     SEGMENT_BYTES,
@@ -27,7 +30,7 @@ from minicrawl.archive.segments import (
     place_at,
     segment_of,
 )
-from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
+from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
@@ -51,7 +54,7 @@ from minicrawl.web.takedowns import Takedowns, what_of
 from minicrawl.web.urls import canonical
 
 if TYPE_CHECKING:
-    from minicrawl.archive.warc_series import WarcFiles
+    from minicrawl.archive.warc.series import WarcFiles
 
 
 class ArchiveSinks(NamedTuple):
@@ -103,7 +106,7 @@ def open_warcs(
     """
     if where is None:
         return None
-    from minicrawl.archive.warc_series import WarcFiles, WarcSeries
+    from minicrawl.archive.warc.series import WarcFiles, WarcSeries
 
     folder, name, full_bytes = warc_place(where)
     counters, place = tables.counters(store.connection), real_path(store.path)
@@ -123,7 +126,7 @@ def open_warcs(
 
 
 def _facts(connection: tables.Connection) -> Mapping[str, str]:
-    from minicrawl.archive.warc import MOST_SEEDS, crawl_facts
+    from minicrawl.archive.warc.writer import MOST_SEEDS, crawl_facts
 
     return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
 
@@ -269,14 +272,14 @@ def forget(path: Path, what: str, now: float, archives: Sequence[Path] = ()) -> 
         note = note._replace(answers=note.answers + answers, complete=is_gone)
         _note_takedowns(store, [*others, note])
         store.compact()
-        from minicrawl.archive.warc_series import WarcSeries
+        from minicrawl.archive.warc.series import WarcSeries
 
         series = WarcSeries.read(tables.counters(store.connection).get(tables.WARC))
         folder = series.folder if series else ""
         done = TakenDown(what, answers, len(pages), is_gone, folder, _aside(path))
         if not archives:
             return done
-        from minicrawl.archive.warc_takedown import take_down
+        from minicrawl.archive.warc.takedown import take_down
 
         files, records, unreached = take_down(archives, urls.fits)
         if series and str(series.path(segment_of(series.end))) in files:

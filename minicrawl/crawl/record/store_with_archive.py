@@ -5,8 +5,9 @@ Law: a response is kept before the step that it led to is in the store.
 
 from __future__ import annotations
 
+from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.segments import bytes_between
-from minicrawl.archive.writer import ArchiveWriter, PruneRules, Pruning
+from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.record.archiving import NOWHERE, ArchiveSinks, open_places, prune
@@ -133,7 +134,7 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
     if storing.dedupe_with is not None:
         if not storing.keeps_failures:
             raise UsageError("--dedupe-with needs --keep pages or --warc")
-        from minicrawl.archive.warc_series import read_earlier
+        from minicrawl.archive.warc.earlier import read_earlier
 
         file = earlier_file(store.path)
         read_earlier(storing.dedupe_with, file, lambda text: tell(Noted(text=text)))

@@ -22,7 +22,8 @@ import math
 from collections.abc import Hashable, Mapping
 from functools import partial
 
-from minicrawl.archive.record import AskedBy, pack_any
+from minicrawl.archive.packing import pack_any
+from minicrawl.archive.record import AskedBy
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import are_bytes_spent

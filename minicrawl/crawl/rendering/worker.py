@@ -41,7 +41,8 @@ from typing import Any, assert_never
 
 from playwright.async_api import Browser, Error as BrowserError, async_playwright
 
-from minicrawl.archive.record import AnswerPacker, WantedFiles
+from minicrawl.archive.packing import AnswerPacker
+from minicrawl.archive.record import WantedFiles
 from minicrawl.crawl.rendering.browser import keep_priority_low, launch, refusing_port
 from minicrawl.crawl.rendering.browser_page import BrowserPage, PageEnded, RenderedDom, error_line
 from minicrawl.crawl.rendering.render_messages import (

@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from minicrawl.archive.record import record_of, taken
+from minicrawl.archive.packing import record_of, taken
 from minicrawl.config.values.kinds import OFF
 from minicrawl.crawl.events import Asked, Delayed, Settled, Warned
 from minicrawl.crawl.hosts.slots import Standing

@@ -32,7 +32,7 @@ from minicrawl.web.html_page import content_hash
 if TYPE_CHECKING:
     import httpx
 
-    from minicrawl.archive.record import AnswerPacker
+    from minicrawl.archive.packing import AnswerPacker
     from minicrawl.crawl.workers.scoring import PageScorer
     from minicrawl.web.robots import Rules
     from minicrawl.web.sitemaps import Sitemap

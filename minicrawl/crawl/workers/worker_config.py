@@ -16,7 +16,7 @@ from minicrawl.web.html_page import ParseOptions
 from minicrawl.web.responses import DocumentType, media_types, types_of
 
 if TYPE_CHECKING:
-    from minicrawl.archive.record import AnswerPacker
+    from minicrawl.archive.packing import AnswerPacker
     from minicrawl.config import Settings
     from minicrawl.crawl.workers.scoring import PageScorer
     from minicrawl.fetch.access.logins import AccessByOrigin
@@ -90,7 +90,7 @@ class WorkerConfig:
         """Return the packer of responses for the archive, if they are kept."""
         if self.archive is None:
             return None
-        from minicrawl.archive.record import AnswerPacker  # most crawls keep no responses
+        from minicrawl.archive.packing import AnswerPacker  # most crawls keep no responses
 
         return AnswerPacker(self.archive, only_text=self.only_text)
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from minicrawl import Crawl, Noted, Settings
-from minicrawl.archive.warc import payload_digest
+from minicrawl.archive.warc.capture import payload_digest
 from minicrawl.cli import main
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping
 from minicrawl.errors import StoreError, UsageError

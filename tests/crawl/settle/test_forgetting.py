@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from minicrawl import Crawl, Settings
+from minicrawl.archive.packing import pack_any
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.archive.record import pack_any
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
 from minicrawl.crawl.record import archiving

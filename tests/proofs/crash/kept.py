@@ -22,7 +22,7 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind, read_head
 from minicrawl.archive.segments import offset_of, place_at, segment_of
-from minicrawl.archive.warc_series import OPEN, WarcSeries
+from minicrawl.archive.warc.series import OPEN, WarcSeries
 from minicrawl.report.crawl_log import LOG
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables

@@ -15,7 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 from minicrawl import State
-from minicrawl.archive.warc import payload_digest
+from minicrawl.archive.warc.capture import payload_digest
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from minicrawl.archive.segments import disk_errors
-from minicrawl.archive.warc_series import open_captures
+from minicrawl.archive.warc.bodies import open_captures
 from minicrawl.errors import MinicrawlError
 from minicrawl.own_files import refuse_links, sync
 from minicrawl.web.urls import canonical
@@ -192,9 +192,6 @@ class _Removal:
                     again.update(piece)
         if again.digest() != digest:
             raise MinicrawlError(f"{draft} differs from what was written: the disk may be damaged")
-
-
-# ---------------------------------------------------------------- records
 
 
 def _is_packed(file: Path) -> bool:

@@ -1,0 +1,301 @@
+"""Index of the records by URL and by content digest.
+
+Laws: the index is derived data and can be deleted at any time. It records the place up to which
+it is complete, and catches up from there.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from minicrawl.archive.record import Header, RecordKind
+from minicrawl.archive.scan import scan
+from minicrawl.archive.segments import FIRST, Segments
+from minicrawl.errors import NoRoom, StoreError
+
+INDEX_FILE = "index.db"
+_ASKED_AT_ONCE = 500
+_ADDED_AT_ONCE = 100
+_PATIENCE_S = 10.0
+_CACHE_KIB = 4096
+_PRIMARY = 0xFF
+"""Mask of the primary result code in an extended SQLite error code."""
+_LITTLE_ROOM = 1 << 16
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS records (
+    place INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,       -- of the URL
+    at REAL NOT NULL,
+    kind INTEGER NOT NULL,
+    dictionary INTEGER NOT NULL,
+    digest INTEGER NOT NULL,    -- half of it
+    bytes INTEGER NOT NULL      -- of the record
+);
+CREATE INDEX IF NOT EXISTS by_key ON records (key);
+CREATE INDEX IF NOT EXISTS by_digest ON records (digest) WHERE kind IN (1, 2);
+CREATE INDEX IF NOT EXISTS dictionaries ON records (dictionary) WHERE kind = 4;
+CREATE TABLE IF NOT EXISTS made (end INTEGER NOT NULL);
+"""
+_SELECT = "SELECT place, key, at, kind, digest, bytes FROM records WHERE place >= ? AND place < ?"
+
+
+class IndexRow(NamedTuple):
+    """Index entry of one record."""
+
+    place: int
+    key: int
+    at: float
+    kind: int
+    digest: int
+    record_bytes: int
+
+
+class KindTotal(NamedTuple):
+    """Number and total size of the records of one kind."""
+
+    kind: RecordKind
+    records: int
+    record_bytes: int
+
+
+def short(digest: bytes) -> int:
+    """Return the first half of a digest, the hash, which the index stores."""
+    return int.from_bytes(digest[:8], "little", signed=True)
+
+
+class ArchiveIndex:
+    """Index of the records in a folder of segments. Changes take effect on commit."""
+
+    def __init__(self, connection: sqlite3.Connection, *, is_made: bool = False) -> None:
+        self._connection = connection
+        self._added: list[tuple[object, ...]] = []
+        self.first = FIRST
+        """Place of the first record that is not pruned."""
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        if is_made:
+            return
+        connection.executescript(_SCHEMA)
+        if connection.execute("SELECT count(*) FROM made").fetchone() == (0,):
+            connection.execute("INSERT INTO made VALUES (?)", (FIRST,))
+
+    @property
+    def end(self) -> int:
+        """Place up to which the index is complete."""
+        found = self._connection.execute("SELECT end FROM made").fetchone()
+        return int(found[0])
+
+    def close(self) -> None:
+        """Close the file and discard uncommitted changes."""
+        self._connection.close()
+
+    # ------------------------------------------------------------ changes
+
+    def begin(self, end: int) -> None:
+        """Begin a transaction: roll back uncommitted changes and delete rows at or after `end`."""
+        self._added.clear()
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.execute("BEGIN IMMEDIATE")
+        if self.end > end:
+            self._connection.execute("DELETE FROM records WHERE place >= ?", (end,))
+
+    def cut_off(self, end: int) -> None:
+        """Delete the rows at or after `end`, on the disk: other records will be written there.
+
+        A power failure would otherwise bring them back, and later rows would go on behind them.
+        """
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self.begin(end)
+        self.commit(end)
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+
+    def add(self, place: int, header: Header) -> None:
+        """Add a written record. Queries see it after `flush`."""
+        row = (place, header.key, header.at, header.kind, header.dictionary)
+        self._added.append((*row, short(header.digest), header.record_bytes))
+
+    def flush(self) -> None:
+        """Insert the added rows.
+
+        Many rows per statement: after each statement this thread waits for the crawl to release the
+        GIL.
+        """
+        for start in range(0, len(self._added), _ADDED_AT_ONCE):
+            rows = self._added[start : start + _ADDED_AT_ONCE]
+            marks = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(rows))
+            values = tuple(chain.from_iterable(rows))
+            self._connection.execute(f"INSERT OR REPLACE INTO records VALUES {marks}", values)
+        self._added.clear()
+
+    def commit(self, end: int) -> None:
+        """Commit: the index then lists exactly the records before `end`."""
+        self.flush()
+        self._connection.execute("UPDATE made SET end = ?", (end,))
+        self._connection.execute("COMMIT")
+
+    def forget_before(self, begin: int) -> None:
+        """Delete the rows of pruned records."""
+        self._connection.execute("DELETE FROM records WHERE place < ?", (begin,))
+
+    def catch_up(self, segments: Segments, end: int) -> None:
+        """Index the records between the end of the index and `end`."""
+        if self.end >= end:
+            return
+        self.begin(end)
+        for found in scan(segments, self.end, end):
+            if found.header is not None:
+                self.add(found.place, found.header)
+        self.commit(end)
+
+    # ------------------------------------------------------------ questions
+
+    def of_key(self, key: int, end: int) -> list[IndexRow]:
+        """Return the records of a URL, oldest first. Keys can collide, though rarely."""
+        query = f"{_SELECT} AND key = ? ORDER BY place"
+        found = self._connection.execute(query, (self.first, end, key))
+        return [IndexRow._make(row) for row in found]
+
+    def with_digest(self, digest: bytes, begin: int = 0) -> Iterator[int]:
+        """Yield the places of records that may have the body with this digest."""
+        query = (
+            "SELECT place FROM records WHERE digest = ? AND kind IN (1, 2) AND place >= ? "
+            "ORDER BY place"
+        )
+        wanted = short(digest), max(begin, self.first)
+        yield from (place for (place,) in self._connection.execute(query, wanted))
+
+    def known(self, digests: Sequence[int]) -> set[int]:
+        """Return those of the digest halves that belong to a record with a body."""
+        found: set[int] = set()
+        for start in range(0, len(digests), _ASKED_AT_ONCE):
+            some = digests[start : start + _ASKED_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            query = f"SELECT digest FROM records WHERE kind IN (1, 2) AND digest IN ({marks})"
+            found.update(digest for (digest,) in self._connection.execute(query, some))
+        return found
+
+    def dictionaries(self, number: int | None = None) -> list[tuple[int, int]]:
+        """Return number and place of each copy of a dictionary; by default of all dictionaries."""
+        query = "SELECT dictionary, place FROM records WHERE kind = 4 AND place >= ? ORDER BY place"
+        found = self._connection.execute(query, (self.first,)).fetchall()
+        return [(name, place) for name, place in found if number in (None, name)]
+
+    def rows(self, end: int) -> Iterator[IndexRow]:
+        """Yield all records before `end` in the order they were written."""
+        found = self._connection.execute(f"{_SELECT} ORDER BY place", (self.first, end))
+        yield from map(IndexRow._make, found)
+
+    def between(self, begin: int, end: int) -> list[IndexRow]:
+        """Return the records that begin in [begin, end)."""
+        found = self._connection.execute(f"{_SELECT} ORDER BY place", (begin, end))
+        return [IndexRow._make(row) for row in found]
+
+    def versions(self, end: int) -> Iterator[IndexRow]:
+        """Yield all answers before `end`, grouped by URL, newest first."""
+        query = f"{_SELECT} AND kind != 4 ORDER BY key, place DESC"
+        yield from map(IndexRow._make, self._connection.execute(query, (self.first, end)))
+
+    def totals(self, end: int) -> list[KindTotal]:
+        """Return number and size of the records before `end`, by kind."""
+        query = (
+            "SELECT kind, count(*), sum(bytes) FROM records WHERE place >= ? AND place < ? "
+            "GROUP BY kind"
+        )
+        found = self._connection.execute(query, (self.first, end))
+        return [KindTotal(RecordKind(kind), count, size) for kind, count, size in found]
+
+    def next_body(self, place: int) -> int | None:
+        """Return the place of the first record with a body at or after `place`, or None."""
+        query = "SELECT place FROM records WHERE place >= ? AND kind IN (1, 2) LIMIT 1"
+        found = self._connection.execute(query, (place,)).fetchone()
+        return None if found is None else int(found[0])
+
+
+def open_index(segments: Segments, end: int, *, writes: bool = False) -> ArchiveIndex:
+    """Open the index of these segments, complete up to `end`; rebuild it if necessary.
+
+    Readers open the file read-only unless it lacks records, so that a writer never waits for
+    readers. If the file cannot be written, the index is built in memory.
+    """
+    file = segments.folder / INDEX_FILE
+    if not writes and (found := _opened_to_read(file, end)) is not None:
+        return found
+    for _ in range(2):
+        try:
+            return _opened_index(file, segments, end)
+        except sqlite3.OperationalError:
+            break
+        except sqlite3.DatabaseError:  # damaged, or not a database
+            delete_index(segments.folder)
+    return _opened_index(Path(":memory:"), segments, end)
+
+
+def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
+    """Return the existing index opened read-only, or None if it is missing or incomplete."""
+    if not file.is_file():
+        return None
+    place = f"file:{quote(str(file.absolute()))}?mode=ro"
+    connection = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
+    try:
+        index = ArchiveIndex(connection, is_made=True)
+        if index.end >= end:
+            return index
+    except (sqlite3.DatabaseError, TypeError):  # damaged, or without tables
+        pass
+    connection.close()
+    return None
+
+
+def delete_index(folder: Path) -> None:
+    """Delete the index file. Processes that have opened it continue to read the deleted file."""
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            (folder / f"{INDEX_FILE}{suffix}").unlink()
+
+
+def _opened_index(path: Path, segments: Segments, end: int) -> ArchiveIndex:
+    connection = sqlite3.connect(
+        path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        index = ArchiveIndex(connection)
+        index.catch_up(segments, end)
+    except BaseException:
+        connection.close()
+        raise
+    return index
+
+
+@contextmanager
+def index_errors(
+    folder: Path, advice: str = f"delete {INDEX_FILE}, which is rebuilt on demand"
+) -> Iterator[None]:
+    """Convert SQLite errors of the index into one-line `StoreError`s."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if _means_full_disk(error, folder):
+            text = f"{folder}: database or disk is full; everything committed before is safe"
+            raise NoRoom(text) from error
+        raise StoreError(f"{folder}: {error} in the index: {advice}") from error
+
+
+def _means_full_disk(error: sqlite3.Error, folder: Path) -> bool:
+    """Return True if the error means that the disk is full.
+
+    SQLite reports SQLITE_FULL for most failed writes, but SQLITE_IOERR for some.
+    """
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY
+    if code != sqlite3.SQLITE_IOERR:
+        return bool(code == sqlite3.SQLITE_FULL)
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < _LITTLE_ROOM

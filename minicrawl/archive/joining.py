@@ -1,0 +1,209 @@
+"""Joining: copies the archives of a crawl's shards into one archive, incrementally.
+
+Laws: each record is copied once and in order, damaged stretches included. A body that the joined
+archive already has is not written again. If it has a different body with the same digest, the
+copy gets another number, and revisits are updated to match. Dictionaries are renumbered, and
+stored before the records that need them and at the start of each segment. After a crash, whatever
+follows the last completed copy is truncated. One process copies at a time; others wait for the
+lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.archive.appender import RecordAppender
+from minicrawl.archive.index import index_errors
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import (
+    WITH_BODY,
+    Header,
+    RecordKind,
+    as_revisit,
+    header_of,
+    numbered,
+    seal,
+    with_digest_of,
+)
+from minicrawl.archive.scan import Found, scan
+from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, disk_errors
+from minicrawl.own_files import make_folder, sync
+
+_STATE, _LOCK = "joined.json", "joining"
+_AT_ONCE = 500
+COPIED_AT_ONCE = 1 << 20
+
+
+class JoinedSource(NamedTuple):
+    """Progress of copying one source archive."""
+
+    place: int = FIRST
+    """Place behind the last copied record."""
+    note: int = 0
+    """Value that the caller passed with the last copy."""
+    dictionaries: tuple[tuple[int, int], ...] = ()
+    """Pairs of dictionary numbers: in the source, in the joined archive."""
+    digests: tuple[tuple[str, str], ...] = ()
+    """Pairs of hexadecimal digests, source and joined, where a collision forced another number."""
+
+
+class JoinedArchive:
+    """Archive made by joining others. It holds an exclusive lock until it is closed."""
+
+    def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
+        """Open the joined archive. Blocks while another process copies into it."""
+        with disk_errors(folder):
+            make_folder(folder)
+            self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        self.folder = folder
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            end, self._sources = _read(folder / _STATE)
+            Segments(folder).cut_off(end)
+            with index_errors(folder):
+                self._archive = ArchiveReader(folder, end, writes=True)
+                self._archive.index.cut_off(end)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._records = RecordAppender(
+            self._archive,
+            segment_bytes,
+            lambda: sorted({one for one, _ in self._archive.index.dictionaries()}),
+        )
+        self._numbers: dict[int, int] = {}
+        self._digests: dict[str, str] = {}
+
+    @property
+    def end(self) -> int:
+        """Place behind the last record."""
+        return self._records.end
+
+    def source(self, name: str) -> JoinedSource:
+        """Return the progress of copying the archive `name`."""
+        return self._sources.get(name, JoinedSource())
+
+    def close(self) -> None:
+        """Close the files and release the lock. All added records are kept."""
+        self._archive.close()
+        os.close(self._lock)
+
+    def add(self, name: str, segments: Segments, end: int, note: int = 0) -> None:
+        """Copy the records of an archive up to `end` that were not copied before."""
+        source, begin = self.source(name), self.end
+        first = max(source.place, segments.begin(end))
+        self._numbers, self._digests = dict(source.dictionaries), dict(source.digests)
+        with index_errors(self.folder):
+            index = self._archive.index
+            index.begin(begin)
+            try:
+                for block in _blocks(scan(segments, first, end)):
+                    self._add_block(segments, block)
+                self._records.write()
+            except BaseException:
+                self._records.go_to(begin)
+                raise
+            if self.end > begin:
+                self._archive.segments.sync(begin, self.end)
+            index.commit(self.end)
+        numbers, digests = tuple(sorted(self._numbers.items())), tuple(self._digests.items())
+        self._sources[name] = JoinedSource(max(first, end), note, numbers, digests)
+        self._save()
+
+    # ------------------------------------------------------------ records
+
+    def _add_block(self, segments: Segments, block: list[Found]) -> None:
+        self._records.expect(one.header for one in block if one.header is not None)
+        for one in block:
+            if one.header is None:
+                self._copy_damage(segments, one)
+            elif one.header.kind == RecordKind.DICTIONARY:
+                number = one.header.dictionary
+                if number not in self._numbers:
+                    self._numbers[number] = self._next_number()
+                    self._records.put(numbered(segments.read(one.place), self._numbers[number]))
+                    self._records.write()
+            else:
+                self._records.put(self._reduced(self._renumbered(segments, one, one.header)))
+
+    def _renumbered(self, segments: Segments, found: Found, header: Header) -> bytes:
+        """Return the record with its dictionary number translated to this archive."""
+        record = segments.read(found.place)
+        if not header.dictionary:
+            return record
+        number = self._numbers.get(header.dictionary)
+        if number is None:  # the dictionary is lost, so this record cannot be read either
+            number = self._numbers[header.dictionary] = self._next_number()
+        return numbered(record, number)
+
+    def _reduced(self, record: bytes) -> bytes:
+        """Return the record as a revisit if its body is already here."""
+        header = header_of(record)
+        if header.kind == RecordKind.REVISIT:
+            digest = self._digests.get(header.digest.hex())
+            if digest is None:
+                return record
+            changed = with_digest_of(record, header._replace(digest=bytes.fromhex(digest)))
+            return seal(changed, header.at)
+        if header.kind not in WITH_BODY:
+            return record
+        record, is_archived = self._records.named(record)
+        digest_here = header_of(record).digest
+        if digest_here != header.digest:
+            self._digests[header.digest.hex()] = digest_here.hex()
+        if is_archived:
+            record = as_revisit(record, self._archive.codec)
+        return seal(record, header.at)
+
+    def _next_number(self) -> int:
+        here = (number for one in self._sources.values() for _, number in one.dictionaries)
+        return 1 + max((*here, *self._numbers.values()), default=0)
+
+    def _copy_damage(self, segments: Segments, found: Found) -> None:
+        """Copy bytes that are not a record, so that `verify` reports them."""
+        end = found.place + found.length
+        for place in range(found.place, end, COPIED_AT_ONCE):
+            count = min(COPIED_AT_ONCE, end - place)
+            self._records.put_bytes(segments.read_bytes(place, count))
+
+    def _save(self) -> None:
+        path = self.folder / _STATE
+        draft = path.with_suffix(".draft")
+        with disk_errors(path):
+            # The records are on disk already, so this state never counts records that are missing.
+            # A draft is synced and renamed, because a torn state would be read as an empty archive,
+            # and everything copied once more.
+            draft.write_text(json.dumps([self.end, self._sources]), "ascii")
+            sync(draft)
+            draft.rename(path)
+            sync(self.folder)
+
+
+def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:
+    """Return the saved end and sources, or an empty state if the file cannot be read."""
+    with suppress(OSError, ValueError, TypeError):
+        end, sources = json.loads(path.read_text("ascii"))
+        known = {
+            str(name): JoinedSource(
+                place,
+                note,
+                tuple((there, here) for there, here in numbers),
+                tuple((there, here) for there, here in digests),
+            )
+            for name, (place, note, numbers, digests) in sources.items()
+        }
+        return int(end), known
+    return FIRST, {}
+
+
+def _blocks(found: Iterable[Found]) -> Iterator[list[Found]]:
+    source = iter(found)
+    while block := list(islice(source, _AT_ONCE)):
+        yield block

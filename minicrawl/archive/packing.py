@@ -1,0 +1,203 @@
+"""Packing, in the workers: each answer becomes a record where it was fetched.
+
+Laws: only compressed bytes travel between processes. If a dictionary cannot be read, the record is
+larger, but never lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO
+
+from minicrawl.archive.codec import PLAIN, Codec
+from minicrawl.archive.record import (
+    NOTHING_MORE,
+    AskedBy,
+    RecordKind,
+    WantedFiles,
+    dictionary_in,
+    pack,
+    pack_spooled,
+    pack_unchanged,
+)
+from minicrawl.errors import Damaged
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    FetchResult,
+    Moved,
+    Refused,
+    Request,
+    Response,
+    Unchanged,
+)
+from minicrawl.web.markup import decode
+from minicrawl.web.responses import DocumentType, parse_content_type, type_of
+
+_SPARE = "dictionary-{:04}"
+PAYLOAD = "payload-"
+"""Beginning of the names of files with payloads on their way to the archive."""
+_MOST_READ = 1 << 20
+_WITHOUT_MARKUP = (DocumentType.TEXT, DocumentType.MARKDOWN)
+_CUT = f"text of the first {_MOST_READ:,} bytes"
+
+
+def spare_path(folder: Path, number: int) -> Path:
+    """Return the path of a dictionary's copy for workers, which do not read segments."""
+    return folder / _SPARE.format(number)
+
+
+def spare_dictionary(folder: Path, number: int) -> bytes:
+    """Return a dictionary from its copy. Raise `Damaged` if that cannot be read."""
+    try:
+        return dictionary_in(spare_path(folder, number).read_bytes())
+    except OSError as error:
+        raise Damaged(f"dictionary {number} cannot be read: {error.strerror}") from error
+
+
+class AnswerPacker:
+    """Makes records of answers, with dictionaries from the archive's folder."""
+
+    def __init__(self, folder: Path, *, only_text: bool = False) -> None:
+        self.only_text, self._folder = only_text, folder
+        self._codec = Codec(lambda number: spare_dictionary(folder, number))
+
+    def pack(self, request: Request, response: Response, content: int | None = None) -> bytes:
+        """Return the record of an answer, without its time.
+
+        `content` is the hash of the body, if already known.
+        """
+        if self.only_text:
+            found = _text_only(request, response)
+            return self._pack_with_dictionary(RecordKind.TEXT, request, found)
+        return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
+
+    def pack_other(self, request: Request, refused: Refused) -> Refused:
+        """Return the refusal of a file with a record of that file, unless only text is kept.
+
+        The payload of a large file is left as a file in the archive's folder, which `taken` opens.
+        On a full disk there is no record.
+        """
+        answer = refused.answer
+        if answer is None or self.only_text:
+            return refused._replace(answer=None)
+        path, bare = "", answer._replace(headers={}, body=b"", spooled=None, wire=None)
+        if answer.spooled is None:
+            return refused._replace(answer=bare._replace(record=self.pack(request, answer)))
+        try:
+            with (
+                answer.spooled as body,
+                NamedTemporaryFile(dir=self._folder, prefix=PAYLOAD, delete=False) as payload,
+            ):
+                path = payload.name
+                record = pack_spooled(request.url, answer, body, payload)
+        except OSError:
+            if path:
+                Path(path).unlink(missing_ok=True)
+            return refused._replace(answer=None)
+        return refused._replace(answer=bare._replace(record=record), payload=path)
+
+    def pack_failure(self, request: Request, answer: Response) -> bytes:
+        """Return the record of a failure's body, such as an error page."""
+        return self._pack_with_dictionary(RecordKind.FAILURE, request, answer)
+
+    def pack_rendered(self, request: Request, response: Response, asked: WantedFiles) -> bytes:
+        """Return the record of a page after its scripts, or of its text."""
+        if self.only_text:
+            return self.pack(request, response)
+        more = {"asked": asked} if any(asked) else NOTHING_MORE
+        return self._pack_with_dictionary(RecordKind.RENDERED, request, response, more=more)
+
+    def pack_text(self, request: Request, response: Response, text: str) -> bytes:
+        """Return the record of an answer whose body is `text`, which a parser extracted."""
+        found = response._replace(body=text.encode("utf-8", "replace"))
+        return self._pack_with_dictionary(RecordKind.TEXT, request, found)
+
+    def _pack_with_dictionary(
+        self,
+        kind: RecordKind,
+        request: Request,
+        response: Response,
+        content: int | None = None,
+        more: Mapping[str, object] = NOTHING_MORE,
+    ) -> bytes:
+        of_page = kind, request.url, response, self._codec
+        packed = partial(
+            pack, *of_page, request_url=request.request_url or "", content=content, more=more
+        )
+        try:
+            return packed(number=request.dictionary)
+        except Damaged:
+            return packed(number=0)
+
+
+def pack_redirect(url: str, moved: Moved, more: Mapping[str, object] = NOTHING_MORE) -> bytes:
+    """Return the record of a redirect. Bodies of redirects are not read."""
+    headers = {"location": moved.target}
+    answer = Response(status=moved.status, headers=headers, body=b"", wire=moved.wire)
+    return pack(RecordKind.PAGE, url, answer, PLAIN, number=0, more=more)
+
+
+def pack_any(url: str, fetched: object, by: AskedBy | None = None) -> bytes | None:
+    """Return the record of a response that no worker has packed, or None without a response.
+
+    `by` describes the browser's request for the file, if a browser asked for it.
+    """
+    more = NOTHING_MORE if by is None else {"by": by}
+    match fetched:
+        case Response():
+            return pack(RecordKind.PAGE, url, fetched, PLAIN, number=0, more=more)
+        case Moved():
+            return pack_redirect(url, fetched, more)
+        case Failed(answer=Response() as answer):
+            return pack(RecordKind.FAILURE, url, answer, PLAIN, number=0, more=more)
+    return None
+
+
+def record_of(url: str, fetched: FetchResult) -> bytes | None:
+    """Return the record of a worker's fetch result, or None if it has none."""
+    match fetched:
+        case Response():
+            return fetched.record or None
+        case Moved():
+            return pack_redirect(url, fetched)
+        case Unchanged():
+            return pack_unchanged(url, fetched.wire)
+        case Failed(answer=Response() as answer) | Refused(answer=Response() as answer):
+            return answer.record or None
+    return None
+
+
+def taken(path: str) -> IO[bytes]:
+    """Open the payload file that a worker left, and unlink it."""
+    file = Path(path).open("rb")  # noqa: SIM115  # the archive closes it
+    Path(path).unlink()
+    return file
+
+
+def text_of(body: bytes, content_type: str | None) -> str:
+    """Return the text of a page."""
+    from minicrawl.web.references import plain_text  # deferred: most crawls archive whole pages
+
+    _, charset = parse_content_type(content_type)
+    markup, _ = decode(body, charset)
+    return plain_text(markup)
+
+
+def _text_only(request: Request, response: Response) -> Response:
+    """Return the response with its text for a body; only the first `_MOST_READ` bytes are parsed.
+
+    With this limit, hostile markup takes at most about a second.
+    """
+    read, content_type = response.body[:_MOST_READ], response.headers.get("content-type")
+    if type_of(content_type, request.url, read, request.types) in _WITHOUT_MARKUP:
+        text = decode(read, parse_content_type(content_type)[1])[0]
+    else:
+        text = text_of(read, content_type)
+    found = response._replace(body=text.encode("utf-8", "replace"))
+    if len(read) == len(response.body):
+        return found
+    return found._replace(cut=FailureKind.TOO_LARGE, cut_detail=_CUT)

@@ -1,0 +1,223 @@
+"""Captures of an earlier archive: a crawl refers to their bodies and need not write them again.
+
+A crawl reads the index of the earlier archive (CDXJ) once, into an SQLite file beside its store:
+
+    org,example)/a 20261101120000 {"url": "https://example.org/a", "digest": "sha1:...", ...}
+
+Laws: memory is bounded, however long the index is. The file beside the store is complete or is
+not there: after a kill, the index is read again. An original was captured at the same URL, before
+its revisit. If that capture is a revisit itself, the first response with its digest takes its
+place; if the index has none, there is no original, and the body is written.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import sqlite3
+import zlib
+from base64 import b32decode
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
+
+from minicrawl.archive.index import index_errors
+from minicrawl.archive.record import key_of
+from minicrawl.archive.segments import disk_errors
+from minicrawl.archive.warc.capture import Original
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.own_files import sync
+from minicrawl.web.urls import canonical
+from minicrawl.wording import counted, iso
+
+_LONGEST_LINE, _LONG_BYTES = 1 << 17, 1 << 26
+_ADDED_AT_ONCE = 10_000
+_CACHE_KIB = 16_384
+_GZIP = b"\x1f\x8b"
+_HEADS = (b"!", b"@")
+"""Beginnings of header lines, which describe the file."""
+_SHA1 = re.compile(r"(?:sha-?1:)?(?:([A-Z2-7]{32})|([0-9A-F]{40}))", re.IGNORECASE)
+_STAMP = re.compile(r"[0-9]{14,17}")
+_REVISIT = "warc/revisit"
+_Row = tuple[int, bytes, int, str | None]
+_ADVICE = "delete it, and name the CDXJ again by --dedupe-with"
+_TABLES = """
+CREATE TABLE captures (
+    key INTEGER NOT NULL,   -- of the canonical URL
+    digest BLOB NOT NULL,   -- SHA-1 of the payload
+    at INTEGER NOT NULL,
+    url TEXT                -- as the index has it; NULL in a revisit
+);
+CREATE TABLE made_from (file TEXT NOT NULL);
+"""
+_INDEXES = """
+CREATE INDEX by_key ON captures (key, digest);
+CREATE INDEX by_digest ON captures (digest, at) WHERE url IS NOT NULL;
+"""
+_FOUND = "SELECT CAST(url AS TEXT), CAST(at AS INTEGER) FROM captures WHERE at BETWEEN 0 AND ?"
+_OF_URL = f"{_FOUND} AND key = ? AND digest = ? ORDER BY url IS NULL, at DESC LIMIT 1"
+_OF_DIGEST = f"{_FOUND} AND url IS NOT NULL AND digest = ? ORDER BY at LIMIT 1"
+
+
+class EarlierArchive:
+    """Captures of an earlier archive, in a file beside the store."""
+
+    def __init__(self, file: Path) -> None:
+        place = f"file:{quote(str(file.absolute()))}?mode=ro"
+        self._file = file
+        with index_errors(file, _ADVICE):
+            self._connection = sqlite3.connect(place, uri=True, check_same_thread=False)
+            made_from = "SELECT coalesce(max(file), '') FROM made_from"
+            try:
+                found = self._connection.execute(made_from).fetchone()
+            except BaseException:
+                self.close()
+                raise
+            self.made_from = str(found[0])
+            """Path, size and time of the CDXJ that this file was made from."""
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def original(self, url: str, digest: str, at: float) -> Original | None:
+        """Return the earlier response that holds the body of this capture, or None."""
+        ask, sha1, before = self._connection.execute, _sha1_in(digest), int(at) - 1
+        with index_errors(self._file, _ADVICE):
+            found = ask(_OF_URL, (before, key_of(canonical(url) or url), sha1)).fetchone()
+            if found is not None and found[0] is None:
+                found = ask(_OF_DIGEST, (before, sha1)).fetchone()
+        return None if found is None else Original(found[0], iso(found[1]))
+
+
+def read_earlier(cdxj: Path, file: Path, tell: Callable[[str], None]) -> None:
+    """Make the file beside a store from a CDXJ, unless it is made from this one already."""
+    try:
+        status = cdxj.stat()
+        if not cdxj.is_file():
+            raise UsageError(f"{cdxj}: not a regular file: save it to one first")
+        raw = cdxj.open("rb")
+    except OSError as error:
+        raise UsageError(f"{cdxj}: {error.strerror}") from error
+    with raw:
+        made_from = f"{cdxj} {status.st_size} {status.st_mtime_ns}"
+        if file.exists() and _is_made_from(file, made_from):
+            return
+        if status.st_size > _LONG_BYTES:
+            tell(f"{cdxj}: reading it, which takes 20 seconds for a million lines")
+        lines = _Cdxj(cdxj, raw)
+        draft = file.with_name(f"{file.name}.draft")
+        with disk_errors(draft):
+            draft.unlink(missing_ok=True)
+            try:
+                _fill(draft, lines.rows(), made_from)
+                lines.check()
+                sync(draft)
+                draft.rename(file)
+                sync(file.parent)
+            except BaseException:
+                draft.unlink(missing_ok=True)
+                raise
+        tell(str(lines))
+
+
+def _is_made_from(file: Path, made_from: str) -> bool:
+    with suppress(StoreError), closing(EarlierArchive(file)) as known:  # damaged: replaced
+        return known.made_from == made_from
+    return False
+
+
+def _fill(draft: Path, rows: Iterator[_Row], made_from: str) -> None:
+    with index_errors(draft, _ADVICE), closing(sqlite3.connect(draft)) as connection:
+        connection.execute("PRAGMA journal_mode = OFF")  # nobody needs a part of a draft
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.executescript(_TABLES)
+        while some := list(islice(rows, _ADDED_AT_ONCE)):
+            with connection:
+                connection.executemany("INSERT INTO captures VALUES (?, ?, ?, ?)", some)
+        # Indexes come last: digests are random, so each insert would touch another page of them.
+        connection.executescript(_INDEXES)
+        with connection:
+            connection.execute("INSERT INTO made_from VALUES (?)", (made_from,))
+
+
+class _Cdxj:
+    """Lines of a CDXJ file, plain or gzip, and their counts."""
+
+    def __init__(self, path: Path, raw: BinaryIO) -> None:
+        self._path, self._raw = path, raw
+        self._captures = self._bad = self._others = 0
+
+    def __str__(self) -> str:
+        counts = {
+            "that cannot be read": self._bad,
+            "without a GET and a SHA-1": self._others,
+        }
+        left_out = [f"{counted(count, 'line')} {why}" for why, count in counts.items() if count]
+        said = f"; left out {' and '.join(left_out)}" if left_out else ""
+        return f"{self._path}: {counted(self._captures, 'earlier capture')}{said}"
+
+    def check(self) -> None:
+        """Raise UsageError if no line could be read."""
+        if self._bad and not self._captures + self._others:
+            raise UsageError(
+                f"{self._path}: not a CDXJ index (expected lines such as "
+                "'org,example)/ 20261101120000 {...}')"
+            )
+
+    def rows(self) -> Iterator[_Row]:
+        """Yield the captures."""
+        for line in self._lines():
+            try:
+                row = _row(line)
+            except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+                self._bad += 1
+                continue
+            if row is None:
+                self._others += 1
+            else:
+                self._captures += 1
+                yield row
+
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the lines; a line that is too long is cut, so that its parsing fails."""
+        is_packed = self._raw.read(len(_GZIP)) == _GZIP
+        self._raw.seek(0)
+        try:
+            with gzip.GzipFile(fileobj=self._raw) if is_packed else self._raw as file:
+                while line := file.readline(_LONGEST_LINE):
+                    if line.strip() and not line.startswith(_HEADS):
+                        yield line
+                    while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                        line = file.readline(_LONGEST_LINE)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise UsageError(f"{self._path}: damaged ({error})") from error
+
+
+def _row(line: bytes) -> _Row | None:
+    """Return the row of a line, or None without a GET and a SHA-1. Errors mean a bad line."""
+    _, stamp, document = line.decode().split(" ", 2)
+    fields = json.loads(document)
+    if not _STAMP.fullmatch(stamp):
+        raise ValueError(stamp)
+    at = int(datetime.fromisoformat(f"{stamp[:8]}T{stamp[8:14]}Z").timestamp())
+    url, digest = fields["url"], _sha1_in(fields.get("digest", ""))
+    if not url.isprintable() or " " in url:  # it is written into the head of a record
+        raise ValueError(url)
+    known = canonical(url)
+    if digest is None or known is None or fields.get("method", "GET") != "GET":
+        return None
+    return key_of(known), digest, at, None if fields.get("mime") == _REVISIT else url
+
+
+def _sha1_in(digest: str) -> bytes | None:
+    """Return the SHA-1 in a digest, in base32 or hexadecimal, or None for another algorithm."""
+    found = _SHA1.fullmatch(digest)
+    if found is None:
+        return None
+    return b32decode(found[1].upper()) if found[1] else bytes.fromhex(found[2])
