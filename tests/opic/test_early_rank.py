@@ -129,7 +129,7 @@ def test_many_links_end_the_estimates() -> None:
 
 
 def test_a_page_without_links_passes_nothing_on() -> None:
-    siblings = begun(FIRST_TURN)
+    siblings = begun(FIRST_TURN + 9)
     before = siblings.keys.tolist()
     read(siblings, 1, links=0)
     assert siblings.keys.tolist() == before

@@ -67,6 +67,8 @@ _COST_OF_CHOICE = 4
 """Time for a link of chosen pages, as a multiple of that for one of a whole block."""
 FEW_LINKS = 1 << 20
 """Most links for products by numpy: importing scipy would take longer than it saves."""
+_ROUNDING = 1e-14
+"""Dividend of all pages, of an importance of 1, below which it is an error of rounding."""
 _PURSE_UNITS = (1 << 30) - 1
 """Cash of the page that measures shares: its rounding to atoms is finer than float precision."""
 KEPT = 0.1
@@ -250,7 +252,10 @@ class Refinement:
         # length of 0 ignores ranks that are of no use.
         dividends = (start - handed)[flow.givers]
         levels = (np.median(dividends), dividends.mean()) if len(dividends) else ()
-        laps = [0.0, *(1 / flow.pages / level for level in levels if level > 0)]
+        laps = [
+            0.0,
+            *(1 / flow.pages / level for level in levels if level * flow.pages > _ROUNDING),
+        ]
 
         def error_with(lap: float) -> float:
             self._history[flow.givers] = lap * start[flow.givers]

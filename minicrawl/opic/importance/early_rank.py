@@ -2,8 +2,8 @@
 
 While few pages are read, cash says little: each link has passed it on once, and most pages hold the
 cash of one or two others. PageRank uses every link read in every iteration, and for a few thousand
-pages it costs next to nothing. So from the 50th turn to the 4,096th the sibling order ranks waiting
-pages by an estimate in place of their cash:
+pages it costs next to nothing. So from the third turn to the 4,096th the sibling order ranks
+waiting pages by an estimate in place of their cash:
 
 computed    whenever turns have grown by a quarter: PageRank of the known pages, by five iterations
             from the last estimates, or at first from equal ones
@@ -38,7 +38,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.ledger.ledger import UNREAD, Ledger
 from minicrawl.opic.ledger.money import PARTS, SMALL_EDGE, UNIT, in_parts
 
-FIRST_TURN, LAST_TURN = 50, 4096
+FIRST_TURN, LAST_TURN = 3, 4096
 """Turns between which there are estimates. A later end gains nothing and takes more memory."""
 MOST_LINKS = 1 << 18
 """Estimates also end with this number of links, to bound memory and time."""
