@@ -16,7 +16,7 @@ name is imported on first access.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
