@@ -270,7 +270,7 @@ class Crawl:
 
     def _show_converged(self, store: Path) -> None:
         """Replace the estimate in the last progress by the share that all reports show."""
-        from minicrawl.report.crawl_status import status
+        from minicrawl.report.progress.crawl_status import status
 
         shown = status(store).importance_gathered
         if self._last_progress is not None and shown is not None:

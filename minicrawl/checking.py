@@ -70,16 +70,13 @@ from minicrawl.model import (
 )
 from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
-from minicrawl.report.archived_pages import kept_pages, markup_of, may_lead_on, needed_by_file
-from minicrawl.report.page_links import (
-    SHOWN,
-    LinkVerdict,
-    PageReferences,
-    link_counts,
-    verdicts_of,
-)
+from minicrawl.report.archived.page_versions import kept_pages, markup_of
+from minicrawl.report.archived.requisites import may_lead_on, needed_by_file
+from minicrawl.report.graph.flows import redirect_ends
+from minicrawl.report.links.problems import link_counts
+from minicrawl.report.links.verdicts import SHOWN, LinkVerdict, verdicts_of
+from minicrawl.report.links.written_links import PageReferences
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot, urls
-from minicrawl.report.store_graph import redirect_ends
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     LARGE_IMAGE,

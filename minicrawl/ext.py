@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from minicrawl.opic.windows.window import Window
     from minicrawl.ports import Progress
     from minicrawl.ranks.scores import Scores
-    from minicrawl.report.crawl_status import StoredPart
-    from minicrawl.report.formats import Writer
+    from minicrawl.report.files.rows import Writer
+    from minicrawl.report.progress.stored_parts import StoredPart
 
 
 Checks: TypeAlias = "Callable[[], Iterable[Check]]"
@@ -81,9 +81,9 @@ HOMES = {
     "PageRead": "minicrawl.crawl.workers.scoring",
     "Progress": "minicrawl.ports",
     "Scores": "minicrawl.ranks.scores",
-    "StoredPart": "minicrawl.report.crawl_status",
+    "StoredPart": "minicrawl.report.progress.stored_parts",
     "Window": "minicrawl.opic.windows.window",
-    "Writer": "minicrawl.report.formats",
+    "Writer": "minicrawl.report.files.rows",
 }
 
 __all__ = [
@@ -144,7 +144,7 @@ CLUSTERS = "minicrawl.clusters"
 FILTERS = "minicrawl.filters"
 """Functions of a URL that return whether to fetch it, for `--scope NAME`."""
 EXPORTERS = "minicrawl.exporters"
-"""Writers of blocks of rows (`report.formats.Writer`), by file suffix."""
+"""Writers of blocks of rows (`report.files.rows.Writer`), by file suffix."""
 ORDERS = "minicrawl.orders"
 """Functions of a frontier that return a `crawl.schedule.orders.PageOrder`."""
 PANELS = "minicrawl.panels"
@@ -160,7 +160,7 @@ SECTIONS = "minicrawl.sections"
 SINKS = "minicrawl.sinks"
 """Functions of a URL that return a context with an `on_page`, by the scheme of `crawl --sink`."""
 STORED = "minicrawl.stored"
-"""Functions of a store that return `report.crawl_status.StoredPart`, for `status --stored`."""
+"""Functions of a store that return `report.progress.stored_parts.StoredPart`, by name."""
 WINDOWS = "minicrawl.windows"
 """Functions of a width and a number of measures that return an `opic.windows.Window`."""
 

@@ -25,19 +25,18 @@ from minicrawl.archive.record import RecordKind
 from minicrawl.config.parts import Scope, Storing
 from minicrawl.errors import Damaged, UsageError, needs
 from minicrawl.model import READ_STATES, State
-from minicrawl.report import page_links, page_states as reasons, selected_pages
-from minicrawl.report.archived_pages import (
-    MadeTexts,
-    PageVersion,
-    kept_pages,
-    last_version,
-    version,
-)
-from minicrawl.report.crawl_status import Status, status
-from minicrawl.report.page_states import ErrorQuery, ErrorReport, errors
+from minicrawl.report import selected_pages
+from minicrawl.report.archived.made_texts import MadeTexts
+from minicrawl.report.archived.page_versions import PageVersion, kept_pages, last_version, version
+from minicrawl.report.graph.source import Source, opened
+from minicrawl.report.links import problems, written_links
+from minicrawl.report.links.backlinks import LinkedPage, backlinks, links
+from minicrawl.report.progress.crawl_status import Status, status
+from minicrawl.report.saved_ranks import saved_ranks, scores
 from minicrawl.report.selected_pages import COLUMNS, ExportRow, PageSelection, score_column
-from minicrawl.report.snapshot import Snapshot, saved_ranks, scores
-from minicrawl.report.store_graph import Source, opened
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.states import explanation
+from minicrawl.report.states.errors import ErrorQuery, ErrorReport, errors
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
 from minicrawl.web.responses import FROM_SEEDS, DocumentType, types_of
@@ -269,9 +268,9 @@ class Store(AbstractContextManager["Store"]):
             raise UsageError(f"{self.path} is closed: read page.{name} before that")
         return self._texts.of(page, name)
 
-    def explain(self, url: str) -> reasons.Explanation:
+    def explain(self, url: str) -> explanation.Explanation:
         """Explain the rank of a page, and why it was read or not."""
-        return reasons.explain(self._seen, url)
+        return explanation.explain(self._seen, url)
 
     def errors(self, host: str | None = None) -> ErrorReport:
         """Return failures by kind, by host and by page."""
@@ -283,17 +282,17 @@ class Store(AbstractContextManager["Store"]):
 
     # ------------------------------------------------------------ links
 
-    def links(self, url: str, count: int = 0) -> list[page_links.LinkedPage]:
+    def links(self, url: str, count: int = 0) -> list[LinkedPage]:
         """Return the pages that a page links to, most important first."""
-        return page_links.links(self._seen, url, count).pages
+        return links(self._seen, url, count).pages
 
-    def backlinks(self, url: str, count: int = 0) -> list[page_links.LinkedPage]:
+    def backlinks(self, url: str, count: int = 0) -> list[LinkedPage]:
         """Return the pages that link to a page, most important first."""
-        return page_links.backlinks(self._seen, url, count).pages
+        return backlinks(self._seen, url, count).pages
 
-    def broken_links(self, host: str | None = None) -> list[page_links.BrokenLink]:
+    def broken_links(self, host: str | None = None) -> list[problems.BrokenLink]:
         """Return the broken links. Their texts and kinds are those of kept pages, or kept links."""
-        return page_links.with_texts(self._seen, page_links.broken_links(self._seen, host))
+        return written_links.with_texts(self._seen, problems.broken_links(self._seen, host))
 
     # ------------------------------------------------------------ ranks and the graph
 

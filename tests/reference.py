@@ -27,8 +27,10 @@ from minicrawl.config.strangers import differs
 from minicrawl.config.table import SECTIONS, TABLE
 from minicrawl.control import SUFFIX as CONTROL
 from minicrawl.crawl.start.cookies import COOKIES_SUFFIX as COOKIES
-from minicrawl.report.formats import CONTENTS, DRAWINGS, WRITERS, lines_of
-from minicrawl.report.page_links import RAW_COLUMNS
+from minicrawl.report.files.content_columns import CONTENTS
+from minicrawl.report.files.drawings import DRAWINGS
+from minicrawl.report.files.rows import WRITERS, lines_of
+from minicrawl.report.links.written_links import RAW_COLUMNS
 from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS
 from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, DASHBOARD, EARLIER, JUDGED, LOCK, SEARCH

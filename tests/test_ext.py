@@ -25,7 +25,7 @@ from minicrawl.demo.server import DemoServer
 from minicrawl.errors import NoText
 from minicrawl.ext import EntryPoint, Registry
 from minicrawl.model import READ_STATES
-from minicrawl.report.page_texts import PageTexts
+from minicrawl.report.archived.page_texts import PageTexts
 from tests.stores import filled_store
 
 ROOT = Path(__file__).parents[1]

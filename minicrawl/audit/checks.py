@@ -41,10 +41,10 @@ from minicrawl.audit.site import (
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.model import State
 from minicrawl.ports import Progress, part, unreported
-from minicrawl.report.formats import write_csv
-from minicrawl.report.page_links import LinkVerdict
+from minicrawl.report.files.rows import write_csv
+from minicrawl.report.links.verdicts import LinkVerdict
 from minicrawl.report.selected_pages import Block, hosts_named
-from minicrawl.report.site_report import ReportSection
+from minicrawl.report.site.site_report import ReportSection
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.store import tables
 from minicrawl.store.derived import LARGE_IMAGE

@@ -36,8 +36,9 @@ from minicrawl.audit.page_facts import (
 from minicrawl.errors import Damaged
 from minicrawl.model import READ_STATES, State
 from minicrawl.ports import Progress
-from minicrawl.report.archived_pages import kept_pages
-from minicrawl.report.page_links import (
+from minicrawl.report.archived.page_versions import kept_pages
+from minicrawl.report.graph.flows import final_pages, page_links
+from minicrawl.report.links.verdicts import (
     NOT_CHECKED,
     LinkVerdict,
     checked_files,
@@ -45,7 +46,6 @@ from minicrawl.report.page_links import (
     verdicts,
 )
 from minicrawl.report.snapshot import Snapshot, urls
-from minicrawl.report.store_graph import final_pages, page_links
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     LARGE_IMAGE,

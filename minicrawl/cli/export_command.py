@@ -33,41 +33,24 @@ from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.own_files import replacing
 from minicrawl.ports import Progress
-from minicrawl.report.archived_pages import PermittedPages, captures, facts_of, with_contents
-from minicrawl.report.folders import (
-    DataSet,
-    has_usage_files,
-    read_until,
-    refuse_folder,
-    software,
-    write_graph_folder,
-)
-from minicrawl.report.formats import (
-    DRAWINGS,
-    FORMATS,
-    GRAPH_FOLDER,
-    ROW_GROUP_BYTES,
-    WEB_ARCHIVES,
-    WRITERS,
-    content_columns,
-    contents_of,
-    format_of,
-    lines_of,
-    write_parquet,
-)
-from minicrawl.report.page_links import RAW_COLUMNS, all_links
-from minicrawl.report.page_states import new_and_changed
-from minicrawl.report.selected_pages import (
-    COLUMNS,
-    Block,
-    HostGraph,
-    PageGraph,
-    PageSelection,
-    blocks,
-    score_column,
-)
-from minicrawl.report.snapshot import Snapshot, convergence_of, snapshot, told
-from minicrawl.report.store_graph import unseen
+from minicrawl.report.archived.captures import captures, facts_of
+from minicrawl.report.archived.page_contents import with_contents
+from minicrawl.report.archived.usage import PermittedPages
+from minicrawl.report.files.content_columns import content_columns
+from minicrawl.report.files.data_card import has_usage_files, software
+from minicrawl.report.files.data_set import DataSet, read_until
+from minicrawl.report.files.drawings import DRAWINGS
+from minicrawl.report.files.formats import FORMATS, GRAPH_FOLDER, WEB_ARCHIVES, format_of
+from minicrawl.report.files.graph_folder import refuse_folder, write_graph_folder
+from minicrawl.report.files.parquet import ROW_GROUP_BYTES, write_parquet
+from minicrawl.report.files.rows import WRITERS, contents_of, lines_of
+from minicrawl.report.graph.source import unseen
+from minicrawl.report.links.written_links import RAW_COLUMNS, all_links
+from minicrawl.report.saved_ranks import convergence_of, told
+from minicrawl.report.selected_graph import HostGraph, PageGraph
+from minicrawl.report.selected_pages import COLUMNS, Block, PageSelection, blocks, score_column
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.states.changes import new_and_changed
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
 from minicrawl.web.usage import PURPOSES

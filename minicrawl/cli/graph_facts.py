@@ -11,7 +11,7 @@ from minicrawl.wording import counted
 if TYPE_CHECKING:
     from minicrawl.graph.degrees import DegreeDistribution
     from minicrawl.graph.outline import Outline
-    from minicrawl.report.crawl_status import Sample
+    from minicrawl.report.progress.samples import Sample
 
 
 def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from minicrawl.crawl.imports.graph_import import Imported
     from minicrawl.crawl.imports.warc_import import WarcImport
     from minicrawl.fetch.access.signing import SigningKey
-    from minicrawl.report.crawl_status import Status
+    from minicrawl.report.progress.crawl_status import Status
 
 # ================================================================ control
 
@@ -327,7 +327,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
 
 def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -> None:
     from minicrawl.crawl.imports.warc_import import import_warcs
-    from minicrawl.report.crawl_status import status
+    from minicrawl.report.progress.crawl_status import status
 
     with progress("import") as tell:
         made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, tell)
@@ -377,7 +377,7 @@ def _refuse_options_of_pages() -> None:
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     from minicrawl.crawl.imports.graph_import import import_graph
     from minicrawl.graphfiles import PIPE
-    from minicrawl.report.store_graph import opened
+    from minicrawl.report.graph.source import opened
     from minicrawl.store.reader import refuse_to_overwrite
 
     refuse_to_overwrite(store)
@@ -560,7 +560,8 @@ def _prune(
     from minicrawl.archive.pruning import PruneRules, Pruning
     from minicrawl.archive.reader import verify
     from minicrawl.crawl.record.archiving import UrlPattern, prune_store
-    from minicrawl.report.archived_pages import kept_pages, keys_of_best, keys_of_type, moment
+    from minicrawl.report.archived.captures import keys_of_best, keys_of_type
+    from minicrawl.report.archived.page_versions import kept_pages, moment
     from minicrawl.report.snapshot import snapshot
 
     at = None if before is None else moment(before)
@@ -664,7 +665,7 @@ def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
     """
     from minicrawl.archive.reader import ArchiveReader
     from minicrawl.archive.segments import held
-    from minicrawl.report.archived_pages import folder_of
+    from minicrawl.report.archived.page_versions import folder_of
 
     place = folder_of(store, folder)
     hold = held(place)
@@ -680,7 +681,7 @@ def _end(store: Path, folder: Path | None) -> int | None:
     """Return the end of the archive, as of the last commit of the store."""
     if folder is not None:
         return None
-    from minicrawl.report.archived_pages import kept_pages
+    from minicrawl.report.archived.page_versions import kept_pages
     from minicrawl.report.snapshot import snapshot
 
     with snapshot(store) as seen, kept_pages(seen) as found:
@@ -690,7 +691,7 @@ def _end(store: Path, folder: Path | None) -> int | None:
 def _lost(store: Path, folder: Path | None) -> list[str]:
     if folder is not None:
         return []
-    from minicrawl.report.archived_pages import lost_pages
+    from minicrawl.report.archived.page_versions import lost_pages
     from minicrawl.store.reader import archive_folder, reading
 
     with reading(store) as connection:

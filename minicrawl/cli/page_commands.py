@@ -33,6 +33,7 @@ from minicrawl.cli.store_options import (
 )
 from minicrawl.errors import UsageError
 from minicrawl.model import State
+from minicrawl.report.saved_ranks import RISING, told
 from minicrawl.report.selected_pages import (
     COLUMNS,
     LIST_COLUMNS,
@@ -42,15 +43,16 @@ from minicrawl.report.selected_pages import (
     sorted_rows,
     top as top_pages,
 )
-from minicrawl.report.snapshot import RISING, Snapshot, snapshot, told
+from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.derived import OPIC
 from minicrawl.wording import counted, iso, visible
 
 if TYPE_CHECKING:
-    from minicrawl.report.archived_pages import PageVersion
-    from minicrawl.report.page_links import Linked, WrittenLink
-    from minicrawl.report.page_states import Explanation
-    from minicrawl.report.store_graph import RankedSite
+    from minicrawl.report.archived.page_versions import PageVersion
+    from minicrawl.report.graph.top_sites import RankedSite
+    from minicrawl.report.links.backlinks import Linked
+    from minicrawl.report.links.written_links import WrittenLink
+    from minicrawl.report.states.explanation import Explanation
 
 
 @click.command()
@@ -103,7 +105,8 @@ def page(
         )
     if at is not None and number is not None:
         raise click.UsageError("--at and --version each choose a response: leave out one")
-    from minicrawl.report.archived_pages import MadeTexts, moment, version
+    from minicrawl.report.archived.made_texts import MadeTexts
+    from minicrawl.report.archived.page_versions import moment, version
 
     made = MAIN if only_main else MARKDOWN if markdown else None
     if made:
@@ -124,7 +127,7 @@ def page(
 
 
 def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
-    from minicrawl.report.archived_pages import VersionRow, versions
+    from minicrawl.report.archived.page_versions import VersionRow, versions
 
     with snapshot(store) as seen:
         found = versions(seen, url)
@@ -188,7 +191,7 @@ _SHOWN = 100
 @store_option
 def explain(url: str, store: Path, as_json: bool) -> None:
     """Explain the rank of the page at URL, where its cash came from, and why it was read or not."""
-    from minicrawl.report.page_states import explain as explained
+    from minicrawl.report.states.explanation import explain as explained
 
     with snapshot(store, ordered=True) as seen, progress("links") as tell:
         found = explained(seen, url, tell)
@@ -251,7 +254,8 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     Links to redirects and duplicates of the page count as well. The first call builds an index of
     all links beside the store.
     """
-    from minicrawl.report.page_links import backlinks as linking_pages, links_to
+    from minicrawl.report.links.backlinks import backlinks as linking_pages
+    from minicrawl.report.links.written_links import links_to
 
     with snapshot(store) as seen, progress("index of links") as tell:
         if raw:
@@ -271,7 +275,8 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
 @store_option
 def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     """Show the pages that the page at URL links to, the most important first."""
-    from minicrawl.report.page_links import links as linked_pages, links_of
+    from minicrawl.report.links.backlinks import links as linked_pages
+    from minicrawl.report.links.written_links import links_of
 
     with snapshot(store) as seen:
         if raw:
@@ -282,7 +287,7 @@ def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
 
 def _show_raw(found: list[WrittenLink], named: str, as_json: bool) -> None:
     """Show a table without empty columns and the column `named`, the page that the user gave."""
-    from minicrawl.report.page_links import RAW_COLUMNS
+    from minicrawl.report.links.written_links import RAW_COLUMNS
 
     if as_json:
         show_json([link._asdict() for link in found])
@@ -393,7 +398,7 @@ def _show_rows(form: Form, columns: Sequence[str], rows: Rows) -> None:
         case "json":
             show_json([dict(zip(columns, row, strict=True)) for row in rows])
         case "csv":
-            from minicrawl.report.formats import write_csv
+            from minicrawl.report.files.rows import write_csv
 
             block: Block = {name: [row[i] for row in rows] for i, name in enumerate(columns)}
             write_csv([block], sys.stdout.buffer, columns)
@@ -503,19 +508,19 @@ def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
     its main text differs, or its whole text where it has no main text; `old_words` and `new_words`
     are the lengths of both texts. Any other page has changed if a byte differs.
     """
-    from minicrawl.report.page_states import Change, changes as find_changes
+    from minicrawl.report.states.changes import Change, changes as find_changes
 
     return Change, find_changes(seen, since, host)
 
 
 def _with_texts(seen: Snapshot, rows: Any) -> Rows:
-    from minicrawl.report.page_links import with_texts
+    from minicrawl.report.links.written_links import with_texts
 
     return with_texts(seen, rows)
 
 
 def _all_verdicts(seen: Snapshot) -> str:
-    from minicrawl.report.page_links import linked_verdicts
+    from minicrawl.report.links.problems import linked_verdicts
 
     counts = (f"{count:,} {name}" for name, count in linked_verdicts(seen).items())
     return f"linked pages and files: {', '.join(counts)}"
@@ -545,7 +550,8 @@ def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found
     --host selects the pages that contain the links. `text` and `kind` describe the link, in a store
     of `crawl --keep links` or --keep pages.
     """
-    from minicrawl.report.page_links import SHOWN, BrokenLink, LinkVerdict, broken_links
+    from minicrawl.report.links.problems import BrokenLink, broken_links
+    from minicrawl.report.links.verdicts import SHOWN, LinkVerdict
 
     chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
     with progress("links") as tell:
@@ -559,10 +565,10 @@ def redirects(seen: Snapshot, host: str | None) -> Found:
     `links` is the number of links to the redirect, `state` the state of its target, `through` the
     other redirects on the way. A loop, or a redirect to nowhere, has no target.
     """
-    from minicrawl.report import page_links
+    from minicrawl.report.links import problems
 
     with progress("links") as tell:
-        return page_links.Redirect, page_links.redirects(seen, host, tell)
+        return problems.Redirect, problems.redirects(seen, host, tell)
 
 
 @_listing()
@@ -572,9 +578,9 @@ def duplicates(seen: Snapshot, host: str | None) -> Found:
     A duplicate names another page as canonical (canonical), has the same content (alias), or has a
     URL of a form that led to the same page before (twin).
     """
-    from minicrawl.report import page_links
+    from minicrawl.report.links import problems
 
-    return page_links.Duplicate, page_links.duplicates(seen, host)
+    return problems.Duplicate, problems.duplicates(seen, host)
 
 
 # ---------------------------------------------------------------- HTML report
@@ -591,7 +597,8 @@ def report(file: Path, store: Path) -> None:
     the hosts. The file is self-contained.
     """
     from minicrawl.own_files import replacing
-    from minicrawl.report.site_report import site_report, write_site_report
+    from minicrawl.report.site.html_report import write_site_report
+    from minicrawl.report.site.site_report import site_report
 
     with snapshot(store) as seen, progress("links") as tell:
         found = site_report(seen, time.time(), tell)
@@ -656,7 +663,7 @@ def top(
     with snapshot(store) as seen:
         warn_of_unranked_pages(seen, [by])
         if sites:
-            from minicrawl.report.store_graph import top_sites
+            from minicrawl.report.graph.top_sites import top_sites
 
             with progress("links") as tell:
                 ranked = top_sites(seen, selection.count, by, tell)

@@ -26,10 +26,14 @@ from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import Interrupted, MinicrawlError, UsageError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.model import CRAWLED, KNOWN, State
-from minicrawl.report import crawl_status as report
-from minicrawl.report.crawl_status import mirrors, shown_sample, stored_parts
-from minicrawl.report.cuts import cuts
-from minicrawl.report.page_states import (
+from minicrawl.report.progress import crawl_status, sampling_process
+from minicrawl.report.progress.mirrors import mirrors
+from minicrawl.report.progress.sampling_process import shown_sample
+from minicrawl.report.progress.stored_parts import stored_parts
+from minicrawl.report.saved_ranks import told
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.cuts import cuts
+from minicrawl.report.states.errors import (
     KINDS,
     ErrorKind,
     ErrorQuery,
@@ -38,15 +42,15 @@ from minicrawl.report.page_states import (
     FailingHost,
     errors as find_errors,
 )
-from minicrawl.report.snapshot import WaitingPage, snapshot, told, waiting
+from minicrawl.report.waiting_pages import WaitingPage, waiting
 from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate, visible
 
 if TYPE_CHECKING:
     from minicrawl.checking import Cloaking, PageAnswer
     from minicrawl.crawl.refinement.converged_ranks import Refined
-    from minicrawl.report.crawl_log import ContentRow
-    from minicrawl.report.site_report import HostLinks
-    from minicrawl.report.store_graph import Source
+    from minicrawl.report.graph.source import Source
+    from minicrawl.report.site.crawl_picture import HostLinks
+    from minicrawl.report.states.content_counts import ContentRow
 
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
@@ -100,9 +104,9 @@ def status(
     --graph-stats`). Otherwise a small graph is measured now; a large one only with `--graph`, else
     its last sample is shown. `minicrawl check` verifies the store itself.
     """
-    from minicrawl.report.crawl_log import counts_of
+    from minicrawl.report.states.content_counts import counts_of
 
-    found = report.status(store)
+    found = crawl_status.status(store)
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
     live = dict(_live(store))
@@ -138,24 +142,24 @@ def status(
         show_facts(sample_facts(sample, time.time()))
 
 
-def _linked(store: Path, found: report.Status, *, of_many: bool) -> dict[str, int] | None:
+def _linked(store: Path, found: crawl_status.Status, *, of_many: bool) -> dict[str, int] | None:
     """Count linked pages and files by verdict.
 
     Return None for a store without links, and for a large one unless asked for.
     """
-    if found.pages_known > report.MOST_AT_ONCE and not of_many:
+    if found.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
         return None
-    from minicrawl.report.page_links import linked_verdicts
+    from minicrawl.report.links.problems import linked_verdicts
 
     with snapshot(store) as seen:
         return linked_verdicts(seen) if seen.frontier.terms.links else None
 
 
-def _content(store: Path, found: report.Status, *, of_many: bool) -> list[ContentRow] | None:
+def _content(store: Path, found: crawl_status.Status, *, of_many: bool) -> list[ContentRow] | None:
     """Count kept and left-out URLs. Return None for a large store, unless asked for."""
-    if found.pages_known > report.MOST_AT_ONCE and not of_many:
+    if found.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
         return None
-    from minicrawl.report.crawl_log import content_rows
+    from minicrawl.report.states.content_counts import content_rows
 
     with snapshot(store) as seen:
         return content_rows(seen, most=None if of_many else _MOST_RESPONSES)
@@ -168,7 +172,7 @@ def _live(store: Path) -> Iterator[tuple[str, str]]:
         yield "crawl", f"{found['state']}, process {found['pid']}"
 
 
-def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
+def _facts(found: crawl_status.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "pages known", f"{found.pages_known:,} on {counted(found.hosts, 'host')}"
     yield "fetched", _count(found.pages_fetched)
     yield "waiting", _count(found.pages_unread)
@@ -198,7 +202,7 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
         yield "resume with", found.command
 
 
-def _throughput(found: report.Status) -> str:
+def _throughput(found: crawl_status.Status) -> str:
     return (
         f", {_size(round(found.bytes / found.running_s))} a second"
         if found.running_s and found.bytes
@@ -343,7 +347,7 @@ def check(context: click.Context, store: Path, url: str | None, as_json: bool) -
     """
     if url is not None:
         context.exit(1 if is_cloaked(url, as_json=as_json) else 0)
-    from minicrawl.report.audit import audit
+    from minicrawl.report.integrity.audit import audit
 
     with progress("check") as tell:
         found = audit(store, tell)
@@ -437,7 +441,7 @@ def graph(source: Source, graph_of: str, as_json: bool) -> None:
     import numpy as np
 
     from minicrawl.graph.outline import outline
-    from minicrawl.report.store_graph import as_linked
+    from minicrawl.report.graph.source import as_linked
 
     linked = as_linked(source, graph_of)
     with source.progress("distances") as tell:
@@ -562,9 +566,9 @@ def plot(store: Path, file: Path, graph_of: str) -> None:
 
     Needs matplotlib: install minicrawl with the extra `lab`.
     """
-    from minicrawl.report.formats import pyplot
-    from minicrawl.report.sampling import history
-    from minicrawl.report.site_report import draw_crawl
+    from minicrawl.report.files.figures import pyplot
+    from minicrawl.report.progress.history import history
+    from minicrawl.report.site.crawl_picture import draw_crawl
 
     pyplot()
     hosts = _hosts(store, graph_of)  # refuses a store without links, whose log has no history
@@ -578,8 +582,9 @@ def plot(store: Path, file: Path, graph_of: str) -> None:
 
 def _hosts(store: Path, graph_of: str) -> HostLinks:
     """Return the hosts with the most pages, and the links between them."""
-    from minicrawl.report.selected_pages import HostGraph, PageSelection
-    from minicrawl.report.site_report import MOST_HOSTS, HostLinks
+    from minicrawl.report.selected_graph import HostGraph
+    from minicrawl.report.selected_pages import PageSelection
+    from minicrawl.report.site.crawl_picture import MOST_HOSTS, HostLinks
     from minicrawl.report.snapshot import snapshot
 
     with snapshot(store) as seen:

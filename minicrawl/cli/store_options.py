@@ -141,7 +141,7 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
 
 
 def _first_wrong(store: Path) -> str | None:
-    from minicrawl.report.audit import audit
+    from minicrawl.report.integrity.audit import audit
 
     try:
         return next(iter(audit(store).wrong), None) if store.is_file() else None
@@ -210,7 +210,7 @@ def refuse_without_near_duplicates(seen: Snapshot) -> None:
 
 def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
     """Warn about ranks that are older than some pages."""
-    from minicrawl.report.snapshot import saved_ranks
+    from minicrawl.report.saved_ranks import saved_ranks
 
     for rank in saved_ranks(seen.path, seen.connection) if names else ():
         if rank.row.name in names and rank.unranked:
@@ -220,7 +220,7 @@ def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
 
 def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
     """Print how exact and how old the importance is, unless the store is empty."""
-    from minicrawl.report.snapshot import convergence_of, told
+    from minicrawl.report.saved_ranks import convergence_of, told
 
     if len(seen):
         click.echo(f"importance: {told(convergence_of(seen))}", err=err)
@@ -240,7 +240,7 @@ def source_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
-        from minicrawl.report.store_graph import opened
+        from minicrawl.report.graph.source import opened
 
         context = click.get_current_context()
         if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
@@ -260,7 +260,7 @@ class Moment(click.ParamType[float]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        from minicrawl.report.archived_pages import moment
+        from minicrawl.report.archived.page_versions import moment
 
         is_number = quantities.finite_number(value) is not None
         ago_s = None if is_number else quantities.seconds(value)

@@ -23,20 +23,16 @@ from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.launching import Form, Launcher
 from minicrawl.errors import MinicrawlError, MissingStoreError, NoCrawlError, UsageError
 from minicrawl.model import CRAWLED, State
-from minicrawl.report import page_states as reasons
-from minicrawl.report.crawl_status import (
-    RequestHistory,
-    Sample,
-    busiest_hosts,
-    latest,
-    samples,
-    shown_sample,
-    status,
-)
-from minicrawl.report.page_links import links
-from minicrawl.report.page_states import KINDS, ErrorQuery, errors
-from minicrawl.report.selected_pages import Block, HostGraph, PageGraph, PageSelection, rows
+from minicrawl.report.links.backlinks import links
+from minicrawl.report.progress.activity import RequestHistory, busiest_hosts, latest
+from minicrawl.report.progress.crawl_status import status
+from minicrawl.report.progress.samples import Sample, samples
+from minicrawl.report.progress.sampling_process import shown_sample
+from minicrawl.report.selected_graph import HostGraph, PageGraph
+from minicrawl.report.selected_pages import Block, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states import explanation
+from minicrawl.report.states.errors import KINDS, ErrorQuery, errors
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_pings
 from minicrawl.store.reader import reading
@@ -264,7 +260,7 @@ class Views:
         """Return the explanation of one page: its rank, its givers and its receivers."""
         at = self.moment()
         with snapshot(self.store, ordered=True) as seen:
-            found = reasons.explain(seen, url)
+            found = explanation.explain(seen, url)
             receivers = (
                 links(seen, found.url, RECEIVERS_SHOWN).as_json()
                 if seen.frontier.terms.links

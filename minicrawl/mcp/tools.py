@@ -40,10 +40,13 @@ from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.mcp.commands import CrawlGrant
 from minicrawl.memory import child_command
-from minicrawl.report import archived_pages, crawl_status, page_links, page_states
-from minicrawl.report.page_states import ChangedPages
+from minicrawl.report.archived import made_texts, page_versions
+from minicrawl.report.links.backlinks import Linked, backlinks, links
+from minicrawl.report.progress import crawl_status
 from minicrawl.report.selected_pages import PageSelection, hosts_named, top
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
+from minicrawl.report.states import explanation
+from minicrawl.report.states.changes import ChangedPages
 from minicrawl.store import questions
 from minicrawl.store.derived import OPIC
 from minicrawl.store.reader import LOG, file_beside, search_folder
@@ -269,7 +272,7 @@ class HeldSnapshot:
         self._renewal = Renewal(store)
         self._changes: dict[float | None, ChangedPages] = {}
         self._named: NamedPages | None = None
-        self._texts: archived_pages.MadeTexts | None = None
+        self._texts: made_texts.MadeTexts | None = None
         self._is_indexed = False
 
     def get(self) -> Snapshot:
@@ -285,7 +288,7 @@ class HeldSnapshot:
         """Return the snapshot when the index of links, which `explain` reads, was made for it."""
         seen = self.get()
         if not self._is_indexed and seen.frontier.terms.links:
-            page_links.backlinks(seen, url, 1)
+            backlinks(seen, url, 1)
             self._is_indexed = True
         return seen
 
@@ -303,11 +306,11 @@ class HeldSnapshot:
             self._named = NamedPages(_named(seen, self.most_named))
         return self._named
 
-    def texts(self) -> archived_pages.MadeTexts:
+    def texts(self) -> made_texts.MadeTexts:
         """Return the maker of main texts, whose process knows the hosts that it has seen."""
         seen = self.get()
         if self._texts is None:
-            self._texts = self._open.enter_context(archived_pages.MadeTexts(seen))
+            self._texts = self._open.enter_context(made_texts.MadeTexts(seen))
         return self._texts
 
     def close(self) -> None:
@@ -468,7 +471,7 @@ class StoreTools:
     ) -> Answer:
         """Read a page as it was fetched last, from a store that keeps pages."""
         seen = self._held.get()
-        found = archived_pages.version(seen, url)
+        found = page_versions.version(seen, url)
         if form in ("markdown", "main"):
             text = self._held.texts().of(found, form)
             if text is None:
@@ -498,19 +501,19 @@ class StoreTools:
         The first call on a large store takes time, for an index of all links.
         """
         seen = self._held.with_index_of_links(url)
-        found = page_states.explain(seen, url).as_json()
+        found = explanation.explain(seen, url).as_json()
         return answer({"page": found})
 
     def links(self, url: Url, count: Count = 50) -> Answer:
         """List the pages that a page links to, most important first."""
-        return _linked(page_links.links(self._held.get(), url, count))
+        return _linked(links(self._held.get(), url, count))
 
     def backlinks(self, url: Url, count: Count = 50) -> Answer:
         """List the pages that link to a page, most important first.
 
         The first call on a large store takes time, for an index of all links.
         """
-        return _linked(page_links.backlinks(self._held.get(), url, count))
+        return _linked(backlinks(self._held.get(), url, count))
 
     def audit(
         self,
@@ -547,7 +550,7 @@ class StoreTools:
         count: Count = 50,
     ) -> Answer:
         """List new, changed and removed pages, most important first."""
-        moment = None if since is None else archived_pages.moment(since)
+        moment = None if since is None else page_versions.moment(since)
         rows, number = self._held.changes(moment).rows(host, count)
         return answer_with_rows(rows, {"changes": number})
 
@@ -570,7 +573,7 @@ class StoreTools:
         return made
 
 
-def _linked(found: page_links.Linked) -> Answer:
+def _linked(found: Linked) -> Answer:
     about = {"url": found.url, "stands_for": found.stands_for, "pages": found.count}
     return answer_with_rows(found.pages, about)
 

@@ -1,17 +1,19 @@
 """Questions about a store, and files with the answers. Only derived data beside it is written.
 
-snapshot        a store as of one moment, the basis of every report; ranks kept beside it
-selected_pages  pages by a rank, as rows and as a graph
-store_graph     links of all pages, the cash along them, and the graph of an analysis
-page_links      verdicts on targets, backlinks; broken links, redirects; written links
-cuts            pages that a limit cut off
-page_states     failures, changes, and why a page has its rank and state
-archived_pages  archived pages and the resources they need
-page_texts      processes that parse archived pages, and can be killed
-crawl_status    progress of a crawl, its samples, its busiest hosts, what it has stored
-sampling        samples of a running crawl, and those recomputed from its log
-site_report     a report on a site as HTML, a crawl as a picture
-audit           integrity check of a store
-formats         rows, graphs and figures as files (further: folders)
-crawl_log       the log of requests, how pages were found, counts by type and host
+snapshot         a store as of one moment, the basis of every report
+saved_ranks      its importance, and the other ranks kept beside it
+selected_pages   pages by a rank, as rows
+selected_graph   their links, as a graph
+waiting_pages    unread pages in the order of reading
+crawl_log        the log of requests, with the columns of Heritrix
+near_duplicates  pages with nearly the same text, as the search index found them
+
+states      what became of pages, and why
+links       links of pages: verdicts, backlinks, problems, as written
+graph       the link graph, and the cash along it
+archived    pages that were kept
+progress    a crawl, finished or running
+files       formats of files and folders
+site        a report on a site, a crawl as a picture
+integrity   the check of a store
 """

@@ -6,7 +6,6 @@ graphs  the graph of the selected pages, or of their hosts, for files
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from heapq import nlargest, nsmallest
 from itertools import chain
 from math import isnan
@@ -18,27 +17,17 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.model import FULL_VALUE, READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.ports import Progress, unreported
+from minicrawl.report.saved_ranks import Floats, scores
 from minicrawl.report.snapshot import (
     LABELS,
-    Floats,
     Snapshot,
-    _places,
     host_name,
     places_of_largest,
-    refuse_without_links,
-    scores,
-    urls,
 )
-from minicrawl.report.store_graph import FlowLinks, final_pages, links_among, page_links
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
 from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.wording import iso
-
-# ================================================================ rows
-#
-# A page is one row, with the same columns in every format. Rows come in blocks, column by column:
-# processing a whole column costs a fraction of processing each row.
 
 
 class ExportRow(NamedTuple):
@@ -78,27 +67,11 @@ def rows_of(block: Block) -> Iterator[ExportRow]:
     return map(ExportRow._make, zip(*map(block.__getitem__, COLUMNS), strict=True))
 
 
-class Drawing(NamedTuple):
-    """Directed graph."""
-
-    attributes: Mapping[str, type]
-    """Attributes of nodes besides id and label, by type; numbers may be None."""
-    nodes: Iterable[Block]
-    """Columns id, label and the attributes; an id is a number."""
-    links: Iterable[Block]
-    """Columns source, target and weight; source and target are node ids."""
-
-
-# ================================================================ ranks
-#
-# Law: the rank of a page is its place among all known pages, whichever pages are selected. Ties
-# go to the page that was found first.
-
 Pages = NDArray[np.int64]
 Numbers = NDArray[np.int64]
 Values = NDArray[np.float64] | NDArray[np.uint32]
 
-_ROWS_AT_ONCE = 10_000
+ROWS_AT_ONCE = 10_000
 _SCORE, _FOUND, _ALIKE = "score", "found", "alike"
 NO_PAGES = (*STANDS_FOR_ANOTHER, State.NOT_FOUND, State.BAD_REDIRECT)
 """States of URLs that are not pages of their own."""
@@ -237,7 +210,7 @@ def _blocks(
     pages, ranks = _ranked_pages(snapshot, selection)
     wanted, start = selection.count or len(pages), 0
     while wanted and start < len(pages):
-        stop = start + min(wanted, _ROWS_AT_ONCE)
+        stop = start + min(wanted, ROWS_AT_ONCE)
         with reporting_damage(snapshot.path):
             block = _block(snapshot, pages[start:stop], ranks[start:stop], columns)
         yield block
@@ -407,211 +380,3 @@ def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | N
     found = questions.last_statuses(snapshot.connection, pages[others].tolist())
     for place, status in zip(others.tolist(), found, strict=True):
         statuses[place] = status
-
-
-# ================================================================ graphs
-#
-# Link graph of a store for files, of pages or of hosts, in blocks.
-#
-# Laws: the graph has the links from selected pages to selected pages, each once, including a page's
-# link to itself. A redirect is not a link: a page is written with the page it stands for, and a
-# link with the page its target stands for. A link to a redirect that is not selected is included if
-# it leads to a selected page. The weight of a link between hosts is the number of links between
-# their pages, or the sum of their weights in an imported graph; links within a host are a link of
-# the host to itself. Memory holds the snapshot's columns and a number for each pair of linked
-# hosts.
-
-_PAIRS_AT_ONCE = 1 << 20
-
-
-class _SelectedGraph:
-    """Selected pages of a store, with extra scores and a progress callback."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        selection: PageSelection,
-        ranks: Sequence[str] = (),
-        tell: Progress = unreported,
-        *,
-        rows_at_once: int = _ROWS_AT_ONCE,
-        pairs_at_once: int = _PAIRS_AT_ONCE,
-    ) -> None:
-        refuse_without_links(snapshot)
-        self._snapshot = snapshot
-        self._pages = selected_pages(snapshot, selection)
-        self._scores = {score_column(name): scores(snapshot, name) for name in ranks}
-        self._tell = tell
-        self._rows_at_once, self._pairs_at_once = rows_at_once, pairs_at_once
-
-
-class PageGraph(_SelectedGraph):
-    """Pages and the links between them. Node ids are page ids."""
-
-    columns = PAGE_LINK_COLUMNS
-
-    def drawing(self) -> Drawing:
-        """Return the nodes and links of the graph."""
-        attributes = {"importance": float, "host": str, "state": str, "stands_for": str}
-        return Drawing(
-            attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
-        )
-
-    def named_links(self) -> Iterator[Block]:
-        """Yield the links as written, with the URLs of their ends."""
-        is_chosen, leads_to = _mask(self._snapshot, self._pages), final_pages(self._snapshot)
-        for block in page_links(self._snapshot, self._tell):
-            is_target_chosen = is_chosen[block.ends] | is_chosen[leads_to[block.ends]]
-            inside = is_chosen[block.givers] & is_target_chosen
-            sources, targets, weights = (column[inside] for column in block)
-            pages = np.stack((sources, targets, leads_to[targets]))
-            known, places = np.unique(pages, return_inverse=True)
-            names = np.array([*urls(self._snapshot, known), ""], dtype=object)
-            places = places.reshape(3, -1)
-            places[2, pages[2] == pages[1]] = len(known)
-            named = (names[row].tolist() for row in places)
-            source, target, end = named
-            yield {"source": source, "target": target, "weight": weights.tolist(), "end": end}
-
-    def _nodes(self) -> Iterator[Block]:
-        seen, leads_to = self._snapshot, final_pages(self._snapshot)
-        for start in range(0, len(self._pages), self._rows_at_once):
-            pages = self._pages[start : start + self._rows_at_once]
-            ends = leads_to[pages]
-            others = np.flatnonzero(ends != pages)
-            stands_for = np.full(len(pages), "", dtype=object)
-            stands_for[others] = urls(seen, ends[others])
-            places = _places(seen, pages)
-            yield {
-                "id": pages.tolist(),
-                "label": places.urls,
-                "importance": seen.importance[pages].tolist(),
-                "host": list(map(host_name, places.origins)),
-                "state": [LABELS[state] for state in seen.states[pages].tolist()],
-                "stands_for": stands_for.tolist(),
-            } | {name: nan_as_none(values[pages]) for name, values in self._scores.items()}
-            self._tell((start + len(pages)) / len(self._pages) / 2)
-
-    def _links(self) -> Iterator[Block]:
-        is_chosen = _mask(self._snapshot, self._pages)
-        tell = lambda share: self._tell((1 + share) / 2)  # noqa: E731
-        for block in links_among(self._snapshot, is_chosen, tell):
-            yield _as_block(_distinct(block, len(self._snapshot)))
-
-
-class HostGraph(_SelectedGraph):
-    """Hosts and the links between them, regardless of scheme and port."""
-
-    columns = LINK_COLUMNS
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        numbers: dict[str, int] = {}
-        for name in self._snapshot.hosts:
-            numbers.setdefault(name, len(numbers))
-        return numbers
-
-    @cached_property
-    def _names(self) -> list[str]:
-        return list(self._numbers)
-
-    @cached_property
-    def _host_of(self) -> Numbers:
-        of_origin = [self._numbers[name] for name in self._snapshot.hosts]
-        return np.array(of_origin, dtype=np.int64)[self._snapshot.host_of]
-
-    def drawing(self) -> Drawing:
-        """Return the nodes and links. Importance and scores are sums over the selected pages."""
-        attributes = {"importance": float, "pages": int}
-        return Drawing(
-            attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
-        )
-
-    def named_links(self) -> Iterator[Block]:
-        """Yield the links with the names of the hosts."""
-        names = self._names
-        for block in self._links():
-            ends = {end: [names[number] for number in block[end]] for end in ("source", "target")}
-            yield ends | {"weight": block["weight"]}
-
-    def _nodes(self) -> Iterator[Block]:
-        columns = self._columns()
-        order = np.argsort(-columns["importance"], kind="stable")
-        hosts = order[columns["pages"][order] > 0]
-        for start in range(0, len(hosts), self._rows_at_once):
-            some = hosts[start : start + self._rows_at_once]
-            yield {
-                "id": some.tolist(),
-                "label": [self._names[number] for number in some.tolist()],
-            } | {name: values[some].tolist() for name, values in columns.items()}
-
-    def _columns(self) -> Mapping[str, NDArray[Any]]:
-        hosts, count = self._host_of[self._pages], len(self._names)
-        return {
-            "importance": self._summed(self._snapshot.importance),
-            "pages": np.bincount(hosts, minlength=count),
-        } | {name: self._summed(np.nan_to_num(values)) for name, values in self._scores.items()}
-
-    def _summed(self, values: Floats) -> Floats:
-        hosts = self._host_of[self._pages]
-        summed: Floats = np.bincount(
-            hosts, weights=values[self._pages], minlength=len(self._names)
-        ).astype(np.float64, copy=False)
-        return summed
-
-    def _links(self) -> Iterator[Block]:
-        is_given = self._snapshot.frontier.terms.imported
-        pairs = _HostPairs(len(self._names), self._rows_at_once, self._pairs_at_once)
-        for block in links_among(self._snapshot, _mask(self._snapshot, self._pages), self._tell):
-            counts = block.weights if is_given else np.ones_like(block.weights)
-            pairs.add(FlowLinks(self._host_of[block.givers], self._host_of[block.ends], counts))
-        return map(_as_block, pairs.counted())
-
-
-class _HostPairs:
-    """Counter of linked pairs of hosts. New links are merged in batches."""
-
-    def __init__(self, hosts: int, rows_at_once: int, pairs_at_once: int) -> None:
-        self._hosts = max(hosts, 1)
-        self._rows_at_once, self._pairs_at_once = rows_at_once, pairs_at_once
-        self._keys = self._counts = np.empty(0, dtype=np.int64)
-        self._new: list[tuple[Numbers, Numbers]] = []
-        self._added = 0
-
-    def add(self, found: FlowLinks) -> None:
-        sources, targets, counts = found
-        self._new.append((sources * self._hosts + targets, counts))
-        self._added += len(counts)
-        if self._added > max(self._pairs_at_once, len(self._keys)):
-            self._count()
-
-    def counted(self) -> Iterator[FlowLinks]:
-        self._count()
-        for start in range(0, len(self._keys), self._rows_at_once):
-            some = slice(start, start + self._rows_at_once)
-            sources, targets = np.divmod(self._keys[some], self._hosts)
-            yield FlowLinks(sources, targets, self._counts[some])
-
-    def _count(self) -> None:
-        parts = [(self._keys, self._counts), *self._new]
-        keys, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-        self._new, self._added = [], 0
-        self._keys, place = np.unique(keys, return_inverse=True)
-        self._counts = np.bincount(place, weights=counts).astype(np.int64)
-
-
-def _mask(snapshot: Snapshot, pages: Numbers) -> NDArray[np.bool_]:
-    is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
-    is_chosen[pages] = True
-    return is_chosen
-
-
-def _distinct(found: FlowLinks, pages: int) -> FlowLinks:
-    """Return the links without duplicates, which arise where redirects meet."""
-    _, firsts = np.unique(found.givers * pages + found.ends, return_index=True)
-    return FlowLinks(*(column[firsts] for column in found))
-
-
-def _as_block(found: FlowLinks) -> Block:
-    givers, ends, weights = (column.tolist() for column in found)
-    return {"source": givers, "target": ends, "weight": weights}

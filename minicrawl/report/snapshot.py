@@ -11,17 +11,14 @@ waiting          unread pages in their order
 
 from __future__ import annotations
 
-import struct
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from heapq import nlargest
-from itertools import islice, repeat
+from itertools import islice
 from os.path import commonprefix
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -32,24 +29,21 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import ShownImportance, guaranteed_share, shown_importance
 from minicrawl.frontier.page_table import Frontier, load_frontier, verify
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.importance.estimate import rising
-from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.queues.candidate_heap import random_keys
+from minicrawl.report.near_duplicates import (
+    NO_NEAR_DUPLICATES,
+    NearDuplicates,
+    kept_near_duplicates,
+)
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
-    OPIC,
-    OPIC_SITES,
     RankRow,
     guaranteed,
-    kept_ranks,
-    rank_row,
-    rank_scores,
-    reading_beside,
 )
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import StoreTerms, reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
-from minicrawl.wording import at_most, counted, visible
+from minicrawl.wording import visible
 
 Pages = NDArray[np.int64]
 Numbers = NDArray[np.int64]
@@ -288,9 +282,6 @@ def last_spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.
     return frontier.spendings.of_all(len(frontier), saved)
 
 
-# ---------------------------------------------------------------- pages by name
-
-
 def page_of(snapshot: Snapshot, text: str) -> int:
     """Return the page with this URL, whose scheme may be omitted, or the node with this name."""
     wanted = location_of(snapshot, text)
@@ -345,209 +336,6 @@ def _places(snapshot: Snapshot, pages: Numbers) -> questions.PageLocations:
         return questions.locations(snapshot.connection, pages.tolist())
 
 
-# ================================================================ near-duplicates
-#
-# Table of near-duplicate pages, a file beside the search index that can be deleted at any time.
-# The search index writes it; reports read it. A store without an index has none.
-
-NEAR_DUPLICATES_FILE = "near-duplicates"
-_HEADER = struct.Struct("<8sIq")
-_MAGIC = b"likes 1\n"
-
-
-class NearDuplicates(NamedTuple):
-    """Pages of all groups in ascending order, with the original of each."""
-
-    pages: Pages
-    originals: Pages
-
-    def originals_of(self, pages: Pages) -> Pages:
-        """Return the original of each page, or -1 for a page without near-duplicates."""
-        places = np.searchsorted(self.pages, pages)
-        places[places == len(self.pages)] = 0
-        if not len(self.pages):
-            return np.full(len(pages), -1, np.int64)
-        return np.where(self.pages[places] == pages, self.originals[places], -1)
-
-    def others(self) -> Pages:
-        """Return the number of other pages in the group of each page."""
-        _, groups, sizes = np.unique(self.originals, return_inverse=True, return_counts=True)
-        return sizes[groups].astype(np.int64) - 1
-
-    def like(self, page: int) -> list[int]:
-        """Return the other pages of a page's group."""
-        (original,) = self.originals_of(np.array([page]))
-        group = self.pages[self.originals == original] if original >= 0 else self.pages[:0]
-        return [other for other in group.tolist() if other != page]
-
-    def first_of_groups(self, pages: Pages) -> NDArray[np.bool_]:
-        """Return, for each page, True if none before it is in its group."""
-        originals = self.originals_of(pages)
-        # A page without near-duplicates is a group of its own, with a number that no page has.
-        groups = np.where(originals < 0, -1 - np.arange(len(pages)), originals)
-        _, places = np.unique(groups, return_index=True)
-        firsts = np.zeros(len(pages), np.bool_)
-        firsts[places] = True
-        return firsts
-
-
-NO_NEAR_DUPLICATES = NearDuplicates(np.empty(0, np.int64), np.empty(0, np.int64))
-
-
-def keep_near_duplicates(folder: Path, store: str, found: NearDuplicates) -> None:
-    """Write the table beside the index of the store with this identity."""
-    draft = folder / f"{NEAR_DUPLICATES_FILE}.draft"
-    header = _HEADER.pack(_MAGIC, crc32(store.encode()), len(found.pages))
-    draft.write_bytes(header + found.pages.tobytes() + found.originals.tobytes())
-    draft.rename(folder / NEAR_DUPLICATES_FILE)
-
-
-def kept_near_duplicates(folder: Path, store: str | None = None) -> NearDuplicates | None:
-    """Return the table beside the index, or None if it is missing, damaged or of another store."""
-    try:
-        content = (folder / NEAR_DUPLICATES_FILE).read_bytes()
-        magic, code, count = _HEADER.unpack_from(content)
-        numbers: Sequence[int] | Pages = np.frombuffer(content, np.int64, 2 * count, _HEADER.size)
-    except (FileNotFoundError, struct.error, ValueError):
-        return None
-    # The folder may have been copied beside another store, or the store replaced by a new crawl:
-    # page ids then mean other pages.
-    if magic != _MAGIC or (store is not None and code != crc32(store.encode())):
-        return None
-    pages = np.asarray(numbers)
-    return NearDuplicates(pages[:count], pages[count:])
-
-
-# ================================================================ saved ranks
-#
-# Ranks of a store: its importance, and the other ranks kept beside it.
-#
-# Law: a page that was found after a rank was computed has the score NaN.
-
-RISING = "rising"
-"""Name of a rank computed on demand: cash that came to a page lately, relative to its past."""
-
-Floats = NDArray[np.float64]
-
-
-class SavedRank(NamedTuple):
-    """Rank kept beside a store, with its age."""
-
-    row: RankRow
-    unranked: int
-    """Number of pages found since."""
-    is_current: bool
-    """True if the store has no newer steps, and so no other links."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Convergence:
-    """Accuracy and age of the converged importance."""
-
-    error_bound: float
-    """Error bound of the shares, summed over all pages known then."""
-    is_complete: bool
-    """True if the computation was completed."""
-    age_s: float
-    steps_since: int
-    pages_since: int
-    """Number of pages found since."""
-
-    def __str__(self) -> str:
-        kind = "converged" if self.is_complete else "broken off while converging"
-        unit, length = next((one for one in _UNITS if self.age_s >= one[1]), ("s", 1))
-        age = f"{int(self.age_s // length)} {unit}"
-        told = f"{kind}, {at_most(self.error_bound)}, {age} old"
-        if not self.steps_since:
-            return told
-        since = f"{counted(self.steps_since, 'step')} and {counted(self.pages_since, 'page')} ago"
-        return f"{told}, {since}"
-
-
-_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
-ESTIMATED = "estimated; with stored links `minicrawl refine` makes it converge"
-
-
-def convergence(row: RankRow | None, known: int, last: int) -> Convergence | None:
-    """Return the convergence of the importance in `row`, or None without a row.
-
-    `known` and `last` are the store's current number of pages and last step.
-    """
-    if row is None:
-        return None
-    return Convergence(
-        error_bound=row.error_bound,
-        is_complete=row.converged,
-        age_s=max(0.0, time.time() - row.made_at),
-        steps_since=max(0, last - row.step),
-        pages_since=max(0, known - row.nodes),
-    )
-
-
-def convergence_of(seen: Snapshot) -> Convergence | None:
-    """Return the convergence of a snapshot's importance, or None if it is an estimate."""
-    return convergence(seen.converged, len(seen), seen.frontier.last_seq)
-
-
-def told(found: Convergence | None) -> str:
-    """Return the source of the importance, as text."""
-    return ESTIMATED if found is None else str(found)
-
-
-def saved_ranks(store: Path, connection: tables.Connection) -> list[SavedRank]:
-    """Return the ranks beside the store by name, except those of the crawl itself."""
-    known, last = questions.pages_known(connection), tables.last_step(connection)
-    with reading_beside(store, connection) as derived:
-        others = (row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES))
-        return [SavedRank(row, known - row.nodes, row.step == last) for row in others]
-
-
-def scores(snapshot: Snapshot, name: str) -> Floats:
-    """Return the scores of all pages by this rank. Raises UsageError if there is no such rank."""
-    found = kept_scores(snapshot, name)
-    if found is None:
-        others = "".join(
-            f", {one.row.name}" for one in saved_ranks(snapshot.path, snapshot.connection)
-        )
-        raise UsageError(
-            f"{snapshot.path} has no rank {name}, only {OPIC}{others}: "
-            "make it with `minicrawl rank`"
-        )
-    return found
-
-
-def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
-    """Return the scores of all pages by this rank, or None if there is no such rank."""
-    if name == OPIC:
-        return snapshot.importance
-    if name == RISING:
-        return _rising(snapshot)
-    with reading_beside(snapshot.path, snapshot.connection) as derived:
-        if derived is None or rank_row(derived, name) is None:
-            return None
-        return rank_scores(derived, name, len(snapshot))
-
-
-def _rising(snapshot: Snapshot) -> Floats:
-    if snapshot.frontier.terms.window == "static":
-        raise UsageError(
-            f"{snapshot.path} has a static window, which does not know when cash flowed: "
-            "crawl with another --window to see which pages rise"
-        )
-    ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
-    flow, away = window.flows(ledger.now, ledger.circulation)
-    flow[~snapshot.was_read] = np.nan
-    return rising(ledger.cash_of_all(), flow, away)
-
-
-def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
-    """Return the rank of the value at this place. The largest value has rank 1."""
-    value = values[place]
-    return (
-        1 + int(np.count_nonzero(values > value)) + int(np.count_nonzero(values[:place] == value))
-    )
-
-
 def places_of_largest(values: NDArray[np.floating | np.int64], count: int) -> Pages:
     """Return the places of the `count` largest values, in order. Avoids a full sort for few."""
     if not 0 < count < len(values):
@@ -557,85 +345,3 @@ def places_of_largest(values: NDArray[np.floating | np.int64], count: int) -> Pa
     # Ties at the last place go to the pages found first, as in the stable sort of all.
     best = above[np.argsort(-values[above], kind="stable")]
     return np.concatenate((best, equal[: count - len(best)]))
-
-
-# ================================================================ waiting
-#
-# Unread pages in the order in which they would be read if no host made the crawl wait.
-
-_PAGES_AT_ONCE = 20_000
-
-
-class WaitingPage(NamedTuple):
-    """Row of `minicrawl frontier`."""
-
-    rank: int
-    url: str
-    key: float | None  # in units of cash; None in an order without cash
-    given: float
-    cash: float
-    depth: int
-    inlinks: int
-    host: str
-
-
-class QueuePosition(NamedTuple):
-    """Position of a page among all unread pages, and among those of its host; 1 is next."""
-
-    of_all: int
-    all_waiting: int
-    of_host: int
-    host_waiting: int
-
-
-def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
-    """Yield the unread pages that come first. `count` 0 is all."""
-    unread = np.flatnonzero(snapshot.states == State.UNREAD)
-    pages = unread[places_of_largest(snapshot.urgency(unread), count)]
-    for start in range(0, len(pages), _PAGES_AT_ONCE):
-        with reporting_damage(snapshot.path):
-            block = list(_block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1))
-        yield from block
-
-
-def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[WaitingPage]:
-    places = questions.locations(snapshot.connection, pages.tolist())
-    columns = (
-        range(rank, rank + len(pages)),
-        places.urls,
-        _keys(snapshot, pages),
-        _given(snapshot, pages).tolist(),
-        snapshot.cash(pages).tolist(),
-        places.depths,
-        snapshot.inlinks_of(pages).tolist(),
-        map(host_name, places.origins),
-    )
-    return map(WaitingPage._make, zip(*columns, strict=True))
-
-
-def _keys(snapshot: Snapshot, pages: NDArray[np.int64]) -> Iterable[float | None]:
-    if snapshot.strategy not in ("greedy", "siblings"):
-        return repeat(None, len(pages))
-    keys: list[float] = (snapshot.urgency(pages) / UNIT).tolist()
-    return keys
-
-
-def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the units that unread pages received from links and endowments."""
-    return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
-
-
-def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:
-    """Return the position of this unread page."""
-    unread = np.flatnonzero(snapshot.states == State.UNREAD)
-    on_host = unread[snapshot.host_of[unread] == snapshot.host_of[page]]
-    return QueuePosition(
-        of_all=_rank(snapshot, unread, page),
-        all_waiting=len(unread),
-        of_host=_rank(snapshot, on_host, page),
-        host_waiting=len(on_host),
-    )
-
-
-def _rank(snapshot: Snapshot, pages: NDArray[np.int64], page: PageId) -> int:
-    return rank_of(snapshot.urgency(pages), int(np.searchsorted(pages, page)))

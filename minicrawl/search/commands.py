@@ -22,7 +22,8 @@ from minicrawl.cli.output import percent, share, show_json, show_paragraph
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import NoRoom, needs
-from minicrawl.report.snapshot import kept_scores, scores, snapshot
+from minicrawl.report.saved_ranks import kept_scores, scores
+from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.query import MOST_WORDS, Query, Snippet, parse
 from minicrawl.search.ranking import RankingWeights

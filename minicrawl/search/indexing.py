@@ -36,15 +36,11 @@ from minicrawl.errors import MinicrawlError, NoRoom, StoreError, UsageError
 from minicrawl.frontier.url_table import UrlTable
 from minicrawl.model import State
 from minicrawl.ports import Progress, part, unreported
-from minicrawl.report.archived_pages import kept_pages, taken_down_pages
-from minicrawl.report.crawl_status import StoredPart
-from minicrawl.report.snapshot import (
-    NEAR_DUPLICATES_FILE,
-    Snapshot,
-    host_name,
-    kept_scores,
-    snapshot,
-)
+from minicrawl.report.archived.page_versions import kept_pages, taken_down_pages
+from minicrawl.report.near_duplicates import NEAR_DUPLICATES_FILE
+from minicrawl.report.progress.stored_parts import StoredPart
+from minicrawl.report.saved_ranks import kept_scores
+from minicrawl.report.snapshot import Snapshot, host_name, snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, AnchorRow, Entry, Notes, Watermark
 from minicrawl.search.page_text import HostLines, PageReader, ReadPage, codes_of

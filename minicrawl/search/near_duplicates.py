@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.report.snapshot import NearDuplicates
+from minicrawl.report.near_duplicates import NearDuplicates
 from minicrawl.web.words import ALIKE, PLACES, Hashes, Signatures, likeness
 
 Pages = NDArray[np.int64]

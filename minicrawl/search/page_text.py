@@ -32,7 +32,8 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
 from minicrawl.memory import PATIENCE_S, limit_processor_time, why_ended
-from minicrawl.report.page_texts import KillableProcess, Parent, TextMaker
+from minicrawl.report.archived.killable_process import KillableProcess, Parent
+from minicrawl.report.archived.page_texts import TextMaker
 from minicrawl.web.documents import (
     Written,
     can_read_pdf,

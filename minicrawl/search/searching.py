@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import NoRoom, UsageError
-from minicrawl.report.snapshot import (
+from minicrawl.report.near_duplicates import (
     NEAR_DUPLICATES_FILE,
     NO_NEAR_DUPLICATES,
-    Snapshot,
     keep_near_duplicates,
     kept_near_duplicates,
-    snapshot,
 )
+from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.search import vocabulary
 from minicrawl.search.index import CANDIDATES, FOLDER, WITH_ALL, Counts, Hit, SearchIndex
 from minicrawl.search.near_duplicates import (

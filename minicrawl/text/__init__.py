@@ -1,7 +1,7 @@
 """Main text of pages, as text and as Markdown, its language, and what pages declare.
 
 A room beside the core: it can be deleted, with its entry points. Functions of markup are pure, and
-run in a process that can be killed, see `report.page_texts`.
+run in a process that can be killed, see `report.archived.page_texts`.
 
 main             parsers of main text, for the entry points
 boxes            a page as a tree of boxes

@@ -10,7 +10,7 @@ import pytest
 from minicrawl.audit.checks import CHECKED, CHECKS, audited, report_sections
 from minicrawl.cli import main
 from minicrawl.errors import NoRoom, UsageError
-from minicrawl.report.site_report import ReportSection
+from minicrawl.report.site.site_report import ReportSection
 from minicrawl.report.snapshot import snapshot
 from tests.audit.held_out import HOST, PARTNER, HeldOutSite, planted_site
 from tests.cli.calls import Captured, as_json

@@ -19,7 +19,11 @@ import click
 import numpy as np
 from scipy.sparse import csr_array
 
-from minicrawl.report.snapshot import NO_NEAR_DUPLICATES, NearDuplicates, kept_near_duplicates
+from minicrawl.report.near_duplicates import (
+    NO_NEAR_DUPLICATES,
+    NearDuplicates,
+    kept_near_duplicates,
+)
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.search.near_duplicates import (
     FEW,

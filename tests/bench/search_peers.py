@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import tantivy
 
-from minicrawl.report.archived_pages import kept_pages
+from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.notes import Entry
 

@@ -36,8 +36,9 @@ from minicrawl.graph.distances import Extent
 from minicrawl.graph.dynamic import DynamicGraph
 from minicrawl.graph.hyperball import estimated
 from minicrawl.graph.outline import estimate
-from minicrawl.report.crawl_status import EVERY_S, status
-from minicrawl.report.sampling import OLDEST_S as OLDEST
+from minicrawl.report.progress.crawl_status import status
+from minicrawl.report.progress.live_sampler import OLDEST_S as OLDEST
+from minicrawl.report.progress.sampling_process import EVERY_S
 from tests.bench.notes import circumstances, head, into_document, kept, row, tell
 
 LEAST_PACE = 0.95

@@ -19,7 +19,7 @@ from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind
 from minicrawl.ports import Timed
-from minicrawl.report.page_links import BrokenLink, linked_verdicts
+from minicrawl.report.links.problems import BrokenLink, linked_verdicts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import CheckRow, all_checks
 from minicrawl.web.responses import missing_siblings

@@ -18,8 +18,8 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.report.crawl_log import content_rows
 from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.content_counts import content_rows
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from tests.webs import crawl_web

@@ -26,7 +26,8 @@ from minicrawl.config.values.quantities import as_size
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import UsageError
-from minicrawl.report.crawl_status import latest_sample, status
+from minicrawl.report.progress.crawl_status import status
+from minicrawl.report.progress.samples import latest_sample
 from minicrawl.store.reader import reading
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.processes import PATIENCE_S, killed_on_failure

@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl import Store
 from minicrawl.cli import main
-from minicrawl.report.archived_pages import version
+from minicrawl.report.archived.page_versions import version
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import archive_folder
 from tests.cli.calls import Captured, as_json, printed

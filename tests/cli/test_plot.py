@@ -10,9 +10,15 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph.degrees import DegreeDistribution
-from minicrawl.report.formats import pyplot
-from minicrawl.report.sampling import remade
-from minicrawl.report.site_report import MOST_HOSTS, HostLinks, crawl_picture, curves, draw_crawl
+from minicrawl.report.files.figures import pyplot
+from minicrawl.report.progress.history import remade
+from minicrawl.report.site.crawl_picture import (
+    MOST_HOSTS,
+    HostLinks,
+    crawl_picture,
+    curves,
+    draw_crawl,
+)
 from minicrawl.store.records import StoreTerms
 from tests.cli.calls import Captured, refusal
 from tests.stores import HandCrawl, filled_store

@@ -14,8 +14,9 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.model import State
-from minicrawl.report.crawl_status import MOST_AT_ONCE, Basis, keep_sample
-from minicrawl.report.sampling import sampled_now
+from minicrawl.report.progress.live_sampler import sampled_now
+from minicrawl.report.progress.samples import Basis, keep_sample
+from minicrawl.report.progress.sampling_process import MOST_AT_ONCE
 from minicrawl.report.selected_pages import COLUMNS
 from minicrawl.store.reader import reading
 from tests.cli.calls import Captured, as_json, printed

@@ -28,7 +28,7 @@ from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.cli import main, root
 from minicrawl.crawl.record.archiving import forget
 from minicrawl.errors import MinicrawlError
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store import questions
 from minicrawl.store.reader import archive_folder, reading
 from tests.checking.test_requisites import kept

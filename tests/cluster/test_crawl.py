@@ -11,7 +11,7 @@ from minicrawl.cluster.engine import Fenced
 from minicrawl.cluster.replica.restoring import restore, take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.crawl.record.commits import TRY_AGAIN_S
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from tests.cluster.documents import SHARD
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.crawl.fakes import FakeWeb, Scene, crawl, frontier_of, web_of

@@ -11,7 +11,7 @@ from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering.kept_store import gather_cluster
 from minicrawl.cluster.node.crawl_state import NOTHING_LEFT
 from minicrawl.cluster.overview import ClusterStatus
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings
 from tests.cluster.node_process import (

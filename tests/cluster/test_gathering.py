@@ -16,7 +16,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.importance import cash_flow
 from minicrawl.opic.importance.cash_flow import Refinement
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, StoreTerms, WrittenRow, check_of

@@ -9,7 +9,7 @@ import pytest
 from minicrawl import Loaded, State, Store
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering.kept_store import gather_cluster, kept_store
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings
 from tests.cluster.node_process import nodes, shards_of, until, until_ended, until_taken_over

@@ -16,7 +16,7 @@ from minicrawl.cluster.terms import FORMAT, TermsRecord
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.channels import ShardPlace
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store import schema
 from minicrawl.store.reader import search_folder
 from tests.cluster.fake_engine import FakeEngine

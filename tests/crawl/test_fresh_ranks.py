@@ -32,8 +32,8 @@ from minicrawl.crawl.refinement.fresh_ranks import (
 )
 from minicrawl.errors import DamagedStore
 from minicrawl.frontier.importance import UNTIL
-from minicrawl.report.audit import audit
-from minicrawl.report.crawl_status import status
+from minicrawl.report.integrity.audit import audit
+from minicrawl.report.progress.crawl_status import status
 from minicrawl.store import tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading

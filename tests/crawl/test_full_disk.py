@@ -11,7 +11,7 @@ from minicrawl.crawl.record import commits
 from minicrawl.crawl.record.commits import TRY_AGAIN_S, Committer
 from minicrawl.errors import NoRoom
 from minicrawl.model import FailureKind, FetchResult, Request
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import (
     Disk,

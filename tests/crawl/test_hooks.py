@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from minicrawl import Crawl, PageRead, Progress, Reason, Settings, Store, Warned
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from tests.crawl.fakes import frontier_of, in_time
 
 HOST = "http://a.example"

@@ -32,7 +32,7 @@ from minicrawl.model import (
 )
 from minicrawl.opic.ledger.books import StepKind, terms
 from minicrawl.opic.ledger.money import PARTS, UNIT
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch

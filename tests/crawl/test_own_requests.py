@@ -22,7 +22,7 @@ from minicrawl.crawl.workers.scoring import MOST_BODY_BYTES, page_read
 from minicrawl.errors import UsageError
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger.books import StepKind
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.web.urls import posted

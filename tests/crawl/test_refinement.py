@@ -23,9 +23,10 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind, terms
 from minicrawl.opic.ledger.money import in_parts
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.ports import unreported
-from minicrawl.report.audit import differences
-from minicrawl.report.crawl_status import status
-from minicrawl.report.snapshot import convergence_of, snapshot
+from minicrawl.report.integrity.replay import differences
+from minicrawl.report.progress.crawl_status import status
+from minicrawl.report.saved_ranks import convergence_of
+from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms

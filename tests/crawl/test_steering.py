@@ -16,7 +16,7 @@ from minicrawl.crawl.steering.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
 from minicrawl.model import State
 from minicrawl.opic.ledger.money import SMALL_EDGE
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import (

@@ -19,9 +19,9 @@ from minicrawl import Crawl, PageRead, Settings, Store, Warned
 from minicrawl.crawl.workers.scoring import PageScorer, page_read
 from minicrawl.errors import UsageError
 from minicrawl.model import FULL_VALUE, ParsedPage, Response
-from minicrawl.report.audit import audit
-from minicrawl.report.page_states import explain
+from minicrawl.report.integrity.audit import audit
 from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.explanation import explain
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import in_time, loaded_and_folded

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from minicrawl import State
-from minicrawl.report.crawl_status import status
+from minicrawl.report.progress.crawl_status import status
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_store
 from tests.dashboard.servers import (
     RunningDashboard,

@@ -14,13 +14,10 @@ from pathlib import Path
 from minicrawl import MinicrawlError, State
 from minicrawl.dashboard import views
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views
-from minicrawl.report.crawl_status import (
-    MOST_SPANS,
-    RequestHistory,
-    keep_sample,
-    shown_sample,
-)
-from minicrawl.report.sampling import sampled_now
+from minicrawl.report.progress.activity import MOST_SPANS, RequestHistory
+from minicrawl.report.progress.live_sampler import sampled_now
+from minicrawl.report.progress.samples import keep_sample
+from minicrawl.report.progress.sampling_process import shown_sample
 from minicrawl.store.derived import beside
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import in_time

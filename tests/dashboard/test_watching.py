@@ -14,8 +14,8 @@ from urllib.parse import quote
 import pytest
 
 from minicrawl import State
-from minicrawl.report.crawl_status import keep_sample
-from minicrawl.report.sampling import sampled_now
+from minicrawl.report.progress.live_sampler import sampled_now
+from minicrawl.report.progress.samples import keep_sample
 from minicrawl.store.reader import reading
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_crawl, watch_store
 from tests.dashboard.servers import PATIENCE_MS, dashboard_of, needs_chromium

@@ -14,7 +14,7 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import ChannelEnd, Channels, ShardPlace
 from minicrawl.opic.ledger.ledger import FOREIGN
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import host, site
 from tests.frontier.same import assert_same

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from minicrawl.errors import UsageError
 from minicrawl.lab.commands.experiments import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
-from minicrawl.report.formats import Figure, PlotLine, draw as draw_figure, pyplot, write
+from minicrawl.report.files.figures import Figure, PlotLine, draw as draw_figure, pyplot, write
 
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1, 0.2), warm_ups=(0, 1))
 

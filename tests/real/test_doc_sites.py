@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 
 from minicrawl import Crawl, Reason, Settings, State
 from minicrawl.crawl.refinement.converged_ranks import refine
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from tests.proofs import IS_LONG
 from tests.real.doc_graph import DocGraph, doc_graph

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl import Settings
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.report.snapshot import snapshot
 from tests.proofs import IS_LONG
 from tests.real.doc_graph import doc_graph

@@ -13,7 +13,8 @@ import pytest
 
 from minicrawl import ext
 from minicrawl.cli import main
-from minicrawl.report.folders import INDEX, read_until
+from minicrawl.report.files.columnar_index import INDEX
+from minicrawl.report.files.data_set import read_until
 from tests.cli.calls import Captured, printed, refusal
 from tests.webs import crawl_web
 

@@ -7,9 +7,9 @@ import pytest
 
 from minicrawl.model import State
 from minicrawl.ports import unreported
-from minicrawl.report.crawl_log import discovery
-from minicrawl.report.site_report import site_report
+from minicrawl.report.site.site_report import site_report
 from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.discovery import discovery
 from tests.stores import NOON, HandCrawl
 
 A, B, C, GRAPH = "http://a.example", "http://b.example", "http://c.example", "http://d.example"

@@ -12,15 +12,21 @@ from hypothesis import given, strategies as st
 
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.report.folders import (
+from minicrawl.report.files.drawings import (
+    DrawingWriter as Writer,
+    write_dot,
+    write_gexf,
+    write_graphml,
+)
+from minicrawl.report.files.graph_folder import (
     ADJACENCY,
     EDGES,
     VERTICES,
     refuse_folder,
     write_graph_folder,
 )
-from minicrawl.report.formats import DrawingWriter as Writer, write_dot, write_gexf, write_graphml
-from minicrawl.report.selected_pages import Block, Drawing
+from minicrawl.report.selected_graph import Drawing
+from minicrawl.report.selected_pages import Block
 from minicrawl.wording import visible
 from tests.stores import filled_store
 

@@ -6,7 +6,8 @@ import pytest
 from minicrawl.config.table import TABLE
 from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, Refusal, State
-from minicrawl.report.page_states import (
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.errors import (
     KINDS,
     ErrorQuery,
     ErrorReport,
@@ -14,7 +15,6 @@ from minicrawl.report.page_states import (
     FailingHost,
     errors,
 )
-from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl
 

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.report.crawl_log import ContentRow, content_rows, counts_of
 from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.content_counts import ContentRow, content_rows, counts_of
 from tests.cli.calls import Captured, as_json, printed
 from tests.webs import crawl_web
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.report.page_texts import read_pdf
+from minicrawl.report.archived.pdf_reader import read_pdf
 from minicrawl.web.documents import PdfText, parse_pdf
 from tests.web.pdfs import BOMB, pdf, words
 

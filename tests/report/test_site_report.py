@@ -17,7 +17,8 @@ import pytest
 
 from minicrawl.model import State
 from minicrawl.ports import unreported
-from minicrawl.report.site_report import HostNode, SiteReport, site_report, write_site_report
+from minicrawl.report.site.html_report import write_site_report
+from minicrawl.report.site.site_report import HostNode, SiteReport, site_report
 from minicrawl.report.snapshot import snapshot
 from tests.stores import NOON, HandCrawl
 

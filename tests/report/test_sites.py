@@ -8,8 +8,10 @@ import pytest
 
 from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.report.snapshot import saved_ranks, snapshot
-from minicrawl.report.store_graph import flows, top_sites
+from minicrawl.report.graph.flows import flows
+from minicrawl.report.graph.top_sites import top_sites
+from minicrawl.report.saved_ranks import saved_ranks
+from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import OPIC_SITES, beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms

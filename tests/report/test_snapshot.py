@@ -9,15 +9,9 @@ import pytest
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.report.snapshot import (
-    kept_scores,
-    page_of,
-    queue_position,
-    saved_ranks,
-    scores,
-    snapshot,
-    waiting,
-)
+from minicrawl.report.saved_ranks import kept_scores, saved_ranks, scores
+from minicrawl.report.snapshot import page_of, snapshot
+from minicrawl.report.waiting_pages import queue_position, waiting
 from minicrawl.store import tables
 from minicrawl.store.derived import RankRow, keep_ranks
 from minicrawl.store.reader import reading

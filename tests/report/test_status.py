@@ -9,9 +9,11 @@ import pytest
 
 from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.model import State
-from minicrawl.report.crawl_status import Mirror, mirrors, status
-from minicrawl.report.page_links import duplicates
-from minicrawl.report.snapshot import convergence_of, snapshot
+from minicrawl.report.links.problems import duplicates
+from minicrawl.report.progress.crawl_status import status
+from minicrawl.report.progress.mirrors import Mirror, mirrors
+from minicrawl.report.saved_ranks import convergence_of
+from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.files import move
 from minicrawl.store.reader import reading

@@ -7,8 +7,9 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.model import State
-from minicrawl.report.archived_pages import kept_pages, last_version
-from minicrawl.report.page_links import LinkVerdict, broken_links, linked_verdicts, verdict_of
+from minicrawl.report.archived.page_versions import kept_pages, last_version
+from minicrawl.report.links.problems import broken_links, linked_verdicts
+from minicrawl.report.links.verdicts import LinkVerdict, verdict_of
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.responses import BLOCKS, COOKIE_WALL

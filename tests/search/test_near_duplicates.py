@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.report.snapshot import (
+from minicrawl.report.near_duplicates import (
     NEAR_DUPLICATES_FILE,
     NO_NEAR_DUPLICATES,
     NearDuplicates,

@@ -16,9 +16,11 @@ pytest.importorskip("selectolax")
 from minicrawl import Store
 from minicrawl.cli import main
 from minicrawl.errors import NoText, UsageError
-from minicrawl.report import page_texts
-from minicrawl.report.archived_pages import kept_pages, pages_of_site
-from minicrawl.report.page_texts import KillableProcess, PageTexts
+from minicrawl.report.archived import page_texts, pdf_reader
+from minicrawl.report.archived.killable_process import KillableProcess
+from minicrawl.report.archived.made_texts import pages_of_site
+from minicrawl.report.archived.page_texts import PageTexts
+from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.text.site_places import FEWEST_PAGES
 from minicrawl.web.documents import PdfText
@@ -237,7 +239,7 @@ def test_a_site_pays_for_processor_time_only() -> None:
 
 
 _ECHO = """
-from minicrawl.report.page_texts import Parent
+from minicrawl.report.archived.killable_process import Parent
 parent = Parent()
 parent.answer(b"ready")
 parent.answer(parent.asked())
@@ -246,7 +248,7 @@ parent.answer(parent.asked())
 
 _SLEEPS = """
 from threading import Event
-from minicrawl.report.page_texts import Parent
+from minicrawl.report.archived.killable_process import Parent
 parent = Parent()
 parent.answer(b"")
 while True:
@@ -256,7 +258,7 @@ _WORKS = """
 import os
 from time import process_time
 from minicrawl.memory import limit_processor_time
-from minicrawl.report.page_texts import Parent
+from minicrawl.report.archived.killable_process import Parent
 parent = Parent()
 os.nice(14)  # any other program goes first
 parent.answer(b"")
@@ -343,10 +345,10 @@ def test_a_pdf_is_read_once_and_without_text_it_is_null_and_named(
 
     def read(body: bytes) -> PdfText:
         reads[body] += 1
-        return real(body, 0.0 if body == slow else page_texts.PDF_DEADLINE_S)
+        return real(body, 0.0 if body == slow else pdf_reader.PDF_DEADLINE_S)
 
-    real, slow, fast = page_texts.read_pdf, pdf(words("Slow")), pdf(words("Fast"))
-    monkeypatch.setattr(page_texts, "read_pdf", read)
+    real, slow, fast = pdf_reader.read_pdf, pdf(words("Slow")), pdf(words("Fast"))
+    monkeypatch.setattr(pdf_reader, "read_pdf", read)
     store = store_of_many(tmp_path, [b"", slow, fast])
     columns = ["main", "text", "links", "text_hash", "bytes"]
     arguments = ["export", "-", "--format", "jsonl", "--with", ",".join(columns)]

@@ -356,8 +356,8 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
 def _show_changes(store: Path, not_requested: int, *, as_json: bool) -> None:
     """Show the number of changes of each kind since the run began, and of pages not requested."""
     from minicrawl.cli.output import show_json, show_list
-    from minicrawl.report.page_states import counted_changes
     from minicrawl.report.snapshot import snapshot
+    from minicrawl.report.states.changes import counted_changes
     from minicrawl.store import tables
 
     with snapshot(store) as seen:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from minicrawl.report.crawl_status import Sample
+    from minicrawl.report.progress.samples import Sample
 
 LINE_EVERY_S = 30.0
 PANEL_EVERY_S = 0.25

@@ -58,8 +58,9 @@ from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
 from minicrawl.memory import mmap_large_arrays
 from minicrawl.model import CRAWLED
-from minicrawl.report.crawl_status import Status, mirrors, status
-from minicrawl.report.cuts import Cut, cuts
+from minicrawl.report.progress.crawl_status import Status, status
+from minicrawl.report.progress.mirrors import mirrors
+from minicrawl.report.states.cuts import Cut, cuts
 from minicrawl.web.urls import readable
 from minicrawl.wording import as_duration, at_most, counted, percentage, rate, visible
 

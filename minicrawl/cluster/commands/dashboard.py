@@ -29,7 +29,7 @@ from minicrawl.dashboard.launching import Form
 from minicrawl.dashboard.serving import Place, serve_views
 from minicrawl.dashboard.views import SHARE, Json, Views
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.report.crawl_status import status
+from minicrawl.report.progress.crawl_status import status
 
 T = TypeVar("T")
 ClusterRequest = Callable[[ClusterEngine], Coroutine[Any, Any, T]]

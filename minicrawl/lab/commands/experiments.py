@@ -45,8 +45,8 @@ from minicrawl.lab.webs import (
 from minicrawl.opic.ledger.money import SMALL_EDGE
 from minicrawl.opic.windows.by_name import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
 from minicrawl.ports import Progress, part
-from minicrawl.report.formats import Figure, PlotLine, prepare, write
-from minicrawl.report.store_graph import crawled, opened
+from minicrawl.report.files.figures import Figure, PlotLine, prepare, write
+from minicrawl.report.graph.source import crawled, opened
 from minicrawl.store.files import is_database
 from minicrawl.wording import counted
 

@@ -47,7 +47,7 @@ from minicrawl.lab.dynamic_graphs import (
 from minicrawl.memory import child_command
 from minicrawl.own_files import replacing
 from minicrawl.ports import Progress
-from minicrawl.report.formats import prepare, pyplot
+from minicrawl.report.files.figures import prepare, pyplot
 from minicrawl.wording import counted
 
 # ================================================================ bench

@@ -52,7 +52,7 @@ from minicrawl.ranks.eigenvector import MOST_STEPS, EigenvectorOptions, LinkMatr
 from minicrawl.ranks.hits import TOLERANCE, Hits
 from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import SiteNames, sites_of
-from minicrawl.report.store_graph import ProgressFactory, Source
+from minicrawl.report.graph.source import ProgressFactory, Source
 from minicrawl.web import urls
 from minicrawl.web.urls import site
 from minicrawl.wording import counted, visible

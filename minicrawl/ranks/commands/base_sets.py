@@ -13,8 +13,8 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ranks.commands.walk_options import lines_of, nodes_of
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
+from minicrawl.report.graph.source import Source
 from minicrawl.report.snapshot import Snapshot, places_of_largest
-from minicrawl.report.store_graph import Source
 from minicrawl.store import questions
 from minicrawl.store.reader import search_folder
 from minicrawl.store.records import reporting_damage

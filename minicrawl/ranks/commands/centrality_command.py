@@ -9,7 +9,7 @@ from minicrawl.ranks import centrality
 from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
 from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.store_graph import Source
+from minicrawl.report.graph.source import Source
 
 
 @click.command()

@@ -17,8 +17,8 @@ from minicrawl.ranks.commands.walk_options import guard_options
 from minicrawl.ranks.communities import Community, Sign, by_deflation, by_destroying
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.scores import Scores
+from minicrawl.report.graph.source import Source
 from minicrawl.report.snapshot import places_of_largest
-from minicrawl.report.store_graph import Source
 from minicrawl.wording import counted
 
 _SUFFIXES: dict[Sign, str] = {"+": "", "-": "-minus"}

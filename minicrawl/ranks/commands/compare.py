@@ -9,7 +9,7 @@ from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json
 from minicrawl.cli.store_options import json_option, source_options, warn_of_unranked_pages
 from minicrawl.ranks.agreement import Comparison, RankErrors, compare as compare_scores
 from minicrawl.ranks.commands.named_ranks import KnownRank, full_name, rank_of
-from minicrawl.report.store_graph import Source
+from minicrawl.report.graph.source import Source
 
 _MANY, _MOST = 100, 1_000_000
 

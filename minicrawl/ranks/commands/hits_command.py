@@ -24,7 +24,7 @@ from minicrawl.ranks.commands.text_weights import (
 )
 from minicrawl.ranks.hits import randomised, subspace
 from minicrawl.ranks.scores import FURTHEST, Scores
-from minicrawl.report.store_graph import Source
+from minicrawl.report.graph.source import Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

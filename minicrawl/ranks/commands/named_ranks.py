@@ -25,8 +25,8 @@ from minicrawl.ranks.pagerank_variants import inverse_pagerank
 from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.trust import chosen_seeds, trust
-from minicrawl.report.snapshot import RISING, convergence_of, kept_scores, saved_ranks, told
-from minicrawl.report.store_graph import Source
+from minicrawl.report.graph.source import Source
+from minicrawl.report.saved_ranks import RISING, convergence_of, kept_scores, saved_ranks, told
 from minicrawl.store import tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks
 

@@ -44,8 +44,8 @@ from minicrawl.ranks.commands.walk_options import (
     refuse_idle_dangling,
 )
 from minicrawl.ranks.scores import Scores
+from minicrawl.report.graph.source import Source
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.store_graph import Source
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage

@@ -38,8 +38,9 @@ from minicrawl.ranks.blocks.files import (
 )
 from minicrawl.ranks.blocks.pagerank import BestOfBlocks
 from minicrawl.ranks.scores import Scores
+from minicrawl.report.graph.flows import flows
+from minicrawl.report.graph.source import Urls, check_links
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.store_graph import Urls, check_links, flows
 from minicrawl.wording import counted
 
 _SMALL = 3 * MEGA  # memory for small objects during the run

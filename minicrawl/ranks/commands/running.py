@@ -25,8 +25,8 @@ from minicrawl.ranks.commands.named_ranks import RANKS, checked_name, keep
 from minicrawl.ranks.commands.walk_options import guard_options
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.scores import Scores
+from minicrawl.report.graph.source import Source, asked_for_weights, weighed
 from minicrawl.report.snapshot import places_of_largest
-from minicrawl.report.store_graph import Source, asked_for_weights, weighed
 from minicrawl.wording import at_most, counted
 
 HEADINGS = ("rank", "score", "node")

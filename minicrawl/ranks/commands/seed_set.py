@@ -25,8 +25,8 @@ from minicrawl.ranks.seeds import (
     seed_set as seed_set_of,
     transferred,
 )
-from minicrawl.report.formats import prepare
-from minicrawl.report.store_graph import Source
+from minicrawl.report.files.figures import prepare
+from minicrawl.report.graph.source import Source
 
 # `minicrawl seed-set`: seeds for a crawl, one from each community of a graph.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from minicrawl.ranks.commands.seed_set_report import Report
 from minicrawl.ranks.core_map import core_map, links_apart
 from minicrawl.ranks.seed_evaluation import Depth, DepthCoverage, EqualPages, distribution
-from minicrawl.report.formats import Figure, PlotLine, write
+from minicrawl.report.files.figures import Figure, PlotLine, write
 from minicrawl.wording import counted, visible
 
 Degrees = NDArray[np.integer]

@@ -21,7 +21,8 @@ from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
-from minicrawl.report.store_graph import Source, cash_of_sites
+from minicrawl.report.graph.source import Source
+from minicrawl.report.graph.top_sites import cash_of_sites
 
 CASH = "cash"
 

@@ -14,8 +14,8 @@ from minicrawl.graph.products import Vector
 from minicrawl.opic.importance.estimate import shares
 from minicrawl.ranks.guards import with_marked_links
 from minicrawl.ranks.scores import Scores
+from minicrawl.report.graph.source import Source
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.store_graph import Source
 from minicrawl.store import questions, tables
 from minicrawl.web.words import words_of
 
@@ -72,7 +72,7 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
 
     If a page has several links to another page, the best one counts.
     """
-    from minicrawl.report.archived_pages import words_of_links
+    from minicrawl.report.archived.link_words import words_of_links
 
     if source.snapshot is None:
         raise UsageError("--words needs a store: a graph file has no words")

@@ -21,7 +21,7 @@ from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.opic.ledger.channels import ShardPlace
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.writer import StoreWriter

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minicrawl import State, Store
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from tests.crawl.fakes import Answer, Run, crawl, html
 from tests.crawl.settle.desk import Desk
 

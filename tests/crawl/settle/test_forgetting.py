@@ -19,7 +19,7 @@ from minicrawl.crawl.record import archiving
 from minicrawl.crawl.record.archiving import forget
 from minicrawl.errors import UsageError
 from minicrawl.model import KeptAnswer, Response
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store.reader import archive_folder, search_folder
 from minicrawl.web.takedowns import what_of
 from minicrawl.web.urls import posted

@@ -20,7 +20,7 @@ from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping
 from minicrawl.errors import NoRoom
 from minicrawl.model import KeptAnswer
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.files import files_of, move
 from minicrawl.store.reader import archive_folder, reading

@@ -15,7 +15,7 @@ from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import Request
-from minicrawl.report.crawl_status import status
+from minicrawl.report.progress.crawl_status import status
 from minicrawl.web.cookie_jar import HEADER, CookieJar
 from tests.crawl.fakes import FakeClock, FakeWeb, html, in_time
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from minicrawl import MinicrawlError
 from minicrawl.crawl.start.opening import recorder_of
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.writer import StoreWriter
 from tests.proofs.crash.child import Amounts, amounts

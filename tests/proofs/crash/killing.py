@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from minicrawl import MinicrawlError, Settings, State
 from minicrawl.errors import UsageError
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading
 from tests.proofs.crash.child import Amounts, Plan, amounts, start

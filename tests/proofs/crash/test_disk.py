@@ -14,7 +14,7 @@ import pytest
 
 from minicrawl import State
 from minicrawl.cli import main
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import Batch

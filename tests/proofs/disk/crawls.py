@@ -28,7 +28,7 @@ from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.record.store_with_archive import open_keeping
 from minicrawl.crawl.start.opening import recorder_of
-from minicrawl.report.archived_pages import kept_pages
+from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.indexing import bring_up_to_date

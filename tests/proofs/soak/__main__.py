@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from minicrawl.report.audit import audit
+from minicrawl.report.integrity.audit import audit
 from tests.bench.notes import circumstances, into_document, write_into
 from tests.proofs.soak.companions import CompanionLog, companions
 from tests.proofs.soak.crawling import crawling, served, watched

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl import Settings
-from minicrawl.report.audit import audit
-from minicrawl.report.page_states import explain
+from minicrawl.report.integrity.audit import audit
 from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.explanation import explain
 from tests.proofs.traps.crawl import LEAST_HEALTHY, MOST_TRAPPED, Outcome, crawl
 from tests.proofs.traps.web import KINDS
 

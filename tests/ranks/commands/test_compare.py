@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.report.snapshot import ESTIMATED
+from minicrawl.report.saved_ranks import ESTIMATED
 from minicrawl.store.derived import beside
 from tests.ranks.commands.plain_ranks import (
     Captured,

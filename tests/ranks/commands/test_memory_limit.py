@@ -23,8 +23,8 @@ from minicrawl.ranks.commands.pagerank_in_blocks import (
     pagerank_in_blocks,
     store_in_blocks,
 )
+from minicrawl.report.graph.source import opened
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.store_graph import opened
 from tests.stores import filled_store
 
 SMALL = "5 7\n7 5\n7 900\n7 900\n900 900\n"

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress
-from minicrawl.report.store_graph import Source, opened
+from minicrawl.report.graph.source import Source, opened
 from minicrawl.store.records import StoreTerms
 from tests.ranks.graphs import links_in
 from tests.stores import DEEP, MOVED, A, B, C, HandCrawl, filled_store

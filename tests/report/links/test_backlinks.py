@@ -9,9 +9,9 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.report.page_links import Linked, LinkedPage, backlinks, links
+from minicrawl.report.graph.flows import flows
+from minicrawl.report.links.backlinks import Linked, LinkedPage, backlinks, links
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.report.store_graph import flows
 from minicrawl.store.derived import backlinks_step, beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from minicrawl.ports import unreported
-from minicrawl.report.page_links import linking_pages, standing_for
+from minicrawl.report.graph.gifts import MOST_MOMENTS, CashGifts, gifts_to, history_of
+from minicrawl.report.links.backlinks import linking_pages, standing_for
 from minicrawl.report.snapshot import Snapshot, page_of, snapshot
-from minicrawl.report.store_graph import MOST_MOMENTS, CashGifts, gifts_to, history_of
 from minicrawl.web.urls import split
 from tests.stores import B, HandCrawl
 

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.report.page_links import (
+from minicrawl.report.links.problems import (
     BrokenLink,
     Duplicate,
     Redirect,

@@ -6,8 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from minicrawl.report.audit import audit
-from minicrawl.report.page_links import all_links, broken_links, links_of, links_to, with_texts
+from minicrawl.report.integrity.audit import audit
+from minicrawl.report.links.problems import broken_links
+from minicrawl.report.links.written_links import all_links, links_of, links_to, with_texts
 from minicrawl.report.selected_pages import PageSelection
 from minicrawl.report.snapshot import Snapshot, snapshot
 from tests.cli.calls import Captured, as_json, printed

@@ -11,8 +11,9 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.outline import Outline, outline, strong
 from minicrawl.model import CRAWLED, GRAPHS, State
-from minicrawl.report.sampling import MOST_EXACT, MOST_WORK, LinkLog, LiveGraph
-from minicrawl.report.store_graph import as_linked, opened
+from minicrawl.report.graph.source import as_linked, opened
+from minicrawl.report.progress.link_log import LinkLog
+from minicrawl.report.progress.live_sampler import MOST_EXACT, MOST_WORK, LiveGraph
 from minicrawl.store.reader import reading
 from tests.stores import A, B, HandCrawl
 

@@ -9,8 +9,9 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import KNOWN, State
-from minicrawl.report.crawl_status import Sample, keep_sample
-from minicrawl.report.sampling import FEWEST, history, remade, sampled_now
+from minicrawl.report.progress.history import FEWEST, history, remade
+from minicrawl.report.progress.live_sampler import sampled_now
+from minicrawl.report.progress.samples import Sample, keep_sample
 from minicrawl.store.reader import reading
 from tests.stores import NOON, HandCrawl
 

@@ -15,8 +15,9 @@ import pytest
 
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import KNOWN, State
-from minicrawl.report.crawl_status import EVERY_S, Basis, latest_sample, samples
-from minicrawl.report.sampling import MOST_WORK, LiveGraph, Sampler, sampled_now
+from minicrawl.report.progress.live_sampler import MOST_WORK, LiveGraph, Sampler, sampled_now
+from minicrawl.report.progress.samples import Basis, latest_sample, samples
+from minicrawl.report.progress.sampling_process import EVERY_S
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.tables import last_step
@@ -214,6 +215,6 @@ def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
 
 
 def test_the_module_with_samples_does_not_import_scipy() -> None:
-    code = "import sys, minicrawl.report.crawl_status; print('scipy' in sys.modules)"
+    code = "import sys, minicrawl.report.progress.samples; print('scipy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"

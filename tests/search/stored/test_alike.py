@@ -15,8 +15,9 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.report.crawl_status import mirrors
-from minicrawl.report.snapshot import NEAR_DUPLICATES_FILE, snapshot
+from minicrawl.report.near_duplicates import NEAR_DUPLICATES_FILE
+from minicrawl.report.progress.mirrors import mirrors
+from minicrawl.report.snapshot import snapshot
 from minicrawl.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.cli.calls import Captured, as_json, printed, refusal

@@ -15,8 +15,8 @@ from minicrawl import State
 from minicrawl.archive.scan import scan
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
-from minicrawl.report.archived_pages import kept_pages
-from minicrawl.report.page_texts import KillableProcess
+from minicrawl.report.archived.killable_process import KillableProcess
+from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search import indexing, page_text
 from minicrawl.search.index import SearchIndex

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.outline import outline
-from minicrawl.report.crawl_status import (
+from minicrawl.report.progress.samples import (
     Basis,
     Sample,
     fresh_sample,

@@ -1,18 +1,20 @@
-"""Processes that parse foreign bytes for reports, and can be killed when they take too long.
+"""Texts that packages extract from archived pages, such as their main text.
 
-killable  one such process, as its parent sees it, and its parent, as the process sees it
-texts     texts of archived pages that packages make, such as their main text
-pdf       the text of an archived PDF
+Parsers of packages (`ext.PARSERS`) make the texts: functions of markup and its URL. One with
+a method `for_site` first gets sample pages of each host, and returns the function for the pages
+of that host.
+
+Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
+killed, and the next page starts another. A page with which a parser raises has no text either,
+and costs no more than its time. After many slow pages the deadline becomes short, and
+a site whose pages have cost far more than usual is read no further, so that slow pages cannot
+take hours, however many they are.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import marshal
-import os
-import select
-import subprocess
 import sys
 import time
 from collections import defaultdict
@@ -26,108 +28,10 @@ from minicrawl import ext
 from minicrawl.errors import MinicrawlError, NoText, UsageError
 from minicrawl.memory import (
     PATIENCE_S,
-    SleepWatch,
-    child_command,
-    limit_memory,
     limit_processor_time,
-    why_ended,
 )
-from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
+from minicrawl.report.archived.killable_process import KillableProcess, Parent
 from minicrawl.web.urls import site
-
-# ================================================================ killable
-#
-# Parent and child exchange messages of bytes through two pipes. The child sends an empty message
-# when it is ready: starting has no deadline, since imports take as long as the disk does.
-
-_NICE = 5
-
-
-class KillableProcess:
-    """Python process that runs `code` with arguments, as its parent sees it."""
-
-    def __init__(self, code: str, arguments: Sequence[str]) -> None:
-        """Start the process, and wait until it is ready."""
-        # Not a thread, since Python cannot stop a thread in the middle of a parser. The process has
-        # a session of its own, so that Ctrl-C reaches only its parent.
-        self.child = subprocess.Popen(
-            child_command(code, *arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,
-        )
-        assert self.child.stdin is not None, "it has a pipe"
-        assert self.child.stdout is not None, "it has a pipe"
-        # Duplicates, since Popen and Connection both close their descriptors: with a shared one,
-        # the second close would hit an unrelated file that has the number by then.
-        self._asked = Connection(os.dup(self.child.stdin.fileno()), readable=False)
-        self.answers = Connection(os.dup(self.child.stdout.fileno()), writable=False)
-        # `Connection.poll` would make a poll object for each call, which is slower than reading.
-        self._waiting = select.poll()
-        self._waiting.register(self.answers, select.POLLIN)
-        self.answer(None)
-
-    def ask(self, message: bytes) -> None:
-        """Send a message. A process that has ended does not answer it."""
-        with suppress(BrokenPipeError):
-            self._asked.send_bytes(message)
-
-    def answer(self, patience_s: float | None) -> bytes | None:
-        """Return the next message of the process, or None if it has ended or sleeps for so long."""
-        watch = SleepWatch()
-        while not self._waiting.poll(None if patience_s is None else 1000 * patience_s):
-            assert patience_s is not None, "otherwise it waits for ever"
-            if watch.sleeps(self.child.pid, patience_s):
-                return None
-        try:
-            return self.answers.recv_bytes()
-        except (EOFError, OSError):
-            return None
-
-    def end(self) -> None:
-        """Kill the process."""
-        self._asked.close()
-        self.answers.close()
-        self.child.kill()
-        with self.child:  # closes its pipes and reaps it
-            pass
-
-
-class Parent:
-    """The parent, as the process sees it."""
-
-    def __init__(self) -> None:
-        """Lower the priority and the memory limit of this process."""
-        os.nice(_NICE)
-        limit_memory()
-        self._asked = Connection(0, writable=False)
-        self._answers = Connection(1, readable=False)
-
-    def asked(self) -> bytes:
-        """Wait for a message. Raise EOFError when the parent has closed the pipe."""
-        return self._asked.recv_bytes()
-
-    def answer(self, message: bytes) -> None:
-        """Send a message, without a limit. Raise BrokenPipeError if the parent closed the pipe."""
-        limit_processor_time(None)
-        self._answers.send_bytes(message)
-
-
-# ================================================================ texts
-#
-# Texts that packages extract from archived pages, such as their main text.
-#
-# Parsers of packages (`ext.PARSERS`) make the texts: functions of markup and its URL. One with
-# a method `for_site` first gets sample pages of each host, and returns the function for the pages
-# of that host.
-#
-# Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
-# killed, and the next page starts another. A page with which a parser raises has no text either,
-# and costs no more than its time. After many slow pages the deadline becomes short, and
-# a site whose pages have cost far more than usual is read no further, so that slow pages cannot
-# take hours, however many they are.
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
 _MANY_SLOW = 20
@@ -142,7 +46,7 @@ _SHOWN = 200
 """Maximum characters of an exception's message."""
 _MOST_READ = 4 << 20
 """Maximum characters of a page that are read."""
-_CODE = "from minicrawl.report.page_texts import main; main()"
+_CODE = "from minicrawl.report.archived.page_texts import main; main()"
 _FIRST_PAGE = "<p>The quick brown fox jumps over the lazy dog."
 
 
@@ -329,39 +233,3 @@ def _maker(name: str) -> TextMaker:
     if point is None:
         raise UsageError(f"no installed package extracts the text {name!r} from pages")
     return cast(TextMaker, point.load())
-
-
-# ================================================================ pdf apart
-#
-# Reads an archived PDF in a separate process, for commands that show archived pages.
-#
-# Law: a file that takes too long or too much memory, or crashes the process, has no text, but a
-# message that says why.
-
-PDF_DEADLINE_S = 10.0
-_PDF_CODE = "from minicrawl.report.page_texts import pdf_main; pdf_main()"
-
-
-def read_pdf(body: bytes, deadline_s: float = PDF_DEADLINE_S) -> PdfText:
-    """Return the text of a PDF; an archived one is read once by `PageVersion.pdf`."""
-    if not can_read_pdf():
-        raise UsageError(PDF_MISSING)
-    process = KillableProcess(_PDF_CODE, (str(deadline_s),))
-    try:
-        process.ask(body)
-        answer = process.answer(PATIENCE_S)
-    finally:
-        process.end()
-    if answer is not None:
-        title, links, lines, limit = json.loads(answer)
-        return PdfText(title, tuple(links), tuple(lines), limit)
-    return PdfText(limit=why_ended(process.child.returncode, deadline_s))
-
-
-def pdf_main() -> None:
-    """Run the process: read a PDF, and answer with its text as JSON."""
-    parent = Parent()
-    parent.answer(b"")
-    body = parent.asked()
-    limit_processor_time(float(sys.argv[1]))
-    parent.answer(json.dumps(parse_pdf(body)).encode())

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.model import CUT, State
-from minicrawl.report.crawl_status import MOST_AT_ONCE, Status
+from minicrawl.report.progress.crawl_status import Status
+from minicrawl.report.progress.sampling_process import MOST_AT_ONCE
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import questions
 from minicrawl.store.records import NOT_ASKED

@@ -1,4 +1,4 @@
-"""Integrity check of a store: a check for each of its laws, and a replay of all steps.
+"""Integrity check of a store: a check for each of its laws.
 
 Laws: an audit trusts nothing in the store. It ends with a list of problems, never with a traceback
 or an endless loop. A checkpoint only saves time: replaying all steps gives the same frontier and
@@ -11,25 +11,22 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader, verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import offset_of, segment_of
 from minicrawl.errors import DamagedStore, MinicrawlError
-from minicrawl.frontier.page_table import Frontier, contradictions, verify
+from minicrawl.frontier.page_table import contradictions, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.opic.ledger.ledger import READ
 from minicrawl.ports import Progress
-from minicrawl.report.archived_pages import lost_pages
+from minicrawl.report.archived.page_versions import lost_pages
+from minicrawl.report.integrity.replay import differences
 from minicrawl.report.snapshot import (
-    inlinks,
-    last_spent,
     unproven,
 )
 from minicrawl.store import questions, tables
@@ -116,9 +113,6 @@ def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
     # A check may stumble over values that no code expects: that, too, is a finding.
     except (MinicrawlError, *NONSENSE) as error:
         found.wrong.append(f"{name}: {error}")
-
-
-# ---------------------------------------------------------------- checks
 
 
 def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
@@ -305,78 +299,5 @@ def _note_open_warc(connection: tables.Connection, found: Audit) -> None:
     )
 
 
-# ---------------------------------------------------------------- the log
-
-
 def _has_links(connection: tables.Connection) -> bool:
     return (tables.terms(connection) or StoreTerms()).links
-
-
-# ================================================================ replay
-#
-# Replay of a store: compares its contents with its steps.
-#
-# Law: the same steps in the same order give the same frontier and the same ledger, to the atom. In
-# a store that was gathered from shards, the log has the turns of pages but not what moved their
-# cash.
-
-_STEPS_PER_REPORT = 1000  # steps between progress reports
-
-
-def differences(
-    connection: tables.Connection,
-    loaded: Frontier,
-    tell: Progress = lambda _share: None,
-    *,
-    has_cash: bool = True,
-) -> Iterator[str]:
-    """Yield a line for each page and total that differs between the store and its steps.
-
-    Pass `has_cash=False` for a gathered store, whose steps say nothing about cash.
-    """
-    # The replay applies the steps with the code of the crawl. A second implementation would be more
-    # independent, but would have to repeat each rule of the ledger, to the atom; and the audit is
-    # meant to find damaged stores, not wrong rules.
-    replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
-    try:
-        for row in tables.steps_after(connection, 0):
-            replayed.apply(row)
-            if not row.seq % _STEPS_PER_REPORT:
-                tell(min(row.seq / max(last, 1), 1.0))
-    except NONSENSE as error:
-        yield f"step {replayed.last_seq} cannot be replayed: {error}"
-        return
-    states = (np.array(one.state, dtype=np.int64) for one in (loaded, replayed))
-    yield from _column_differences("state", *states)
-    if has_cash:
-        yield from _cash_differences(loaded, replayed)
-    for name, one, other in (
-        ("inlinks", inlinks(connection, loaded), replayed.gained()),
-        ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
-    ):
-        yield from _column_differences(name, one, other)
-    if loaded.books.forwards != replayed.books.forwards:
-        yield "pages stand for other pages than the steps say"
-    if _channels(loaded) != _channels(replayed):
-        yield f"batches were {_channels(loaded)}, but {_channels(replayed)} by the steps"
-
-
-def _cash_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
-    keys = (np.array(one.ledger.key, dtype=np.int64) for one in (loaded, replayed))
-    yield from _column_differences("key", *keys)
-    for page in range(len(loaded)):
-        if loaded.window.past(page) != replayed.window.past(page):
-            yield f"page {page} has another history than the steps say"
-    if loaded.ledger.totals != replayed.ledger.totals:
-        yield f"the totals are {loaded.ledger.totals}, but {replayed.ledger.totals} by the steps"
-
-
-def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any]) -> Iterator[str]:
-    for page in np.flatnonzero(loaded != replayed).tolist():
-        yield f"page {page} has {name} {loaded[page]}, but {replayed[page]} by the steps"
-
-
-def _channels(frontier: Frontier) -> list[tuple[object, ...]]:
-    """Return the state of the channels to other shards, as sortable rows."""
-    rows = {} if frontier.channels is None else frontier.channels.as_rows()
-    return [(name, *end) for name, ends in rows.items() for end in ends]

@@ -1,0 +1,157 @@
+"""Archived pages with the files that they need, for web archives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import Answer, RecordKind, key_of
+from minicrawl.config.parts import FILES
+from minicrawl.errors import Damaged, UsageError
+from minicrawl.model import State
+from minicrawl.ports import Progress
+from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import earlier_file
+from minicrawl.web.references import (
+    references,
+)
+from minicrawl.web.scope import pattern_of
+from minicrawl.web.urls import canonical, origin, split
+
+if TYPE_CHECKING:  # reports that show a few links start without the parsers
+    from minicrawl.archive.warc.capture import Capture
+from minicrawl.report.archived.page_versions import PageVersion, kept_pages
+from minicrawl.report.archived.requisites import (
+    PAGE_TYPES,
+    KeptRequisites,
+    decoded_page,
+    media_type_of,
+    resolved_urls,
+)
+from minicrawl.report.archived.usage import PermittedPages, UsageOfPages
+
+_ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
+
+
+def captures(
+    snapshot: Snapshot,
+    selection: PageSelection,
+    tell: Progress,
+    warn: Callable[[str], None],
+    permitted: PermittedPages | None = None,
+) -> Iterator[Capture]:
+    """Yield all versions of the selected pages, most important page first.
+
+    Damaged versions are skipped and reported to `warn`. Archived resources that the pages need come
+    last, with the robots.txt and the sitemaps of the hosts. A capture whose body is already in the
+    archive of --dedupe-with refers to it.
+    """
+    found = _captures(snapshot, selection, tell, warn, permitted)
+    if not (file := earlier_file(snapshot.path)).exists():
+        yield from found
+        return
+    from minicrawl.archive.warc.capture import payload_digest
+    from minicrawl.archive.warc.earlier import EarlierArchive
+
+    with closing(EarlierArchive(file)) as earlier:
+        for one in found:
+            digest = payload_digest(one.body)
+            original = earlier.original(one.url, digest, one.at) if one.body else None
+            yield one._replace(original=original)
+
+
+def _captures(
+    snapshot: Snapshot,
+    selection: PageSelection,
+    tell: Progress,
+    warn: Callable[[str], None],
+    permitted: PermittedPages | None,
+) -> Iterator[Capture]:
+    from minicrawl.archive.warc.capture import capture_of
+
+    with kept_pages(snapshot) as archive:
+        found = blocks(snapshot, selection, tell=tell)
+        chosen = found if permitted is None else permitted.of(found)
+        for row, answer in _with_needed(snapshot, archive, chosen, warn, permitted):
+            if row is None:
+                yield capture_of(answer)
+                continue
+            if answer.kind is RecordKind.TEXT:
+                raise UsageError(_ONLY_TEXT.format(snapshot.path))
+            yield capture_of(
+                answer, title=row.title, rank=row.rank, importance=row.importance, hops=row.depth
+            )
+
+
+def _with_needed(
+    snapshot: Snapshot,
+    archive: ArchiveReader,
+    found: Iterable[Block],
+    warn: Callable[[str], None],
+    permitted: PermittedPages | None = None,
+) -> Iterator[tuple[ExportRow | None, Answer]]:
+    """Yield the archived answers of these pages with their rows, then those of needed files."""
+    settings = tables.settings(snapshot.connection)
+    has_requisites, types = bool(settings.get("requisites")), settings.get("types")
+    has_files = isinstance(types, list | tuple) and FILES in types
+    usage, hosts, requisites = UsageOfPages(snapshot), set[str](), KeptRequisites(archive)
+    for row in chain.from_iterable(map(rows_of, found)):
+        if (host := origin(row.url)) not in hosts:
+            hosts.add(host)
+            requisites.add(usage.files_for_crawlers(row.url))
+        requisites.leave_out(row.url)
+        versions = archive.versions(row.url)
+        for number, version in enumerate(versions, 1):
+            try:
+                answer = archive.answer(version.place)
+            except Damaged as error:
+                warn(f"{row.url}: {error}")
+                continue
+            page = PageVersion(answer, number, len(versions))
+            if permitted is not None and permitted.drops(row.url, page):
+                continue
+            yield row, answer
+            requisites.add(answer.asked.fetched)
+            if has_requisites:
+                requisites.add_page(answer)
+            if has_files:
+                requisites.add(_linked_files(snapshot, answer))
+    yield from ((None, answer) for answer in requisites.answers())
+
+
+def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """Return the facts of a crawl for the warcinfo record of a web archive."""
+    from minicrawl.archive.warc.writer import MOST_SEEDS, crawl_facts
+
+    connection = snapshot.connection
+    return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
+
+
+def _linked_files(snapshot: Snapshot, answer: Answer) -> Iterator[str]:
+    """Yield the files that a page links to."""
+    if media_type_of(answer)[0] in PAGE_TYPES:
+        found = references(*decoded_page(answer))
+        base = canonical(found.base, answer.url) if found.base else None
+        for url, _ in resolved_urls(found.links, base or answer.url):
+            page = snapshot.find(split(url))
+            if page is not None and snapshot.states[page] == State.TYPE:
+                yield url
+
+
+def keys_of_type(archive: ArchiveReader, media_type: str) -> set[int]:
+    """Return the archive keys of the URLs with responses of a media type, such as `image/*`."""
+    fits = re.compile(pattern_of(media_type.lower())).match
+    return archive.keys_of(lambda head: fits(media_type_of(head)[0]))
+
+
+def keys_of_best(snapshot: Snapshot, archive: ArchiveReader, count: int) -> set[int]:
+    """Return the archive keys of the most important pages, and of the files that they need."""
+    found = blocks(snapshot, PageSelection(count=count))
+    answers = _with_needed(snapshot, archive, found, lambda _line: None)  # `verify` lists damage
+    return {key_of(answer.url) for _, answer in answers}

@@ -1,0 +1,47 @@
+"""Words in and around links, from the last archived version of each page.
+
+Laws: the context of a link is 50 characters on either side. A page whose archived version is
+damaged, or lacks markup, has no words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from minicrawl.archive.record import RecordKind
+from minicrawl.report.archived.page_versions import kept_pages, readable_version
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import tables
+from minicrawl.web.responses import DocumentType
+
+WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
+"""Types of documents whose links have words."""
+
+
+class LinkWords(NamedTuple):
+    """Link of a page, with the words in and around it."""
+
+    source: int
+    """Index of the page among the requested ones."""
+    target: str
+    words: str
+
+
+def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWords]:
+    """Yield all links of these pages; nothing if pages are not archived."""
+    if tables.archive_end(snapshot.connection) is None:
+        return
+    from minicrawl.web.documents import parse_document
+    from minicrawl.web.html_page import ParseOptions
+
+    options = ParseOptions(with_words=True, strip_marks=snapshot.frontier.terms.strip_marks)
+    with kept_pages(snapshot) as archive:
+        for source, url in enumerate(urls):
+            version = readable_version(archive, url)
+            if version is None or version.answer.kind is RecordKind.TEXT:
+                continue
+            answer = version.answer
+            page = parse_document(answer.body, url, answer.headers, options, types=WITH_WORDS)
+            for target, words in zip(page.links, page.words, strict=True):
+                yield LinkWords(source, target, words)

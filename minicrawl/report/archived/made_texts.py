@@ -1,0 +1,220 @@
+"""Texts of archived pages, made by processes beside whoever reads them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from minicrawl import ext
+from minicrawl.archive.reader import ArchiveReader, last_page
+from minicrawl.archive.record import RecordKind
+from minicrawl.errors import MinicrawlError, NoText
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import tables
+from minicrawl.web.responses import DocumentType
+
+if TYPE_CHECKING:  # reports that show a few links start without the parsers
+    from minicrawl.report.archived.page_texts import PageTexts
+from minicrawl.report.archived.page_versions import PageVersion, kept_pages, markup_of
+
+MAIN = "main"
+_MAIN_TEXTS = (MAIN, "markdown")
+_PAGES_OF_SITE, _LARGEST_OF_SITE = 200, 1 << 18
+"""Maximum sample pages of a host, from which parsers learn, and maximum characters of each."""
+MOST_AHEAD = 16
+"""Maximum number of pages that wait for the texts of an earlier page."""
+
+
+class ComparedTexts(AbstractContextManager["ComparedTexts"]):
+    """Comparer of two versions of a page: by main text if both have one, else by whole text."""
+
+    def __init__(self, snapshot: Snapshot, archive: ArchiveReader) -> None:
+        self._archive, self._made = archive, None
+        if MAIN in ext.entry_points(ext.PARSERS):
+            from minicrawl.report.archived.page_texts import PageTexts
+
+            self._made = PageTexts([MAIN], partial(pages_of_site, snapshot, archive))
+
+    def __exit__(self, *error: object) -> None:
+        if self._made is not None:
+            self._made.__exit__(*error)
+
+    def around(self, url: str, moment: float) -> tuple[str, str] | None:
+        """Return the texts of the last version before a moment and of the last one.
+
+        Return None if they are one version, or if there is none before. Raise `Damaged`.
+        """
+        rows = self._archive.versions(url)
+        before, last = last_page([row for row in rows if row.at < moment]), last_page(rows)
+        if not before or before == last:
+            return None
+        old, new = (
+            PageVersion(self._archive.answer(rows[number - 1].place), number, len(rows))
+            for number in (before, last)
+        )
+        whole = old.text, new.text
+        # Most pages have the same words when they are read again: skip their slow main texts.
+        if whole[0].split() == whole[1].split():
+            return whole
+        mains = self._main_of(old), self._main_of(new)
+        return (mains[0], mains[1]) if mains[0] and mains[1] else whole
+
+    def _main_of(self, page: PageVersion) -> str | None:
+        """Return the main text, or None if it cannot be extracted."""
+        if self._made is None:
+            return None
+        try:
+            found = made_texts(page, self._made)
+        except NoText:
+            return None
+        except MinicrawlError:  # the extractor is not installed
+            self._made = None
+            return None
+        return found[0] if found else None
+
+
+def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
+    """Return the texts that packages extract from a page; None if only its text was archived.
+
+    The main text of a document other than HTML is its whole text.
+    """
+    if page.answer.kind is RecordKind.TEXT:
+        return None
+    _begin_texts(page, texts)
+    return _finished_texts(page, texts)
+
+
+def _begin_texts(page: PageVersion, texts: PageTexts) -> None:
+    is_page = page.document is DocumentType.HTML
+    texts.begin(page.markup if is_page else f"<pre>{escape(page.text)}</pre>", page.answer.url)
+
+
+def _finished_texts(page: PageVersion, texts: PageTexts) -> Sequence[str]:
+    made = texts.finish(page.answer.url)
+    if page.document is DocumentType.HTML:
+        return made
+    return [
+        page.text if name in _MAIN_TEXTS else text
+        for name, text in zip(texts.names, made, strict=True)
+    ]
+
+
+class MadeTexts(AbstractContextManager["MadeTexts"]):
+    """Maker of the texts of a snapshot's pages, with a process for each text that was asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot, self._open = snapshot, ExitStack()
+        self._gone = tables.taken_down(tables.counters(snapshot.connection))
+        self._texts: dict[str, PageTexts] = {}
+
+    def __exit__(self, *_: object) -> None:
+        self._texts.clear()
+        self._open.close()
+
+    def of(self, page: PageVersion, name: str) -> str | None:
+        """Return the text that a package extracts; None if only the whole text was archived."""
+        if name not in self._texts:
+            from minicrawl.report.archived.page_texts import PageTexts
+
+            archive = self._open.enter_context(kept_pages(self._snapshot))
+            sample = partial(pages_of_site, self._snapshot, archive)
+            self._texts[name] = self._open.enter_context(PageTexts([name], sample))
+        found = made_texts(page, self._texts[name])
+        return None if found is None else self._gone.conceal_in(found[0] or "")
+
+
+def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list[str]:
+    """Return the markup of up to 200 pages of a host, spread evenly over the pages read."""
+    numbers = [number for number, name in enumerate(snapshot.hosts) if name == host]
+    pages = np.flatnonzero(np.isin(snapshot.host_of, numbers) & snapshot.was_read)
+    # Spread evenly, because pages found together are alike: the first 200 pages of a host are often
+    # from one section.
+    chosen = pages[:: len(pages) // _PAGES_OF_SITE + 1]
+    found: list[str] = []
+    for url in map(snapshot.url, chosen.tolist()):
+        markup = markup_of(archive, url)
+        if markup is not None and len(markup) <= _LARGEST_OF_SITE:
+            found.append(markup)
+    return found
+
+
+OfPage = tuple[str, PageVersion | None]
+
+
+@dataclass(slots=True)
+class _TextTurn:
+    """A page whose texts are made; `maker` works on it, and `texts` are None meanwhile."""
+
+    of: OfPage
+    maker: PageTexts | None = None
+    texts: dict[str, str | None] | None = None
+
+
+class _TextTurns:
+    """Pages whose texts are made by several processes at once.
+
+    A process that is done gets the next page while others work on slower ones.
+    """
+
+    def __init__(self, makers: Sequence[PageTexts], warn: Callable[[str], None]) -> None:
+        self._names, self._idle, self._warn = makers[0].names, [*makers], warn
+        self.turns = deque[_TextTurn]()
+
+    def begin(self, one: OfPage) -> None:
+        """Begin with a page, after an earlier one if all processes are busy."""
+        from minicrawl.report.archived.page_texts import first_done
+
+        page, turn = one[1], _TextTurn(one)
+        self.turns.append(turn)
+        if not self._names or page is None or page.answer.kind is RecordKind.TEXT:
+            turn.texts = dict.fromkeys(self._names)
+            return
+        if not self._idle:
+            busy = {turn.maker: turn for turn in self.turns if turn.maker is not None}
+            self.finish(busy[first_done([*busy])])
+        maker = self._idle.pop()
+        try:
+            _begin_texts(page, maker)
+            turn.maker = maker
+        except NoText as error:
+            self._idle.append(maker)
+            self._refuse(turn, error)
+
+    def finish(self, turn: _TextTurn) -> None:
+        """Take the texts of a page; if it takes too long, they are None."""
+        maker, page = turn.maker, turn.of[1]
+        if maker is None or page is None:
+            return
+        turn.maker = None
+        self._idle.append(maker)
+        try:
+            turn.texts = dict(zip(self._names, _finished_texts(page, maker), strict=True))
+        except NoText as error:
+            self._refuse(turn, error)
+
+    def _refuse(self, turn: _TextTurn, error: NoText) -> None:
+        self._warn(f"{turn.of[0]}: {error}")
+        turn.texts = dict.fromkeys(self._names)
+
+
+def with_texts(
+    found: Iterable[OfPage], makers: Sequence[PageTexts], warn: Callable[[str], None]
+) -> Iterator[tuple[OfPage, dict[str, str | None]]]:
+    """Yield the pages in order with their texts by name, which processes make beside."""
+    making = _TextTurns(makers, warn)
+    turns = making.turns
+    for one in found:
+        making.begin(one)
+        while turns and (turns[0].texts is not None or len(turns) > MOST_AHEAD):
+            making.finish(turn := turns.popleft())
+            yield turn.of, turn.texts or {}
+    for turn in turns:
+        making.finish(turn)
+        yield turn.of, turn.texts or {}

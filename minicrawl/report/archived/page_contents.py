@@ -1,0 +1,206 @@
+"""Contents of archived pages as columns: text, markup, links, headings and permitted uses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import lru_cache, partial
+from hashlib import sha256
+
+import numpy as np
+
+from minicrawl import ext
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind
+from minicrawl.errors import Damaged, NoText
+from minicrawl.report.archived.made_texts import MAIN, MOST_AHEAD, pages_of_site, with_texts
+from minicrawl.report.archived.page_versions import PageVersion, kept_pages, last_version
+from minicrawl.report.archived.requisites import media_type_of
+from minicrawl.report.archived.usage import UsageOfPages, stated
+from minicrawl.report.selected_pages import Block
+from minicrawl.report.snapshot import Snapshot, page_of
+from minicrawl.store import questions, tables
+from minicrawl.web.references import (
+    metas,
+)
+from minicrawl.web.responses import ALL, DocumentType
+from minicrawl.web.takedowns import Takedowns
+from minicrawl.web.urls import canonical, resolve_links
+from minicrawl.web.usage import PURPOSES
+
+USAGE, PAGE_ID, CRAWL_ORDER, TEXT_HASH = "usage", "page_id", "crawl_order", "text_hash"
+_OF_STORE = frozenset((USAGE, PAGE_ID, CRAWL_ORDER))
+"""Columns with a value also for pages that were not kept."""
+_PROCESSES = 2
+"""Number of processes that extract texts; with the reading process they keep two cores busy."""
+_CONTENTS_AT_ONCE = 8 << 20
+"""Characters per block."""
+_FRAME_OF_ITEM = 50
+
+
+def with_contents(
+    snapshot: Snapshot, found: Iterable[Block], names: Sequence[str], warn: Callable[[str], None]
+) -> Iterator[Block]:
+    """Yield the blocks with a column for each of these names, from the last version of each page.
+
+    The values of pages that are not archived are None, and so are texts that cannot be made, whose
+    pages are reported to `warn`. Blocks become smaller, because contents are large.
+    """
+    if not names:
+        yield from found
+        return
+    from minicrawl.report.archived.page_texts import PageTexts
+
+    texts_in_columns = {name for name in names if name not in CONTENTS and name not in _OF_STORE}
+    texts_in_columns.discard(TEXT_HASH)
+    if TEXT_HASH in names and MAIN in ext.entry_points(ext.PARSERS):
+        texts_in_columns.add(MAIN)
+    made, of_store = sorted(texts_in_columns), _StoreColumns(snapshot, names)
+    gone = tables.taken_down(tables.counters(snapshot.connection))
+    warn = lru_cache(MOST_AHEAD)(warn)  # several columns of a page may lack the same text
+    with kept_pages(snapshot) as archive, ExitStack() as stack:
+        sample = partial(pages_of_site, snapshot, archive)
+        makers = [stack.enter_context(PageTexts(made, sample)) for _ in range(_PROCESSES)]
+        for block in found:
+            start, size, contents = 0, 0, list[list[Content | None]]()
+            pages = ((url, whole_version(archive, url, warn)) for url in block["url"])
+            for stop, ((url, page), texts) in enumerate(with_texts(pages, makers, warn), start=1):
+                of_page: dict[str, Content | None] = texts | of_store.of(url, page)
+                for name in names:
+                    if name not in of_page:
+                        try:
+                            of_page[name] = _content(name, page, texts)
+                        except NoText as error:
+                            warn(f"{url}: {error}")
+                            of_page[name] = None
+                contents.append([_concealed(of_page[name], gone) for name in names])
+                size += sum(map(_size, contents[-1]))
+                if size >= _CONTENTS_AT_ONCE or stop == len(block["url"]):
+                    part = {name: values[start:stop] for name, values in block.items()}
+                    yield part | dict(zip(names, zip(*contents, strict=True), strict=True))
+                    start, size, contents = stop, 0, []
+
+
+def _concealed(content: Content | None, gone: Takedowns) -> Content | None:
+    if not gone:
+        return content
+    shown: Content | None = json.loads(gone.conceal_in(json.dumps(content, ensure_ascii=False)))
+    return shown
+
+
+class _StoreColumns:
+    """Columns that the store knows, also of pages that were not kept."""
+
+    def __init__(self, snapshot: Snapshot, names: Sequence[str]) -> None:
+        self._snapshot, self._names = snapshot, _OF_STORE & set(names)
+        self._usage = UsageOfPages(snapshot)
+        self._order = np.zeros(len(snapshot) if CRAWL_ORDER in self._names else 0, dtype=np.int64)
+        if len(self._order):
+            read = questions.pages_by_first_reading(snapshot.connection)
+            self._order[read] = np.arange(1, len(read) + 1)
+
+    def of(self, url: str, page: PageVersion | None) -> dict[str, Content | None]:
+        """Return the columns of the page at a URL."""
+        found: dict[str, Content | None] = {}
+        if USAGE in self._names:
+            said = self._usage.of(url, page)
+            found[USAGE] = {purpose: stated(said.get(purpose)) for purpose in PURPOSES}
+        if self._names & {PAGE_ID, CRAWL_ORDER}:
+            number = page_of(self._snapshot, url)
+            found[PAGE_ID] = number
+            found[CRAWL_ORDER] = int(self._order[number]) or None if len(self._order) else None
+        return found
+
+
+def whole_version(
+    archive: ArchiveReader, url: str, warn: Callable[[str], None]
+) -> PageVersion | None:
+    try:
+        return last_version(archive, url)
+    except Damaged as error:
+        warn(f"{url}: {error}")
+        return None
+
+
+def _size(content: Content | None) -> int:
+    """Return the approximate number of characters of a value, with the syntax of its items."""
+    if isinstance(content, list):
+        return sum(_FRAME_OF_ITEM + len(str(value)) for one in content for value in one.values())
+    return len(content) if isinstance(content, str) else _FRAME_OF_ITEM
+
+
+def _content(
+    name: str, page: PageVersion | None, texts: Mapping[str, str | None]
+) -> Content | None:
+    """Return a column's value, or None if it is unknown. Raise `NoText`.
+
+    If only the text of a page was archived, all its other columns are unknown.
+    """
+    if name == TEXT_HASH and page is not None:
+        text = texts.get(MAIN) or page.text
+        return sha256(text.encode("utf-8", "replace")).hexdigest()
+    if page is None or (page.answer.kind is RecordKind.TEXT and name != "text"):
+        return None
+    return CONTENTS[name](page)
+
+
+def _links(page: PageVersion) -> list[dict[str, object]]:
+    """Return the links in page order; text and rel are empty unless the page is HTML."""
+    from minicrawl.web.documents import parse_document
+
+    answer = page.answer
+    if page.document is DocumentType.HTML:
+        found = page.references()
+        base = canonical(found.base, answer.url) if found.base else None
+        resolved = ((canonical(one.written, base or answer.url), one) for one in found.links)
+        return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]
+    urls: Iterable[str]
+    if page.document is DocumentType.PDF:
+        urls = resolve_links(page.pdf.links, answer.url)
+    else:
+        urls = parse_document(answer.body, answer.url, answer.headers, types=ALL).links
+    return [{"url": url, "text": "", "rel": ""} for url in urls]
+
+
+def _headings(page: PageVersion) -> list[dict[str, object]]:
+    """Return the headings in page order; headings of Markdown have no level."""
+    from minicrawl.web.documents import read_markdown
+    from minicrawl.web.references import headings
+
+    match page.document:
+        case DocumentType.HTML:
+            return [one._asdict() for one in headings(page.markup)]
+        case DocumentType.MARKDOWN:
+            return [{"level": None, "text": one} for one in read_markdown(page.markup).headings]
+    return []
+
+
+def _robots(page: PageVersion) -> str:
+    """Return a page's robots directives: from its header, then from its markup."""
+    said = [page.answer.headers.get("x-robots-tag", "")]
+    if page.document is DocumentType.HTML:
+        said += [content for name, content in metas(page.markup) if name == "robots"]
+    return ", ".join(filter(None, said))
+
+
+def _language(page: PageVersion) -> str:
+    from minicrawl.web.references import language
+
+    return language(page.markup) if page.document is DocumentType.HTML else ""
+
+
+Content = str | int | list[dict[str, object]] | dict[str, object]
+"""Value of a column of contents."""
+
+CONTENTS: dict[str, Callable[[PageVersion], Content]] = {
+    "text": lambda page: page.text,
+    "html": lambda page: page.markup,
+    "headings": _headings,
+    "lang_declared": _language,
+    "links": _links,
+    "content_type": lambda page: media_type_of(page.answer)[0],
+    "bytes": lambda page: len(page.answer.body),
+    "robots": _robots,
+}
+"""Functions of a page version that return its content columns, by name."""

@@ -1,0 +1,267 @@
+"""Archived versions of the pages of a store.
+
+Laws: a version is one response, numbered from 1, oldest first. Versions that the store does not
+know of are not shown, even if a crawl has already written them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.archive.index import IndexRow
+from minicrawl.archive.packing import text_of
+from minicrawl.archive.reader import ArchiveReader, last_page
+from minicrawl.archive.record import Answer, RecordKind
+from minicrawl.archive.segments import Segments
+from minicrawl.errors import Damaged, NoText, UsageError
+from minicrawl.model import State
+from minicrawl.own_files import refuse_links
+from minicrawl.report.snapshot import Snapshot, page_of
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import archive_folder, reading
+from minicrawl.web.references import (
+    ReferenceReader,
+    References,
+)
+from minicrawl.web.responses import ALL, DocumentType, type_of
+from minicrawl.web.urls import canonical
+from minicrawl.wording import counted, iso
+
+if TYPE_CHECKING:  # reports that show a few links start without the parsers
+    from minicrawl.web.documents import PdfText
+from typing import TYPE_CHECKING
+
+from minicrawl.report.archived.requisites import decoded_page, decoded_text
+
+
+@dataclass(frozen=True)
+class PageVersion:
+    """One archived response of a page."""
+
+    answer: Answer
+    number: int
+    of_all: int
+
+    @property
+    def markup(self) -> str:
+        """The body as text, decoded by its declared encoding."""
+        if self.answer.kind is RecordKind.TEXT:
+            return self.answer.body.decode("utf-8", "replace")
+        return decoded_text(self.answer)
+
+    def references(self, reader: ReferenceReader | None = None) -> References:
+        """Return the links and assets of HTML as written, with queries in the page's encoding."""
+        return (reader or ReferenceReader()).read(*decoded_page(self.answer))
+
+    @property
+    def document(self) -> DocumentType | None:
+        """Type of the document, or None if only its text was archived."""
+        answer = self.answer
+        if answer.kind is RecordKind.TEXT:
+            return None
+        return type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
+
+    @cached_property
+    def _pdf(self) -> PdfText:
+        """Content of a PDF. To read it takes a process, and long, so it is read once."""
+        from minicrawl.report.archived.pdf_reader import read_pdf
+
+        return read_pdf(self.answer.body)
+
+    @property
+    def pdf(self) -> PdfText:
+        """Content of a PDF. Raise `NoText` if a limit or a fault of the file left nothing of it."""
+        if self._pdf.limit and not self._pdf.lines:
+            raise NoText(f"its text was not made: {self._pdf.limit}")
+        return self._pdf
+
+    @property
+    def text(self) -> str:
+        """Text of the page, without markup. Raise `NoText`."""
+        if self.document is DocumentType.PDF:
+            return "\n".join(self.pdf.lines)
+        if self.document in (None, DocumentType.TEXT, DocumentType.MARKDOWN):
+            return self.markup
+        return text_of(self.answer.body, self.answer.headers.get("content-type"))
+
+    def as_json(self) -> dict[str, object]:
+        """Return the version as a JSON document."""
+        answer = self.answer
+        return {
+            "url": answer.url,
+            "fetched": iso(answer.at),
+            "version": self.number,
+            "versions": self.of_all,
+            "status": answer.status,
+            "headers": dict(answer.headers),
+            "cut": answer.cut or None,
+            "body": self.markup,
+        }
+
+
+def last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
+    """Return the last version of the page that is not a failure, or None. Raises `Damaged`."""
+    rows = archive.versions(url)
+    number = last_page(rows)
+    return (
+        PageVersion(archive.answer(rows[number - 1].place), number, len(rows)) if number else None
+    )
+
+
+def readable_version(archive: ArchiveReader, url: str) -> PageVersion | None:
+    """Return the last version of the page; None without one, or if it is damaged (see `check`)."""
+    try:
+        return last_version(archive, url)
+    except Damaged:
+        return None
+
+
+def html_version(archive: ArchiveReader, url: str) -> PageVersion | None:
+    """Return the last version, if it is whole HTML."""
+    page = readable_version(archive, url)
+    return page if page is not None and page.document is DocumentType.HTML else None
+
+
+def markup_of(archive: ArchiveReader, url: str) -> str | None:
+    """Return the markup of the last version; None if there is none, or if it is not HTML."""
+    page = html_version(archive, url)
+    return None if page is None else page.markup
+
+
+@contextmanager
+def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
+    """Yield the archive of a store, as of the last commit that the snapshot sees."""
+    end = tables.archive_end(snapshot.connection)
+    if end is None:
+        raise UsageError(f"{snapshot.path} has no pages that were kept: crawl with --keep pages")
+    if not (folder := archive_folder(snapshot.path)).is_dir():
+        raise UsageError(f"{folder} is gone, with all pages that were kept")
+    with closing(ArchiveReader(folder, end)) as archive:
+        yield archive
+
+
+def version(
+    snapshot: Snapshot, text: str, number: int | None = None, at: float | None = None
+) -> PageVersion:
+    """Return a version of a page: by number, the last one at a time, or the last one.
+
+    A failure is the last version only if there is no other.
+    """
+    with kept_pages(snapshot) as archive:
+        url = _kept_url(snapshot, archive, text)
+        rows = _kept_rows(snapshot, archive, url)
+        chosen = number or _last_at(url, rows, at)
+        if chosen > len(rows):
+            known = counted(len(rows), "version")
+            raise UsageError(f"{url} has {known}: there is no version {chosen}")
+        try:
+            return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
+        except Damaged as error:
+            raise Damaged(f"version {chosen} of {url} is damaged: {error}") from error
+
+
+class VersionRow(NamedTuple):
+    """Row in the list of versions. `same_as` is an earlier version with the same body, or 0."""
+
+    version: int
+    fetched: str
+    status: int | None
+    bytes: int | None
+    same_as: int
+
+
+def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
+    """Return all versions of a page, oldest first; a damaged version has only its time."""
+    first_with: dict[bytes, int] = {}
+    found: list[VersionRow] = []
+    with kept_pages(snapshot) as archive:
+        url = _kept_url(snapshot, archive, text)
+        for number, row in enumerate(_kept_rows(snapshot, archive, url), 1):
+            try:
+                answer = archive.answer(row.place)
+            except Damaged:
+                found.append(VersionRow(number, iso(row.at), None, None, 0))
+                continue
+            first = first_with.setdefault(answer.digest, number)
+            same_as = first if first < number else 0
+            size = len(answer.body)
+            found.append(VersionRow(number, iso(answer.at), answer.status, size, same_as))
+    return found
+
+
+def lost_pages(connection: tables.Connection, folder: Path) -> Iterator[str]:
+    """Yield a line if a crawl found archived pages missing."""
+    at = tables.counters(connection).get(tables.LOST_AT)
+    if isinstance(at, int | float):
+        yield f"{folder}: kept pages are missing, as a crawl noticed at {iso(at)}"
+
+
+def _kept_url(snapshot: Snapshot, archive: ArchiveReader, text: str) -> str:
+    """Return the URL of a page, or of an archived resource, which is not a page of the store."""
+    url = canonical(text)
+    if url is not None and archive.versions(url):
+        return url
+    return snapshot.url(page_of(snapshot, text))
+
+
+def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[IndexRow]:
+    rows = archive.versions(url)
+    if not rows:
+        raise UsageError(f"no response of {url} is kept: {_why_not_kept(snapshot, url)}")
+    return rows
+
+
+def _why_not_kept(snapshot: Snapshot, url: str) -> str:
+    if tables.taken_down(tables.counters(snapshot.connection)).covers(url):
+        return "it was taken down: `minicrawl status` lists take-downs"
+    state = State(snapshot.states[page_of(snapshot, url)])
+    if state.was_read:
+        lost = lost_pages(snapshot.connection, archive_folder(snapshot.path))
+        return next(lost, "it was fetched before pages were kept, or its archive is gone")
+    return f"its requests failed: {state.label}" if state.is_failure else "it has not been fetched"
+
+
+def taken_down_pages(connection: tables.Connection) -> frozenset[int]:
+    """Return the pages that were taken down."""
+    gone = tables.taken_down(tables.counters(connection))
+    all_urls = questions.all_urls(connection) if gone else ()
+    return frozenset(page for page, url in all_urls if gone.covers(url))
+
+
+def moment(text: str) -> float:
+    """Return the time of a text such as 2026-11-22 or 2026-11-22T10:00, in UTC by default."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{text!r} is not a time such as 2026-11-22 or 2026-11-22T10:00"
+        ) from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def folder_of(store: Path, folder: Path | None) -> Path:
+    """Return the given archive folder, or that of the store."""
+    place = folder or archive_folder(store)
+    refuse_links(place.resolve())
+    if not place.is_dir():
+        with reading(store) as connection:
+            if folder is None and tables.archive_end(connection) is not None:
+                raise UsageError(f"{place} is gone, with all pages that were kept")
+        raise UsageError(f"no pages are kept in {place}")
+    if folder and not Segments(folder).numbers():
+        raise UsageError(f"{folder} is not an archive, or has lost its files segment-*.pages")
+    return place
+
+
+def _last_at(url: str, rows: list[IndexRow], at: float | None) -> int:
+    """Return the number of the last version at a time."""
+    found = [row for row in rows if at is None or row.at <= at]
+    if not found:
+        raise UsageError(f"{url} was first read at {iso(rows[0].at)}")
+    return last_page(found) or len(found)

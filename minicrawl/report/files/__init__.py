@@ -1,0 +1,13 @@
+"""Files with answers about a store.
+
+formats          suffixes of files
+rows             CSV, TSV and JSONL, and the table of all writers
+parquet          rows as Parquet
+content_columns  columns with the contents of pages
+drawings         graphs as GraphML, GEXF and DOT
+figures          figures as PNG and SVG
+graph_folder     a graph as a folder, for the tools of public web graphs
+data_set         an export as a folder of files, with a manifest
+data_card        its card
+columnar_index   Common Crawl's index of its web archives
+"""

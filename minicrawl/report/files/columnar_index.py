@@ -1,0 +1,97 @@
+"""Common Crawl's columnar index of a web archive.
+
+Columns, types and meanings are those of the table that Common Crawl publishes for its WARC files,
+so that queries written for it run on ours. The languages stay empty: detecting them would take
+longer than everything else.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from minicrawl.archive.warc.capture import truncated
+from minicrawl.archive.warc.cdxj import CdxLine, surt
+from minicrawl.archive.warc.writer import record_id
+from minicrawl.report.selected_pages import Block
+from minicrawl.web.markup import decode
+from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
+from minicrawl.web.urls import canonical, domains
+
+INDEX: Mapping[str, str] = (
+    dict.fromkeys(("url_surtkey", "url", "url_host_name", "url_host_tld"), "VARCHAR")
+    | {f"url_host_{place}_last_part": "VARCHAR" for place in ("2nd", "3rd", "4th", "5th")}
+    | dict.fromkeys(
+        (
+            *("url_host_registry_suffix", "url_host_registered_domain"),
+            *("url_host_private_suffix", "url_host_private_domain", "url_host_name_reversed"),
+            "url_protocol",
+        ),
+        "VARCHAR",
+    )
+    | {"url_port": "INTEGER", "url_path": "VARCHAR", "url_query": "VARCHAR"}
+    | {"fetch_time": "TIMESTAMP", "fetch_status": "SMALLINT", "fetch_redirect": "VARCHAR"}
+    | dict.fromkeys(
+        (
+            *("content_digest", "content_mime_type", "content_mime_detected", "content_charset"),
+            *("content_languages", "content_truncated"),
+        ),
+        "VARCHAR",
+    )
+    | {"warc_record_id": "BLOB", "warc_filename": "VARCHAR"}
+    # A file may be larger than 2 GB, the limit of an INTEGER.
+    | {"warc_record_offset": "BIGINT", "warc_record_length": "BIGINT"}
+    | dict.fromkeys(("warc_segment", "crawl", "subset"), "VARCHAR")
+)
+"""SQL types by column."""
+IndexRow = tuple[str | int | bytes | None, ...]
+
+_PARTS, _ROWS_AT_ONCE = 5, 10_000
+_OK, _REDIRECT = range(200, 300), range(300, 400)
+_TYPES = {
+    DocumentType.HTML: "text/html",
+    DocumentType.PDF: "application/pdf",
+    DocumentType.TEXT: "text/plain",
+    DocumentType.MARKDOWN: "text/markdown",
+    DocumentType.FEED: "application/rss+xml",
+    DocumentType.SITEMAP: "application/xml",
+}
+
+
+def index_row(line: CdxLine, filename: str, crawl: str) -> IndexRow:
+    one = line.capture
+    parts, status = urlsplit(one.url), one.status
+    kind, charset = parse_content_type(one.headers.get("content-type"))
+    document = type_of(one.headers.get("content-type"), one.url, one.body, ALL)
+    location = one.headers.get("location") if status in _REDIRECT else None
+    if parts.path == "/robots.txt":
+        subset = "robotstxt"
+    else:
+        subset = "warc" if status in _OK and not line.is_revisit else "crawldiagnostics"
+    return (
+        *(surt(one.url), one.url, *_host_columns(parts.hostname or "")),
+        *(parts.scheme, parts.port, parts.path, parts.query or None),
+        *(datetime.fromtimestamp(int(one.at), UTC).strftime("%Y-%m-%d %H:%M:%S"), status),
+        *(None if location is None else canonical(location, one.url), line.digest[len("sha1:") :]),
+        *(kind or None, None if document is None else _TYPES.get(document)),
+        decode(one.body, charset)[1].upper() if document and one.body else None,
+        *(None, truncated(one.cut) if one.cut else None),
+        record_id(filename, line.offset).bytes,
+        *(filename, line.offset, line.length, "", crawl, subset),
+    )
+
+
+def _host_columns(host: str) -> Iterator[str | None]:
+    found = None if ":" in host else domains(host)
+    labels = list(reversed(host.split("."))) if found is not None else []
+    yield host
+    yield from (labels[place] if place < len(labels) else None for place in range(_PARTS))
+    yield from found or (None,) * 4
+    yield ".".join(labels) or None
+
+
+def index_blocks(rows: list[IndexRow]) -> Iterator[Block]:
+    # Sorted like the published table, so that the rows of a site are adjacent.
+    rows.sort(key=lambda row: tuple(map(str, (row[0], row[list(INDEX).index("fetch_time")]))))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        columns = zip(*rows[start : start + _ROWS_AT_ONCE], strict=True)
+        yield dict(zip(INDEX, columns, strict=True))

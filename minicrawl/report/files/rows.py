@@ -1,0 +1,117 @@
+"""Rows as CSV, TSV and JSONL, and the table of all writers of rows.
+
+CSV and TSV are for spreadsheets. Their cells are escaped, so a cell may differ from the page's text
+by a leading apostrophe or an escape. JSONL is for programs, and exact.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+from minicrawl import ext
+from minicrawl.ext import Registry
+from minicrawl.report.files.parquet import NESTED, write_parquet
+from minicrawl.report.selected_pages import COLUMNS, Block
+from minicrawl.wording import all_harmless
+
+
+def contents_of(suffix: str) -> tuple[str, ...]:
+    """Return the columns of page content that files with this suffix always have."""
+    writer = WRITERS.get(suffix)
+    return tuple(getattr(writer, "contents", ()))
+
+
+def lines_of(suffix: str) -> Callable[[Any, Callable[[str], None]], Iterator[bytes]] | None:
+    """Return the function that yields such a file's lines from a snapshot; None for other files."""
+    return getattr(WRITERS.get(suffix), "lines", None)
+
+
+_UNTRUSTED = frozenset(
+    (
+        *("url", "host", "title", "source", "target", "original", "end", "through", "stands_for"),
+        *("text", "rel", "written", "like"),
+    )
+)
+"""Columns with text from web pages."""
+
+
+def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
+    """Write CSV by RFC 4180, but with Unix line ends."""
+    _write_cells(blocks, file, columns, ",")
+
+
+def write_tsv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
+    """Write TSV. No cell contains a tab."""
+    _write_cells(blocks, file, columns, "\t")
+
+
+def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
+    """Write one JSON object per line, in ASCII without control characters."""
+    line = "{" + ", ".join(f'"{name}": %s' for name in columns) + "}\n"
+    for block in blocks:
+        values = [
+            list(map(json.dumps, column)) if name in NESTED else _as_json(column)
+            for name, column in block.items()
+        ]
+        lines = "".join(map(line.__mod__, zip(*values, strict=True)))
+        file.write(lines.replace("\x7f", r"\u007f").encode("ascii"))
+
+
+def _as_json(values: Sequence[Any]) -> list[str]:
+    """Return each value as JSON. No value may be a list or a struct.
+
+    For speed, all values are encoded at once, and the result is split at line breaks.
+    """
+    # JSON escapes the line breaks of texts, so one in the output is always a separator.
+    encode = json.JSONEncoder(allow_nan=False, separators=("\n", ": ")).encode
+    return encode(values)[1:-1].split("\n") if values else []
+
+
+def _write_cells(
+    blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str], delimiter: str
+) -> None:
+    file.write(f"{delimiter.join(columns)}\n".encode())
+    for block in blocks:
+        cells = (
+            _quoted(all_harmless(values), delimiter) if name in _UNTRUSTED else _cells(values)
+            for name, values in block.items()
+        )
+        lines = map(delimiter.join, zip(*cells, strict=True))
+        file.write("".join([f"{line}\n" for line in lines]).encode())
+
+
+def _cells(values: Sequence[Any]) -> Iterable[str]:
+    """Return the values as text; None is an empty cell."""
+    if None in values:
+        return ["" if value is None else str(value) for value in values]
+    return map(str, values)
+
+
+def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
+    """Quote the cells that need it.
+
+    Escaped cells have no line break, so only the delimiter and quotes matter.
+    """
+    # One search in the whole column: most columns need no quotes at all.
+    text = "".join(cells)
+    if delimiter not in text and '"' not in text:
+        return cells
+    return [
+        '"' + cell.replace('"', '""') + '"' if delimiter in cell or '"' in cell else cell
+        for cell in cells
+    ]
+
+
+Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], int | None]
+"""Function that writes blocks with these columns, and counts its rows if it leaves some out."""
+
+ROW_WRITERS: dict[str, Writer] = {
+    "csv": write_csv,
+    "tsv": write_tsv,
+    "jsonl": write_jsonl,
+    "parquet": write_parquet,
+}
+"""Built-in writers by file suffix."""
+
+WRITERS = Registry(ext.EXPORTERS, ROW_WRITERS)
+"""Built-in writers, and those of installed packages."""

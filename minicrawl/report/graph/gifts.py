@@ -1,0 +1,69 @@
+"""Cash that one page received: from which pages, and when.
+
+Law: a gift is the share of the giver's history that its last spending sent to the page, and is
+dated by the giver's last request. So the running sum ends with the sum of all gifts, but its
+earlier points are approximate.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+from minicrawl.ports import Progress
+from minicrawl.report.graph.flows import Numbers, flows
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions
+from minicrawl.wording import iso
+
+MOST_MOMENTS = 120
+
+
+class CashGifts(NamedTuple):
+    """Givers of cash to one page, and the units that each gave."""
+
+    givers: NDArray[np.int64]
+    units: NDArray[np.float64]
+
+
+class CashSoFar(NamedTuple):
+    """Cash that a page had received by a moment, and the number of its givers."""
+
+    at: str
+    units: float
+    pages: int
+
+
+def gifts_to(
+    snapshot: Snapshot, page: PageId, tell: Progress, linking: Numbers | None = None
+) -> CashGifts:
+    """Return the cash that each page gave to this one.
+
+    `linking` has all pages that may have given cash, if they are known; otherwise all are read.
+    """
+    givers, units = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    for found in flows(snapshot, tell, linking):
+        here = np.flatnonzero(found.ends == page)
+        givers.append(found.givers[here])
+        units.append(snapshot.histories(found.givers[here]) * found.parts[here])
+    names, places = np.unique(np.concatenate(givers), return_inverse=True)
+    sums = np.bincount(places, np.concatenate(units), minlength=len(names))
+    return CashGifts(names, sums.astype(np.float64, copy=False))
+
+
+def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
+    """Return the running sum of the gifts at up to `MOST_MOMENTS` moments.
+
+    The first and the last moment are included. Imported pages were never requested, and are
+    omitted.
+    """
+    asked = questions.last_times(snapshot.connection, gifts.givers.tolist())
+    times = np.array([np.nan if at is None else at for at in asked])
+    order = np.argsort(times)[: int(np.count_nonzero(~np.isnan(times)))]
+    sums = np.cumsum(gifts.units[order])
+    steps = np.linspace(0, len(order) - 1, min(len(order), MOST_MOMENTS)).astype(int)
+    return [
+        CashSoFar(iso(float(times[order[step]])), float(sums[step]), int(step) + 1)
+        for step in steps
+    ]

@@ -1,0 +1,191 @@
+"""Graph of an analysis: the links of a store, or a graph file.
+
+Laws: page i of the store is node i, whether it was read or not; a link to a page that stands for
+another leads to that one. Links are loaded on first use, once.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.link_builder import LinkArrays, LinkBuilder, RowBuilder
+from minicrawl.graph.named_graph import NamedGraph, Names, NodeHosts, with_nodes, with_pages
+from minicrawl.model import CRAWLED
+from minicrawl.opic.ledger.money import PARTS
+from minicrawl.ports import Progress, unreported
+from minicrawl.report.graph.flows import CashFlows, FlowLinks, flows, links, links_among
+from minicrawl.report.snapshot import Snapshot, location_of, snapshot
+from minicrawl.store import questions, tables
+from minicrawl.store.records import reporting_damage
+
+ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
+"""Function that returns the progress context of a labelled task."""
+
+_PAGES_AT_ONCE = 10_000
+_WEIGHT = "weight-"
+
+
+class Source:
+    """Graph to be analysed. `snapshot` is None if it is from a file."""
+
+    def __init__(
+        self,
+        read: Callable[[Progress], NamedGraph],
+        progress: ProgressFactory,
+        seen: Snapshot | None = None,
+    ) -> None:
+        self.snapshot = seen
+        self.progress = progress
+        self._read = read
+
+    @cached_property
+    def graph(self) -> NamedGraph:
+        """The whole graph, loaded on first use."""
+        with self.progress("links") as tell:
+            return self._read(tell)
+
+    @property
+    def names(self) -> Names:
+        """Names of the nodes; they do not require loading the links of a store."""
+        return self.graph.names if self.snapshot is None else Urls(self.snapshot)
+
+
+def weighed(source: Source) -> NamedGraph:
+    """Return the links of a store with the weights of the crawl, by its --weight-internal."""
+    if (seen := source.snapshot) is None:
+        raise UsageError("--crawl-weights needs a store: the weights in a graph file always count")
+    if seen.frontier.terms.imported:
+        return source.graph
+    check_links(seen)
+    with source.progress("links") as tell:
+        named = _gathered(seen, map(_as_shares, links(seen, tell)))
+    if named.weights is None and not asked_for_weights(seen):
+        raise UsageError("the crawl weighed all links alike: it had no --weight-internal")
+    return named
+
+
+def asked_for_weights(seen: Snapshot) -> list[str]:
+    """Return the settings that gave some links less weight, as options."""
+    settings = tables.settings(seen.connection)
+    return [f"--{name} {settings[name]}" for name in sorted(settings) if name.startswith(_WEIGHT)]
+
+
+def _as_shares(block: FlowLinks) -> CashFlows:
+    """Return the weights as multiples of 1, which a store encodes as `PARTS`.
+
+    If all links of a page have the same weight, the store encodes it as 1.
+    """
+    _, page = np.unique(block.givers, return_inverse=True)
+    largest = np.zeros(len(block.givers), dtype=np.int64)
+    np.maximum.at(largest, page, block.weights)
+    scale = np.where(largest[page] > 1, PARTS, 1)
+    return CashFlows(block.givers, block.ends, block.weights / scale)
+
+
+def crawled(source: Source) -> NamedGraph:
+    """Return the pages that were read, and the links between them."""
+    if source.snapshot is None:
+        raise UsageError("a graph file does not say which pages were crawled: use a store")
+    return with_nodes(source.graph, source.snapshot.was_read)
+
+
+def unseen(_label: str) -> AbstractContextManager[Progress]:
+    """Return a progress context that shows nothing."""
+    return nullcontext(unreported)
+
+
+@contextmanager
+def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) -> Iterator[Source]:
+    """Open the graph file, or without one the store."""
+    if graph is not None:
+        from minicrawl.graphfiles import read  # most graphs are those of stores
+
+        yield Source(partial(read, graph), progress)
+        return
+    with snapshot(store) as seen:
+        yield Source(partial(_links, seen), progress, seen)
+
+
+class Urls:
+    """URLs of the pages of a store, queried on demand."""
+
+    def __init__(self, seen: Snapshot) -> None:
+        self._seen = seen
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        found: list[str] = []
+        with reporting_damage(self._seen.path):
+            for first in range(0, len(nodes), _PAGES_AT_ONCE):
+                block = nodes[first : first + _PAGES_AT_ONCE]
+                found += questions.locations(self._seen.connection, block).urls
+        return found
+
+    def find(self, names: Sequence[str]) -> list[int | None]:
+        homes = [location_of(self._seen, name) for name in names]
+        wanted = [home for home in homes if home is not None]
+        found = iter(questions.find_all(self._seen.connection, wanted))
+        return [None if home is None else next(found) for home in homes]
+
+    def hosts(self) -> NodeHosts:
+        numbers: dict[str, int] = {}
+        of_origin = [numbers.setdefault(host, len(numbers)) for host in self._seen.hosts]
+        of_node = np.array(of_origin, dtype=np.int32)[self._seen.host_of]
+        return NodeHosts(of_node, list(numbers))
+
+
+def as_linked(source: Source, graph_of: str) -> Csr:
+    """Return the links that pages have, without redirects; of all pages or the crawled ones."""
+    if (seen := source.snapshot) is None:
+        return (crawled(source) if graph_of == CRAWLED else source.graph).graph
+    check_links(seen)
+    is_node = seen.was_read if graph_of == CRAWLED else np.ones(len(seen), dtype=np.bool_)
+    rows = RowBuilder(len(seen))
+    with source.progress("links") as tell:
+        for givers, ends, _ in links_among(seen, is_node, tell):
+            rows.add(givers, ends)
+    return with_pages(rows.graph(), is_node)
+
+
+def check_links(seen: Snapshot) -> None:
+    """Raise UsageError if the store has no links to rank by."""
+    if not seen.frontier.terms.links:
+        raise UsageError(f"{seen.path} was crawled with --no-links: it has no links to rank by")
+    if not len(seen):
+        raise UsageError(f"{seen.path} has no page yet: there is nothing to rank")
+
+
+def _links(seen: Snapshot, tell: Progress) -> NamedGraph:
+    check_links(seen)
+    if seen.frontier.terms.imported:
+        return _imported(seen, tell)
+    rows = RowBuilder(len(seen))
+    for givers, ends, _ in flows(seen, tell):
+        rows.add(givers, ends)
+    return NamedGraph(graph=rows.graph(), names=Urls(seen))
+
+
+def _imported(seen: Snapshot, tell: Progress) -> NamedGraph:
+    """Return the imported graph, with its weights if they differ."""
+    blocks = links(seen, tell)
+    return _gathered(
+        seen, (CashFlows(*some[:2], some.weights.astype(np.float64)) for some in blocks)
+    )
+
+
+def _gathered(seen: Snapshot, blocks: Iterable[CashFlows]) -> NamedGraph:
+    """Return the graph without links of weight 0; equal weights are omitted."""
+    gathering = LinkBuilder()
+    for givers, ends, parts in blocks:
+        counts = parts > 0
+        gathering.add(LinkArrays(givers[counts], ends[counts], parts[counts]))
+    graph, weights = gathering.graph_of(len(seen))
+    alike = weights is None or bool((weights == 1).all())
+    return NamedGraph(graph=graph, names=Urls(seen), weights=None if alike else weights)

@@ -1,0 +1,169 @@
+"""Links to a page, and links from a page.
+
+Laws: a link to a page that stands for another counts for that other page, as in the ranks. A link
+from a page to itself does not count. The result is always current: links newer than the index are
+read from the log, and pages with a newer turn are excluded from the index. If much is newer, the
+index is rebuilt. If the index cannot be written, it is not used.
+
+giver       a page that links to another one, and gives it cash
+duplicates  the pages that stand for another page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.model import PageId
+from minicrawl.ports import Progress
+from minicrawl.report.graph.flows import (
+    links_as_written,
+)
+from minicrawl.report.snapshot import (
+    LABELS,
+    Snapshot,
+    page_of,
+    places_of_largest,
+    refuse_without_links,
+    urls,
+)
+from minicrawl.store.derived import (
+    backlinks_of,
+    backlinks_step,
+    keep_backlinks,
+    reading_beside,
+)
+
+_FEW_STEPS = 20_000
+_MANY_OF = 8
+"""An index is used while at most `_FEW_STEPS`, or an eighth of its steps, are newer."""
+
+Numbers = NDArray[np.int64]
+
+
+class LinkedPage(NamedTuple):
+    """Page at the other end of a link."""
+
+    url: str
+    importance: float
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """Most important pages that link to a page, or that it links to."""
+
+    url: str
+    stands_for: str | None
+    count: int
+    """Number of all linked pages."""
+    pages: list[LinkedPage]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the result as a JSON document."""
+        return asdict(self) | {"pages": [page._asdict() for page in self.pages]}
+
+
+def backlinks(
+    snapshot: Snapshot,
+    text: str,
+    count: int = 0,
+    tell: Progress = lambda _share: None,
+    few_steps: int = _FEW_STEPS,
+) -> Linked:
+    """Return the pages that link to this page, or to the page it stands for. `count` 0 is all."""
+    refuse_without_links(snapshot)
+    page = page_of(snapshot, text)
+    end = snapshot.frontier.books.stands_for(page)
+    found = np.unique(linking_pages(snapshot, standing_for(snapshot, end), tell, few_steps))
+    return _linked(snapshot, page, found[found != end], count)
+
+
+def links(snapshot: Snapshot, text: str, count: int = 0) -> Linked:
+    """Return the pages that this page links to. `count` 0 is all."""
+    refuse_without_links(snapshot)
+    page = page_of(snapshot, text)
+    stands_for = snapshot.frontier.books.stands_for
+    ends = {stands_for(link) for link in snapshot.frontier.spendings.of(page).links}
+    return _linked(snapshot, page, np.array(sorted(ends - {page}), dtype=np.int64), count)
+
+
+def _linked(snapshot: Snapshot, page: PageId, others: Numbers, count: int) -> Linked:
+    best = others[places_of_largest(snapshot.importance[others], count)]
+    columns = (
+        urls(snapshot, best),
+        snapshot.importance[best].tolist(),
+        [LABELS[state] for state in snapshot.states[best].tolist()],
+    )
+    end = snapshot.frontier.books.stands_for(page)
+    return Linked(
+        url=snapshot.url(page),
+        stands_for=None if end == page else snapshot.url(end),
+        count=len(others),
+        pages=list(map(LinkedPage._make, zip(*columns, strict=True))),
+    )
+
+
+def standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
+    """Return the page, and the pages that stand for it."""
+    pages, ends = snapshot.standing_for_others
+    return [end, *pages[ends == end].tolist()]
+
+
+def linking_pages(
+    snapshot: Snapshot, pages: Sequence[int], tell: Progress, few_steps: int = _FEW_STEPS
+) -> Numbers:
+    """Return the pages that link to any of these pages, by the links as written."""
+    indexed = indexed_linking_pages(snapshot, pages, few_steps)
+    if indexed is not None:
+        return indexed
+    inlinks = _inlinks(snapshot, tell)
+    with suppress(StoreError, UsageError):  # the folder may be read-only
+        keep_backlinks(snapshot.path, snapshot.connection, snapshot.frontier.last_seq, inlinks)
+    return np.concatenate([inlinks.targets_of(page) for page in pages]).astype(np.int64)
+
+
+def indexed_linking_pages(
+    snapshot: Snapshot, pages: Sequence[int], few_steps: int = _FEW_STEPS
+) -> Numbers | None:
+    """Return the pages that link to any of these pages, or None if there is no index of links."""
+    with reading_beside(snapshot.path, snapshot.connection) as derived:
+        step = backlinks_step(derived)
+        if derived is None or step is None or not _is_near(snapshot, step, few_steps):
+            return None
+        known = backlinks_of(derived, pages)
+        last = snapshot.last_spent[known]
+        # Pages that were read since the index was built may have other links.
+        unchanged = known[(last > 0) & (last <= step)].astype(np.int64)
+        return np.concatenate((unchanged, _newer(snapshot, pages, step)))
+
+
+def _is_near(snapshot: Snapshot, step: int, few_steps: int) -> bool:
+    """Return True if the index is not newer than the snapshot, and not much older."""
+    # A snapshot may be older than the index, if that was rebuilt after the snapshot was opened:
+    # then the index has links that the snapshot must not show.
+    return 0 <= snapshot.frontier.last_seq - step <= max(few_steps, step // _MANY_OF)
+
+
+def _newer(snapshot: Snapshot, pages: Iterable[int], step: int) -> Numbers:
+    wanted = list(pages)
+    found = [
+        block.givers[np.isin(block.ends, wanted)] for block in links_as_written(snapshot, step)
+    ]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])
+
+
+def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
+    """Return the reversed graph of all links as written."""
+    givers, ends = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
+    for block in links_as_written(snapshot, tell=tell):
+        givers.append(block.givers.astype(np.int32))
+        ends.append(block.ends.astype(np.int32))
+    return Csr.from_edges(len(snapshot), np.concatenate(ends), np.concatenate(givers))

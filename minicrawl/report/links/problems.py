@@ -1,0 +1,267 @@
+"""Problems that the owner of a site may fix: broken links, redirects and duplicates.
+
+broken     a link whose target is dead, directly or behind redirects; links whose target is
+           blocked are listed after them
+redirect   a page that answered with a redirect; a chain of them has several hops
+orphan     a page that was found without a link, as from a sitemap, and that no page links to
+duplicate  a page that stands for another: by rel=canonical, by its content or by its URL
+
+Laws: links are the current ones, as written. A link from a page to itself does not count. Rows
+are ordered by number of links, then by importance.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
+from itertools import takewhile
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import State
+from minicrawl.ports import Progress, unreported
+from minicrawl.report.graph.flows import (
+    final_pages,
+    links_as_written,
+    redirect_chain,
+    redirect_ends,
+)
+from minicrawl.report.links.verdicts import (
+    SHOWN,
+    LinkVerdict,
+    checked_files,
+    checked_pages,
+    counted_verdicts,
+    soft_404s,
+    verdict_of_check,
+    verdicts,
+)
+from minicrawl.report.selected_pages import (
+    Pages,
+    pages_of_host,
+)
+from minicrawl.report.snapshot import (
+    LABELS,
+    Snapshot,
+    refuse_without_links,
+    urls,
+)
+from minicrawl.store import questions
+from minicrawl.store.derived import (
+    LARGE_IMAGE,
+    CheckRow,
+    all_checks,
+    all_findings,
+)
+from minicrawl.web.responses import SOFT_404
+
+_DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
+GAP = " > "
+"""Separator between redirects."""
+
+
+class BrokenLink(NamedTuple):
+    """Broken link. `through` are the redirects on the way, in order."""
+
+    links: int  # to this target, from all pages
+    status: int | None
+    state: str
+    target: str
+    source: str
+    through: str
+    text: str = ""  # of the link, if pages are archived
+    verdict: str = LinkVerdict.DEAD.label
+    kind: str = "link"  # or nofollow, alternate, image, style, anchor and so on
+
+
+class Redirect(NamedTuple):
+    """Page that redirects. A loop, or a redirect to nowhere, has no end."""
+
+    links: int
+    status: int | None
+    hops: int
+    state: str  # of the end
+    url: str
+    end: str
+    through: str  # the redirects in between
+
+
+class Duplicate(NamedTuple):
+    """Page, and its original, which it stands for. `group` counts all pages that stand for that."""
+
+    group: int
+    why: str
+    url: str
+    original: str
+
+
+def link_counts(snapshot: Snapshot, tell: Progress = unreported) -> tuple[Pages, Pages]:
+    """Return the number of links to each page and from it."""
+    givers, targets = _links_to(snapshot, np.ones(len(snapshot), dtype=np.bool_), tell)
+    inlinks, outlinks = (np.bincount(ends, minlength=len(snapshot)) for ends in (targets, givers))
+    return inlinks, outlinks
+
+
+def broken_links(
+    snapshot: Snapshot,
+    host: str | None = None,
+    tell: Progress = unreported,
+    chosen_verdicts: Sequence[LinkVerdict] = SHOWN,
+) -> list[BrokenLink]:
+    """Return the links to targets with these verdicts, from pages of this host or from all."""
+    refuse_without_links(snapshot)
+    ends = redirect_ends(snapshot)
+    codes = verdicts(snapshot)[ends]
+    givers, targets = _links_to(snapshot, np.isin(codes, chosen_verdicts), tell)
+    chosen = np.isin(givers, pages_of_host(snapshot, host))
+    givers, targets = givers[chosen], targets[chosen]
+    counts = np.bincount(ends[targets], minlength=len(snapshot))[ends[targets]]
+    order = np.lexsort((-snapshot.importance[givers], ends[targets], -counts, codes[targets]))
+    found = _broken(snapshot, givers[order], targets[order], counts[order])
+    chosen_pages = set(pages_of_host(snapshot, host).tolist())
+    by_url = {row.url: row for row in checked_pages(snapshot).values()}
+    names = (LinkVerdict(code).label for code in codes[targets[order]].tolist())
+    shown = (
+        _as_checked(link._replace(verdict=verdict), by_url.get(link.target))
+        for link, verdict in zip(found, names, strict=True)
+    )
+    labels = {verdict.label for verdict in chosen_verdicts}
+    found_too = _findings(snapshot, chosen_pages)
+    return [*shown, *(link for link in found_too if link.verdict in labels)]
+
+
+def linked_verdicts(snapshot: Snapshot) -> dict[str, int]:
+    """Return the number of linked pages and files with each verdict.
+
+    Redirects are judged by their end.
+    """
+    codes = verdicts(snapshot)[redirect_ends(snapshot)]
+    files = [verdict_of_check(row) for row in checked_files(snapshot)]
+    return counted_verdicts(np.append(codes[snapshot.inlinks > 0], files))
+
+
+def _as_checked(link: BrokenLink, found: CheckRow | None) -> BrokenLink:
+    """Return the link with the result of its check, if the target was checked but not crawled."""
+    if found is None:
+        return link
+    return link._replace(status=found.status, state=State(found.state).label)
+
+
+def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
+    """Yield missing assets and anchors, those with most references first."""
+    found = all_findings(snapshot.path, snapshot.connection)
+    # Soft 404s are shown with the links to them, and large images are not broken.
+    rows = [row for row in found if row.kind not in (SOFT_404, LARGE_IMAGE)]
+    checks = {row.url: row for row in all_checks(snapshot.path, snapshot.connection)}
+    counts = Counter(row.target for row in rows)
+    chosen = [row for row in rows if row.source in pages]
+    names = _Names(snapshot, {row.source for row in chosen})
+    for row in sorted(chosen, key=lambda row: (-counts[row.target], row.target)):
+        check = checks.get(row.target)
+        yield BrokenLink(
+            links=counts[row.target],
+            status=check.status if check else None,
+            state=State(check.state).label if check else f"no-{row.kind}",
+            target=row.target,
+            source=names.url[row.source],
+            through="",
+            text=row.text,
+            verdict=(verdict_of_check(check) if check else LinkVerdict.DEAD).label,
+            kind=row.kind,
+        )
+
+
+def redirects(
+    snapshot: Snapshot, host: str | None = None, tell: Progress = unreported
+) -> list[Redirect]:
+    """Return the redirects of this host, or all."""
+    refuse_without_links(snapshot)
+    pages = _in_states(snapshot, (State.MOVED, State.BAD_REDIRECT), host)
+    counts = link_counts(snapshot, tell)[0][pages]
+    order = np.lexsort((-snapshot.importance[pages], -counts))
+    return list(_redirects(snapshot, pages[order], counts[order]))
+
+
+def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
+    """Return the duplicates of this host, or all; largest group first."""
+    pages = _in_states(snapshot, _DUPLICATES, host)
+    ends = final_pages(snapshot)[pages]
+    groups = np.bincount(ends, minlength=1)[ends]
+    order = np.lexsort((pages, ends, -groups))
+    pages, ends = pages[order], ends[order]
+    labels = [LABELS[state] for state in snapshot.states[pages].tolist()]
+    columns = groups[order].tolist(), labels, urls(snapshot, pages), urls(snapshot, ends)
+    return list(map(Duplicate, *columns))
+
+
+def _links_to(
+    snapshot: Snapshot, is_wanted: NDArray[np.bool_], tell: Progress
+) -> tuple[Pages, Pages]:
+    """Return givers and targets of the links to these pages from pages that are not duplicates."""
+    givers, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for block in links_as_written(snapshot, tell=tell):
+        chosen = is_wanted[block.ends] & (block.givers != block.ends)
+        chosen &= snapshot.states[block.givers] == State.FETCHED  # a copy has no links
+        givers.append(block.givers[chosen])
+        targets.append(block.ends[chosen])
+    return np.concatenate(givers), np.concatenate(targets)
+
+
+def _in_states(snapshot: Snapshot, states: Sequence[State], host: str | None) -> Pages:
+    found = np.flatnonzero(np.isin(snapshot.states, states))
+    return np.intersect1d(found, pages_of_host(snapshot, host))
+
+
+class _Names:
+    """URLs and last statuses of some pages, queried at once."""
+
+    def __init__(self, snapshot: Snapshot, pages: set[int]) -> None:
+        known = np.array(sorted(pages), dtype=np.int64)
+        self.url = dict(zip(known.tolist(), urls(snapshot, known), strict=True))
+        statuses = questions.last_statuses(snapshot.connection, known.tolist())
+        self.status = dict(zip(known.tolist(), statuses, strict=True))
+
+    def joined(self, pages: Sequence[int]) -> str:
+        return GAP.join(self.url[page] for page in pages)
+
+
+def _broken(
+    snapshot: Snapshot, givers: Pages, targets: Pages, counts: NDArray[np.int64]
+) -> Iterator[BrokenLink]:
+    chains = {page: list(redirect_chain(snapshot, page)) for page in np.unique(targets).tolist()}
+    soft = set(soft_404s(snapshot))
+    names = _Names(snapshot, set(givers.tolist()).union(*chains.values()))
+    for giver, target, count in zip(
+        givers.tolist(), targets.tolist(), counts.tolist(), strict=True
+    ):
+        *through, end = chains[target]
+        yield BrokenLink(
+            links=count,
+            status=names.status[end],
+            state=SOFT_404 if end in soft else LABELS[int(snapshot.states[end])],
+            target=names.url[end],
+            source=names.url[giver],
+            through=names.joined(through),
+        )
+
+
+def _redirects(snapshot: Snapshot, pages: Pages, counts: NDArray[np.int64]) -> Iterator[Redirect]:
+    def is_redirect(page: int) -> bool:
+        return bool(snapshot.states[page] == State.MOVED)
+
+    chains = {page: list(redirect_chain(snapshot, page)) for page in pages.tolist()}
+    names = _Names(snapshot, set().union(*chains.values()))
+    for page, count in zip(pages.tolist(), counts.tolist(), strict=True):
+        moved = list(takewhile(is_redirect, chains[page]))
+        end = chains[page][len(moved)]
+        yield Redirect(
+            links=count,
+            status=names.status[page],
+            hops=max(len(moved), 1),
+            state=LABELS[int(snapshot.states[end])],
+            url=names.url[page],
+            end="" if end == page else names.url[end],
+            through=names.joined(moved[1:]),
+        )

@@ -1,0 +1,172 @@
+"""Verdicts on link targets: what a person would find behind a link.
+
+alive      a page or a file is there, perhaps behind redirects
+dead       nothing is there: a link to it is broken
+blocked    the server turns robots away: a challenge, or too many requests; people may find a page
+forbidden  robots.txt forbids it, so nobody asked
+unchecked  nobody asked for another reason, or the failure was ours
+
+A verdict follows from the state of a page, and from the detail of its last request, which names
+the service behind a challenge. A separate state for challenges was rejected: stores and their
+views would have to be migrated, and a challenge may come with any status.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import State
+from minicrawl.report.snapshot import (
+    Snapshot,
+)
+from minicrawl.store import questions
+from minicrawl.store.derived import (
+    CheckRow,
+    all_checks,
+    all_findings,
+)
+from minicrawl.web.responses import BLOCKS, COOKIE_WALL, SOFT_404, is_missing_sibling
+from minicrawl.web.urls import split
+
+Checks = list[tuple[int | None, CheckRow]]
+"""Link checks, each with its page if that is known."""
+ROWS_AT_ONCE = 10_000
+_NEEDS_LOGIN = (401, 407)
+
+
+class LinkVerdict(IntEnum):
+    """Verdict on the target of a link."""
+
+    ALIVE = 0
+    DEAD = 1
+    BLOCKED = 2
+    FORBIDDEN = 3
+    UNCHECKED = 4
+
+    @property
+    def label(self) -> str:
+        """Name shown and exported."""
+        return self.name.lower()
+
+
+_OF_STATE: Mapping[State, LinkVerdict] = {
+    State.FETCHED: LinkVerdict.ALIVE,
+    State.MOVED: LinkVerdict.ALIVE,
+    State.CANONICAL: LinkVerdict.ALIVE,
+    State.ALIAS: LinkVerdict.ALIVE,
+    State.TWIN: LinkVerdict.ALIVE,
+    State.ROBOTS: LinkVerdict.FORBIDDEN,
+    State.THROTTLED: LinkVerdict.BLOCKED,
+    # The crawl's own trouble says nothing about the page.
+    State.LOST: LinkVerdict.UNCHECKED,
+    State.CROWDED: LinkVerdict.UNCHECKED,
+    State.INTERRUPTED: LinkVerdict.UNCHECKED,
+    State.PROXY: LinkVerdict.UNCHECKED,
+}
+SHOWN = (LinkVerdict.DEAD, LinkVerdict.BLOCKED)
+"""Verdicts that lists of broken links show."""
+NOT_CHECKED = (LinkVerdict.FORBIDDEN, LinkVerdict.UNCHECKED)
+_ANSWERED = (
+    State.CLIENT_ERROR,
+    State.SERVER_ERROR,
+    State.BAD_STATUS,
+    State.BAD_REDIRECT,
+    State.TYPE,
+)
+"""States whose verdict depends on the last response."""
+
+
+def verdict_of(state: State, status: int | None = None, detail: str = "") -> LinkVerdict:
+    """Return the verdict on a page in this state, by its last request."""
+    if detail.startswith(BLOCKS) or detail.endswith(COOKIE_WALL):
+        return LinkVerdict.BLOCKED
+    if status in _NEEDS_LOGIN:
+        return LinkVerdict.UNCHECKED
+    if state is State.TYPE and status is not None:
+        return LinkVerdict.ALIVE
+    usual = LinkVerdict.DEAD if state.is_dead_end else LinkVerdict.UNCHECKED
+    return _OF_STATE.get(state, usual)
+
+
+def verdict_of_check(row: CheckRow) -> LinkVerdict:
+    """Return the verdict of a link check."""
+    return verdict_of(State(row.state), row.status, row.detail)
+
+
+def verdicts(seen: Snapshot) -> NDArray[np.uint8]:
+    """Return the verdict on each known page; a redirect is judged like any page, not by its end."""
+    return _verdicts(seen, _checks(seen))
+
+
+def _verdicts(seen: Snapshot, checks: Checks) -> NDArray[np.uint8]:
+    by_state = np.zeros(max(State) + 1, np.uint8)
+    for state in State:
+        by_state[state] = verdict_of(state)
+    # By state for all pages at once; only the few states that depend on the response need a query.
+    found = by_state[seen.states]
+    pages = np.flatnonzero(np.isin(seen.states, _ANSWERED))
+    for start in range(0, len(pages), ROWS_AT_ONCE):
+        some = pages[start : start + ROWS_AT_ONCE].tolist()
+        statuses = questions.last_statuses(seen.connection, some)
+        details = questions.last_details(seen.connection, some)
+        for page, status, detail in zip(some, statuses, details, strict=True):
+            found[page] = verdict_of(State(seen.states[page]), status, detail or "")
+    for page, row in _of_pages(seen, checks).items():
+        found[page] = verdict_of_check(row)
+    found[soft_404s(seen)] = LinkVerdict.DEAD
+    return found
+
+
+def soft_404s(seen: Snapshot) -> list[int]:
+    """Return the pages that say "not found" with status 200."""
+    return [row.source for row in all_findings(seen.path, seen.connection, SOFT_404)]
+
+
+def checked_pages(seen: Snapshot) -> dict[int, CheckRow]:
+    """Return the link checks of known pages that the crawl did not read."""
+    return _of_pages(seen, _checks(seen))
+
+
+def checked_files(seen: Snapshot) -> list[CheckRow]:
+    """Return the checks of URLs that are not pages of the store, such as images."""
+    return _of_files(_checks(seen))
+
+
+def _of_pages(seen: Snapshot, checks: Checks) -> dict[int, CheckRow]:
+    was_read = seen.was_read
+    return {page: row for page, row in checks if page is not None and not was_read[page]}
+
+
+def _of_files(checks: Checks) -> list[CheckRow]:
+    return [row for page, row in checks if page is None and not is_missing_sibling(row.url)]
+
+
+def _checks(seen: Snapshot) -> Checks:
+    """Return all checks, each with its page if that is known."""
+    rows = all_checks(seen.path, seen.connection)
+    if not rows:
+        return []
+    pages = questions.find_all(seen.connection, [split(row.url) for row in rows])
+    return list(zip(pages, rows, strict=True))
+
+
+def verdicts_of(seen: Snapshot, urls: Collection[str]) -> dict[str, LinkVerdict]:
+    """Return the verdicts on URLs, which may be pages or files."""
+    checks = _checks(seen)
+    codes, files = _verdicts(seen, checks), {row.url: row for row in _of_files(checks)}
+    others = [url for url in urls if url not in files]
+    pages = questions.find_all(seen.connection, list(map(split, others)))
+    of_pages = zip(others, pages, strict=True)
+    of_files = {url: verdict_of_check(files[url]) for url in urls if url in files}
+    return of_files | {url: LinkVerdict(codes[page]) for url, page in of_pages if page is not None}
+
+
+def counted_verdicts(codes: NDArray[np.uint8]) -> dict[str, int]:
+    """Return the number of pages with each verdict, by its label."""
+    counts = Counter(codes.tolist())
+    return {verdict.label: counts[verdict] for verdict in LinkVerdict}

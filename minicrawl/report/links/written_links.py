@@ -1,0 +1,272 @@
+"""Links as written in the pages, without following redirects.
+
+Laws: the store alone defines which pages link to which. The attributes of a link, text and rel,
+come from the last archived version of its page, or from the store if it was crawled with links
+kept; otherwise they are empty. Each page is read once, and only pages that are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from minicrawl.model import PageId, State
+from minicrawl.ports import Progress, unreported
+from minicrawl.report.graph.flows import (
+    final_pages,
+    linked_from,
+    page_links,
+)
+from minicrawl.report.selected_pages import (
+    Block,
+    Pages,
+    PageSelection,
+    selected_pages,
+)
+from minicrawl.report.snapshot import (
+    LABELS,
+    Snapshot,
+    page_of,
+    places_of_largest,
+    refuse_without_links,
+    urls,
+)
+from minicrawl.store import questions, tables
+from minicrawl.store.records import reporting_damage
+from minicrawl.store.stored_links import WrittenLinks
+from minicrawl.web.references import Reference, ReferenceReader, References
+from minicrawl.web.urls import resolve, split
+
+if TYPE_CHECKING:
+    from minicrawl.archive.reader import ArchiveReader
+from minicrawl.report.links.backlinks import linking_pages, standing_for
+from minicrawl.report.links.problems import GAP, BrokenLink
+from minicrawl.report.links.verdicts import ROWS_AT_ONCE
+
+_PAGES_AT_ONCE, _URLS_AT_ONCE = 256, 1 << 14
+"""Maximum numbers of pages and of URLs in a cache."""
+_NOTHING = References()
+
+
+class WrittenLink(NamedTuple):
+    """Link as written. `end` is where the target redirects, if it does."""
+
+    source: str
+    target: str
+    end: str
+    state: str  # of the end
+    text: str
+    rel: str
+    written: str
+
+
+RAW_COLUMNS = WrittenLink._fields
+
+
+class LinkEnds(NamedTuple):
+    """Link, by the ids and the URLs of its pages."""
+
+    giver: PageId
+    taker: PageId
+    source: str
+    target: str
+
+
+class StoredReferences:
+    """Link attributes from the store itself."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._written = WrittenLinks(snapshot.connection)
+        self._of = lru_cache(_PAGES_AT_ONCE)(self._read)
+
+    def links(self, link: LinkEnds) -> list[Reference]:
+        """Return the attributes of a link, or an empty list."""
+        if not self._written:
+            return []
+        with reporting_damage(self._snapshot.path):
+            entry = self._of(link.giver).get(link.taker)
+        if entry is None:
+            return []
+        from minicrawl.web.references import read_entry
+
+        found = read_entry(entry, link.source, link.target)
+        return [Reference(found.written, found.text, found.rel, "a")]
+
+    def _read(self, page: PageId) -> dict[int, str]:
+        """Return the attributes of a page's links by target."""
+        links = self._snapshot.frontier.spendings.of(page).links
+        told = self._written.of(page, links)
+        if told is None:
+            return {}
+        from minicrawl.web.references import parted
+
+        return dict(zip(links, parted(told.decode("utf-8", "replace")), strict=True))
+
+
+class PageReferences:
+    """References of pages, from the archive or the store. Use it as a context manager."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._open = ExitStack()
+        self._snapshot = snapshot
+        self._has_pages = tables.archive_end(snapshot.connection) is not None
+        self._archive: ArchiveReader | None = None
+        self._reader: ReferenceReader | None = None
+        self._stored = StoredReferences(snapshot)
+        self._strip_marks = snapshot.frontier.terms.strip_marks
+        self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
+        """Function that returns the references of the page at a URL; empty if it is not archived.
+        """
+        self._led_to = lru_cache(_URLS_AT_ONCE)(self._target)
+        self._bases = lru_cache(_PAGES_AT_ONCE)(self._bases_of)
+        self._by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
+
+    def __enter__(self) -> PageReferences:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def has(self, url: str) -> bool:
+        """Return True if the page is archived with its markup."""
+        return self.of(url) is not _NOTHING
+
+    def links(self, link: LinkEnds) -> list[Reference]:
+        """Return the links of one page that lead to the other one, in page order."""
+        return self._by_target(link.source).get(link.target) or self._stored.links(link)
+
+    def resolve(self, source: str, written: str) -> str | None:
+        """Return the URL that a page's reference leads to, or None if it is not a web URL."""
+        place, folder = self._bases(source)
+        path, mark, _ = written.partition("#")
+        # Menus consist of paths and URLs, which lead to the same places from all pages of a folder.
+        if path[:1] > " " and path[0] != "?" and (":" not in path or "//" in path):
+            place = folder
+        return self._led_to(path + mark, place)
+
+    def _bases_of(self, source: str) -> tuple[str, str]:
+        """Return what the references of a page are relative to, and its folder."""
+        base = self.of(source).base
+        found = resolve(base, source) if base else None
+        place = found.url if found else source
+        return place, f"{place.partition('?')[0].rpartition('/')[0]}/"
+
+    def _target(self, written: str, base: str) -> str | None:
+        found = resolve(written, base, strip_marks=self._strip_marks)
+        return None if found is None else found.url
+
+    def _resolved(self, source: str) -> dict[str, list[Reference]]:
+        found: dict[str, list[Reference]] = {}
+        stays = self.of(source).base is None
+        for link in self.of(source).links:
+            if stays and link.written.startswith("#"):  # a fragment of the same page
+                continue
+            if (url := self.resolve(source, link.written)) is not None:
+                found.setdefault(url, []).append(link)
+        return found
+
+    def _read(self, url: str) -> References:
+        if not self._has_pages:
+            return _NOTHING
+        from minicrawl.report.archived.page_versions import html_version, kept_pages
+
+        if self._archive is None:
+            self._archive = self._open.enter_context(kept_pages(self._snapshot))
+        page = html_version(self._archive, url)
+        if page is None:
+            return _NOTHING
+        self._reader = self._reader or ReferenceReader()
+        found = page.references(self._reader)
+        found.assets += (Reference(url, "", "", "") for url in page.answer.asked.left_out)
+        return found
+
+
+def links_of(snapshot: Snapshot, text: str, count: int = 0) -> list[WrittenLink]:
+    """Return the links of a page, those to important pages first. `count` 0 is all."""
+    refuse_without_links(snapshot)
+    page = page_of(snapshot, text)
+    targets = np.array(linked_from(snapshot, page), dtype=np.int64)
+    best = targets[places_of_largest(snapshot.importance[targets], count)]
+    with PageReferences(snapshot) as found:
+        return list(_rows(snapshot, np.full(len(best), page), best, found))
+
+
+def links_to(
+    snapshot: Snapshot, text: str, count: int = 0, tell: Progress = unreported
+) -> list[WrittenLink]:
+    """Return the links to a page and to its duplicates, those from important pages first."""
+    refuse_without_links(snapshot)
+    end = snapshot.frontier.books.stands_for(page_of(snapshot, text))
+    pairs = [
+        (giver, target)
+        for target in standing_for(snapshot, end)
+        for giver in np.unique(linking_pages(snapshot, [target], tell)).tolist()
+        if giver != target and snapshot.states[giver] == State.FETCHED  # not a copy
+    ]
+    givers, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    best = places_of_largest(snapshot.importance[givers], count)
+    with PageReferences(snapshot) as found:
+        return list(_rows(snapshot, givers[best], targets[best], found))
+
+
+def _rows(
+    snapshot: Snapshot, givers: Pages, targets: Pages, found: PageReferences
+) -> Iterator[WrittenLink]:
+    """Yield a row for each link; one row if its attributes are unknown."""
+    ends = final_pages(snapshot)[targets]
+    columns = (urls(snapshot, pages) for pages in (givers, targets, ends))
+    labels = [LABELS[state] for state in snapshot.states[ends].tolist()]
+    pairs = zip(givers.tolist(), targets.tolist(), strict=True)
+    for (giver, taker), source, target, end, state in zip(pairs, *columns, labels, strict=True):
+        row = WrittenLink(source, target, "" if end == target else end, state, "", "", "")
+        links = found.links(LinkEnds(giver, taker, source, target))
+        for link in links:
+            yield row._replace(text=link.text, rel=link.rel, written=link.written)
+        if not links:
+            yield row
+
+
+def all_links(
+    snapshot: Snapshot, selection: PageSelection, tell: Progress = unreported
+) -> Iterator[Block]:
+    """Yield the links between the selected pages, as blocks of columns."""
+    refuse_without_links(snapshot)
+    is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
+    is_chosen[selected_pages(snapshot, selection)] = True
+    with PageReferences(snapshot) as found:
+        for block in page_links(snapshot, tell):
+            inside = is_chosen[block.givers] & is_chosen[block.ends]
+            givers, targets = block.givers[inside], block.ends[inside]
+            for start in range(0, len(givers), ROWS_AT_ONCE):
+                some = slice(start, start + ROWS_AT_ONCE)
+                yield _as_block(_rows(snapshot, givers[some], targets[some], found))
+
+
+def _as_block(rows: Iterable[WrittenLink]) -> Block:
+    columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [()] * len(RAW_COLUMNS)
+    return dict(zip(RAW_COLUMNS, map(list, columns), strict=True))
+
+
+def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
+    """Return the broken links with text and kind, from the first such link on its page."""
+    with reporting_damage(snapshot.path), PageReferences(snapshot) as pages:
+        return [_with_text(snapshot, pages, link) for link in found]
+
+
+def _with_text(snapshot: Snapshot, pages: PageReferences, link: BrokenLink) -> BrokenLink:
+    if link.kind != BrokenLink._field_defaults["kind"]:
+        return link
+    written_to = link.through.split(GAP)[0] if link.through else link.target
+    ends = [split(link.source), split(written_to)]
+    giver, taker = questions.find_all(snapshot.connection, ends)
+    if giver is None or taker is None:
+        return link
+    links = pages.links(LinkEnds(giver, taker, link.source, written_to))
+    text = next((one.text for one in links if one.text), "")
+    roles = [one.role for one in links]
+    return link._replace(text=text, kind=link.kind if link.kind in roles or not roles else roles[0])

@@ -1,0 +1,120 @@
+"""Activity of a crawl: busiest hosts, latest requests, and requests over time.
+
+Law: each request is read once. A reader continues after the last request that it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.model import (
+    State,
+)
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions
+from minicrawl.store.questions import LoggedRequest
+from minicrawl.store.reader import reading
+from minicrawl.store.records import reporting_damage
+
+WIDTH_S = 1.0
+MOST_SPANS = 1200
+"""Maximum number of time spans; beyond it, neighbours are merged in pairs."""
+
+
+class HostPages(NamedTuple):
+    """Host with its pages. `until` is the end of a pause that the host asked for, or 0."""
+
+    id: int
+    origin: str
+    known: int
+    read: int
+    waiting: int
+    failed: int
+    importance: float
+    until: float
+    trouble: str
+
+
+def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
+    """Return the hosts with most pages read; of equal hosts, those with more pages known first."""
+    hosts, states = snapshot.host_of, snapshot.states
+    number = len(snapshot.origins)
+    failures = [state for state in State if state.is_failure]
+    columns = [
+        np.bincount(hosts, weights=weights, minlength=number)
+        for weights in (
+            None,
+            snapshot.was_read,
+            states == State.UNREAD,
+            np.isin(states, failures),
+            snapshot.importance,
+        )
+    ]
+    order = np.lexsort((-columns[0], -columns[1]))[:count].tolist()
+    with reporting_damage(snapshot.path):
+        pauses = questions.hosts_waiting(snapshot.connection)
+    known, read, waiting, failed, importance = columns
+    return [
+        HostPages(
+            id=host,
+            origin=snapshot.origins[host],
+            known=int(known[host]),
+            read=int(read[host]),
+            waiting=int(waiting[host]),
+            failed=int(failed[host]),
+            importance=float(importance[host]),
+            until=pauses.get(host, (0.0, ""))[0],
+            trouble=pauses.get(host, (0.0, ""))[1],
+        )
+        for host in order
+    ]
+
+
+def latest(path: Path, last: int, count: int) -> list[LoggedRequest]:
+    """Return the last `count` requests after the one with this id, in order."""
+    with reading(path) as connection, reporting_damage(path):
+        return questions.requests_after(connection, last, count)
+
+
+class RequestHistory:
+    """Requests, failures and bytes over time, for a curve. Each `read` extends it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last, self._width_s = 0, WIDTH_S
+        self._spans: dict[int, tuple[int, int, int]] = {}
+
+    def read(self) -> None:
+        """Read new requests."""
+        with reading(self._path) as connection, reporting_damage(self._path):
+            found = questions.requests_by_time(connection, self._last, self._width_s)
+        for row in found:
+            self._add(row.span, (row.requests, row.failed, row.wire_bytes))
+            self._last = max(self._last, row.last)
+        # Neighbours are merged, rather than the oldest spans dropped: the curve keeps its whole
+        # length and only becomes coarser.
+        while len(self._spans) > MOST_SPANS:
+            self._width_s *= 2
+            spans, self._spans = self._spans, {}
+            for span, counts in spans.items():
+                self._add(span // 2, counts)
+
+    def sums(self) -> Iterator[tuple[float, int, int, int]]:
+        """Yield the end of each span, with the totals up to then."""
+        requests = failed = wire_bytes = 0
+        for span in sorted(self._spans):
+            more = self._spans[span]
+            requests, failed, wire_bytes = (
+                requests + more[0],
+                failed + more[1],
+                wire_bytes + more[2],
+            )
+            yield (span + 1) * self._width_s, requests, failed, wire_bytes
+
+    def _add(self, span: int, counts: tuple[int, int, int]) -> None:
+        known = self._spans.get(span, (0, 0, 0))
+        self._spans[span] = known[0] + counts[0], known[1] + counts[1], known[2] + counts[2]

@@ -1,0 +1,168 @@
+"""Progress of a crawl, finished or running: `minicrawl status`.
+
+Laws: `status` reads what the crawl itself counted, so it is immediate for a store of any size;
+anything else is unknown. Only the convergence of the importance may take longer, in a store with
+a short log, where it is converged for each report. `mirrors` compares pages by their content.
+
+G   units of cash recorded in histories, the clock of OPIC      M   all units minted
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from minicrawl.frontier.importance import converges_anew, gathered_now
+from minicrawl.model import (
+    READ_STATES,
+    STANDS_FOR_ANOTHER,
+    FailureKind,
+    Refusal,
+    State,
+)
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.report.saved_ranks import Convergence, convergence
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import (
+    OPIC,
+    RankRow,
+    guaranteed,
+    rank_row,
+    reading_beside,
+)
+from minicrawl.store.files import bytes_of, files_of
+from minicrawl.store.reader import reading, real_path
+from minicrawl.store.records import reporting_damage
+
+Counts = dict[str, int]
+
+_STORE = "--store"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Figures as of the last commit. The importance is updated from time to time.
+
+    The error factor is M / G. `importance_gathered` is the share of the importance of readable
+    pages that is on pages read, by converged importance if that includes all steps, otherwise by
+    the crawl's estimate. `importance_guaranteed` is a lower bound of the same share by PageRank
+    with jumps to the seeds alone, as of the last time the importance converged.
+    """
+
+    pages_known: int
+    pages_fetched: int | None
+    pages_unread: int | None
+    standing_for_others: Counts | None
+    failures: Counts | None
+    refusals: Counts | None
+    hosts: int
+    bytes: int | None
+    requests: int | None
+    running_s: float | None
+    fetches_per_second: float | None
+    found_per_fetch: float | None
+    g: float | None
+    error_factor: float | None
+    importance_gathered: float | None
+    importance_guaranteed: float | None
+    convergence: Convergence | None
+    store_bytes: int
+    beside_bytes: Counts  # sizes of the files beside the store, by suffix
+    pruning_waits: bool  # deletion waits until nobody reads the archive
+    taken_down: Sequence[tables.Takedown]  # oldest first
+    command: str | None  # resumes the crawl from the current folder
+
+    def as_json(self) -> dict[str, object]:
+        """Return the figures by name."""
+        return asdict(self) | {"taken_down": [one._asdict() for one in self.taken_down]}
+
+
+def status(path: Path) -> Status:
+    """Return the status of a store, which a crawl may be writing."""
+    with reading(path) as connection, reporting_damage(path):
+        found = _status(path, connection, *_converged(path, connection))
+    others, name = files_of(path)[:-1], real_path(path).name
+    sizes = {file.name.removeprefix(name): bytes_of(file) for file in others}
+    return replace(found, beside_bytes=sizes)
+
+
+def _converged(path: Path, connection: tables.Connection) -> tuple[RankRow | None, float | None]:
+    """Return the converged ranks behind the shown importance, and the guaranteed importance."""
+    with reading_beside(path, connection) as derived:
+        row = rank_row(derived, OPIC)
+    if converges_anew(row, connection):
+        snapshot = Snapshot(path, connection)
+        return snapshot.converged, snapshot.guaranteed
+    return row, None if row is None else guaranteed(row, connection)
+
+
+def _status(
+    path: Path,
+    connection: tables.Connection,
+    converged: RankRow | None,
+    proven: float | None,
+) -> Status:
+    counters = tables.counters(connection)
+    counted = {name: number for name, number in counters.items() if isinstance(number, int | float)}
+    pages: dict[State, int] | None = None
+    if isinstance(of_states := counters.get(tables.STATES), dict):
+        pages = {State(int(state)): int(number) for state, number in of_states.items()}
+    known = questions.pages_known(connection) - (pages or {}).get(State.FOREIGN, 0)
+    fetched = None if pages is None else sum(pages.get(state, 0) for state in READ_STATES)
+    recorded, minted = counted.get(tables.RECORDED), counted.get(tables.MINTED)
+    g = None if recorded is None else recorded / UNIT
+    found = convergence(converged, known, tables.last_step(connection))
+    requests, running_s = counted.get("requests"), counted.get("running_s")
+    return Status(
+        pages_known=known,
+        pages_fetched=fetched,
+        pages_unread=None if pages is None else pages.get(State.UNREAD, 0),
+        standing_for_others=_named(pages, (state.name for state in STANDS_FOR_ANOTHER)),
+        failures=_named(pages, FailureKind.__members__),
+        refusals=_named(pages, Refusal.__members__),
+        hosts=questions.hosts_known(connection),
+        bytes=_whole(counted.get("wire_bytes")),
+        requests=_whole(requests),
+        running_s=running_s,
+        fetches_per_second=requests / running_s if requests and running_s else None,
+        found_per_fetch=known / fetched if fetched else None,
+        g=g,
+        error_factor=minted / recorded if minted and recorded else None,
+        importance_gathered=gathered_now(converged, connection),
+        importance_guaranteed=proven,
+        convergence=found,
+        store_bytes=path.stat().st_size,
+        beside_bytes={},
+        pruning_waits=counters.get(tables.PRUNING_WAITS) is True,
+        taken_down=tables.takedowns(counters),
+        command=_command(counters, path),
+    )
+
+
+def _command(counters: Mapping[str, object], path: Path) -> str | None:
+    """Return the command that resumes the crawl from the current folder."""
+    command, here = str(counters.get(tables.COMMAND) or ""), Path.cwd()
+    folder, store = counters.get(tables.BEGUN_IN), counters.get(tables.BEGUN_AS)
+    if not command or (folder, store) in ((None, None), (str(here), str(real_path(path)))):
+        return command or None
+    pairs = pairwise(("", *shlex.split(command)))
+    words = [word for before, word in pairs if not word.startswith(_STORE) and before != _STORE]
+    is_elsewhere = folder != str(here) and Path(str(folder)).is_dir()
+    named = shlex.join([*words, "--store", str(real_path(path) if is_elsewhere else path)])
+    return f"cd {shlex.quote(str(folder))} && {named}" if is_elsewhere else named
+
+
+def _named(pages: Mapping[State, int] | None, names: Iterable[str]) -> Counts | None:
+    """Return the number of pages in each of these states, without zeros."""
+    if pages is None:
+        return None
+    states = [State[name] for name in names]
+    return {state.label: pages[state] for state in states if state in pages}
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)

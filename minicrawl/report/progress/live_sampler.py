@@ -1,0 +1,250 @@
+"""Samples of a running crawl, from the growth of its link graph."""
+
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minicrawl.frontier.importance import gathered_now
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import Extent
+from minicrawl.graph.dynamic import DynamicGraph
+from minicrawl.graph.outline import Outline, extent
+from minicrawl.model import CRAWLED, READ_STATES, State
+from minicrawl.ports import Progress, unreported
+from minicrawl.report.progress.link_log import LinkLog
+from minicrawl.report.progress.samples import Basis, Sample, keep_sample
+from minicrawl.report.progress.sampling_process import EVERY_S
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import OPIC, rank_row, reading_beside
+from minicrawl.store.reader import reading
+from minicrawl.store.records import reporting_damage
+
+OLDEST_S = 28.0
+"""Maximum age of the distances, unless measuring takes longer."""
+MOST_EXACT = 3000
+_MOST_LINKS_AT_ONCE = 100_000
+"""New links in one update beyond which batches are used: link by link would take too long."""
+MOST_WORK = 8_000_000
+WORK_AT_ONCE = 1_000_000
+"""Maximum work if a user is waiting for the figures."""
+_SEED = 1
+_NOTHING_KEPT = -1, 0.0, None
+"""Last sample's step, time of its distances, and gathered importance."""
+_NOTHING_YET = Extent(0, None, 0, is_exact=True)
+
+
+class LiveGraph:
+    """Graph of a store and its outline, following the log."""
+
+    def __init__(self, graph_of: str = CRAWLED, most_exact: int = MOST_EXACT) -> None:
+        self.log = LinkLog(graph_of)
+        self.distances_at = 0.0
+        self._most = most_exact
+        self._graph = DynamicGraph(most_exact)
+        self._far = _NOTHING_YET
+        self._measured = 0
+
+    def follow(self, connection: tables.Connection, until: int | None = None) -> None:
+        """Read the log on, to its end or to step `until`."""
+        news = self.log.follow(connection, until)
+        # Exact distances link by link are for small crawls, whose curves should not jump; their
+        # cost grows with the graph, while batches cost the same however often links arrive.
+        if len(news.is_node) > self._most or len(news.sources) > _MOST_LINKS_AT_ONCE:
+            self._graph.forget_distances()  # from here on they are measured
+        change = self._graph.become if news.is_rewritten else self._graph.add
+        change(news.is_node, news.sources, news.targets)
+
+    @property
+    def is_exact(self) -> bool:
+        """True if all figures are maintained link by link."""
+        return self._graph.has_distances
+
+    @property
+    def graph(self) -> Csr:
+        return self._graph.graph
+
+    @property
+    def distances_basis(self) -> Basis:
+        if self.is_exact:
+            return Basis.EXACT
+        if self._far.is_exact:
+            return Basis.BATCH
+        return Basis.HYPERBALL if self._far.by_hyperball else Basis.ESTIMATE
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """True if the distances were never measured."""
+        return not self.is_exact and not self._measured
+
+    @property
+    def are_distances_old(self) -> bool:
+        """True if there are steps since the distances were measured."""
+        return not self.is_exact and self._measured != self.log.step
+
+    def measure(self, now: float, most_work: int, tell: Progress = unreported) -> None:
+        """Measure the distances of the current graph."""
+        step, graph = self.log.step, self.graph
+        self._far = extent(graph, np.random.default_rng(_SEED), tell, most_work)
+        self._measured, self.distances_at = step, now
+
+    def outline(self) -> Outline:
+        """Return the current outline of the graph."""
+        return self._graph.outline(self._far)
+
+
+def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:
+    """Return a sample from the figures of the graph and the counts of the crawl."""
+    return Sample(
+        at=at,
+        step=live.log.step,
+        graph_of=live.log.graph_of,
+        basis=Basis.EXACT if live.is_exact else Basis.BATCH,
+        distances_at=at if live.is_exact else live.distances_at,
+        distances_basis=live.distances_basis,
+        outline=live.outline(),
+        **counts,
+    )
+
+
+def by_state(states: Mapping[int, int]) -> dict[str, int]:
+    """Return the numbers of crawled and failed pages, from the pages by state."""
+    return {
+        "crawled": sum(states.get(state, 0) for state in READ_STATES),
+        "errors": sum(
+            pages
+            for state, pages in states.items()
+            if State(state).is_failure or state == State.TYPE
+        ),
+    }
+
+
+def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
+    """Return the crawl's own counts as of the last commit."""
+    counters = tables.counters(connection)
+    numbers = {name: value for name, value in counters.items() if isinstance(value, int | float)}
+    states = counters.get(tables.STATES)
+    pages = states.items() if isinstance(states, dict) else ()
+    with reading_beside(store, connection) as derived:
+        converged = rank_row(derived, OPIC)
+    return by_state({int(state): int(count) for state, count in pages}) | {
+        "running_s": numbers.get("running_s", 0.0),
+        "requests": int(numbers.get("requests", 0)),
+        "known": questions.pages_known(connection),
+        "hosts": questions.hosts_known(connection),
+        "maximum": counters.get(tables.MAXIMUM),
+        "wire_bytes": int(numbers.get("wire_bytes", 0)),
+        "importance_gathered": gathered_now(converged, connection),
+    }
+
+
+def sampled_now(
+    store: Path, graph_of: str = CRAWLED, most_work: int = WORK_AT_ONCE
+) -> Sample | None:
+    """Return a sample as of the last commit, computed from the log, or None without links.
+
+    It is not stored.
+    """
+    now, live = time.time(), LiveGraph(graph_of, most_exact=0)
+    with reading(store) as connection, reporting_damage(store):
+        terms = tables.terms(connection)
+        if terms is None or not terms.links:
+            return None
+        live.follow(connection)
+        live.measure(now, most_work)
+        return sample_of(live, now, counts_of(store, connection))
+
+
+class Sampler:
+    """Takes samples of a store repeatedly, and stores them beside it."""
+
+    def __init__(
+        self,
+        store: Path,
+        graph_of: str = CRAWLED,
+        clock: Callable[[], float] = time.monotonic,
+        is_over: Callable[[], bool] = lambda: False,
+        most_exact: int = MOST_EXACT,
+    ) -> None:
+        """`is_over` returns True if only the last sample is still wanted."""
+        self._store, self._clock, self._is_over = store, clock, is_over
+        self._new_graph = partial(LiveGraph, graph_of, most_exact)
+        self._live, self._birth = self._new_graph(), ""
+        self._due = 0.0
+        self._known: tuple[int, float, object] = _NOTHING_KEPT
+
+    def look(self) -> None:
+        """Store a sample if one is due and the log has grown."""
+        began = self._clock()
+        if began < self._due or not self._store.is_file():
+            return
+        with reading(self._store) as connection, reporting_damage(self._store):
+            if tables.fetches_known(connection):
+                self._keep(connection)
+        self._due = self._clock() + max(EVERY_S, self._clock() - began)
+
+    def _keep(self, connection: tables.Connection) -> None:
+        if self._birth != (birth := tables.birth(connection)):  # another store of that name
+            self._live, self._birth = self._new_graph(), birth
+            self._known = _NOTHING_KEPT
+        self._live.follow(connection)
+        if self._live.is_unmeasured or (self._is_over() and self._live.are_distances_old):
+            self._live.measure(time.time(), WORK_AT_ONCE if self._is_over() else MOST_WORK)
+        counts = counts_of(self._store, connection)
+        known = self._live.log.step, self._live.distances_at, counts["importance_gathered"]
+        if known != self._known:
+            sample = sample_of(self._live, time.time(), counts)
+            keep_sample(self._store, connection, sample)
+            self._known = known
+
+    def measure(self) -> float:
+        """Measure the distances if they are outdated, sampling meanwhile.
+
+        Return the seconds taken.
+        """
+        began = self._clock()
+        if self._live.are_distances_old:
+            with suppress(_OverError):
+                self._live.measure(time.time(), MOST_WORK, self._look_meanwhile)
+        return self._clock() - began
+
+    def _look_meanwhile(self, _share: float) -> None:
+        if self._is_over():
+            raise _OverError  # the last sample needs distances of all links
+        self.look()
+
+    def pauses(self) -> Iterator[float]:
+        """Work, and yield how long to pause. Ends after the last sample."""
+        measure_at = 0.0
+        while not self._is_over():
+            self.look()
+            if self._clock() >= measure_at:
+                took_s = self.measure()
+                # A pause as long as the work leaves half of a processor to the crawl. By the time
+                # the next distances are ready, these are as old as two measurements and the pause,
+                # which is shortened to keep that within `OLDEST_S`.
+                measure_at = self._clock() + max(0.0, min(took_s, OLDEST_S - 2 * took_s))
+            yield max(0.0, self._due - self._clock())
+        self._due = 0.0
+        self.look()
+
+
+class _OverError(Exception):
+    """Raised to cancel a measurement."""
+
+
+def main() -> None:
+    """Run the process with store and graph as arguments, until standard input ends."""
+    store, graph_of = sys.argv[1:]
+    for pause_s in Sampler(Path(store), graph_of, is_over=_has_input_ended).pauses():
+        _has_input_ended(pause_s)
+
+
+def _has_input_ended(patience_s: float = 0.0) -> bool:
+    return bool(select.select([sys.stdin], [], [], patience_s)[0])

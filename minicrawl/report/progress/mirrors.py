@@ -1,0 +1,96 @@
+"""Hosts that serve the same pages as another host."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.model import (
+    State,
+)
+from minicrawl.report.near_duplicates import NO_NEAR_DUPLICATES, kept_near_duplicates
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import reading, search_folder
+from minicrawl.store.records import reporting_damage
+from minicrawl.wording import counted
+
+_FEWEST_PAGES = 5
+_MOST_OF_A_HOST = 0.8
+
+
+class Mirror(NamedTuple):
+    """Host that mirrors another."""
+
+    host: str
+    of_host: str
+    pages: int
+
+    def __str__(self) -> str:
+        return f"{self.host} mirrors {self.of_host} ({counted(self.pages, 'page')})"
+
+
+def mirrors(path: Path) -> list[Mirror]:
+    """Return the probable mirrors, largest first.
+
+    Near-duplicates according to the search index count as well.
+    """
+    with reading(path) as connection, reporting_damage(path):
+        return _mirrors(connection, _alike_across_hosts(path, connection))
+
+
+def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tuple[int, int]]:
+    """Return the number of near-duplicates between each pair of hosts."""
+    folder = search_folder(path)
+    if not folder.exists():
+        return Counter()
+    found = kept_near_duplicates(folder, tables.birth(connection)) or NO_NEAR_DUPLICATES
+    host_of = tables.whole(tables.urls(connection, "host"), "host")
+    pairs = zip(host_of[found.pages].tolist(), host_of[found.originals].tolist(), strict=True)
+    return Counter((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
+
+
+def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int, int]]:
+    """Return the number of copies between pairs of hosts, with the host of the copy first."""
+    leads_to: dict[int, int] = {}
+    for pages, states in tables.frontier(connection, "id", "state"):
+        found = pages[states == State.ALIAS].tolist()
+        spendings = tables.spendings_of(connection, found)
+        leads_to |= {
+            page: spending.links[0] for page, spending in zip(found, spendings, strict=True)
+        }
+    ends = np.fromiter((_end(page, leads_to) for page in leads_to), dtype=np.int64)
+    host_of = tables.whole(tables.urls(connection, "host"), "host")
+    pairs = zip(host_of[[*leads_to]].tolist(), host_of[ends].tolist(), strict=True)
+    return Counter(pair for pair in pairs if pair[0] != pair[1])
+
+
+def _end(page: int, leads_to: Mapping[int, int]) -> int:
+    while page in leads_to:
+        page = leads_to[page]
+    return page
+
+
+def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> list[Mirror]:
+    """Return pairs of hosts that share most pages of one of them, whichever was read first.
+
+    The mirror is the host with more duplicates of the other one, as `duplicates` lists them; if
+    both have the same number, the smaller one.
+    """
+    common = Counter(alike)
+    for host, of_host, pages in tables.mirrors(connection):
+        common[min(host, of_host), max(host, of_host)] += pages
+    candidates = [pair for pair in common.most_common() if pair[1] >= _FEWEST_PAGES]
+    if not candidates:
+        return []
+    origins, read = questions.origins(connection), questions.pages_read_by_host(connection)
+    copies, found = _duplicates_across_hosts(connection), []
+    for (one, other), pages in candidates:
+        more = {one: copies[one, other], other: copies[other, one]}
+        original, mirror = sorted(more, key=lambda host: (more[host], -read.get(host, 0), host))
+        if pages >= _MOST_OF_A_HOST * read.get(mirror, 0):
+            found.append(Mirror(origins[mirror], origins[original], pages))
+    return found

@@ -1,0 +1,129 @@
+"""Samples of a crawl's figures over time, in the file of derived data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from minicrawl.store.derived import (
+    MOST_SAMPLES,
+    append_sample,
+    kept_samples,
+)
+from minicrawl.store.reader import reading
+from minicrawl.store.tables import Connection, last_step
+
+if TYPE_CHECKING:
+    from minicrawl.graph.outline import Outline
+
+
+FRESH_S = 30.0
+
+
+class Basis(StrEnum):
+    """Method by which a figure was obtained."""
+
+    EXACT = "exact"  # maintained with each link
+    BATCH = "batch"  # exact, computed for all links at once
+    ESTIMATE = "estimate"  # from a sample of the pages
+    HYPERBALL = "HyperBall"  # HyperBall estimate for all pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Figures of a crawl at one moment. Times are seconds since 1970.
+
+    Mean distance and diameter in the outline are as of `distances_at`, by the method
+    `distances_basis`; everything else is as of `at`.
+    """
+
+    at: float
+    step: int
+    running_s: float
+    requests: int
+    crawled: int
+    errors: int
+    """Pages that failed, and URLs of a type that is not read."""
+    known: int
+    hosts: int
+    maximum: int | None
+    """Maximum number of pages that the crawl may read."""
+    wire_bytes: int
+    importance_gathered: float | None
+    graph_of: str
+    """`crawled` if the graph contains only pages that were read, `known` if all."""
+    basis: Basis
+    distances_at: float
+    distances_basis: Basis
+    outline: Outline
+
+    @property
+    def total(self) -> int:
+        return self.crawled + self.errors
+
+    @property
+    def urls_per_s(self) -> float | None:
+        """Pages crawled per second, over all runs."""
+        return self.crawled / self.running_s if self.running_s else None
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        return self.wire_bytes / self.running_s if self.running_s else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all figures by name, including derived ones."""
+        return asdict(self) | {
+            "total": self.total,
+            "urls_per_s": self.urls_per_s,
+            "bytes_per_s": self.bytes_per_s,
+        }
+
+    @classmethod
+    def from_json(cls, figures: dict[str, Any]) -> Sample:
+        """Return the sample that was stored."""
+        from minicrawl.graph.degrees import DegreeDistribution
+        from minicrawl.graph.outline import BowTie, Outline
+
+        known = {name: figures[name] for name in cls.__dataclass_fields__}
+        outline = dict(known["outline"])
+        for name in ("out_degrees", "in_degrees"):
+            degrees = dict(outline[name])
+            bins = tuple((int(least), int(pages)) for least, pages in degrees["bins"])
+            outline[name] = DegreeDistribution(**degrees | {"bins": bins})
+        if outline.get("bow_tie"):
+            outline["bow_tie"] = BowTie(**outline["bow_tie"])
+        bases = {name: Basis(known[name]) for name in ("basis", "distances_basis")}
+        return cls(**known | bases | {"outline": Outline(**outline)})
+
+
+def keep_sample(
+    store: Path, connection: Connection, sample: Sample, most: int = MOST_SAMPLES
+) -> None:
+    """Append a sample of the store."""
+    append_sample(store, connection, sample.at, asdict(sample), most)
+
+
+def samples(store: Path, since: float = 0, last: int | None = None) -> list[Sample]:
+    """Return all samples after this time, or the `last` of them, in order."""
+    with reading(store) as connection:
+        return kept_samples(store, connection, Sample.from_json, since, last)
+
+
+def latest_sample(store: Path) -> Sample | None:
+    """Return the last sample, or None."""
+    return next(iter(samples(store, last=1)), None)
+
+
+def fresh_sample(store: Path, graph_of: str, now: float, *, is_running: bool) -> Sample | None:
+    """Return the last sample if it is still valid for this graph, or None.
+
+    It is valid if it has all steps, or if it is less than `FRESH_S` old in a running crawl.
+    """
+    found = latest_sample(store)
+    if found is None or found.graph_of != graph_of:
+        return None
+    with reading(store) as connection:
+        is_last = found.step == last_step(connection)
+    return found if is_last or (is_running and now - found.at < FRESH_S) else None

@@ -1,0 +1,152 @@
+"""Ranks of a store: its importance, and the other ranks kept beside it.
+
+Law: a page that was found after a rank was computed has the score NaN.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.opic.importance.estimate import rising
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import (
+    OPIC,
+    OPIC_SITES,
+    RankRow,
+    kept_ranks,
+    rank_row,
+    rank_scores,
+    reading_beside,
+)
+from minicrawl.wording import at_most, counted
+
+RISING = "rising"
+"""Name of a rank computed on demand: cash that came to a page lately, relative to its past."""
+
+Floats = NDArray[np.float64]
+
+
+class SavedRank(NamedTuple):
+    """Rank kept beside a store, with its age."""
+
+    row: RankRow
+    unranked: int
+    """Number of pages found since."""
+    is_current: bool
+    """True if the store has no newer steps, and so no other links."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convergence:
+    """Accuracy and age of the converged importance."""
+
+    error_bound: float
+    """Error bound of the shares, summed over all pages known then."""
+    is_complete: bool
+    """True if the computation was completed."""
+    age_s: float
+    steps_since: int
+    pages_since: int
+    """Number of pages found since."""
+
+    def __str__(self) -> str:
+        kind = "converged" if self.is_complete else "broken off while converging"
+        unit, length = next((one for one in _UNITS if self.age_s >= one[1]), ("s", 1))
+        age = f"{int(self.age_s // length)} {unit}"
+        told = f"{kind}, {at_most(self.error_bound)}, {age} old"
+        if not self.steps_since:
+            return told
+        since = f"{counted(self.steps_since, 'step')} and {counted(self.pages_since, 'page')} ago"
+        return f"{told}, {since}"
+
+
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
+ESTIMATED = "estimated; with stored links `minicrawl refine` makes it converge"
+
+
+def convergence(row: RankRow | None, known: int, last: int) -> Convergence | None:
+    """Return the convergence of the importance in `row`, or None without a row.
+
+    `known` and `last` are the store's current number of pages and last step.
+    """
+    if row is None:
+        return None
+    return Convergence(
+        error_bound=row.error_bound,
+        is_complete=row.converged,
+        age_s=max(0.0, time.time() - row.made_at),
+        steps_since=max(0, last - row.step),
+        pages_since=max(0, known - row.nodes),
+    )
+
+
+def convergence_of(seen: Snapshot) -> Convergence | None:
+    """Return the convergence of a snapshot's importance, or None if it is an estimate."""
+    return convergence(seen.converged, len(seen), seen.frontier.last_seq)
+
+
+def told(found: Convergence | None) -> str:
+    """Return the source of the importance, as text."""
+    return ESTIMATED if found is None else str(found)
+
+
+def saved_ranks(store: Path, connection: tables.Connection) -> list[SavedRank]:
+    """Return the ranks beside the store by name, except those of the crawl itself."""
+    known, last = questions.pages_known(connection), tables.last_step(connection)
+    with reading_beside(store, connection) as derived:
+        others = (row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES))
+        return [SavedRank(row, known - row.nodes, row.step == last) for row in others]
+
+
+def scores(snapshot: Snapshot, name: str) -> Floats:
+    """Return the scores of all pages by this rank. Raises UsageError if there is no such rank."""
+    found = kept_scores(snapshot, name)
+    if found is None:
+        others = "".join(
+            f", {one.row.name}" for one in saved_ranks(snapshot.path, snapshot.connection)
+        )
+        raise UsageError(
+            f"{snapshot.path} has no rank {name}, only {OPIC}{others}: "
+            "make it with `minicrawl rank`"
+        )
+    return found
+
+
+def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
+    """Return the scores of all pages by this rank, or None if there is no such rank."""
+    if name == OPIC:
+        return snapshot.importance
+    if name == RISING:
+        return _rising(snapshot)
+    with reading_beside(snapshot.path, snapshot.connection) as derived:
+        if derived is None or rank_row(derived, name) is None:
+            return None
+        return rank_scores(derived, name, len(snapshot))
+
+
+def _rising(snapshot: Snapshot) -> Floats:
+    if snapshot.frontier.terms.window == "static":
+        raise UsageError(
+            f"{snapshot.path} has a static window, which does not know when cash flowed: "
+            "crawl with another --window to see which pages rise"
+        )
+    ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
+    flow, away = window.flows(ledger.now, ledger.circulation)
+    flow[~snapshot.was_read] = np.nan
+    return rising(ledger.cash_of_all(), flow, away)
+
+
+def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
+    """Return the rank of the value at this place. The largest value has rank 1."""
+    value = values[place]
+    return (
+        1 + int(np.count_nonzero(values > value)) + int(np.count_nonzero(values[:place] == value))
+    )

@@ -1,0 +1,8 @@
+"""Reports on a site in one file.
+
+site_report    content of the HTML report
+html_report    the report as one self-contained HTML file
+html_tables    its tables
+html_pictures  its pictures
+crawl_picture  a crawl in one picture
+"""

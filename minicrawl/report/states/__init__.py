@@ -1,0 +1,9 @@
+"""States of pages: what became of them, and why.
+
+errors          pages that failed or were refused
+explanation     reasons for the rank and state of one page
+changes         pages that are new, changed or gone
+cuts            pages that a limit cut off
+discovery       how pages were found
+content_counts  URLs that were kept and left out, by type, host and reason
+"""

@@ -1,0 +1,170 @@
+"""Counts of the URLs that a crawl kept and left out, by type, host and reason.
+
+type     media type of a response, or else the extension of the URL, or `page`: `image/png`
+outcome  kept, or the state of a URL without a kept response, such as scope, type or not-found
+
+Laws: a URL counts once. It is kept if the archive has a response that is neither a failure nor a
+redirect; unread pages, and pages that stand for another, do not count. At most `_MOST_NAMES`
+hosts and as many types have names, however many a hostile site invents; the rest count as
+`others`.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from itertools import groupby
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from minicrawl.archive.index import IndexRow
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import (
+    ALONE,
+    Answer,
+    header_of,
+    key_of,
+    read_head,
+)
+from minicrawl.errors import Damaged
+from minicrawl.model import State
+from minicrawl.report.archived.page_versions import kept_pages
+from minicrawl.report.links.verdicts import checked_files, checked_pages
+from minicrawl.report.snapshot import Snapshot, urls
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import archive_folder
+from minicrawl.web.responses import parse_content_type
+from minicrawl.web.scope import may_be_html
+from minicrawl.web.urls import host
+
+KEPT, OTHERS = "kept", "others"
+_MOST_NAMES = 1000
+_URLS_AT_ONCE = 10_000
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,40}/[\w.+-]{1,80}", re.ASCII)
+
+
+class ContentRow(NamedTuple):
+    """Number of URLs of a type on a host with one outcome, and the bytes of their bodies."""
+
+    type: str
+    host: str
+    outcome: str
+    number: int
+    bytes: int
+
+
+def content_rows(
+    seen: Snapshot, most: int | None = None, *, most_names: int = _MOST_NAMES
+) -> list[ContentRow] | None:
+    """Return the counts, the largest first.
+
+    Return None if the crawl keeps no responses, or more than `most`.
+    """
+    if tables.archive_end(seen.connection) is None or not archive_folder(seen.path).is_dir():
+        return None
+    pages = np.bincount(seen.host_of, minlength=len(seen.hosts))
+    largest = np.argsort(-pages, kind="stable")[: most_names // 2].tolist()
+    hosts, types = {seen.hosts[one] for one in largest}, set[str]()
+    numbers, sizes = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
+    with kept_pages(seen) as archive:
+        kinds = archive.index.totals(archive.end)
+        if most is not None and sum(kind.records for kind in kinds) > most:
+            return None
+        for url, content_type, outcome, size in _urls(seen, archive):
+            of_type = _told_apart(content_type or _extension_of(url), types, most_names)
+            row = of_type, _told_apart(host(url), hosts, most_names), outcome
+            numbers[row] += 1
+            sizes[row] += size
+    rows = (ContentRow(*row, number, sizes[row]) for row, number in numbers.items())
+    return sorted(rows, key=lambda row: (-row.number, row))
+
+
+def counts_of(rows: Sequence[ContentRow], most: int) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield counts of kept URLs by type, left-out URLs by outcome and type, and all URLs by host.
+
+    Each has its `most` largest counts, and the sum of the others.
+    """
+    kept, left_out, hosts = Counter[str](), Counter[str](), Counter[str]()
+    for row in rows:
+        if row.outcome == KEPT:
+            kept[row.type] += row.number
+        else:
+            left_out[f"{row.outcome} {row.type}"] += row.number
+        hosts[row.host] += row.number
+    for name, counts in ((KEPT, kept), ("left out", left_out), ("on hosts", hosts)):
+        largest = dict(counts.most_common(most))
+        rest = counts.total() - sum(largest.values())
+        if rest:
+            largest[OTHERS] = largest.get(OTHERS, 0) + rest
+        yield name, largest
+
+
+def _told_apart(name: str, known: set[str], most: int) -> str:
+    """Return the name, or `others` if the maximum of names is known already."""
+    if name not in known and len(known) >= most:
+        return OTHERS
+    known.add(name)
+    return name
+
+
+def _urls(seen: Snapshot, archive: ArchiveReader) -> Iterator[tuple[str, str, str, int]]:
+    """Yield each URL with its type ("" if unknown), its outcome, and the bytes of its body."""
+    keys = array("q")
+    for key, newest_first in groupby(archive.index.versions(archive.end), lambda row: row.key):
+        if (found := _kept(archive, newest_first)) is not None:
+            head, size = found
+            keys.append(key)
+            yield head.url, _type_in(head.headers.get("content-type")), KEPT, size
+    kept = np.sort(np.frombuffer(keys, dtype=np.int64))
+    for url, content_type, outcome in _left_out(seen):
+        key = key_of(url)
+        if key not in kept[(at := int(np.searchsorted(kept, key))) : at + 1]:
+            yield url, content_type, outcome, 0
+
+
+def _kept(archive: ArchiveReader, newest_first: Iterable[IndexRow]) -> tuple[Answer, int] | None:
+    """Return head and body size of a URL's last response; None without one, or for a redirect."""
+    for row in newest_first:
+        if row.kind in ALONE:
+            continue
+        with suppress(Damaged):  # `minicrawl check` reports it
+            record = archive.segments.beginning(row.place)
+            head = read_head(record, archive.codec)
+            if head.status != HTTPStatus.NOT_MODIFIED:  # a 304 has no type of its own
+                is_redirect = "location" in head.headers
+                return None if is_redirect else (head, header_of(record).body_bytes)
+    return None
+
+
+def _left_out(seen: Snapshot) -> Iterator[tuple[str, str, str]]:
+    """Yield URL, type and outcome of all URLs that were refused or failed."""
+    checked, pages = checked_pages(seen), np.flatnonzero(seen.states >= State.ROBOTS)
+    for start in range(0, len(pages), _URLS_AT_ONCE):
+        some = pages[start : start + _URLS_AT_ONCE]
+        details = questions.last_details(seen.connection, some.tolist())
+        for page, url, detail in zip(some.tolist(), urls(seen, some), details, strict=True):
+            state, check = State(seen.states[page]), checked.get(page)
+            content_type = _type_in(detail) if state is State.TYPE else ""
+            if check is not None and check.state != State.FETCHED:
+                state = State(check.state)
+            yield url, content_type, state.label
+    for row in checked_files(seen):
+        if row.state != State.FETCHED:
+            yield row.url, "", State(row.state).label
+
+
+def _type_in(header: str | None) -> str:
+    found = parse_content_type(header)[0]
+    return found if _MEDIA_TYPE.fullmatch(found) else ""
+
+
+def _extension_of(url: str) -> str:
+    if may_be_html(url):
+        return "page"
+    return f".{urlsplit(url).path.rpartition('.')[2].lower()}"

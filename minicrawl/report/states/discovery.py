@@ -1,0 +1,61 @@
+"""Discovery of pages: the page on which each page was found, and the seed that led to it.
+
+Laws: a page that a page or a redirect names was found there. A page of a sitemap counts as found
+on the first known page of its host, because that page made the crawl read the sitemap. A seed is
+its own source, wherever else it was found.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.opic.ledger.books import StepKind
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions
+
+_ALL_STEPS = (1 << 63) - 1
+Pages = NDArray[np.int64]
+
+
+class Discovery(NamedTuple):
+    """Ids of pages, by page; -1 for none."""
+
+    finders: Pages
+    """Page that names it first."""
+    sources: Pages
+    """Seed from which it was found."""
+    seeds: Pages
+    """All seeds, in the order of their ids."""
+
+
+def discovery(snapshot: Snapshot) -> Discovery:
+    """Return how the pages of a store were found."""
+    ids = np.arange(len(snapshot))
+    seeds = np.unique(np.array(questions.seeds(snapshot.connection), dtype=np.int64))
+    finders = _finders(snapshot)
+    is_seed = np.isin(ids, seeds)
+    _, first, of_host = np.unique(snapshot.host_of, return_index=True, return_inverse=True)
+    parents = np.where(finders < 0, first[of_host], finders)
+    # A page is found after its finder. Whatever claims otherwise is its own source, so that no
+    # circle is followed.
+    sources = np.where(is_seed | (parents >= ids), ids, parents)
+    while not np.array_equal(further := sources[sources], sources):
+        sources = further
+    return Discovery(finders, np.where(is_seed[sources], sources, -1), seeds)
+
+
+def _finders(snapshot: Snapshot) -> Pages:
+    # Ids are in the order of discovery, so the new pages of a step have consecutive ids.
+    counts, finders = array("q"), array("q")
+    for block in questions.log_after(snapshot.connection, 0, _ALL_STEPS):
+        for _, kind, page, _, born, _ in block:
+            if born:
+                counts.append(born)
+                finders.append(page if kind in (StepKind.VISIT, StepKind.FORWARD) else -1)
+    found = np.repeat(np.array(finders, dtype=np.int64), np.array(counts, dtype=np.int64))
+    unlogged = np.full(max(len(snapshot) - len(found), 0), -1)
+    return np.concatenate((unlogged, found))[: len(snapshot)]

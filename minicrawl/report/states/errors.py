@@ -1,0 +1,228 @@
+"""Pages that failed or were refused: by kind, by host and one by one.
+
+Law: the detail of a page is that of its last request with the page's outcome. A page without a
+request has the detail of its host.
+
+failure    a page whose requests failed, or that was not requested because its host was down
+refusal    a page that minicrawl chose not to read; refusals are counted, and listed only if their
+           kind is named
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.model import State
+from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
+from minicrawl.report.snapshot import LABELS, Snapshot
+from minicrawl.store import questions, tables
+from minicrawl.store.records import NOT_ASKED, FetchRow, reporting_damage
+from minicrawl.wording import iso
+
+_PAGES_AT_ONCE = 10_000
+
+
+class KindHelp(NamedTuple):
+    """Meaning of a kind of failure, with advice."""
+
+    means: str
+    helps: str
+
+
+_LATER = "run the crawl again after an hour"
+
+KINDS = {
+    State.DNS: KindHelp("the host name has no address", f"check the spelling, or {_LATER}"),
+    State.CONNECT: KindHelp("the host does not accept connections", _LATER),
+    State.PROXY: KindHelp("the proxy is down or refuses", "see the detail, repair the proxy"),
+    State.TLS: KindHelp("bad certificate or handshake", "see the detail"),
+    State.TIMEOUT: KindHelp("no complete response in time", f"a longer --timeout, or {_LATER}"),
+    State.RESET: KindHelp(
+        "the connection ended before the response", f"a longer --delay, or {_LATER}"
+    ),
+    State.PROTOCOL: KindHelp("the response is not HTTP", "see the detail"),
+    State.ENCODING: KindHelp("the body cannot be decoded", "only the server's owner can fix it"),
+    State.TOO_LARGE: KindHelp("far too large", "see the detail"),
+    State.CROWDED: KindHelp("too many large bodies at once", "a smaller --concurrency"),
+    State.THROTTLED: KindHelp("429: too many requests", f"a longer --delay, or {_LATER}"),
+    State.SERVER_ERROR: KindHelp("5xx: the server has a problem", _LATER),
+    State.NOT_FOUND: KindHelp("404, 410: there is no such page", "nothing: old links are normal"),
+    State.CLIENT_ERROR: KindHelp("any other 4xx, such as 403", "set --contact; --auth for 401"),
+    State.BAD_STATUS: KindHelp(
+        "a status that makes no sense here", "only the server's owner can fix it"
+    ),
+    State.BAD_REDIRECT: KindHelp("a redirect to nowhere, or too many", "see the detail"),
+    State.INTERRUPTED: KindHelp(
+        "minicrawl ended the request for another one", "nothing: it is retried"
+    ),
+    State.LOST: KindHelp("the worker process ended", "check that there is enough memory"),
+    State.ROBOTS: KindHelp("robots.txt forbids it or is not available", "the owner may change it"),
+    State.SCOPE: KindHelp("outside the scope", "a wider --scope or --allow, a narrower --deny"),
+    State.DEPTH: KindHelp("too many links away from the seeds", "a larger --max-depth"),
+    State.HOST_BUDGET: KindHelp(
+        "its host has reached --per-host-pages", "a larger --per-host-pages"
+    ),
+    State.FOCUS: KindHelp("off focus, in a crawl of an older version", "resume the crawl"),
+    State.ADDRESS: KindHelp("the address is not public", "--allow-private, if it is yours"),
+    State.TYPE: KindHelp("of a type that is not read", "--types, if its links matter"),
+    State.TRAP: KindHelp("probably a trap: endless similar pages", "the detail has the limit"),
+    State.ALLOWANCE: KindHelp("its host or site has used up its quota", "the detail has the limit"),
+}
+"""Failures, then refusals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorQuery:
+    """Selection of pages to report. Without kinds, all failures; `count` 0 is all."""
+
+    kinds: frozenset[State] = frozenset()
+    host: str | None = None
+    count: int = 0
+
+
+class ErrorKind(NamedTuple):
+    """Pages and requests of one kind; `share` is its part of all requests."""
+
+    kind: str
+    pages: int
+    requests: int
+    share: float
+    means: str
+    helps: str
+
+
+class FailingHost(NamedTuple):
+    """Host with the most frequent kind of its failures, and the detail of the last one."""
+
+    host: str
+    pages: int
+    kind: str
+    detail: str
+
+
+class FailedPage(NamedTuple):
+    """Failed page. `at` is None if it was not requested."""
+
+    url: str
+    kind: str
+    status: int | None
+    detail: str
+    at: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorReport:
+    """Report: most frequent kinds and hosts first, latest pages first."""
+
+    kinds: list[ErrorKind]
+    hosts: list[FailingHost]
+    pages: list[FailedPage]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the report as a JSON document."""
+        return {
+            "kinds": [kind._asdict() for kind in self.kinds],
+            "hosts": [host._asdict() for host in self.hosts],
+            "pages": [page._asdict() for page in self.pages],
+        }
+
+
+def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
+    """Return a report on the failures in this store."""
+    with reporting_damage(snapshot.path):
+        pages = pages_of_host(snapshot, query.host)
+        shown = query.kinds or frozenset(state for state in KINDS if state.is_failure)
+        failed = pages[np.isin(snapshot.states[pages], list(shown))]
+        return ErrorReport(
+            kinds=list(_kinds(snapshot, pages, query)),
+            hosts=list(_hosts(snapshot, failed, query.count)),
+            pages=list(_one_by_one(snapshot, failed, query.count)),
+        )
+
+
+def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[ErrorKind]:
+    """Yield failures, then refusals, most frequent first."""
+    hosts = None if query.host is None else hosts_named(snapshot, query.host)
+    requests = questions.outcomes(snapshot.connection, hosts)
+    counts = np.bincount(snapshot.states[pages], minlength=max(State) + 1).tolist()
+    total = sum(requests.values())
+    kinds = query.kinds or KINDS
+    for state in sorted(kinds, key=lambda state: (not state.is_failure, -counts[state], state)):
+        asked = requests.get(state.outcome, 0)
+        if counts[state] or asked:
+            share = asked / total if asked else 0.0
+            yield ErrorKind(state.label, counts[state], asked, share, *KINDS[state])
+
+
+def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost]:
+    """Yield the hosts with most of these pages."""
+    hosts = snapshot.host_of[pages]
+    order = np.argsort(hosts, kind="stable")
+    found, starts, counts = np.unique(hosts[order], return_index=True, return_counts=True)
+    worst = np.argsort(-counts, kind="stable")[: count or None]
+    details = _last_details(snapshot, pages, set(found[worst].tolist()))
+    states = snapshot.states[pages][order]
+    for place in worst.tolist():
+        host, start = int(found[place]), starts[place]
+        usual = int(np.bincount(states[start : start + counts[place]]).argmax())
+        yield FailingHost(
+            snapshot.origins[host],
+            int(counts[place]),
+            LABELS[usual],
+            details.get(host) or trouble_of_host(snapshot, host, State(usual)),
+        )
+
+
+def _last_details(snapshot: Snapshot, pages: Pages, hosts: set[int]) -> dict[int, str]:
+    """Return status and detail of the last failed request for these pages, by host."""
+    details: dict[int, str] = {}
+    for row in _last_requests(snapshot, pages):
+        host = int(snapshot.host_of[row.page])
+        if host in hosts:
+            details.setdefault(host, f"{row.status or ''} {row.detail}".strip())
+            if len(details) == len(hosts):
+                break
+    return details
+
+
+def _one_by_one(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailedPage]:
+    """Yield the requested pages, latest first, then the others, newest first."""
+    rows = {row.page: row for row in islice(_last_requests(snapshot, pages), count or None)}
+    unasked = np.setdiff1d(pages, list(rows))[::-1]
+    shown = [*rows, *unasked.tolist()][: count or None]
+    for start in range(0, len(shown), _PAGES_AT_ONCE):
+        block = shown[start : start + _PAGES_AT_ONCE]
+        for page, url in zip(
+            block, questions.locations(snapshot.connection, block).urls, strict=True
+        ):
+            state, row = State(snapshot.states[page]), rows.get(page)
+            if row is None:
+                trouble = trouble_of_host(snapshot, int(snapshot.host_of[page]), state)
+                yield FailedPage(url, state.label, None, trouble, None)
+            else:
+                yield FailedPage(url, state.label, row.status, row.detail, iso(row.at))
+
+
+def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
+    """Yield the last request of each page with the page's outcome, latest first."""
+    # As bytes, because rows come one by one: looking up single items is slow in numpy arrays.
+    states, waiting = snapshot.states.tobytes(), np.zeros(len(snapshot), dtype=np.bool_)
+    waiting[pages] = True
+    awaited = bytearray(waiting.tobytes())
+    outcomes = {state.value: state.outcome for state in KINDS}
+    for row in questions.failed_requests(snapshot.connection):
+        if awaited[row.page] and row.outcome in (outcomes[states[row.page]], NOT_ASKED):
+            awaited[row.page] = False
+            yield row
+
+
+def trouble_of_host(snapshot: Snapshot, host: int, state: State) -> str:
+    """Return the last problem of a host if it explains the state of pages without requests."""
+    row = tables.host(snapshot.connection, host)
+    trouble = "" if row is None else row.trouble or ""
+    if state is State.ROBOTS:  # the host may have had a problem later, with another page
+        return trouble if trouble.startswith("robots.txt: ") else ""
+    return trouble if state.is_failure or state is State.ADDRESS else ""

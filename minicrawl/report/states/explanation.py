@@ -1,0 +1,294 @@
+"""Why a page has its rank and state: its cash, where that came from, and what it waits for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from heapq import nlargest
+from math import isnan
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.model import CUT, FULL_VALUE, FailureKind, PageId, State
+from minicrawl.opic.importance.expected_value import Signal
+from minicrawl.ports import Progress
+from minicrawl.report.graph.gifts import CashGifts, CashSoFar, gifts_to, history_of
+from minicrawl.report.links.backlinks import indexed_linking_pages, standing_for
+from minicrawl.report.saved_ranks import Convergence, convergence_of, rank_of, saved_ranks, scores
+from minicrawl.report.snapshot import Snapshot, page_of
+from minicrawl.report.states.cuts import remedy
+from minicrawl.report.states.errors import trouble_of_host
+from minicrawl.report.waiting_pages import QueuePosition, queue_position
+from minicrawl.store import questions, tables
+from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow, HostRow
+from minicrawl.wording import counted, iso
+
+_SOURCES_SHOWN = 10
+_FETCHES_SHOWN = 5
+_ALIKE_SHOWN = 10
+
+_ENDED = {
+    State.FETCHED: "it was read",
+    State.ROBOTS: "the robots.txt of its host forbids it, or is not available",
+    State.SCOPE: "it is outside the scope of the crawl, so it is ranked but not fetched",
+    State.DEPTH: "it is more than --max-depth links away from the seeds",
+    State.HOST_BUDGET: "its host has reached --per-host-pages",
+    State.FOCUS: "it is off the focus of a crawl by an older version; the next run reads it",
+    State.ADDRESS: "its address is not public",
+    State.TYPE: "it is of a type that is not read (--types)",
+    State.TRAP: "it is probably part of a trap: endless similar pages",
+    State.ALLOWANCE: "its host or its site has used up its quota",
+    State.MOVED: "it redirects to",
+    State.CANONICAL: "its canonical URL is",
+    State.ALIAS: "it has the same content as",
+    State.FOREIGN: "it is a page of another shard of the crawl, which reads it",
+    State.TWIN: "it was not requested, because by its URL it is the same as",
+} | {State.of(kind): f"its requests failed: {kind.value}" for kind in FailureKind}
+
+
+class CashSource(NamedTuple):
+    """Page that gave cash to another: units given, and share of all cash received."""
+
+    url: str
+    amount: float
+    share: float
+
+
+class Fetch(NamedTuple):
+    """One request for the page."""
+
+    at: str
+    outcome: str
+    status: int | None
+    detail: str
+
+
+class RankScore(NamedTuple):
+    """Score and place of the page by one saved rank; None if the page was found later."""
+
+    name: str
+    score: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Everything that the store knows about a page."""
+
+    url: str
+    original: str | None
+    state: str
+    rank: int
+    importance: float
+    convergence: Convergence | None
+    cash: float
+    history: float
+    depth: int
+    inlinks: int
+    title: str
+    status: int | None
+    first_fetched: str | None
+    last_fetched: str | None
+    stands_for: str | None
+    near_duplicates: list[str]
+    """URLs of near-duplicates, in the order in which they were found."""
+    place: QueuePosition | None
+    ranks: list[RankScore]
+    reasons: list[str]
+    fetches: list[Fetch]
+    givers: list[CashSource]
+    received: list[CashSoFar]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the explanation as a JSON document."""
+        return asdict(self) | {
+            "place": self.place and self.place._asdict(),
+            "ranks": [score._asdict() for score in self.ranks],
+            "fetches": [fetch._asdict() for fetch in self.fetches],
+            "givers": [giver._asdict() for giver in self.givers],
+            "received": [moment._asdict() for moment in self.received],
+        }
+
+
+def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None) -> Explanation:
+    """Return an explanation of the page that the user named."""
+    page = page_of(snapshot, text)
+    (found_url,), _, (depth,) = questions.locations(snapshot.connection, [page])
+    document = tables.document(snapshot.connection, page)
+    alone = np.array([page])
+    state = State(snapshot.frontier.state[page])
+    target = snapshot.frontier.books.stands_for(page)
+    position = queue_position(snapshot, page) if state is State.UNREAD else None
+    linking = indexed_linking_pages(snapshot, standing_for(snapshot, page))
+    gifts = gifts_to(snapshot, page, tell, linking)
+    return Explanation(
+        url=found_url,
+        original=tables.original(snapshot.connection, page),
+        state=state.label,
+        rank=rank_of(snapshot.importance, page),
+        importance=float(snapshot.importance[page]),
+        convergence=convergence_of(snapshot),
+        cash=float(snapshot.cash(alone)[0]),
+        history=float(snapshot.histories(alone)[0]),
+        depth=depth,
+        inlinks=int(snapshot.inlinks_of(alone)[0]),
+        title=document.title if document else "",
+        status=_status(snapshot, page, state, document),
+        first_fetched=iso(document.first_at) if document else None,
+        last_fetched=iso(document.last_at) if document else None,
+        stands_for=None if target == page else snapshot.url(target),
+        near_duplicates=[
+            snapshot.url(other) for other in snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
+        ],
+        place=position,
+        ranks=list(_rank_scores(snapshot, page)),
+        reasons=_reasons(snapshot, page, state, position),
+        fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
+        givers=_cash_sources(snapshot, gifts),
+        received=history_of(snapshot, gifts),
+    )
+
+
+def _status(
+    snapshot: Snapshot, page: PageId, state: State, document: DocumentRow | None
+) -> int | None:
+    """Return the status in the lists of pages."""
+    if document and snapshot.was_read[page]:
+        return document.status or None
+    if state is State.UNREAD:
+        return None
+    (last,) = questions.last_statuses(snapshot.connection, [page])
+    return last
+
+
+def _rank_scores(snapshot: Snapshot, page: PageId) -> Iterator[RankScore]:
+    for saved in saved_ranks(snapshot.path, snapshot.connection):
+        values = scores(snapshot, saved.row.name)
+        if isnan(values[page]):
+            yield RankScore(saved.row.name, None, None)
+        else:
+            yield RankScore(saved.row.name, float(values[page]), rank_of(values, page))
+
+
+def _fetch(row: FetchRow) -> Fetch:
+    return Fetch(iso(row.at), row.outcome, row.status, row.detail)
+
+
+def _last_fetches(snapshot: Snapshot, page: PageId) -> list[FetchRow]:
+    return tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
+
+
+def _reasons(
+    snapshot: Snapshot, page: PageId, state: State, position: QueuePosition | None
+) -> list[str]:
+    if position is not None and snapshot.frontier.terms.imported:
+        return ["it has no links in the imported graph"]
+    if position is not None:
+        return _reasons_to_wait(snapshot, page, position)
+    last = tables.last_fetches(snapshot.connection, page, 1)
+    reasons = _ended(snapshot, page, state)
+    details = [row.detail for row in last if row.outcome == NOT_ASKED]
+    reasons += details
+    if state in CUT:
+        is_cut = (snapshot.states == state) & (snapshot.host_of == snapshot.host_of[page])
+        number = counted(int(np.count_nonzero(is_cut)), "page")
+        limits = f"limits of this kind cut off {number} of its host"
+        reasons.append(f"{limits}; {remedy(state, ''.join(details))}")
+    if (value := tables.values_of(snapshot.connection, [page]).get(page)) is not None:
+        reasons.append(f"its value is {value / FULL_VALUE:.2f}")
+    host = _host(snapshot, page)
+    trouble = trouble_of_host(snapshot, host.id, state)
+    if trouble and not _last_fetches(snapshot, page):
+        reasons.append(f"the problem of its host was: {trouble}")
+    if state is State.ROBOTS and host.robots_until is not None:
+        until = iso(host.robots_until)
+        reasons.append(f"a crawl that runs after {until} asks for robots.txt again")
+    return reasons
+
+
+def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
+    end = snapshot.frontier.books.stands_for(page)
+    if end != page:
+        return [f"{_ENDED[state]} {snapshot.url(end)}, which gets its links"]
+    from minicrawl.web.scope import may_be_html
+
+    url = snapshot.url(page)
+    if state is State.TYPE and not may_be_html(url):
+        # The last request of a seed may have got a response, as seeds may have any suffix.
+        last = tables.last_fetches(snapshot.connection, page, 1)
+        if all(row.status is None for row in last):
+            ending = url.partition("?")[0].rpartition(".")[2]
+            return [f"its URL ends in .{ending}, so it is not a page and was not requested"]
+    return [_ENDED[state]]
+
+
+_ORDERED = {
+    "greedy": ("with more cash", "has the most cash"),
+    "siblings": ("with a higher key", "has the highest key"),
+    "breadth-first": ("that were found before it", "was found first"),
+    "random": ("that were drawn before it", "was drawn first"),
+}
+"""Phrases by strategy: for the pages ahead, and for the first page."""
+_OTHERWISE = ("that its order puts before it", "is the first")
+"""Phrases for a page order that a package adds."""
+
+
+def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
+    ahead, ahead_on_host = position.of_all - 1, position.of_host - 1
+    before, first = _ORDERED.get(snapshot.strategy, _OTHERWISE)
+    reasons = [
+        f"it waits for {counted(ahead, 'page')} {before}, {ahead_on_host:,} on its host"
+        if ahead
+        else f"it {first} of all unread pages"
+    ]
+    if (siblings := snapshot.frontier.siblings) is not None and siblings.has_estimates:
+        reasons.append(_estimated(siblings.keys[page]))
+    if (values := snapshot.frontier.values) is not None:
+        reasons.append(_expected(*values.signals_of(page)))
+    host = _host(snapshot, page)
+    if host.wait_until is not None:
+        reasons.append(f"its host asked for a pause until {iso(host.wait_until)}")
+    from minicrawl.web.robots import Rules
+
+    rules = None if host.robots is None else Rules.from_text(host.robots)
+    purpose = tables.settings(snapshot.connection).get("obey-usage")
+    if rules is None:
+        reasons.append("the robots.txt of its host was not requested yet")
+    elif not rules.allows(snapshot.url(page)):
+        reasons.append("the robots.txt of its host forbids it, so it will not be requested")
+    elif purpose and (where := rules.denial(snapshot.url(page), str(purpose))):
+        reasons.append(f"{where} of its host denies {purpose}, so it will not be requested")
+    elif rules.crawl_delay_s is not None:
+        reasons.append(f"its host asks for a delay of {rules.crawl_delay_s:g} s")
+    return reasons
+
+
+def _estimated(atoms: int) -> str:
+    from minicrawl.opic.importance.early_rank import LAST_TURN
+    from minicrawl.opic.ledger.money import UNIT
+
+    return (
+        f"PageRank of the links read so far gives it {atoms / UNIT:.2f} units, which stand in for "
+        f"its cash until {LAST_TURN:,} pages are read"
+    )
+
+
+def _expected(value: float, signals: Sequence[Signal]) -> str:
+    known = ", ".join(f"{one.name} {one.mean:.2f} over {one.pages:,}" for one in signals)
+    return f"its expected value is {value:.2f}: {known or 'nothing like it was read'}"
+
+
+def _host(snapshot: Snapshot, page: PageId) -> HostRow:
+    number = int(snapshot.host_of[page])
+    return tables.host(snapshot.connection, number) or HostRow(number, "")
+
+
+def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
+    """Return the pages that gave most, by their last spendings."""
+    total = float(gifts.units.sum())
+    amounts = zip(gifts.givers.tolist(), gifts.units.tolist(), strict=True)
+    largest = nlargest(_SOURCES_SHOWN, amounts, key=lambda gift: gift[1])
+    return [
+        CashSource(snapshot.url(giver), amount, amount / total)
+        for giver, amount in largest
+        if amount
+    ]
