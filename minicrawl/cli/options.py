@@ -25,13 +25,12 @@ from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.declaration import PREFIX, Setting
 from minicrawl.config.removed import FORMER
 from minicrawl.config.settings import told_ignored
-from minicrawl.config.sources import unknown_variables
+from minicrawl.config.sources import FOLDER_FILE, unknown_variables, unnamed_files
 from minicrawl.config.table import BY_NAME, SECTIONS, TABLE
 from minicrawl.config.values import kinds
 from minicrawl.model import GRAPHS
 from minicrawl.wording import visible
 
-DEFAULT_FILE = Path("minicrawl.toml")
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 OWN_OPTIONS = "Options"
 
@@ -174,27 +173,27 @@ _config_option = click.option(
     metavar="FILE",
     type=click.Path(path_type=Path),
     envvar=CONFIG_VARIABLE,
-    help=f"Read settings from this file.  [default: {DEFAULT_FILE}, if it exists]",
+    help=f"Read settings from this file.  [default: {FOLDER_FILE}, or "
+    "[tool.minicrawl] of pyproject.toml, and the user's minicrawl/config.toml, if they exist]",
 )
 
 
 def loaded_from(flags: Mapping[str, object], named: Path | None) -> Loaded:
-    """Load settings from flags, the environment, and the named file or else minicrawl.toml.
-
-    A broken symbolic link counts as existing, and fails when it is read.
-    """
+    """Load settings from flags, the environment, and the named file or else the usual ones."""
     if named is not None:
         return load(flags, os.environ, named)
-    file = DEFAULT_FILE if os.path.lexists(DEFAULT_FILE) else None
-    return load(flags, os.environ, file, is_file_named=False)
+    return load(flags, os.environ, None, *unnamed_files(os.environ), is_file_named=False)
 
 
 def warn_of_ignored(loaded: Loaded, rows: Iterable[Setting]) -> None:
-    """Warn about settings in minicrawl.toml that a command would use, but that are not trusted."""
+    """Warn about settings in files that a command would use, but that are not trusted."""
     names = {row.name for row in rows}
-    places = [place for name, place in loaded.ignored.items() if name in names]
-    if line := told_ignored(places):
-        click.echo(f"minicrawl: {visible(line)}", err=True)
+    places: dict[str, list[str]] = {}
+    for name, place in loaded.ignored.items():
+        if name in names:
+            places.setdefault(place.partition(":")[0], []).append(place)
+    for of_file in places.values():
+        click.echo(f"minicrawl: {visible(told_ignored(of_file))}", err=True)
 
 
 def warn_of_unknown_variables() -> None:

@@ -186,19 +186,19 @@ def load(
     flags: Mapping[str, object],
     environ: Mapping[str, str],
     file: Path | None,
-    *,
+    *weaker: Path,
     is_file_named: bool = True,
 ) -> Loaded:
-    """Load settings: flags override the environment, then the file, then the defaults.
+    """Load settings: flags override the environment, then the files, then the defaults.
 
-    Flags are named by Python argument, and may be text or values. A file that the user has not
+    Flags are named by Python argument, and may be text or values. Files that the user has not
     named may be a stranger's.
     """
     own = [from_flags(flags), from_environment(environ)]
-    if file is None:
-        return _merged(own)
-    in_file = from_file(file)
-    if is_file_named:
+    in_file: Source = {}
+    for one in (*reversed(weaker), *filter(None, (file,))):
+        in_file = {**in_file, **from_file(one)}
+    if is_file_named or not in_file:
         return _merged([*own, in_file])
     named = _merged(own)
     applicable = {name: one for name, one in in_file.items() if not named.is_given(BY_NAME[name])}

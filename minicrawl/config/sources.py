@@ -5,6 +5,7 @@ is read. A value is parsed only if it takes effect; the error for a bad value na
 """
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ _SILENTLY_IGNORED = frozenset(("newborn-history", "width", "measures"))
 """Removed settings in stores that are ignored silently: drafts of 0.2 stored the first one, and the
 terms of a store have the others.
 """
+FOLDER_FILE, PROJECT_FILE = "minicrawl.toml", "pyproject.toml"
 _SHOWN = 60  # characters of a bad value that a message quotes
 
 
@@ -94,20 +96,46 @@ def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) ->
 
 
 def from_file(file: Path) -> Source:
-    """Return the values in a TOML file."""
+    """Return the values in a TOML file; of pyproject.toml, those in [tool.minicrawl]."""
     given = {}
-    document = _parsed(file)
+    document, place = _parsed(file), f"{file}:"
+    if file.name == PROJECT_FILE:
+        document, place = _own_part(document), f"{file}:tool.minicrawl."
     if former := {name: document.pop(name) for name in FORMER if name in document}:
         order = document.setdefault("order", {})
         if isinstance(order, dict):
             document["order"] = renewed(order | former)
-    for key, value in _flat(file, document):
+    for key, value in _flat(place, document):
         if (name := _last(key)) in GONE:
-            raise removed_error(f"{file}:{key}", name)
+            raise removed_error(f"{place}{key}", name)
         if key not in _BY_KEY:
-            raise UsageError(f"{file}:{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
-        given[_BY_KEY[key].name] = Given(value, f"{file}:{key}", " = ")
+            raise UsageError(f"{place}{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
+        given[_BY_KEY[key].name] = Given(value, f"{place}{key}", " = ")
     return given
+
+
+def unnamed_files(environ: Mapping[str, str]) -> list[Path]:
+    """Return the files with settings that no option names, strongest first.
+
+    They are that of the folder or else that of its Python project, and the user's own. A broken
+    symbolic link counts as existing, and fails when it is read.
+    """
+    of_folder, of_project = Path(FOLDER_FILE), Path(PROJECT_FILE)
+    files = [of_folder] if os.path.lexists(of_folder) else []
+    # Cheap for the projects without settings of ours, whose files are left alone, damaged or not.
+    if not files and of_project.is_file() and b"tool.minicrawl" in of_project.read_bytes():
+        files = [of_project]
+    home = environ.get("XDG_CONFIG_HOME", "")
+    folder = Path(home) if os.path.isabs(home) else Path(environ.get("HOME", ""), ".config")
+    of_user = folder / "minicrawl" / "config.toml"
+    return [*files, of_user] if of_user.is_absolute() and os.path.lexists(of_user) else files
+
+
+def _own_part(document: Mapping[str, object]) -> dict[str, object]:
+    """Return the table [tool.minicrawl] of a pyproject.toml."""
+    tools = document.get("tool")
+    own = tools.get("minicrawl") if isinstance(tools, dict) else None
+    return dict(own) if isinstance(own, dict) else {}
 
 
 def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
@@ -158,14 +186,14 @@ def _parsed(file: Path) -> dict[str, object]:
         raise UsageError(f"{file}: {error}") from None
 
 
-def _flat(file: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _flat(place: str, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for key, value in document.items():
         if key not in SECTIONS:
             yield key, value
         elif isinstance(value, dict):
             yield from ((f"{key}.{name}", inner) for name, inner in value.items())
         else:
-            raise UsageError(f"{Given(value, f'{file}:{key}', ' = ')}: must be a section, [{key}]")
+            raise UsageError(f"{Given(value, f'{place}{key}', ' = ')}: must be a section, [{key}]")
 
 
 def _hint(word: str, known: Iterable[str]) -> str:

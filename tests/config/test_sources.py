@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.config import Settings, load
 from minicrawl.config.removed import GONE
-from minicrawl.config.sources import from_store, unknown_variables
+from minicrawl.config.sources import from_store, unknown_variables, unnamed_files
 from minicrawl.errors import UsageError
 
 
@@ -94,6 +94,43 @@ def test_an_invalid_file_is_refused_with_the_place(written: Path, text: str, mes
     written.write_text(text, "utf-8", "surrogateescape")
     with pytest.raises(UsageError, match=rf"^minicrawl\.toml{message}"):
         load({}, {}, written)
+
+
+def test_files_that_no_option_names_are_those_of_the_folder_and_the_user(
+    written: Path, tmp_path: Path
+) -> None:
+    """The folder's own file stands in for that of its project, and is stronger than the user's."""
+    of_user = tmp_path / "home" / "minicrawl" / "config.toml"
+    of_user.parent.mkdir(parents=True)
+    of_user.write_text("[budget]\npages = 1\n[politeness]\ncontact = 'me@a.example'\n", "utf-8")
+    Path("pyproject.toml").write_text("[tool.minicrawl.budget]\npages = 2\n", "utf-8")
+    variables = {"XDG_CONFIG_HOME": str(tmp_path / "home")}
+
+    def pages() -> tuple[object, str]:
+        loaded = load({}, {}, None, *unnamed_files(variables), is_file_named=False)
+        assert loaded.settings.politeness.contact == "me@a.example"
+        return loaded.settings.budget.pages, loaded.origins["pages"]
+
+    assert pages() == (2, "pyproject.toml:tool.minicrawl.budget.pages")
+    written.write_text("[budget]\npages = 3\n", "utf-8")
+    assert pages() == (3, "minicrawl.toml:budget.pages")
+    written.write_text("", "utf-8")
+    assert pages() == (1, f"{of_user}:budget.pages")
+    of_user.unlink()
+    assert unnamed_files({"HOME": str(tmp_path)}) == [Path("minicrawl.toml")]
+
+
+@pytest.mark.usefixtures("written")
+def test_a_project_without_settings_of_ours_is_left_alone() -> None:
+    Path("pyproject.toml").write_text("[tool.other\n", "utf-8")
+    assert unnamed_files({}) == []
+
+
+@pytest.mark.usefixtures("written")
+def test_no_file_of_these_may_run_programs() -> None:
+    Path("pyproject.toml").write_text("[tool.minicrawl.render]\nbrowser = '/bin/sh'\n", "utf-8")
+    loaded = load({}, {}, None, *unnamed_files({}), is_file_named=False)
+    assert loaded.ignored == {"browser": "pyproject.toml:tool.minicrawl.render.browser"}
 
 
 @pytest.mark.parametrize(
