@@ -582,7 +582,7 @@ def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
     """Return a function that searches the full-text index, or None if it cannot be searched."""
     try:
         from minicrawl.search.index import check_installed
-        from minicrawl.search.indexing import has_index, lack_of
+        from minicrawl.search.indexing.index_folder import has_index, lack_of
 
         check_installed()
     except (ModuleNotFoundError, MinicrawlError):

@@ -2,17 +2,20 @@
 
 A room beside the core: it can be deleted, with its entry points.
 
-page_text        text of a page by its parts; reads kept pages in a process that can be killed
-index            the full-text index, a Tantivy folder
-notes            data that must outlive a run: anchor texts, boilerplate, watermark
-indexing         brings the index up to date, even while a crawl runs
-vocabulary       corrects and completes words by those of the index; synonyms and pins from a file
-query            parses queries; finds snippets
-ranking          re-ranks the best pages
-searching        finds pages, and keeps the table of near-duplicates up to date
-near_duplicates  finds pages with nearly the same text
-serving          the search in a browser: alone, as a dashboard panel, for everybody, and page/
-static_site      a search page as files, for a static site
-commands         `minicrawl search` and `minicrawl index`
-beside_crawl     `crawl --index`
+index                 the full-text index, a Tantivy folder
+entries               what it stores of a page
+notes                 data that must outlive a run: anchor texts, boilerplate, watermark
+indexing              brings the index up to date, even while a crawl runs
+words                 words of a query, of the index, and in a text
+ranking               re-ranks the best pages
+searching             finds pages
+topics                ranks of topics, mixed by query
+importance_file       the importance of all pages, beside the index
+near_duplicates       finds pages with nearly the same text
+near_duplicate_pages  keeps the table of them up to date
+serving               the search in a browser: alone and as a dashboard panel, and page/
+public                the search page for everybody
+static_site           a search page as files, for a static site
+commands              `minicrawl search` and `minicrawl index`
+beside_crawl          `crawl --index`
 """

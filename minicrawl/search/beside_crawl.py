@@ -49,7 +49,7 @@ class Indexing(Companion):
         folder = search_folder(store)
         if not (folder / "notes.db").is_file():
             return ()
-        from minicrawl.search.indexing import has_index, lack_of
+        from minicrawl.search.indexing.index_folder import has_index, lack_of
 
         with suppress(MinicrawlError):  # a damaged index is reported by the next search
             if has_index(folder) and lack_of(store) is None:
@@ -60,9 +60,9 @@ class Indexing(Companion):
 @contextmanager
 def _indexing_beside(crawl: "Crawl", *, quiet: bool) -> Iterator[None]:
     from minicrawl.crawl.loop import GRACE_S
-    from minicrawl.search.commands import bring_index_up_to_date
+    from minicrawl.search.commands.index_command import bring_index_up_to_date
     from minicrawl.search.index import check_installed
-    from minicrawl.search.indexing import COMMAND
+    from minicrawl.search.indexing.following import COMMAND
 
     storing, seconds = crawl.settings.storing, crawl.settings.budget.seconds
     # As long as requests that are under way at the end of --for may take to end.

@@ -43,9 +43,10 @@ from itertools import chain
 from math import inf, log
 from typing import NamedTuple
 
-from minicrawl.search.index import (
+from minicrawl.search.entries import StoredEntry
+from minicrawl.search.index import FieldWeights
+from minicrawl.search.words.word_places import (
     LETTER,
-    FieldWeights,
     Places,
     distances,
     grades,
@@ -53,7 +54,6 @@ from minicrawl.search.index import (
     places,
     with_forms,
 )
-from minicrawl.search.notes import StoredEntry
 from minicrawl.web.words import comparable, of_phrase, words_of
 
 _FIELDS = {"title": 1.0, "anchor": 0.8, "headings": 0.7, "body": 0.5}

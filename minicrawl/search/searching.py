@@ -7,9 +7,7 @@ reindexing.
 
 from __future__ import annotations
 
-import os
-import struct
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -19,38 +17,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from minicrawl.errors import NoRoom, UsageError
+from minicrawl.errors import UsageError
 from minicrawl.report.near_duplicates import (
     NEAR_DUPLICATES_FILE,
     NO_NEAR_DUPLICATES,
-    keep_near_duplicates,
     kept_near_duplicates,
 )
-from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.search import vocabulary
+from minicrawl.search.entries import Entry, StoredEntry
+from minicrawl.search.importance_file import IMPORTANCE, Floats, importance_in
 from minicrawl.search.index import CANDIDATES, FOLDER, WITH_ALL, Counts, Hit, SearchIndex
-from minicrawl.search.near_duplicates import (
-    SAMPLE,
-    ReadText,
-    SignedPages,
-    are_alike,
-    common_among,
-    found_among,
-)
-from minicrawl.search.notes import Entry, StoredEntry, TextNotes
-from minicrawl.search.query import Query, Snippet, parse, respelt, snippet
 from minicrawl.search.ranking import Forms, RankingWeights, Score, Sought, judged
-from minicrawl.search.vocabulary import curation, file_of
-from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
-from minicrawl.store.reader import reading
-from minicrawl.web.words import Hashes, shingles, spans
+from minicrawl.search.words import vocabulary, word_forms
+from minicrawl.search.words.curation import curation, file_of
+from minicrawl.search.words.query import Query, parse, respelt
+from minicrawl.search.words.snippets import Snippet, snippet
+from minicrawl.web.words import spans
 from minicrawl.wording import iso
 
-IMPORTANCE = "importance"
-"""File with the importance of each page, relative to the average."""
-_HEADER = struct.Struct("<dq")
 MOST_ORDERED = 40_000
 """Maximum pages to order by a rank."""
 
@@ -61,7 +45,6 @@ MOST_LOOKED_AT = 1_000
 """Maximum candidates, if many are near-duplicates."""
 
 _Found = tuple[StoredEntry, Score]
-Floats = NDArray[np.float32] | NDArray[np.float64]
 Scoring = Callable[[Query], Floats]
 """Function that returns the scores of all pages for a query."""
 
@@ -135,12 +118,12 @@ class Finder:
         It may be a function of the query.
         """
         self._index = SearchIndex(folder / FOLDER)
-        self._importance = _importance_in(folder)
+        self._importance = importance_in(folder)
         self._scores = scores
         self._alike = kept_near_duplicates(folder) or NO_NEAR_DUPLICATES
         self._modified = _modified_ns(folder)
         self._curation = curation(folder)
-        self._forms = lru_cache(_WORDS_REMEMBERED)(partial(vocabulary.forms, words=self._index))
+        self._forms = lru_cache(_WORDS_REMEMBERED)(partial(word_forms.forms, words=self._index))
 
     def __len__(self) -> int:
         """Return the number of pages in the index."""
@@ -236,7 +219,7 @@ class Finder:
     def _sought(self, query: Query) -> Sought:
         forms = {one: self._forms_in(query, one) for one in ("", *self._index.languages)}
         rarity = self._index.rarity(query.sought)
-        is_stop_word = partial(vocabulary.is_stop_word, languages=self._index.languages)
+        is_stop_word = partial(word_forms.is_stop_word, languages=self._index.languages)
         stop_words = frozenset(filter(is_stop_word, query.sought))
         return Sought(query.sought, query.written, rarity, forms, stop_words)
 
@@ -362,121 +345,3 @@ def _value_of(values: Floats, page: int) -> float:
     """Return the value of a page; 0 if it is NaN, or if the page is newer than the values."""
     value = float(values[page]) if page < len(values) else 0.0
     return value if value == value else 0.0  # noqa: PLR0124 - NaN differs from itself
-
-
-# ---------------------------------------------------------------- importance file
-
-
-def keep_importance(folder: Path, seen: Snapshot) -> None:
-    """Write the importance of all pages beside the index."""
-    row = seen.converged
-    values = (seen.importance * len(seen)).astype(np.float32)
-    draft = folder / f"{IMPORTANCE}.draft"
-    try:
-        draft.write_bytes(_header(row) + values.tobytes())
-        # Not written in place: a running search has the old file mapped, and keeps it.
-        draft.rename(folder / IMPORTANCE)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise NoRoom(f"{folder / IMPORTANCE} cannot be written: {error.strerror}") from error
-
-
-def join_importance(folder: Path, store: Path) -> str:
-    """Bring the importance beside the index up to date, or return why it cannot be."""
-    if is_importance_old(folder, store):
-        try:
-            with snapshot(store) as seen:
-                keep_importance(folder, seen)
-        except NoRoom as error:
-            return f"{error}; results use the earlier importance"
-    return ""
-
-
-def is_importance_old(folder: Path, store: Path) -> bool:
-    """Return True if the importance beside the index is outdated and can be replaced."""
-    if not os.access(folder, os.W_OK):
-        return False
-    with reading(store) as connection, reading_beside(store, connection) as derived:
-        mark = _header(rank_row(derived, OPIC))
-    try:
-        with (folder / IMPORTANCE).open("rb") as file:
-            return file.read(_HEADER.size) != mark
-    except FileNotFoundError:
-        return True
-
-
-def _header(row: RankRow | None) -> bytes:
-    return _HEADER.pack(0.0, 0) if row is None else _HEADER.pack(row.made_at, row.step)
-
-
-def _importance_in(folder: Path) -> Floats:
-    file = folder / IMPORTANCE
-    if not file.is_file() or file.stat().st_size <= _HEADER.size:
-        return np.empty(0, np.float32)
-    return np.memmap(file, np.float32, mode="r", offset=_HEADER.size)
-
-
-# ================================================================ alike
-#
-# Near-duplicates among all pages of an index.
-#
-# Laws: signatures find candidate pairs, and the texts decide. A pair is judged again only if one of
-# its pages has changed. The table is written before the notes mark all pages as sorted, so that a
-# crash in between only costs the work.
-
-_TEXTS_REMEMBERED = 2_000
-_SITES_REMEMBERED = 5_000
-
-
-def find_near_duplicates(
-    folder: Path, store: str, index: SearchIndex, texts: TextNotes, host_of: Callable[[int], int]
-) -> None:
-    """Bring the table of near-duplicates up to date."""
-    if texts.is_sorted and kept_near_duplicates(folder, store) is not None:
-        return
-    signed = texts.signed()
-    judge = _Judge(index, signed, host_of, texts.judged())
-    keep_near_duplicates(folder, store, found_among(signed, judge))
-    texts.keep_judged(judge.judged)
-
-
-class _Judge:
-    """Judge of pairs of pages, by their texts."""
-
-    def __init__(
-        self,
-        index: SearchIndex,
-        signed: SignedPages,
-        host_of: Callable[[int], int],
-        known: dict[tuple[int, int], bool],
-    ) -> None:
-        self._index, self._host_of, self._known = index, host_of, known
-        self._by_host: dict[int, list[int]] = defaultdict(list)
-        for page in signed.pages.tolist():
-            self._by_host[host_of(page)].append(page)
-        self.judged: dict[tuple[int, int], bool] = {}
-        self._text = lru_cache(_TEXTS_REMEMBERED)(self._read)
-        self._common = lru_cache(_SITES_REMEMBERED)(self._common_of)
-
-    def __call__(self, page: int, other: int) -> bool:
-        pair = page, other
-        is_alike = self._known.get(pair)
-        if is_alike is None:
-            is_alike = are_alike(self._text(page), self._text(other))
-        self.judged[pair] = is_alike
-        return is_alike
-
-    def _read(self, page: int) -> ReadText:
-        title, found = self._shingles(page)
-        left = np.setdiff1d(found, self._common(self._host_of(page)), assume_unique=True)
-        return ReadText(title, found, left)
-
-    def _common_of(self, host: int) -> Hashes:
-        """Return the shingles that a host repeats, from a sample of pages across it."""
-        pages = self._by_host[host]
-        chosen = pages[:: -(-len(pages) // SAMPLE)]
-        return common_among([self._shingles(page)[1] for page in chosen])
-
-    def _shingles(self, page: int) -> tuple[str, Hashes]:
-        entry = self._index.entry(page)
-        return ("", shingles("")) if entry is None else (entry.title, shingles(entry.body))

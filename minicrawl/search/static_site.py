@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress, unreported
-from minicrawl.search.notes import Entry
+from minicrawl.search.entries import Entry
 from minicrawl.search.ranking import importance_part
 from minicrawl.search.searching import Finder
 from minicrawl.web.words import words_of

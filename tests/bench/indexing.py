@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import click
 
-from minicrawl.search.indexing import COMMAND, bring_up_to_date
+from minicrawl.search.indexing.following import COMMAND
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from tests.bench.crawlers import minicrawl
 from tests.bench.manuals import Manuals, installed, manuals
 from tests.bench.notes import circumstances, head, into_document, row, tell

@@ -24,7 +24,8 @@ from minicrawl.report.near_duplicates import (
     NearDuplicates,
     kept_near_duplicates,
 )
-from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.entries import Entry
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.near_duplicates import (
     FEW,
     ReadText,
@@ -34,7 +35,6 @@ from minicrawl.search.near_duplicates import (
     found_among,
     jaccard,
 )
-from minicrawl.search.notes import Entry
 from minicrawl.store.reader import search_folder
 from minicrawl.web.words import ALIKE, PLACES, Hashes, shingles, signature, words_of
 from tests.bench.notes import circumstances, head, into_document, row, tell

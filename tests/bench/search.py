@@ -23,12 +23,13 @@ import numpy as np
 from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.report.snapshot import snapshot
+from minicrawl.search.entries import Entry
+from minicrawl.search.importance_file import keep_importance
 from minicrawl.search.index import FOLDER, SearchIndex
-from minicrawl.search.indexing import bring_up_to_date
-from minicrawl.search.notes import Entry
-from minicrawl.search.query import parse
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.ranking import RankingWeights
-from minicrawl.search.searching import Finder, SearchRequest, keep_importance
+from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.store.reader import search_folder
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.search_peers import fts5, omega, tantivy_alone

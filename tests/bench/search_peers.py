@@ -17,7 +17,7 @@ import tantivy
 
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.notes import Entry
+from minicrawl.search.entries import Entry
 
 _WORD = re.compile(r"\w+")
 _TOP = 10

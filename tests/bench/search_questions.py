@@ -18,8 +18,9 @@ from typing import NamedTuple
 import click
 
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.indexing import bring_up_to_date
-from minicrawl.search.searching import Finder, SearchRequest, keep_importance
+from minicrawl.search.importance_file import keep_importance
+from minicrawl.search.indexing.rounds import bring_up_to_date
+from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.store.reader import search_folder
 from tests.bench.notes import circumstances, head, row
 

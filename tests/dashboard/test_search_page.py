@@ -11,7 +11,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.dashboard.serving import TOKEN_HEADER
-from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.dashboard.asking import get, post
 from tests.dashboard.browsers import Watched, browser, playwright, watch, watch_store

@@ -11,9 +11,10 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import StoreError
-from minicrawl.search.index import FieldWeights, SearchIndex, places
-from minicrawl.search.notes import Entry
-from minicrawl.search.query import parse
+from minicrawl.search.entries import Entry
+from minicrawl.search.index import FieldWeights, SearchIndex
+from minicrawl.search.words.query import parse
+from minicrawl.search.words.word_places import places
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 pytest.importorskip("selectolax")
 
-from minicrawl.search.page_text import AnchorText, page_text, simple_text
+from minicrawl.search.indexing.page_text import AnchorText, page_text, simple_text
 
 URL = "http://a.example/docs/page.html"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.search.query import MOST_WORDS, parse
+from minicrawl.search.words.query import MOST_WORDS, parse
 
 
 def test_words_phrases_and_filters_are_parsed() -> None:

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from minicrawl.search.notes import Entry, packed, unpacked
-from minicrawl.search.page_text import FEWEST, SAMPLE, HostLines, SplitText, codes_of
-from minicrawl.search.query import ABOUT, parse, snippet
+from minicrawl.search.entries import Entry, packed, unpacked
+from minicrawl.search.indexing.boilerplate import FEWEST, SAMPLE, HostLines, SplitText, codes_of
 from minicrawl.search.ranking import RankingWeights, Score, Sought, importance_part, judged
+from minicrawl.search.words.query import parse
+from minicrawl.search.words.snippets import ABOUT, snippet
 
 WEIGHTS = RankingWeights()
 

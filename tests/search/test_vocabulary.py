@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.search.query import MOST_RESPELT, respelt
-from minicrawl.search.vocabulary import more_usual, nearest
+from minicrawl.search.words.query import MOST_RESPELT, respelt
+from minicrawl.search.words.vocabulary import more_usual, nearest
 from tests.search.stored.stores import index_of
 
 
@@ -86,7 +86,7 @@ def test_the_work_of_correcting_does_not_grow_with_the_query() -> None:
 
 def test_a_misspelt_query_has_results_for_the_correction(tmp_path: Path) -> None:
     pytest.importorskip("tantivy")
-    from minicrawl.search.notes import Entry
+    from minicrawl.search.entries import Entry
     from minicrawl.search.searching import Finder, SearchRequest
 
     texts = ["Models of data", "A management command", "A comand"] + ["command"] * 60

@@ -31,21 +31,20 @@ from minicrawl.cli.options import Command, Number
 from minicrawl.cli.output import NONE, show_facts, show_json, show_list
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.search.commands import (
+from minicrawl.search.commands.page_options import refuse_others
+from minicrawl.search.commands.ranking_options import RankingChoice, ranking_options
+from minicrawl.search.commands.search_command import (
     SETTINGS,
     FoundPages,
-    RankingChoice,
     SearchCommand,
     WantedPages,
-    ranking_options,
-    refuse_others,
     results_options,
     show_result,
 )
 from minicrawl.search.index import FieldWeights
-from minicrawl.search.query import parse
 from minicrawl.search.ranking import RankingWeights
 from minicrawl.search.searching import Finder, Result, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.store.reader import JUDGED, file_beside
 from minicrawl.web.urls import canonical_seed
 from minicrawl.wording import counted, iso, visible

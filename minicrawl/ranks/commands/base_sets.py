@@ -132,9 +132,9 @@ def _found_by_index(snapshot: Snapshot, words: str, count: int) -> list[int] | N
     if not search_folder(snapshot.path).is_dir():
         return None
     try:
-        from minicrawl.search.indexing import has_index, why_useless
-        from minicrawl.search.query import parse
+        from minicrawl.search.indexing.index_folder import has_index, why_useless
         from minicrawl.search.searching import Finder, SearchRequest
+        from minicrawl.search.words.query import parse
     except ModuleNotFoundError:  # the room `search` was deleted
         return None
 

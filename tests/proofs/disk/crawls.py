@@ -31,7 +31,7 @@ from minicrawl.crawl.start.opening import recorder_of
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
-from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.store import writer
 from minicrawl.store.reader import connect, reading, search_folder
 from minicrawl.store.records import Batch

@@ -13,7 +13,7 @@ from tests.stores import HandCrawl
 from tests.text.stores import keep_more
 
 if TYPE_CHECKING:
-    from minicrawl.search.notes import Entry
+    from minicrawl.search.entries import Entry
 
 Pages = Mapping[str, bytes]
 
@@ -54,7 +54,7 @@ def read_into(path: Path, pages: Pages, *, noindex: Iterable[str] = ()) -> None:
 
 def indexed(path: Path, pages: Mapping[str, str]) -> Path:
     """Create a store with pages and its search index, and return its path."""
-    from minicrawl.search.indexing import bring_up_to_date  # the room may be absent
+    from minicrawl.search.indexing.rounds import bring_up_to_date  # the room may be absent
 
     read_into(path, {url: page.encode() for url, page in pages.items()})
     bring_up_to_date(path)

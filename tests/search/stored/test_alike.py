@@ -18,7 +18,7 @@ pytest.importorskip("selectolax")
 from minicrawl.report.near_duplicates import NEAR_DUPLICATES_FILE
 from minicrawl.report.progress.mirrors import mirrors
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.search.stored.stores import indexed, read_into
@@ -129,15 +129,16 @@ def test_only_changed_pairs_are_compared_again(store: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.search import indexing, searching
+from minicrawl.search import near_duplicate_pages
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.near_duplicates import ReadText, are_alike
 from minicrawl.search.notes import TextNotes
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "before the table":
-    searching.keep_near_duplicates = die
+    near_duplicate_pages.keep_near_duplicates = die
 else:
     TextNotes.keep_judged = die
-indexing.bring_up_to_date(Path(sys.argv[1]))
+bring_up_to_date(Path(sys.argv[1]))
 """
 
 

@@ -10,8 +10,8 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.search.notes import MOST_ANCHORS
-from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import indexed, prose
 

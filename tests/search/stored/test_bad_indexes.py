@@ -13,10 +13,11 @@ pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
 from minicrawl.errors import NoRoom
+from minicrawl.search.importance_file import IMPORTANCE
 from minicrawl.search.index import index_errors
-from minicrawl.search.indexing import bring_up_to_date, locked_folder
+from minicrawl.search.indexing.index_folder import locked_folder
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.notes import VERSION
-from minicrawl.search.searching import IMPORTANCE
 from minicrawl.store.reader import archive_folder, search_folder
 from tests.cli.calls import Captured, refusal
 from tests.search.stored.stores import PAGES, SEA, read_into
@@ -114,7 +115,7 @@ def test_on_a_full_disk_searches_work_and_the_index_is_unchanged(
     before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     monkeypatch.setattr(Path, "touch", no_room)
     monkeypatch.setattr(Path, "write_bytes", no_room)
-    monkeypatch.setattr("minicrawl.search.indexing.Notes", no_room_for_sqlite)
+    monkeypatch.setattr("minicrawl.search.indexing.index_folder.Notes", no_room_for_sqlite)
     (line,) = searched(store, capsys)
     assert all(word in line for word in (IMPORTANCE, "No space left on device"))
     assert {file: file.read_bytes() for file in before} == before

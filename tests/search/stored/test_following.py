@@ -11,15 +11,9 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.search.indexing import (
-    COMMAND,
-    EVERY_S,
-    SELDOM_S,
-    IndexFollower,
-    bring_up_to_date,
-    lack_of,
-    locked_folder,
-)
+from minicrawl.search.indexing.following import COMMAND, EVERY_S, SELDOM_S, IndexFollower
+from minicrawl.search.indexing.index_folder import lack_of, locked_folder
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.proofs import IS_LONG
 from tests.search.stored.stores import PAGES, PIER, SEA, UNREAD, read_into
@@ -94,7 +88,7 @@ _RUN = """
 import os, signal, sys
 from pathlib import Path
 from minicrawl.search import indexing, searching
-from minicrawl.search.indexing import IndexFollower
+from minicrawl.search.indexing.following import IndexFollower
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.notes import Notes, TextNotes
 indexing.ROUND = 1

@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import UsageError
-from minicrawl.search.notes import Entry
-from minicrawl.search.query import parse
+from minicrawl.search.entries import Entry
 from minicrawl.search.searching import Finder, SearchRequest
-from minicrawl.search.vocabulary import language_of
+from minicrawl.search.words.query import parse
+from minicrawl.search.words.word_forms import language_of
 from tests.search.stored.stores import index_of
 
 TEXTS = {

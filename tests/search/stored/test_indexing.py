@@ -18,12 +18,14 @@ from minicrawl.errors import UsageError
 from minicrawl.report.archived.killable_process import KillableProcess
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search import indexing, page_text
+from minicrawl.search.importance_file import keep_importance
 from minicrawl.search.index import SearchIndex
-from minicrawl.search.indexing import bring_up_to_date, lack_of
-from minicrawl.search.page_text import PageReader
-from minicrawl.search.query import parse
-from minicrawl.search.searching import Finder, SearchRequest, keep_importance
+from minicrawl.search.indexing import page_reader, rounds
+from minicrawl.search.indexing.index_folder import lack_of
+from minicrawl.search.indexing.page_reader import PageReader
+from minicrawl.search.indexing.rounds import bring_up_to_date
+from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.store.reader import archive_folder, search_folder
 from tests.processes import PATIENCE_S, busy_loops
 from tests.search.stored.stores import (
@@ -183,7 +185,7 @@ def test_texts_that_a_limit_has_cut_are_named_by_every_run(
     store, deadline = tmp_path / "crawl.db", partial(PageReader, deadline_s=1e-9)
     read_into(store, {HOME: b"<p>Welcome <a href=/sea>with a link</a>", SEA: b"salt"})
     index = ["index", "--store", str(store)]
-    monkeypatch.setattr(indexing, "PageReader", deadline)
+    monkeypatch.setattr(rounds, "PageReader", deadline)
     if follows:  # as beside a crawl
         bring_up_to_date(store, completes=False)
     for _ in range(2):
@@ -217,7 +219,8 @@ def test_the_same_store_gives_the_same_index_on_a_busy_machine(tmp_path: Path) -
 
 
 _DYING = (
-    "import minicrawl.search.page_text as r, os; r.page_text = lambda *_: os._exit(1); {}; r.main()"
+    "import minicrawl.search.indexing.page_reader as r, os; r.page_text = lambda *_: os._exit(1); "
+    "{}; r.answer_requests()"
 )
 """Parser process that exits on a page; handled like a slow page, but without the wait."""
 
@@ -225,7 +228,7 @@ _DYING = (
 def test_a_page_that_cannot_be_read_at_all_is_named_and_stays_in_the_index(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(page_text, "_CODE", _DYING.format("r.simple_text = r.page_text"))
+    monkeypatch.setattr(page_reader, "_CODE", _DYING.format("r.simple_text = r.page_text"))
     assert main(["index", "--store", str(store)]) == 1
     said = capsys.readouterr().err
     assert "index: 3 pages" in said
@@ -252,8 +255,8 @@ def test_many_slow_pages_take_limited_time(
                 late.append(reader._deadline_s)
             return answer
 
-    monkeypatch.setattr(page_text, "KillableProcess", Process)
-    monkeypatch.setattr(page_text, "_CODE", _DYING.format(limit or "pass"))
+    monkeypatch.setattr(page_reader, "KillableProcess", Process)
+    monkeypatch.setattr(page_reader, "_CODE", _DYING.format(limit or "pass"))
     with snapshot(store) as seen, kept_pages(seen) as archive:
         places = [found.place for found in scan(archive.segments, end=archive.end)]
         with closing(PageReader(archive.segments.folder, archive.end, 6.0, many_slow=2)) as reader:
@@ -290,7 +293,7 @@ def test_the_next_run_indexes_what_a_time_limit_has_left(
 ) -> None:
     bring_up_to_date(store)
     found = entries(store)
-    monkeypatch.setattr(indexing, "_LIMITED_ROUND", 1)
+    monkeypatch.setattr(rounds, "_LIMITED_ROUND", 1)
     bring_up_to_date(store, fresh=True, is_over=lambda: True)
     pages = [0]
     while lack_of(store):

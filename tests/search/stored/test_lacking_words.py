@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("tantivy")
 
+from minicrawl.search.entries import Entry
 from minicrawl.search.index import CANDIDATES, ENOUGH, LACKING
-from minicrawl.search.notes import Entry
-from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.web.words import indexed
 from tests.search.stored.stores import index_of
 

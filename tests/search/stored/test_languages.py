@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import indexed
 

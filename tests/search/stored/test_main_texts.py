@@ -8,8 +8,8 @@ pytest.importorskip("tantivy")
 pytest.importorskip("minicrawl.text.main", reason="the room `text` is absent")
 
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.query import parse
 from minicrawl.search.searching import Finder, Result, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import indexed, prose
 

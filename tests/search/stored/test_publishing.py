@@ -17,10 +17,10 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
-from minicrawl.search import public_guard
 from minicrawl.search.beside_crawl import Indexing
-from minicrawl.search.indexing import bring_up_to_date
-from minicrawl.search.public_guard import (
+from minicrawl.search.indexing.rounds import bring_up_to_date
+from minicrawl.search.public import guard
+from minicrawl.search.public.guard import (
     BURST,
     MOST_AT_ONCE,
     RATE_S,
@@ -28,8 +28,8 @@ from minicrawl.search.public_guard import (
     client_of,
     search_rate_limit,
 )
-from minicrawl.search.rate_limit import RateLimit
-from minicrawl.search.serving import PublicSearch
+from minicrawl.search.public.rate_limit import RateLimit
+from minicrawl.search.public.search import PublicSearch
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
 from tests.search.stored.stores import indexed, read_into
@@ -167,7 +167,7 @@ def test_a_client_pays_for_the_processor_time_of_its_searches() -> None:
 def test_a_search_is_charged_even_if_it_fails(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     charges = list[float]()
     monkeypatch.setattr(RateLimit, "charge", lambda _limit, _client, cost: charges.append(cost))
-    monkeypatch.setattr(public_guard, "REQUEST_CPU_S", 1e-9)
+    monkeypatch.setattr(guard, "REQUEST_CPU_S", 1e-9)
     answers = asked(store, "/?q=harbour", "/search.json?q=after:never", "/suggest?q=q", "/?q=%00")
     assert [one.status_code for one in answers] == [200, 422, 200, 422]
     assert len(charges) == 8

@@ -7,9 +7,9 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.search.page_text import page_text
-from minicrawl.search.query import parse
+from minicrawl.search.indexing.page_text import page_text
 from minicrawl.search.searching import Finder, Result, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import indexed, prose
 

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import UsageError
-from minicrawl.search.notes import Entry
+from minicrawl.search.entries import Entry
 from minicrawl.search.static_site import write_static
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.search.stored.stores import index_of

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl.search.indexing import bring_up_to_date
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.search.stored.stores import PAGES, read_into

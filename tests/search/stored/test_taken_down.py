@@ -12,9 +12,9 @@ pytest.importorskip("selectolax")
 from minicrawl import Crawl, Settings
 from minicrawl.cli import main
 from minicrawl.crawl.record.archiving import forget
-from minicrawl.search.indexing import bring_up_to_date
-from minicrawl.search.query import parse
+from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.searching import Finder, SearchRequest
+from minicrawl.search.words.query import parse
 from minicrawl.store.files import set_aside
 from minicrawl.store.reader import search_folder
 

@@ -31,7 +31,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from minicrawl.dashboard.http_server import network_of
-from minicrawl.search.rate_limit import RateLimit
+from minicrawl.search.public.rate_limit import RateLimit
 
 RATE_S, BURST = 2.0, 20
 REQUEST_CPU_S = 0.05

@@ -1,0 +1,10 @@
+"""`minicrawl search` and `minicrawl index`.
+
+search_command   full-text search of kept pages
+index_command    prepares it
+ranking_options  the order of results
+page_options     a search page, to serve or to write
+"""
+
+from minicrawl.search.commands.index_command import index as index
+from minicrawl.search.commands.search_command import search as search

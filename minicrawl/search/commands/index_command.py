@@ -1,0 +1,95 @@
+"""`minicrawl index`, which prepares a search."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+
+import click
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import store_with_pages_option
+from minicrawl.errors import NoRoom
+from minicrawl.report.snapshot import snapshot
+from minicrawl.search.importance_file import join_importance, keep_importance
+from minicrawl.store.reader import archive_folder, reading, search_folder
+from minicrawl.wording import counted, visible
+
+
+def prepare_index(store: Path) -> None:
+    """Build the index of a store if it has no usable one, and add the latest ranks."""
+    from minicrawl.search.indexing.index_folder import has_index, why_useless
+
+    folder = search_folder(store)
+    with reading(store) as connection:
+        is_usable = has_index(folder) and not why_useless(folder, connection)
+    if not is_usable:
+        bring_index_up_to_date(store)
+    elif why := join_importance(folder, store):
+        click.echo(f"minicrawl: {visible(why)}", err=True)
+    if not archive_folder(store).is_dir():
+        click.echo(f"{archive_folder(store)} is gone: only the index is left", err=True)
+
+
+def tell_of_lack(store: Path) -> None:
+    """Say how many pages the index has, if it is not complete."""
+    from minicrawl.search.indexing.index_folder import lack_of
+
+    with suppress(NoRoom):  # the search needs no room, and has said that the disk is full
+        if lack := lack_of(store):
+            click.echo(f"{lack}; `{PROGRAM} index` adds the rest", err=True)
+
+
+@click.command()
+@click.option("--fresh", is_flag=True, help="Rebuild the index from scratch.")
+@store_with_pages_option
+def index(store: Path, fresh: bool) -> None:
+    """Build or update the search index.
+
+    The index is a folder beside the store, and may be deleted at any time. Repeat the command to
+    continue an interrupted run. Pages that took too long to parse are listed, as they lack their
+    markup or text; the exit code is then 1.
+    """
+    if bring_index_up_to_date(store, fresh=fresh):
+        click.get_current_context().exit(1)
+
+
+def bring_index_up_to_date(
+    store: Path, *, fresh: bool = False, quiet: bool = False, most_s: float = inf
+) -> int:
+    """Bring the index up to date, store the importance of the pages, and print a summary.
+
+    Say if `most_s` was not enough for all pages, and what limits have cut from their texts. Return
+    the number of texts that are cut.
+    """
+    from minicrawl.search.indexing.index_folder import lack_of
+    from minicrawl.search.indexing.rounds import bring_up_to_date, unlimited
+
+    ends_at = time.monotonic() + most_s
+
+    def is_over() -> bool:
+        return time.monotonic() >= ends_at
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    with progress("index") as tell:
+        done = bring_up_to_date(
+            store, tell, say, fresh=fresh, is_over=unlimited if most_s == inf else is_over
+        )
+    with snapshot(store) as seen:
+        keep_importance(search_folder(store), seen)
+    if not quiet:
+        click.echo(
+            f"index: {counted(done.of_all, 'page')}, {done.pages:,} newly read, "
+            f"{done.by_links:,} added or updated by links",
+            err=True,
+        )
+    if most_s < inf and lack_of(store):
+        say("index: --for is over; `minicrawl index` adds the other pages")
+    for url, what in done.cut.items():
+        say(f"{visible(url)}: {visible(what)}")
+    return len(done.cut)

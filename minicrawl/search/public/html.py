@@ -1,0 +1,207 @@
+"""HTML of the search page for everybody. No text of a page becomes markup.
+
+Links are relative, so that a proxy may serve the page below any path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+from urllib.parse import urlencode
+
+from minicrawl.search.searching import Answered, Finder, Result, SearchRequest
+from minicrawl.wording import counted, iso, visible
+
+_PER_PAGE, _MOST_PER_PAGE, _DEEPEST = 10, 50, 1_000
+LONGEST_PUBLIC_QUERY = 500
+_VALUES_SHOWN = 8
+
+
+class PublicQuery:
+    """Query of a request, and which page of its results."""
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self.text = given.get("q", "")[:LONGEST_PUBLIC_QUERY].strip()
+        self.each = _number(given.get("n", ""), _PER_PAGE, _MOST_PER_PAGE)
+        self.page = _number(given.get("page", ""), 1, _DEEPEST // self.each)
+
+    def answer(self, finder: Finder) -> Answered:
+        """Return the results, and how many there are."""
+        offset = (self.page - 1) * self.each
+        return finder.answer(self.text, SearchRequest(count=self.each, offset=offset, counts=True))
+
+    def pages(self, found: Answered) -> int:
+        """Return the number of pages of results that can be asked for."""
+        total = found.counts.pages if found.counts else 0
+        return min(-(-total // self.each), _DEEPEST // self.each)
+
+    def as_json(self, found: Answered) -> dict[str, object]:
+        """Return the answer as a JSON document, see docs/how-to/publish-a-search.md."""
+        first = (self.page - 1) * self.each + 1
+        results = [one.as_json(rank) for rank, one in enumerate(found.results, first)]
+        for one in results:
+            del one["score"]
+        counts = found.counts
+        facets = {
+            name: [{"value": value, "pages": pages} for value, pages in values]
+            for name, values in (counts.facets if counts else {}).items()
+        }
+        return {
+            "query": self.text,
+            "answered_instead": found.instead or None,
+            "did_you_mean": found.suggestion or None,
+            "total": counts.pages if counts else 0,
+            "page": self.page,
+            "pages": self.pages(found),
+            "per_page": self.each,
+            "facets": facets,
+            "results": results,
+        }
+
+    def link(self, text: str, page: int = 1) -> str:
+        """Return a link to another query or page of results."""
+        asked = {"q": text} | ({"page": page} if page > 1 else {})
+        asked |= {"n": self.each} if self.each != _PER_PAGE else {}
+        return escape(f"./?{urlencode(asked)}")
+
+
+def _number(text: str, usual: int, most: int) -> int:
+    return max(1, min(int(text[:9]), most)) if text.isascii() and text.isdecimal() else usual
+
+
+OPENSEARCH = """<?xml version="1.0" encoding="UTF-8"?>
+<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
+<ShortName>{short}</ShortName>
+<Description>Search {name}</Description>
+<InputEncoding>UTF-8</InputEncoding>
+<Url type="text/html" template="{base}?q={{searchTerms}}&amp;page={{startPage?}}"/>
+<Url type="application/json"
+ template="{base}search.json?q={{searchTerms}}&amp;page={{startPage?}}"/>
+<Url type="application/x-suggestions+json" template="{base}suggest?q={{searchTerms}}"/>
+</OpenSearchDescription>
+"""
+_TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<link rel="stylesheet" href="style.css">
+<link rel="search" type="application/opensearchdescription+xml" href="opensearch.xml"
+ title="{name}">
+</head>
+<body>
+<a class="skip" href="#main">Skip to the results</a>
+<header><h1><a href="./">Search {name}</a></h1>
+<form role="search" action="./" method="get">
+<label for="q">Words to find</label>
+<div class="row"><input id="q" name="q" type="search" value="{text}" maxlength="{longest}"
+ autocomplete="off" spellcheck="false"><button>Search</button></div>
+</form></header>
+<main id="main" tabindex="-1">
+{content}
+</main>
+</body>
+</html>
+"""
+_FACET_NAMES = {"host": "Site", "type": "Type", "language": "Language", "year": "Year"}
+_FILTERS = {"host": "site", "type": "type", "language": "lang", "year": "year"}
+
+
+def html_page(name: str, asked: PublicQuery, content: str) -> str:
+    title = f"{asked.text} - Search {name}" if asked.text else f"Search {name}"
+    return _TEMPLATE.format(
+        title=_safe(title),
+        name=_safe(name),
+        text=escape(asked.text),
+        longest=LONGEST_PUBLIC_QUERY,
+        content=content,
+    )
+
+
+def _safe(text: str) -> str:
+    """Return text of a page or a user as HTML, with control and bidirectional marks escaped."""
+    return escape(visible(text))
+
+
+def about_html(pages: int) -> str:
+    return notice(
+        f"{counted(pages, 'page')}. Some results may lack a few words. Quotes find an exact "
+        "phrase, and a minus leaves out a word."
+    )
+
+
+def notice(text: str) -> str:
+    return f'<p role="status">{_safe(text)}</p>'
+
+
+def results_html(asked: PublicQuery, found: Answered) -> Iterator[str]:
+    total = found.counts.pages if found.counts else 0
+    yield notice(f"{counted(total, 'page')} found" if found.results else "No page has these words.")
+    if found.instead:
+        yield f"<p>No page has the words as typed. Shown is <b>{_safe(found.instead)}</b>.</p>"
+    if found.suggestion:
+        link = asked.link(found.suggestion)
+        yield f'<p>Did you mean <a href="{link}">{_safe(found.suggestion)}</a>?</p>'
+    yield '<div class="columns">'
+    first = (asked.page - 1) * asked.each + 1
+    yield f'<ol id="results" start="{first}" aria-label="Results">'
+    yield from map(_result, found.results)
+    yield "</ol>"
+    yield from _facets(asked, found)
+    yield "</div>"
+    yield from _other_pages(asked, found)
+
+
+def _result(one: Result) -> str:
+    entry = one.entry
+    title = _safe(entry.title or entry.url)
+    # Only links to the web: a crawl of recorded files may know other schemes.
+    is_link = entry.url.startswith(("http://", "https://"))
+    head = f'<a href="{escape(entry.url)}">{title}</a>' if is_link else title
+    facts = [entry.language, "" if entry.type == "html" else entry.type]
+    facts += [iso(entry.at)[:10]] if entry.at is not None else []
+    facts += [f"and {counted(one.folded, 'page')} like it"] if one.folded else []
+    said = " · ".join(_safe(fact) for fact in facts if fact)
+    return (
+        f"<li><h2>{head}</h2>"
+        f'<p class="place">{_safe(entry.url)}</p><p dir="auto">{_marked(one)}</p>'
+        f'<p class="facts">{said}</p></li>'
+    )
+
+
+def _marked(one: Result) -> str:
+    text, at, pieces = one.snippet.text, 0, list[str]()
+    for begin, end in one.snippet.marks:
+        pieces += [_safe(text[at:begin]), f"<mark>{_safe(text[begin:end])}</mark>"]
+        at = end
+    return "".join((*pieces, _safe(text[at:])))
+
+
+def _facets(asked: PublicQuery, found: Answered) -> Iterator[str]:
+    """Yield links that narrow the query, for facets with several values."""
+    text = found.instead or asked.text
+    facets = found.counts.facets if found.counts else {}
+    several = {name: values for name, values in facets.items() if len(values) > 1}
+    if not several:
+        return
+    yield '<nav aria-label="Narrow the results">'
+    for name, values in several.items():
+        yield f"<h2>{_FACET_NAMES[name]}</h2><ul>"
+        for value, pages in values[:_VALUES_SHOWN]:
+            link = asked.link(f"{text} {_FILTERS[name]}:{value}")
+            yield f'<li><a href="{link}">{_safe(value)}</a> <span>{pages:,}</span></li>'
+        yield "</ul>"
+    yield "</nav>"
+
+
+def _other_pages(asked: PublicQuery, found: Answered) -> Iterator[str]:
+    text, pages = found.instead or asked.text, asked.pages(found)
+    links = [("Previous", asked.page - 1)] if asked.page > 1 else []
+    links += [("Next", asked.page + 1)] if asked.page < pages and found.results else []
+    if links:
+        yield '<nav aria-label="Pages of results" class="pages">'
+        for label, page in links:
+            yield f'<a href="{asked.link(text, page)}">{label} page</a> '
+        yield f"<span>Page {asked.page} of {pages:,}</span></nav>"

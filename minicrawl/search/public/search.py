@@ -1,0 +1,190 @@
+"""Search page for everybody: HTML, JSON, an OpenSearch description, and suggestions.
+
+Laws: a request only reads, and needs neither token nor cookie nor script. Beyond `MOST_WAITING`
+searches, further ones are refused; `guard` limits what a client may cost. No message to a client
+names a file of this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Scope
+
+from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.search.indexing.index_folder import Completeness, has_index, lack_of
+from minicrawl.search.public.guard import CPU_S, DUE, PublicGuard, Turns, refused, search_rate_limit
+from minicrawl.search.public.html import (
+    LONGEST_PUBLIC_QUERY,
+    OPENSEARCH,
+    PublicQuery,
+    about_html,
+    html_page,
+    notice,
+    results_html,
+)
+from minicrawl.search.public.rate_limit import RateLimit
+from minicrawl.search.searching import Answered, Finder
+from minicrawl.search.serving import PAGE_FOLDER
+from minicrawl.store.reader import search_folder
+from minicrawl.wording import iso
+
+T = TypeVar("T")
+
+
+MOST_WAITING = 32
+_SUGGESTED = 8
+_LONGEST_SHORT_NAME = 16
+
+
+class PublicSearch:
+    """HTTP endpoints of the public search page."""
+
+    def __init__(
+        self, store: Path, base: str = "", say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._store, self._base, self._say = store, base, say
+        self._folder = search_folder(store)
+        self._name = (urlsplit(base).hostname if base else None) or store.stem
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._turns = Turns()
+        self._finder, self._fault = Finder(self._folder), ""
+
+    def app(self, limit: RateLimit) -> ASGIApp:
+        """Return the application."""
+        routes = [
+            Route("/", self._html),
+            Route("/search.json", self._json),
+            Route("/suggest", self._suggest),
+            Route("/opensearch.xml", self._description),
+            Route("/style.css", _style),
+        ]
+        handlers = {_BusyError: _busy}
+        app = Starlette(routes=routes, exception_handlers=handlers)
+        return PublicGuard(app, self._base, limit)
+
+    async def _html(self, request: Request) -> Response:
+        asked = PublicQuery(request.query_params)
+        if not asked.text:
+            pages = await self._answer(request, len)
+            return _html(html_page(self._name, asked, about_html(pages)), 200)
+        try:
+            found, lack = await self._answer(request, self._with_lack(asked))
+        except UsageError as error:
+            return _html(html_page(self._name, asked, notice(str(error))), 422)
+        said = notice(f"{lack}; the rest follows") if lack else ""
+        return _html(html_page(self._name, asked, said + "".join(results_html(asked, found))), 200)
+
+    def _with_lack(
+        self, asked: PublicQuery
+    ) -> Callable[[Finder], tuple[Answered, Completeness | None]]:
+        return lambda finder: (asked.answer(finder), lack_of(self._store))
+
+    async def _json(self, request: Request) -> Response:
+        asked, began = PublicQuery(request.query_params), time.perf_counter()
+        allowed = {"Access-Control-Allow-Origin": "*"}
+        try:
+            found, lack = await self._answer(request, self._with_lack(asked))
+        except UsageError as error:
+            return JSONResponse({"error": str(error)}, 422, allowed)
+        took = {
+            "took_ms": round(1000 * (time.perf_counter() - began), 1),
+            "indexed_at": iso(self._finder.at),
+            "indexed": lack and lack._asdict(),
+        }
+        return JSONResponse(asked.as_json(found) | took, 200, allowed)
+
+    async def _suggest(self, request: Request) -> Response:
+        text = request.query_params.get("q", "")[:LONGEST_PUBLIC_QUERY]
+        found = await self._answer(request, lambda finder: finder.completions(text, _SUGGESTED))
+        return Response(json.dumps([text, found]), media_type="application/x-suggestions+json")
+
+    async def _description(self, request: Request) -> Response:
+        base = self._base or str(request.base_url)
+        xml = OPENSEARCH.format(
+            short=escape(self._name[:_LONGEST_SHORT_NAME]), name=escape(self._name),
+            base=escape(base),
+        )  # fmt: skip
+        return Response(xml, media_type="application/opensearchdescription+xml")
+
+    async def _answer(self, request: Request, make: Callable[[Finder], T]) -> T:
+        """Return the result of `make` on the latest index; one thread makes one after the other."""
+        if len(self._turns) >= MOST_WAITING:
+            raise _BusyError
+        async with self._turns.turn(request.scope[DUE]):
+            loop = asyncio.get_running_loop()
+            run = partial(self._timed, request.scope, make)
+            return await loop.run_in_executor(self._thread, run)
+
+    def _timed(self, scope: Scope, make: Callable[[Finder], T]) -> T:
+        began = time.thread_time()
+        try:
+            return self._run(make)
+        finally:
+            scope[CPU_S] = time.thread_time() - began
+
+    def _run(self, make: Callable[[Finder], T]) -> T:
+        # A rebuild first deletes the index: until it is done, the old index answers from its open
+        # files.
+        if self._finder.is_old(self._folder) and has_index(self._folder):
+            try:
+                self._finder, self._fault = Finder(self._folder), ""
+            except MinicrawlError as error:  # such as a mistake in the file of synonyms
+                if str(error) != self._fault:
+                    self._fault = str(error)
+                    self._say(f"{error}; searches go on as before")
+        return make(self._finder)
+
+
+class _BusyError(Exception):
+    """Too many searches wait."""
+
+
+async def _busy(_request: Request, _error: Exception) -> Response:
+    return refused("too many searches at once: ask again in a moment", 503, 0)
+
+
+def _html(text: str, status: int) -> Response:
+    return Response(text, status, media_type="text/html")
+
+
+async def _style(_request: Request) -> Response:
+    return FileResponse(PAGE_FOLDER / "public.css", media_type="text/css")
+
+
+def serve_publicly(
+    store: Path, place: tuple[str | None, int | None], base: str, say: Callable[[str], None]
+) -> None:
+    """Serve the page at a host and port, until the process is told to end."""
+    host, port = place[0] or LOOPBACK, place[1]
+    if base:
+        base = checked_base(base)
+    with listening(host, port) as listener:
+        name = f"[{host}]" if ":" in host else host
+        own = f"http://{name}:{int(listener.getsockname()[1])}/"
+        app = PublicSearch(store, base, say).app(search_rate_limit())
+        server = LimitedServer(app)
+        say(f"{base or own}  (listening at {own})" if base else own)
+        server.run_at(listener)
+
+
+def checked_base(base: str) -> str:
+    """Return the base URL with a slash at its end. Raises UsageError if it is invalid."""
+    parts = urlsplit(base)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise UsageError(f"--base-url {base}: must be a URL such as https://example.org/search/")
+    return base if base.endswith("/") else f"{base}/"

@@ -1,0 +1,87 @@
+"""Ranks of topics, mixed for each query by the likelihood of its words in the topics' pages.
+
+Laws: the words of a topic are those of its indexed pages; title, headings, text and anchors count
+equally. A topic without a query word is not excluded; if no topic has one, all have equal parts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+import numpy as np
+
+from minicrawl.errors import UsageError
+from minicrawl.report.saved_ranks import kept_scores
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.search.entries import Entry
+from minicrawl.search.importance_file import Floats
+from minicrawl.search.index import SearchIndex
+from minicrawl.search.words.query import Query
+from minicrawl.store.derived import kept_topics
+from minicrawl.web.words import parts_by_counts, words_of
+
+USUAL_FAMILY = "pagerank"
+BY_TOPICS = "topics"
+_MOST_PAGES = 200
+_LONGEST = 5_000
+"""Maximum characters of a text to count."""
+
+
+class TopicMixture:
+    """Ranks of some topics, mixed by query."""
+
+    def __init__(self, seen: Snapshot, index: SearchIndex, family: str = "") -> None:
+        """Load the topics of this family; by default the usual one, or the only one."""
+        family, topics = _chosen(seen, family)
+        found = {topic: kept_scores(seen, f"{family}-{topic}") for topic in topics}
+        if missing := [topic for topic, scores in found.items() if scores is None]:
+            raise UsageError(
+                f"{seen.path} has no rank {family}-{missing[0]} any more: "
+                "make it again with `minicrawl rank pagerank --topics`"
+            )
+        ranks = [scores for scores in found.values() if scores is not None]
+        self._ranks = np.stack(ranks).astype(np.float32)
+        self._counts = {topic: _words(index, pages) for topic, pages in topics.items()}
+
+    def parts(self, query: Query) -> dict[str, float]:
+        """Return the part of each topic for this query; they sum to 1."""
+        return parts_by_counts(self._counts, query.sought)
+
+    def scores(self, query: Query) -> Floats:
+        """Return the mixed rank of all pages."""
+        parts = np.array(list(self.parts(query).values()), np.float32)
+        mixed: Floats = parts @ self._ranks
+        return mixed
+
+
+def is_by_topics(by: str) -> bool:
+    """Return True for `topics` or `topics:NAME`."""
+    return by.partition(":")[0] == BY_TOPICS
+
+
+def _chosen(seen: Snapshot, family: str) -> tuple[str, Mapping[str, list[int]]]:
+    known = kept_topics(seen.path, seen.connection)
+    if not family:
+        family = USUAL_FAMILY if USUAL_FAMILY in known or len(known) != 1 else next(iter(known))
+    if family not in known:
+        others = f"only {', '.join(known)}" if known else "and no others"
+        raise UsageError(
+            f"{seen.path} has no ranks of topics called {family}, {others}: "
+            "make them with `minicrawl rank pagerank --topics FILE`"
+        )
+    return family, known[family]
+
+
+def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:
+    """Return the frequency of each word in the first `_MOST_PAGES` of these pages."""
+    counts: Counter[str] = Counter()
+    for page in list(pages)[:_MOST_PAGES]:
+        if entry := index.entry(page):
+            counts.update(chain.from_iterable(map(words_of, _texts(entry))))
+    return counts
+
+
+def _texts(entry: Entry) -> tuple[str, ...]:
+    return (entry.own_title, *entry.headings, entry.body[:_LONGEST], *entry.anchors)

@@ -1,0 +1,138 @@
+"""Snippets: lines of a page that contain words of a query.
+
+Law: a snippet is text of the page as it stands; marks are offsets in it, not markup.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, islice
+from typing import NamedTuple
+
+from minicrawl.web.words import is_single_sign, spans, words_of
+
+ABOUT = 200
+"""Characters of a snippet."""
+_LONGEST_READ = 60_000
+_BEFORE = 60
+"""Characters before the first word, in a long line."""
+_MOST_PLACES = 500
+"""Maximum occurrences of one word at which a passage may begin."""
+_CUT = "… "
+
+
+class Snippet(NamedTuple):
+    """Text with the positions of query words."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+def snippet(text: str, words: Collection[str]) -> Snippet:
+    """Return the passage with most of these words, or the beginning if it has none."""
+    wanted = set(words)
+    lines = text[:_LONGEST_READ].split("\n")
+    passage = " ".join(_best(lines, wanted))
+    if len(passage) > ABOUT:
+        passage = _cut(passage, wanted)
+    return Snippet(passage, tuple(_marks(passage, wanted)))
+
+
+def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
+    """Return consecutive lines with the most words; the first ones among equals."""
+    found = _words_by_line(lines, wanted)
+    best, chosen = 0, _passage_at(lines, 0)
+    for first in sorted(found):
+        passage = _passage_at(lines, first)
+        passed = range(first, first + len(passage))
+        words = set().union(*(found[line] for line in passed if line in found))
+        if len(words) > best:
+            best, chosen = len(words), passage
+            if best == len(wanted):
+                break
+    return chosen
+
+
+def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]]:
+    """Return the query words in each line that has any."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for number, line in enumerate(lines):
+        if not line.isascii() and (words := _wanted_of(words_of(line), wanted)):
+            found[number] |= words
+    begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    # One search for each word in all ASCII lines together, which are most. The other lines are
+    # blanked out, not left out, so that offsets stay those of the text.
+    plain = "\n".join(line if line.isascii() else "\0" * len(line) for line in lines).lower()
+    for word in wanted:
+        for at in islice(_places(plain, word), _MOST_PLACES):
+            found[bisect_right(begins, at) - 1].add(word)
+    return found
+
+
+def _places(text: str, word: str) -> Iterator[int]:
+    """Yield the offsets of a whole word."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if not (text[end : end + 1].isalnum() or (at and text[at - 1].isalnum())):
+            yield at
+        at = text.find(word, end)
+
+
+def _wanted_of(words: Sequence[str], wanted: set[str]) -> set[str]:
+    """Return the query words present here; a lone CJK character matches a bigram prefix."""
+    found = wanted.intersection(words)
+    singles = _single_signs(frozenset(wanted))
+    return found | singles.intersection(word[0] for word in words) if singles else found
+
+
+@lru_cache(64)
+def _single_signs(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(filter(is_single_sign, words))
+
+
+def _passage_at(lines: Sequence[str], first: int) -> Sequence[str]:
+    length, last = 0, first
+    while last < len(lines) and length < ABOUT:
+        length += len(lines[last]) + 1
+        last += 1
+    return lines[first:last]
+
+
+def _cut(passage: str, wanted: set[str]) -> str:
+    """Return about `ABOUT` characters around the place with the most different words."""
+    marks = list(_marks(passage, wanted))
+    starts = [max(begin - _BEFORE, 0) for begin, _ in marks] or [0]
+
+    def density(start: int) -> int:
+        within = [mark for mark in marks if start <= mark[0] and mark[1] <= start + ABOUT]
+        return len({passage[begin:end].lower() for begin, end in within})
+
+    start = max(starts, key=density)
+    if start:
+        start = passage.find(" ", start, start + _BEFORE) + 1 or start
+    end = start + ABOUT
+    if end < len(passage):
+        end = max(passage.rfind(" ", start, end), start + ABOUT // 2)
+    before = _CUT if start else ""
+    after = f" {_CUT.strip()}" if end < len(passage) else ""
+    return f"{before}{passage[start:end].strip()}{after}"
+
+
+def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of query words, joined where they touch."""
+    begin, end = 0, 0
+    for span in spans(text):
+        if not _wanted_of(span.words, wanted):
+            continue
+        if span.begin > end and end:
+            yield begin, end
+            begin = span.begin
+        elif not end:
+            begin = span.begin
+        end = span.end
+    if end:
+        yield begin, end
