@@ -63,16 +63,12 @@ def _requests(case: Case, seed: int) -> int:
 
 
 def table(alone: int, requests: dict[Case, int]) -> Iterator[str]:
-    """Yield the least part of the requests, over all partners of a behaviour."""
-    crowds = [(hosts, addresses) for hosts in CROWDS for addresses in ADDRESSES]
-    yield from head("behaviour", *(f"{hosts} on {addresses}" for hosts, addresses in crowds))
+    """Yield the least part of the requests, over all partners and addresses of a behaviour."""
+    yield from head("behaviour", *(f"beside {hosts}" for hosts in CROWDS))
     for name in dict.fromkeys(case.name for case in requests):
-        cells = []
-        for crowd in crowds:
-            numbers = [
-                number
-                for case, number in requests.items()
-                if (case.name, case.hosts, case.addresses) == (name, *crowd)
-            ]
-            cells.append(f"{min(numbers) / alone:.0%}" if numbers else "")
-        yield row(name, *cells)
+        least: dict[str, int] = {}
+        for case, number in requests.items():
+            if case.name == name:
+                least[case.hosts] = min(number, least.get(case.hosts, number))
+        parts = (f"{least[hosts] / alone:.0%}" if hosts in least else "" for hosts in CROWDS)
+        yield row(name, *parts)
