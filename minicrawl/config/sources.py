@@ -126,7 +126,7 @@ def unnamed_files(environ: Mapping[str, str]) -> list[Path]:
     if not files and of_project.is_file() and b"tool.minicrawl" in of_project.read_bytes():
         files = [of_project]
     home = environ.get("XDG_CONFIG_HOME", "")
-    folder = Path(home) if os.path.isabs(home) else Path(environ.get("HOME", ""), ".config")
+    folder = Path(home) if Path(home).is_absolute() else Path(environ.get("HOME", ""), ".config")
     of_user = folder / "minicrawl" / "config.toml"
     return [*files, of_user] if of_user.is_absolute() and os.path.lexists(of_user) else files
 
