@@ -181,7 +181,7 @@ class TestOnTheCommandLine:
         assert "'nearest' is unknown" in without.stderr
 
     def test_help_names_what_is_added(self, installed: Path, tmp_path: Path) -> None:
-        told = "".join(output_of(installed, "crawl", "--help", cwd=tmp_path).split())
+        told = "".join(output_of(installed, "crawl", "--help", "all", cwd=tmp_path).split())
         for name in ("|no-queries", "|half-life", "|nearest", "--sinkURL"):
             assert name in told
 

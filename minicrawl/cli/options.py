@@ -109,19 +109,70 @@ def sizes_option(default: str) -> Callable[[Command], Command]:
     )
 
 
+ALL = "all"
+
+
 class CommandWithSettings(click.Command):
-    """A command whose help lists its own options first, then the settings, section by section."""
+    """A command whose help lists its own options first, then the settings, section by section.
+
+    If `usual` names the flags that most users need, `--help` shows these, and `--help SECTION` and
+    `--help all` the others.
+    """
+
+    usual: Sequence[str] = ()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        lists: dict[str, list[tuple[str, str]]] = {OWN_OPTIONS: []}
+        """List all options, those of the section that is asked for, or the usual ones."""
+        part = ctx.meta.get(__name__, "" if self.usual else ALL)
+        for heading, options in self.sections(ctx).items():
+            records = [
+                record
+                for option in options
+                if part or set(self.usual).intersection(option.opts)
+                if (record := option.get_help_record(ctx))
+            ]
+            if records and part in ("", ALL, heading.lower()):
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+        if not part:
+            names = ", ".join(heading.lower() for heading in self.sections(ctx))
+            formatter.write_paragraph()
+            formatter.write_text(f"More: --help SECTION, where SECTION is {names} or {ALL}.")
+
+    def sections(self, ctx: click.Context) -> dict[str, list[click.Option]]:
+        """Return the options that help shows, by heading."""
+        lists: dict[str, list[click.Option]] = {OWN_OPTIONS: []}
         for option in self.get_params(ctx):
-            heading = option.heading if isinstance(option, SettingOption) else OWN_OPTIONS
-            record = option.get_help_record(ctx)
-            if record and isinstance(option, click.Option):
-                lists.setdefault(heading, []).append(record)
-        for heading, records in lists.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
+            if isinstance(option, click.Option) and not option.hidden:
+                heading = option.heading if isinstance(option, SettingOption) else OWN_OPTIONS
+                lists.setdefault(heading, []).append(option)
+        return lists
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Let `--help` take the name of a section, if it does not show all of them."""
+        usual = super().get_help_option(ctx)
+        if not self.usual or usual is None:
+            return usual
+        return click.Option(
+            usual.opts,
+            is_flag=False,
+            flag_value="",
+            is_eager=True,
+            expose_value=False,
+            callback=self._show_help,
+            metavar="[SECTION]",
+            help="Show the usual options, those of a section, or all, and exit.",
+        )
+
+    def _show_help(self, ctx: click.Context, _option: click.Parameter, section: str | None) -> None:
+        if section is None or ctx.resilient_parsing:
+            return
+        known = [*(heading.lower() for heading in self.sections(ctx)), ALL]
+        if section not in ("", *known):
+            raise click.UsageError(f"--help {section}: choose one of {', '.join(known)}", ctx)
+        ctx.meta[__name__] = section
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 def settings_options(*sections: str) -> Callable[[Command], Command]:

@@ -8,6 +8,7 @@ import click
 import pytest
 
 from minicrawl.cli import main, root
+from minicrawl.cli.crawl.command import crawl
 from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.config import Budget, Order, Politeness, Scope, Settings
 from minicrawl.config.table import TABLE
@@ -137,3 +138,28 @@ def test_a_list_that_is_given_again_is_longer(tmp_path: Path, act: Act, capsys: 
     names = ["--columns", "url", "--columns", "state,url"]
     shown = printed(capsys, "pages", "--store", store, *names, "--csv")
     assert shown.splitlines()[0] == "url,state"
+
+
+class TestSections:
+    """Help of a crawl: its usual options first, the others by section."""
+
+    def flags(self, text: str) -> set[str]:
+        return set(re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE))
+
+    def test_the_usual_options_fit_on_few_screens(self, capsys: Captured) -> None:
+        text = printed(capsys, "crawl", "--help")
+        assert self.flags(text) > {"--pages", "--scope", "--store"}
+        assert len(text.splitlines()) < 80
+        assert "--help SECTION" in text
+
+    def test_all_sections_together_have_all_options(self, capsys: Captured) -> None:
+        whole = printed(capsys, "crawl", "--help", "all")
+        assert isinstance(crawl, CommandWithSettings)
+        sections = [name.lower() for name in crawl.sections(click.Context(crawl))]
+        shown = [self.flags(printed(capsys, "crawl", "--help", name)) for name in sections]
+        assert all(shown)
+        assert set().union(*shown) == self.flags(whole) > {row.flag for row in TABLE}
+
+    def test_an_unknown_section_is_refused(self, capsys: Captured) -> None:
+        assert main(["crawl", "--help", "netwrk"]) == 2
+        assert "choose one of options, budget, order" in capsys.readouterr().err

@@ -78,6 +78,11 @@ _SECRET_FLAGS = frozenset(
 class CrawlCommand(CommandWithSettings):
     """Command that remembers its arguments, to print the command that resumes the crawl."""
 
+    usual = (
+        *("--pages", "--for", "--scope", "--deny", "--max-depth", "--delay", "--contact"),
+        *("--keep", "--warc", "--store", "--fresh", "--dry-run", "--help"),
+    )
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_ARGUMENTS] = tuple(args)
         return super().parse_args(ctx, args)
