@@ -34,10 +34,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
-USUAL = "not proof and not documents"
+USUAL = "not proof and not documents and not slow"
 """Marker expression of a plain `python -m pytest`, as in pyproject.toml."""
 
-MARKERS = {"proof", "documents"}
+MARKERS = {"slow", "proof", "documents"}
 """Markers of the tests that a plain run leaves out; each file that has some names their marker."""
 
 
@@ -45,7 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Ignore the default markers if only files are named; with them, try fewer examples."""
     if _names_files(config) and config.option.markexpr.strip() == USUAL:
         config.option.markexpr = ""
-    is_usual = config.option.markexpr.strip().startswith(USUAL)
+    expression = config.option.markexpr.strip()
+    is_usual = "not proof" in expression or expression == "slow"
     settings.load_profile("usual" if is_usual else "whole")
 
 

@@ -45,6 +45,7 @@ def kept(crawled: Path) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.slow
 def test_py_wacz_validates_the_file(crawled: Path) -> None:
     """py-wacz needs an environment of its own, because its requirements conflict with ours."""
     program = shutil.which("wacz", path=os.environ.get("WACZ_PROGRAMS"))

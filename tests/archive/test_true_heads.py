@@ -199,6 +199,7 @@ def expected(witness: Witness, path: str) -> tuple[bytes, bytes]:
     return request, without(witness.sent[path], b"set-cookie")
 
 
+@pytest.mark.slow
 def test_the_archive_has_each_head_as_sent(crawled: Path, witness: Witness) -> None:
     compared = set()
     for path, answer in archived(crawled):
@@ -240,6 +241,7 @@ def test_keep_credentials_archives_complete_heads(tmp_path: Path) -> None:
     assert b"s3cr3t" in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
 def test_warc_files_have_the_same_heads(crawled: Path, witness: Witness, name: str) -> None:
     (place,) = crawled.glob(name)
@@ -313,6 +315,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Witness]:
     return folder, seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
 def test_warc_files_have_raw_bodies_as_sent(raw: tuple[Path, Witness], name: str) -> None:
     folder, witness = raw

@@ -39,6 +39,7 @@ def issues(path: Path) -> dict[str, set[str]]:
     }
 
 
+@pytest.mark.slow
 def test_exactly_the_planted_faults_are_found(tmp_path: Path) -> None:
     site = planted_site()
     with audited(crawled(tmp_path / "crawl.db", site)) as found:
@@ -128,6 +129,7 @@ def test_skipped_checks_are_named(tmp_path: Path, keep: str, runs: int) -> None:
     assert "redirect-loop" in made
 
 
+@pytest.mark.slow
 def test_checks_that_could_not_see_everything_are_named_everywhere(
     tmp_path: Path, capsys: Captured
 ) -> None:

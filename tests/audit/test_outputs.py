@@ -78,6 +78,7 @@ def test_a_baseline_leaves_only_new_issues(
     assert run(store, "--baseline", str(known)) == 2
 
 
+@pytest.mark.slow
 def test_a_large_value_is_shown_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     site = HeldOutSite()
     site.item("/large", body="<p>" * 400_000, zipped=False)

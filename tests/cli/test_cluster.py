@@ -74,11 +74,13 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", REFUSED)
 def test_a_bad_value_is_refused_in_one_line(line: str, capsys: Captured) -> None:
     assert REFUSED[line] in refusal(capsys, *line.split())
 
 
+@pytest.mark.slow
 @needs_server
 @pytest.mark.parametrize("command", ["cluster status", "node", "top", "dashboard --port 0"])
 def test_unreachable_servers_are_named_in_one_line(
@@ -251,6 +253,7 @@ def test_stores_in_files_are_gathered(hand: HandCluster, tmp_path: Path, capsys:
     assert (found["pages"], found["shards"], found["ahead"]) == (6, 3, [])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("served")
 def test_a_cluster_is_gathered_into_a_file(tmp_path: Path, capsys: Captured) -> None:
     command = ("cluster", "gather", tmp_path / "all.db", "--cluster", CLUSTER)

@@ -194,6 +194,7 @@ class TestACrawl:
         assert shlex.split(str(numbers(capsys)["command"])) == as_given
         assert numbers(capsys)["pages_fetched"] == 30
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("budget", "again", "remark"),
         [
@@ -254,6 +255,7 @@ class TestACrawl:
         assert found["overlap"]["10"] >= 0.9  # `pagerank` gives redirects a small edge, too
         assert found["overlap"]["100"] >= 0.98
 
+    @pytest.mark.slow
     def test_importance_gathered_is_one_figure_everywhere(
         self, server: DemoServer, capsys: Captured
     ) -> None:
@@ -272,6 +274,7 @@ class TestACrawl:
         report = re.sub("<[^>]*>", " ", Path("site.html").read_text(encoding="utf-8"))
         assert f"importance gathered {shown}" in " ".join(report.split())
 
+    @pytest.mark.slow
     def test_budgets_end_a_crawl_with_their_reason(
         self, server: DemoServer, capsys: Captured
     ) -> None:
@@ -288,6 +291,7 @@ class TestACrawl:
         assert found["status"]["importance_guaranteed"] > 0.01
         assert "at least" in printed(capsys, "status")
 
+    @pytest.mark.slow
     def test_only_a_crawl_that_began_resumes_and_it_requests_no_page_twice(
         self, server: DemoServer, capsys: Captured
     ) -> None:
@@ -353,6 +357,7 @@ class TestACrawl:
 
 
 class TestFresh:
+    @pytest.mark.slow
     def test_fresh_renames_the_old_store(self, server: DemoServer, capsys: Captured) -> None:
         assert main(["crawl", "seeds.txt", "--pages", "20", *of(server)]) == 0
         assert main(["crawl", "seeds.txt", "--pages", "5", "--fresh", *of(server)]) == 0
@@ -377,6 +382,7 @@ class TestFresh:
         (aside,) = Path("data").glob("crawl.db.*-3")
         assert aside.with_name(f"{aside.name}-pages").is_dir()
 
+    @pytest.mark.slow
     def test_the_target_of_a_link_is_renamed_and_the_link_stays(
         self, server: DemoServer, capsys: Captured
     ) -> None:
@@ -418,6 +424,7 @@ class TestDryRun:
         assert sorted(turn[-1] for turn in turns) == sorted(WEB.seeds)
         assert [turn[1] for turn in turns] == ["126.00"] * 8
 
+    @pytest.mark.slow
     def test_a_dry_run_of_a_store_shows_the_next_pages_and_changes_nothing(
         self, server: DemoServer, capsys: Captured
     ) -> None:
@@ -471,6 +478,7 @@ class TestCrawlObject:
 
 
 class TestDemo:
+    @pytest.mark.slow
     def test_a_demo_shows_the_top_ten_and_next_steps_each_time(self, capsys: Captured) -> None:
         demo = ["crawl", "--demo", "--demo-pages", "100"]
         assert main(demo) == 0
@@ -487,6 +495,7 @@ class TestDemo:
         assert err.startswith("the budget is spent\n")
         assert "this run    0 pages" in err
 
+    @pytest.mark.slow
     def test_a_sampler_process_ends_with_the_crawl_and_samples_its_end(self) -> None:
         before = children()
         assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
@@ -498,6 +507,7 @@ class TestDemo:
         assert last.outline.nodes == store.pages_fetched
         assert last.importance_gathered == store.importance_gathered
 
+    @pytest.mark.slow
     def test_an_indexing_process_ends_with_the_crawl(self, capsys: Captured) -> None:
         pytest.importorskip("tantivy")
         before = children()
@@ -534,6 +544,7 @@ class TestTrouble:
         told = "minicrawl: 96.8% of the requested pages failed\n" if exit_code else ""
         assert capsys.readouterr().err == told
 
+    @pytest.mark.slow
     def test_on_a_full_disk_the_store_stays_intact(self) -> None:
         # A write beyond the limit on the size of files fails as on a full disk.
         limit = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (600_000, 600_000))"
@@ -554,6 +565,7 @@ class TestTrouble:
 
 
 class TestSignals:
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_one_signal_stops_gracefully_and_prints_a_command_that_resumes(
         self, server: DemoServer, capsys: Captured, number: signal.Signals
@@ -610,6 +622,7 @@ class TestSignals:
         assert process.returncode == 130
         assert err == "minicrawl: interrupted\n"
 
+    @pytest.mark.slow
     def test_a_signal_while_seeds_are_read_prints_how_to_resume(self) -> None:
         urls = "".join(f"http://h{number}.example/\n" for number in range(400_000))
         Path("many.txt").write_text(urls, encoding="utf-8")
@@ -621,6 +634,7 @@ class TestSignals:
         assert "resume with: minicrawl crawl many.txt\n" in err
         assert main(["check", "--store", "data/crawl.db"]) == 0
 
+    @pytest.mark.slow
     def test_a_concurrent_crawl_is_refused(self, server: DemoServer, capsys: Captured) -> None:
         slow = ("--resolve", f"*={server.address}", "--allow-private", "--delay", "200ms")
         with killed_on_failure(started("seeds.txt", "-v", *slow)) as process:

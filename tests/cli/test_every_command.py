@@ -128,6 +128,7 @@ def check_fit(capsys: Captured, on_terminal: OnTerminal, line: str, told: str = 
     assert [one for one in shown.splitlines() if cell_len(one) > 80 and one not in urls] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [*REPORTS, *WRITERS])
 def test_lines_fit_the_terminal_and_stderr_has_only_expected_lines(
     line: str,

@@ -237,6 +237,7 @@ class TestInfo:
         assert (found["nodes"], found["edges"]) == (8, 11)
         assert found == as_json(capsys, "graph", "--graph", "sc1.txt")
 
+    @pytest.mark.slow
     def test_a_real_graph_is_measured_exactly(
         self, capsys: Captured, shared_graph: Callable[[str], Path]
     ) -> None:

@@ -75,6 +75,7 @@ def is_harmless(shown: str, also: str = "\n") -> bool:
     return all(c.isprintable() or c in "\u200c\u200d" or c in also for c in shown)
 
 
+@pytest.mark.slow
 def test_titles_are_stored_normalised_and_cut(hostile: list[str], pages: list[ExportRow]) -> None:
     titles = {page.url: page.title for page in pages}
     for number, said in enumerate(hostile):

@@ -186,6 +186,7 @@ def test_a_revisit_finds_the_body_of_the_record_before(capsys: Captured) -> None
     assert heads == [http(b"", f"200 No. {number}") for number in range(40)]
 
 
+@pytest.mark.slow
 def test_a_film_in_an_archive_is_kept_whole_up_to_max_file(capsys: Captured) -> None:
     film = Random(1).randbytes(12_000_000)  # longer than --max-body
     kind = [("Content-Type", "video/mp4")]

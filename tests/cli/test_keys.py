@@ -65,6 +65,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self._child, 0)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs os.login_tty")
 def test_g_shows_and_hides_the_graph_and_the_terminal_is_restored(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path / "crawl.db", *DEMO)

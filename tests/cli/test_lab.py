@@ -136,6 +136,7 @@ def test_a_larger_small_edge_gathers_less_importance_early(capsys: Captured) -> 
     assert all(one["mass"][2] > two["mass"][2] for one, two in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

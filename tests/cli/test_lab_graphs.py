@@ -17,6 +17,7 @@ def run(capsys: Captured, *arguments: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_table_has_a_row_for_each_chosen_algorithm(capsys: Captured) -> None:
     shown = run(capsys, "sc3", "--algorithm", "a2", "--algorithm", "19", "--validate")
     assert "sc3: 4 pages, 6 edges" in shown
@@ -41,6 +42,7 @@ def test_graphs_are_converted_between_both_formats_and_may_get_a_name(capsys: Ca
     assert unpack(again.read_bytes()).graph == replace(SUITE["sc2"](), name="merging twice")
 
 
+@pytest.mark.slow
 def test_an_algorithm_that_is_named_twice_runs_once(capsys: Captured) -> None:
     twice = ("--algorithm", "a1", "--algorithm", "4", "--trials", "2")
     (found,) = json.loads(run(capsys, "sc1", *twice, "--json"))

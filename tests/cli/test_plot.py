@@ -48,6 +48,7 @@ def test_a_crawl_is_one_picture(store: Path, tmp_path: Path, capsys: Captured, e
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_crawl_of_one_page_is_plotted(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds(PAGES[:1])
@@ -74,6 +75,7 @@ def test_each_curve_has_a_point_for_each_sample(store: Path) -> None:
     assert list(gathered.y) == []
 
 
+@pytest.mark.slow
 def test_a_plausible_power_law_is_drawn_and_no_host_is_needed(store: Path, tmp_path: Path) -> None:
     (last,) = remade(store, points=1)
     tail = DegreeDistribution(
@@ -93,6 +95,7 @@ def test_a_plausible_power_law_is_drawn_and_no_host_is_needed(store: Path, tmp_p
     assert [text.count("exponent 2.10") for text in texts] == [1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, MOST_HOSTS])
 def test_each_host_has_a_readable_name(store: Path, count: int) -> None:
     """No name overlaps another one or the bars, or leaves the picture; all names differ."""

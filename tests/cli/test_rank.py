@@ -120,6 +120,7 @@ def store(filled: Path) -> Path:
     return filled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", REFUSED)
 def test_a_mistake_is_one_line_that_names_it_and_no_rank_is_kept(
     line: str, store: Path, capsys: Captured

@@ -113,6 +113,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in files if path.suffix not in (".db-shm", ".db-wal")}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("filled")
 @pytest.mark.parametrize("line", REFUSED)
 def test_a_mistake_is_one_line_and_nothing_is_written(

@@ -132,6 +132,7 @@ class TestStatus:
         known = as_json(capsys, "status", "--graph-of", "known")
         assert known["graph"]["outline"]["nodes"] == 6
 
+    @pytest.mark.slow
     def test_a_large_graph_is_measured_only_on_request(self, capsys: Captured, store: Path) -> None:
         grow(store)
         assert as_json(capsys, "status")["graph"] is None
@@ -150,6 +151,7 @@ class TestStatus:
         assert re.search("mean distance +1.25 .*from some nodes\n", shown)
         assert re.search("diameter +at least 1\n", shown)
 
+    @pytest.mark.slow
     def test_an_older_sample_of_the_graph_is_shown_only_for_a_large_graph(
         self, capsys: Captured, store: Path
     ) -> None:

@@ -232,6 +232,7 @@ def killed_at_its_first_request(*arguments: str) -> None:
             process.kill()
 
 
+@pytest.mark.slow
 def test_settings_survive_a_kill_before_the_first_fetch(
     network: Options, web: Web, capsys: Captured
 ) -> None:
@@ -248,6 +249,7 @@ def test_settings_survive_a_kill_before_the_first_fetch(
     assert main(["check"]) == 0
 
 
+@pytest.mark.slow
 def test_one_line_names_all_settings_that_the_last_run_had_and_this_one_lacks(
     network: Options, capsys: Captured
 ) -> None:

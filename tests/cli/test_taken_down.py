@@ -160,6 +160,7 @@ def options_of(line: str) -> set[str]:
     return {name for one in command.params for name in one.opts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES)
 def test_no_command_shows_the_url_or_its_texts(
     line: str, path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
@@ -185,6 +186,7 @@ def test_no_command_shows_the_url_or_its_texts(
             assert not any(map(SHOWN.search, contents(file))), file
 
 
+@pytest.mark.slow
 def test_no_tool_of_an_agent_shows_the_url_or_its_texts(path: Path) -> None:
     tools = pytest.importorskip("minicrawl.mcp.tools")
     given = {"url": PAGE, "query": "anchor", "topic": "-missing", "sql": "SELECT * FROM pages"}

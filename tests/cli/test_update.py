@@ -97,6 +97,7 @@ def updated(capsys: Captured, *options: str) -> dict[str, int]:
     return {what: pages for what, pages in found.items() if pages}
 
 
+@pytest.mark.slow
 def test_an_update_reports_changes_and_requests_a_page_once(site: Site, capsys: Captured) -> None:
     web, server = site
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "50", "-q"]) == 0
@@ -217,6 +218,7 @@ def listed_site(web: ChangingSite, pages: int) -> None:
     web.changed = dict.fromkeys(web.texts, LONG_AGO)
 
 
+@pytest.mark.slow
 def test_pages_unchanged_by_a_reliable_sitemap_are_omitted(site: Site, capsys: Captured) -> None:
     web, server = site
     listed_site(web, 100)
@@ -238,6 +240,7 @@ def test_pages_unchanged_by_a_reliable_sitemap_are_omitted(site: Site, capsys: C
     assert updated(capsys)["unchanged"] > 80
 
 
+@pytest.mark.slow
 def test_pages_of_a_ping_are_read_first_despite_the_sitemap(site: Site, capsys: Captured) -> None:
     web, server = site
     listed_site(web, 100)
@@ -258,6 +261,7 @@ def test_pages_of_a_ping_are_read_first_despite_the_sitemap(site: Site, capsys: 
     assert updated(capsys)["left_out"] > 80, "pages read since the ping are unchanged"
 
 
+@pytest.mark.slow
 def test_an_unreliable_sitemap_saves_no_request(site: Site, capsys: Captured) -> None:
     web, _ = site
     listed_site(web, 100)
@@ -270,6 +274,7 @@ def test_an_unreliable_sitemap_saves_no_request(site: Site, capsys: Captured) ->
 # ---------------------------------------------------------------- dead targets
 
 
+@pytest.mark.slow
 def test_what_is_mended_is_fixed_and_what_is_new_is_new(
     site: Site, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ async def test_pages_have_logs_of_their_own(connect: Connect) -> None:
     assert await entries(engine) == [LogEntry(1, b"a commit")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_shared", [False, True])
 async def test_an_entry_is_appended_only_after_the_last_one_and_only_once(
     connect: Connect, *, is_shared: bool

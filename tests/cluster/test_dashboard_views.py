@@ -85,6 +85,7 @@ def test_a_cluster_without_a_crawl_is_shown_as_such(views: ClusterViews) -> None
     assert "no crawl yet" in found["status"]["missing"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("begun")
 def test_nodes_and_shards_are_shown_before_anything_is_gathered(views: ClusterViews) -> None:
     found = views.crawl()["cluster"]

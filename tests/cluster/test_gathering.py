@@ -122,6 +122,7 @@ def crawl_both(
             hand.deliver(1 if moment == "one arrives" else None)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.lists(PAGE, min_size=len(URLS), max_size=len(URLS)), st.lists(MOMENT, max_size=40))
 def test_shards_gathered_at_any_moment_equal_one_machine_that_read_the_same_pages(

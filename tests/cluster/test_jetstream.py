@@ -24,6 +24,7 @@ class SilentClient:
         return await asyncio.Event().wait()
 
 
+@pytest.mark.slow
 def test_a_request_that_has_just_run_out_of_time_breaks_no_reconnection() -> None:
     async def work() -> list[BaseException]:
         settings = ClusterAccess(url="nats://nowhere", patience_s=0.1)

@@ -56,6 +56,7 @@ async def restored(url: str, path: Path) -> int:
     return len(found)
 
 
+@pytest.mark.slow
 async def test_every_confirmed_commit_is_restored_after_any_kill(tmp_path: Path) -> None:
     chance, counted = random.Random(1), 0
     async with local_servers(tmp_path / "servers", 1) as servers:

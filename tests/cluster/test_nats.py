@@ -102,6 +102,7 @@ async def test_invalid_descriptions_of_objects_are_refused(tmp_path: Path) -> No
             assert got.read_bytes() == file.read_bytes()
 
 
+@pytest.mark.slow
 async def test_a_watcher_that_misses_a_change_catches_up_with_the_next_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +139,7 @@ def deaf_at_first(subscribe: Callable[..., Awaitable[object]]) -> Callable[..., 
     return subscribed
 
 
+@pytest.mark.slow
 async def test_keys_that_change_faster_than_they_are_read_are_all_found(tmp_path: Path) -> None:
     names = [f"told.{number}" for number in range(8)]
 
@@ -175,6 +177,7 @@ async def change_on(engine: ClusterEngine, put: list[str]) -> None:
         await asyncio.sleep(0.3)
 
 
+@pytest.mark.slow
 async def test_the_permissions_that_the_error_advises_are_enough(tmp_path: Path) -> None:
     secret = "secret"
 
@@ -284,6 +287,7 @@ async def test_every_call_works_while_one_of_three_servers_is_killed(tmp_path: P
         await outlive(servers, engine)
 
 
+@pytest.mark.slow
 async def test_a_change_of_leader_takes_the_lead_from_its_server_and_loses_no_entry(
     tmp_path: Path,
 ) -> None:
@@ -299,6 +303,7 @@ async def test_a_change_of_leader_takes_the_lead_from_its_server_and_loses_no_en
         assert contents == [b"one", b"two"]
 
 
+@pytest.mark.slow
 async def test_a_cluster_of_two_servers_is_refused_at_once(tmp_path: Path) -> None:
     async with local_servers(tmp_path, 2) as servers:
         began = monotonic()
@@ -340,6 +345,7 @@ async def test_of_entries_appended_after_the_same_one_only_the_first_counts(tmp_
         assert [one async for one in engines[4].entries(SHARD)] == behind
 
 
+@pytest.mark.slow
 async def test_beats_are_answered_while_the_servers_elect_a_leader_of_the_keys(
     tmp_path: Path,
 ) -> None:

@@ -53,6 +53,7 @@ def order(store: Path, **settings: Any) -> tuple[list[str], list[str], Jittery]:
         return turns, found.graph.urls(), web
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

@@ -198,6 +198,7 @@ def test_without_the_package_a_crawl_that_wants_pdf_does_not_begin(
     assert not store.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["pages", "text"])
 def test_texts_of_documents_are_kept_and_found(
     server: DemoServer, store: Path, keep: str, capsys: pytest.CaptureFixture[str]

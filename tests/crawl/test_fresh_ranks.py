@@ -203,6 +203,7 @@ def test_no_failed_process_restarts_at_once(path: Path) -> None:
     assert begun(path, {}, most_s=7.0) == [(path, 7.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "storing"),
     [

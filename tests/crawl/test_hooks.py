@@ -112,6 +112,7 @@ class TestOnPage:
         assert states(settings) == dict.fromkeys(PAGES, "fetched")
         assert sorted(handed) == sorted(PAGES)
 
+    @pytest.mark.slow
     def test_a_page_that_raises_after_a_failure_is_not_given_up(self, settings: Settings) -> None:
         asked: list[str] = []
 
@@ -238,6 +239,7 @@ class TestOnPage:
             crawl(again, f"{HOST}/c", on_page=note)
         assert readings == [0, 1]
 
+    @pytest.mark.slow
     def test_a_sink_has_each_page_once_whenever_the_crawl_is_killed(self, tmp_path: Path) -> None:
         """The sink records each call, and keeps the last one of each URL and reading.
 

@@ -168,6 +168,7 @@ def test_a_post_waits_until_its_body_is_known_on_a_page_with_very_many_links(
     assert audit(tmp_path / "crawl.db").is_intact
 
 
+@pytest.mark.slow
 def test_requests_of_a_program_are_never_taken_for_a_trap(tmp_path: Path) -> None:
     web = Web()
 
@@ -257,6 +258,7 @@ Crawl(["http://a.example/"], settings, transport=httpx.MockTransport(answer), on
 """
 
 
+@pytest.mark.slow
 def test_a_crawl_that_is_killed_at_a_post_sends_it_again(tmp_path: Path) -> None:
     def run(how: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", KILLED, str(tmp_path), how]

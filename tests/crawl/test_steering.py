@@ -226,6 +226,7 @@ def test_the_small_edge_may_change_while_a_crawl_runs(path: Path) -> None:
         assert tables.settings(connection)["small-edge"] == 0.5
 
 
+@pytest.mark.slow
 def test_no_request_begins_outside_hours_that_the_user_sets(path: Path) -> None:
     web, closed = FakeWeb(chain(A, 9), takes_s=0.1), list[int]()
 

@@ -82,6 +82,7 @@ def follows_from_log(path: Path) -> bool:
     return loaded is not None and folded is not None and loaded.state() == folded.state()
 
 
+@pytest.mark.slow
 def test_valuable_pages_come_first_and_their_estimates_follow_from_the_log(path: Path) -> None:
     for pages in (20, 60):  # the second run resumes the first
         run(path, pages, of_topic)
@@ -198,6 +199,7 @@ def test_scorers_of_packages_run_in_a_process_and_the_largest_value_counts(path:
     assert kept == ["url:/1/", "words:wanted,harbour", "url:/2/"]
 
 
+@pytest.mark.slow
 def test_a_scorer_that_hangs_is_killed() -> None:
     async def score(pattern: str, within_s: float) -> ParsedPage:
         scorer = PageScorer([f"url:{pattern}"], within_s)

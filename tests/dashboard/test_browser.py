@@ -38,6 +38,7 @@ def is_alive(pid: int) -> bool:
 # ---------------------------------------------------------------- a crawl by clicks
 
 
+@pytest.mark.slow
 def test_a_demo_crawl_is_set_up_and_run_to_its_end(
     watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_demo_crawl_is_set_up_and_run_to_its_end(
     assert status(store).pages_fetched == 100
 
 
+@pytest.mark.slow
 def test_slider_and_number_of_pages_agree_and_a_dry_run_shows_its_output_and_leaves_no_store(
     watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
@@ -138,6 +140,7 @@ def test_two_browsers_see_one_of_them_change_workers_pause_resume_and_stop(
 # ---------------------------------------------------------------- kills
 
 
+@pytest.mark.slow
 def test_a_killed_crawl_is_shown_as_not_running_and_goes_on_by_a_click(
     watch: Callable[..., Watched], tmp_path: Path
 ) -> None:
@@ -185,6 +188,7 @@ def test_the_page_of_a_killed_dashboard_says_so_until_the_dashboard_is_back(
 # ---------------------------------------------------------------- text of pages
 
 
+@pytest.mark.slow
 def test_no_text_of_a_page_becomes_markup_or_a_script(
     watch_store: Callable[..., Watched], shared_vector: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -223,6 +227,7 @@ def test_no_text_of_a_page_becomes_markup_or_a_script(
     assert {rel for _, rel in hrefs} <= {"noopener noreferrer"}
 
 
+@pytest.mark.slow
 def test_unambiguous_host_names_are_shown_in_unicode(
     watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
@@ -283,6 +288,7 @@ LOADED = {
 """What each view shows once its data have come."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_every_view_fits_its_width_and_can_be_read(
@@ -300,6 +306,7 @@ def test_every_view_fits_its_width_and_can_be_read(
         assert seen.page.evaluate(CONTRAST) == [], name
 
 
+@pytest.mark.slow
 def test_all_controls_have_names_and_tabs_obey_the_keyboard(
     watch_store: Callable[..., Watched], tmp_path: Path
 ) -> None:
@@ -319,6 +326,7 @@ def test_all_controls_have_names_and_tabs_obey_the_keyboard(
     assert nameless == []
 
 
+@pytest.mark.slow
 def test_without_the_token_nothing_is_shown_and_the_browser_tab_keeps_the_token(
     watch: Callable[..., Watched], tmp_path: Path
 ) -> None:

@@ -123,6 +123,7 @@ def test_connections_that_owe_keep_nobody_out(sent: bytes, monkeypatch: pytest.M
             assert answer(port).endswith(b"0 bytes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", OWED.values(), ids=OWED)
 def test_time_to_owe_is_limited(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEAD_S", "BODY_S", "READ_S", "_LINGER_S"):
@@ -201,6 +202,7 @@ def test_bodies_are_limited_each_and_together(monkeypatch: pytest.MonkeyPatch) -
             assert rest(first).endswith(b"1000 bytes")
 
 
+@pytest.mark.slow
 def test_unsent_responses_are_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "MOST_HELD", LARGE)
     answers = Answers()

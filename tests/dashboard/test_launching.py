@@ -174,6 +174,7 @@ def test_a_message_of_the_command_line_is_translated_into_names_of_fields() -> N
             assert "--no-such" in said, "an option without a field keeps its name"
 
 
+@pytest.mark.slow
 def test_a_crawl_that_refuses_to_start_becomes_an_error_of_the_field(tmp_path: Path) -> None:
     # Each value is valid. Only the crawl itself finds that it cannot keep links without --links.
     base = load({"links": False}, {}, None)

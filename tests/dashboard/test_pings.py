@@ -130,6 +130,7 @@ def test_a_running_crawl_is_told_of_the_known_pages_which_are_kept_in_any_case(
     assert set(request.pages) == pinged(store).keys()
 
 
+@pytest.mark.slow
 def test_the_key_is_kept_beside_the_store_and_stays_the_same(store: Path) -> None:
     note, keys = store.with_name("crawl.db-dashboard"), set[str]()
     for _ in range(2):

@@ -56,6 +56,7 @@ def found(served: RunningDashboard, query: str) -> Any:
 # ---------------------------------------------------------------- requests
 
 
+@pytest.mark.slow
 def test_foreign_host_names_origins_methods_files_and_tokens_are_refused(
     served: RunningDashboard,
 ) -> None:
@@ -111,6 +112,7 @@ def page(browser: "Browser", served: RunningDashboard) -> Iterator["Page"]:
         assert seen.wrong == []
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_results_come_while_the_user_types_and_their_text_is_no_markup(page: "Page") -> None:
     page.fill("#q", "crabs")
@@ -122,6 +124,7 @@ def test_results_come_while_the_user_types_and_their_text_is_no_markup(page: "Pa
     assert "\\u202e" in page.locator("#results").inner_text()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_words_typed_before_the_server_answers_are_kept(
     page: "Page", served: RunningDashboard
@@ -138,6 +141,7 @@ def test_words_typed_before_the_server_answers_are_kept(
     page.wait_for_selector("#results li")
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_filters_a_button_for_more_results_and_the_parts_of_a_score(page: "Page") -> None:
     page.fill("#q", "harbour")
@@ -153,6 +157,7 @@ def test_filters_a_button_for_more_results_and_the_parts_of_a_score(page: "Page"
     assert page.get_by_role("cell", name="bm25").first.is_visible()
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_the_search_page_works_by_keyboard_shows_errors_and_labels_its_controls(
     page: "Page",
@@ -174,6 +179,7 @@ def test_the_search_page_works_by_keyboard_shows_errors_and_labels_its_controls(
 # ---------------------------------------------------------------- the view of the dashboard
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.parametrize(
     "screen", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}]
@@ -196,6 +202,7 @@ def test_the_search_view_finds_pages_as_text_and_leads_to_their_explanation(
     playwright.expect(page.get_by_role("region", name="One page")).to_contain_text(EVIL)
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_the_search_view_without_an_index_names_the_command_and_then_finds(
     watch_store: Callable[..., Watched], tmp_path: Path

@@ -64,6 +64,7 @@ def events(served: RunningDashboard, topics: str, count: int, log: str = "") -> 
 # ---------------------------------------------------------------- what it serves
 
 
+@pytest.mark.slow
 def test_the_page_loads_nothing_but_its_own_files(served: RunningDashboard) -> None:
     page = get(served, "")
     assert page.status_code == 200
@@ -108,6 +109,7 @@ def test_files_beside_those_of_the_page_are_not_served(served: RunningDashboard)
         assert get(served, f"{above}{module}").status_code == 404
 
 
+@pytest.mark.slow
 def test_events_carry_the_views_of_the_store(served: RunningDashboard, store: Path) -> None:
     found = events(served, "crawl,history,graph,hosts,errors,top", 7, "&log=0")
     crawl = found["crawl"]
@@ -141,6 +143,7 @@ def test_single_requests_explain_search_draw_and_list_failed_pages(
 # ---------------------------------------------------------------- access
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", [{}, {TOKEN_HEADER: "a" * 32}])
 def test_every_route_but_the_page_itself_needs_the_token(
     served: RunningDashboard, token: dict[str, str]
@@ -161,6 +164,7 @@ def _is_refused(served: RunningDashboard, method: str, path: str, token: dict[st
         return answer.status_code == 403
 
 
+@pytest.mark.slow
 def test_refused_clients_take_no_stream_from_one_with_the_token(served: RunningDashboard) -> None:
     url = f"{served.base}events?topics=crawl"
     for _ in range(MOST_STREAMS + 1):
@@ -213,6 +217,7 @@ def failing(*arguments: str) -> str:
     return line
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_names_the_value_and_never_the_option_of_a_port(
     served: RunningDashboard, store: Path, tmp_path: Path
 ) -> None:
@@ -229,6 +234,7 @@ def test_a_start_that_fails_names_the_value_and_never_the_option_of_a_port(
         assert served.token not in said
 
 
+@pytest.mark.slow
 def test_the_dashboard_has_a_lower_priority_than_the_crawl_in_any_session(tmp_path: Path) -> None:
     wanted = command(tmp_path / "crawl.db", "--port", "0")
     with announced(wanted) as running:
@@ -239,6 +245,7 @@ def test_the_dashboard_has_a_lower_priority_than_the_crawl_in_any_session(tmp_pa
         assert not group.exists() or group.read_text().split()[-1] == "10"
 
 
+@pytest.mark.slow
 def test_the_dashboard_keeps_its_lock_and_its_token_through_a_fresh_crawl(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
     fresh = [*("crawl", "--demo", "--demo-pages", "100", "--pages", "3"), "--fresh", "--quiet"]
@@ -252,6 +259,7 @@ def test_the_dashboard_keeps_its_lock_and_its_token_through_a_fresh_crawl(tmp_pa
         assert again.token == running.token
 
 
+@pytest.mark.slow
 def test_the_page_names_a_store_that_has_vanished(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with dashboard_of(path) as running:
@@ -283,6 +291,7 @@ def test_a_signal_ends_the_dashboard_while_browsers_watch(tmp_path: Path, how: i
 # ---------------------------------------------------------------- a crawl
 
 
+@pytest.mark.slow
 def test_the_dashboard_steers_a_crawl_and_outlives_it(tmp_path: Path) -> None:
     store = tmp_path / "demo.db"
     with crawl_of_demo(store, "--delay", "0.5") as crawl, dashboard_of(store) as running:
@@ -308,6 +317,7 @@ def crawling(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[str]"]
         yield process
 
 
+@pytest.mark.slow
 def test_the_dashboard_of_a_finished_crawl_stays_until_it_is_interrupted(tmp_path: Path) -> None:
     arguments = ["--demo-pages", "100", "--dashboard", "--store", "demo.db"]
     with crawling(tmp_path, *arguments) as process:
@@ -326,6 +336,7 @@ def test_the_dashboard_of_a_finished_crawl_stays_until_it_is_interrupted(tmp_pat
         httpx.get(address, trust_env=False)
 
 
+@pytest.mark.slow
 def test_a_crawl_serves_metrics_until_it_ends(tmp_path: Path) -> None:
     arguments = ["--continuous", "--metrics", "127.0.0.1:0"]
     with crawling(tmp_path, *arguments) as process:
@@ -344,6 +355,7 @@ def test_a_crawl_serves_metrics_until_it_ends(tmp_path: Path) -> None:
         httpx.get(address, trust_env=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [["9464"], ["127.0.0.1:99999"], ["[::1]:1", "--dashboard"]])
 def test_metrics_that_cannot_be_served_are_refused(
     more: list[str], capsys: pytest.CaptureFixture[str]

@@ -72,6 +72,7 @@ def test_slow_responses_delay_no_other_until_the_limit_and_then_others_are_refus
     asyncio.run(ask())
 
 
+@pytest.mark.slow
 def test_a_slow_view_or_log_stops_no_stream(views: SlowViews) -> None:
     async def read() -> None:
         dashboard = Dashboard(views, ACCESS)

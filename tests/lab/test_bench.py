@@ -81,6 +81,7 @@ def test_a_package_of_this_order_is_unknown_without_it(graph: Path) -> None:
     assert main(["lab", "bench", "--graph", str(graph), "--strategy", "short"]) == 2
 
 
+@pytest.mark.slow
 def test_each_graph_has_each_baseline(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (other := graph.with_name("others.tsv")).write_text(GRAPH, encoding="utf-8")
     arguments = ["--graph", str(graph), "--graph", str(other), "--quick", "--budget", "100%"]
@@ -99,6 +100,7 @@ def test_each_graph_has_each_baseline(graph: Path, capsys: pytest.CaptureFixture
     ] == [*("links, importance", "links, fresh", "others, importance", "others, fresh")]
 
 
+@pytest.mark.slow
 def test_values_add_an_order_and_a_measure(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = graph.with_name("values")
     values.write_text(GRAPH.split("\t")[0] + "\n", encoding="utf-8")

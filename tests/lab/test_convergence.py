@@ -50,6 +50,7 @@ def test_errors_are_as_expected(found_on_many: Found, which: tuple[str, str]) ->
     assert np.array(measured) == pytest.approx(np.array(EXPECTED[which]), rel=0.15, abs=0.01)
 
 
+@pytest.mark.slow
 def test_orders_and_estimators_compare_as_claimed(found: Found) -> None:
     """The paper prefers greedy to cycle, which orders pages better, and to off-line, in vain."""
     errors = {

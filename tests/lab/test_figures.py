@@ -41,6 +41,7 @@ def tiny_webs() -> FigureWebs:
     return FigureWebs(known=web.graph, watched=[web.graph, web.graph], crawled=web)
 
 
+@pytest.mark.slow
 def test_figures_4_and_5_have_the_windows_and_their_measures(drawn: Drawn) -> None:
     sizes = (drawn.folder / "figure-4-window-sizes.csv").read_text().splitlines()
     panels, lines = (set(column) for column in list(zip(*csv.reader(sizes[1:]), strict=True))[:2])
@@ -93,6 +94,7 @@ def test_numbers_of_several_draws_have_standard_errors(drawn: Drawn) -> None:
         assert all(float(row[-1]) >= 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_lines_differ_without_colours(tmp_path: Path) -> None:
     lines = [PlotLine(label=str(number), x=range(30), y=range(30)) for number in range(12)]
     figure = Figure(name="lines", title="T", x_label="x", y_label="y", lines=lines)

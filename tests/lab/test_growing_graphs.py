@@ -25,6 +25,7 @@ RULES = TrialRules(threshold=3, trials=2, timeout_s=600, validate=True)
 GRAPH = solved(SUITE["sc2"]())
 
 
+@pytest.mark.slow
 def test_a_trial_has_its_own_process_and_is_validated() -> None:
     rules = replace(RULES, want_answer=True)
     (report,) = compare(GRAPH, [ALGORITHMS["a4"]], rules)

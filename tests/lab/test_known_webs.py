@@ -390,6 +390,7 @@ def fresh_points() -> dict[tuple[str, SitemapTruth], FreshPoint]:
     return {(point.order.strategy, point.order.sitemap): point for point in found}
 
 
+@pytest.mark.slow
 def test_siblings_beat_breadth_first_and_breadth_first_beats_random(
     fresh_points: dict[tuple[str, SitemapTruth], FreshPoint],
 ) -> None:
@@ -408,6 +409,7 @@ def test_honest_sitemaps_help_and_wrong_ones_cost_little(
     assert min(ours[SitemapTruth.NEVER], ours[SitemapTruth.ALWAYS]) > ours[SitemapTruth.NONE] - 0.03
 
 
+@pytest.mark.slow
 def test_nightly_updates_save_half_of_the_unchanged_reads_and_miss_little() -> None:
     found = list(nights(WEB, DAYS))
     for none, honest in zip(
@@ -420,6 +422,7 @@ def test_nightly_updates_save_half_of_the_unchanged_reads_and_miss_little() -> N
     assert max(one.missed for one in found) <= 0.02
 
 
+@pytest.mark.slow
 def test_a_reward_for_new_links_finds_them_earlier() -> None:
     web, days = synthetic_web(Model.COPYING, 300, 1), Days(warm_up=10, counted=20, seed=1)
     ignored, counted = new_links(web, (0.2,), days, lambda _: None)

@@ -61,6 +61,7 @@ def curves(values: PageValues) -> dict[str, Curve]:
     return {curve.order: curve for curve in found}
 
 
+@pytest.mark.slow
 def test_the_order_learns_which_hosts_have_value() -> None:
     found = curves(of_hosts())
     siblings, by_value = (found[name].value for name in ("siblings", BY_VALUE))

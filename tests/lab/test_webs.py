@@ -237,6 +237,7 @@ def reached(graph: Csr, seeds: NDArray[np.int64]) -> NDArray[np.int32]:
     return order[1:]
 
 
+@pytest.mark.slow
 def test_one_page_of_a_hundred_holds_a_fifth_of_the_importance() -> None:
     graph = copying_web(20_000, np.random.default_rng(1)).graph
     ranks = networkx.pagerank(networkx.DiGraph(links_of(graph)), alpha=0.85)

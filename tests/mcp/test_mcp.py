@@ -320,6 +320,7 @@ def test_the_store_is_closed_while_the_agent_is_idle(store: Path) -> None:
 # ---------------------------------------------------------------- ways to the server
 
 
+@pytest.mark.slow
 def test_the_server_speaks_on_stdio(store: Path) -> None:
     command, *arguments = COMMAND
     target = StdioServerParameters(command=command, args=[*arguments, str(store)])
@@ -340,6 +341,7 @@ def address(store: Path) -> Iterator[str]:
         process.terminate()
 
 
+@pytest.mark.slow
 def test_http_requests_need_the_token_and_the_own_host_and_origin(address: str) -> None:
     assert address.endswith(PATH)
 
@@ -417,6 +419,7 @@ def paths(web: DemoServer) -> list[str]:
     return [url.removeprefix(HOST) for url in web.requests if not url.endswith("/robots.txt")]
 
 
+@pytest.mark.slow
 def test_agents_crawl_only_granted_urls_and_as_many_pages_as_the_user_allows(
     tmp_path: Path, web: DemoServer
 ) -> None:
@@ -433,6 +436,7 @@ def test_agents_crawl_only_granted_urls_and_as_many_pages_as_the_user_allows(
     assert all(path.startswith("/many/") for path in paths(web))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("web")
 def test_a_crawl_of_an_agent_leaves_the_settings_command_limits_and_pages_of_the_store(
     tmp_path: Path,
@@ -456,6 +460,7 @@ def test_a_crawl_of_an_agent_leaves_the_settings_command_limits_and_pages_of_the
         assert {page.state for page in opened.pages()} == {"fetched"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("web")
 def test_a_store_that_an_agent_begins_has_the_granted_folders_as_its_scope(
     tmp_path: Path,

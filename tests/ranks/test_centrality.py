@@ -161,6 +161,7 @@ def test_exact_centrality_agrees_with_networkx(pairs: Pairs) -> None:
     assert exact(graph_of(NODES, pairs)).values == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("precision", [4, 6, 10])
 def test_hyperball_stays_within_its_standard_error(precision: int) -> None:

@@ -36,6 +36,7 @@ def test_the_shorter_direction_counts_and_no_path_is_the_farthest() -> None:
     assert lengths[2, :2] == pytest.approx([3, 3], abs=0.01)
 
 
+@pytest.mark.slow
 @given(nodes_and_links())
 def test_no_other_layout_of_the_start_is_better_by_half(
     case: tuple[int, list[tuple[int, int]]],

@@ -100,6 +100,7 @@ def test_a_double_eigenvalue_is_found_twice() -> None:
     assert found[0].authorities @ found[1].authorities == pytest.approx(0)
 
 
+@pytest.mark.slow
 @given(some_links, some_weights)
 @example([(0, 5), (1, 0), (1, 2)], [2, 1, 4])  # the first candidate is not precise enough
 def test_pairs_are_singular_vectors(links_of: Pairs, weights: list[int]) -> None:
@@ -211,6 +212,7 @@ class TestLimit:
 
 
 class TestErrors:
+    @pytest.mark.slow
     @given(st.integers(0, 200), st.sampled_from([1e-2, 1e-5, 1e-9]))
     def test_the_error_is_below_its_bound_and_what_was_asked_for(
         self, seed: int, tolerance: float

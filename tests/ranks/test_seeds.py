@@ -508,6 +508,7 @@ def cores_of(web: NamedGraph, count: int, rule: CoreRule) -> list[Core]:
     return extracted(between_hosts(web.graph, web.names.hosts().of_node), count, rule)
 
 
+@pytest.mark.slow
 def test_random_cores_are_some_of_the_strongest_in_their_order() -> None:
     graph, rule = random_graph(200, 600), CoreRule(kind=CoreKind.SIZE, size=2)
     web = NamedGraph(graph, NumericNames(np.arange(200)))

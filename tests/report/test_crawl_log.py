@@ -59,6 +59,7 @@ def lines(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return web, [line.groupdict() for line in found if line], keeps
 
 
+@pytest.mark.slow
 def test_each_request_has_a_line_in_order_of_time(lines: Logged) -> None:
     web, rows, keeps = lines
     omitted = () if keeps else (f"{HOST}/robots.txt",)

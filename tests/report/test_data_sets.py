@@ -91,6 +91,7 @@ def test_files_have_the_requested_size_and_are_in_the_manifest(
     assert found["settings"]["delay"] == 0
 
 
+@pytest.mark.slow
 def test_exports_of_a_store_are_identical(store: Path, tmp_path: Path) -> None:
     for number, name in enumerate(("parquet", "jsonl", "warc.gz")):
         sets = []
@@ -109,6 +110,7 @@ def test_exports_of_a_store_are_identical(store: Path, tmp_path: Path) -> None:
         assert places[0].read_bytes() == places[1].read_bytes()
 
 
+@pytest.mark.slow
 def test_a_set_can_be_limited_to_changes_since_an_earlier_set_or_run(
     store: Path, tmp_path: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_pages_that_deny_a_use_are_omitted_and_counted(store: Path, tmp_path: Pa
     assert "11 pages" in card
 
 
+@pytest.mark.slow
 def test_only_force_replaces_a_set_and_other_files_stay(
     store: Path, tmp_path: Path, capsys: Captured
 ) -> None:
@@ -178,6 +181,7 @@ def test_polars_reads_it(rows: Path) -> None:
     assert answers.to_list().count("deny") == 11
 
 
+@pytest.mark.slow
 def test_datasets_of_hugging_face_reads_it(
     rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

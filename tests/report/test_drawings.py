@@ -108,6 +108,7 @@ def links_of(graph: networkx.DiGraph) -> list[tuple[str, str, float]]:
     return sorted(graph.edges.data("weight", default=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", READERS)
 @given(
     st.lists(

@@ -123,6 +123,7 @@ class TestParquet:
         with pytest.raises(UsageError, match=r"install minicrawl\[parquet\]"):
             write_parquet([], io.BytesIO())
 
+    @pytest.mark.slow
     def test_a_file_of_large_pages_needs_the_memory_of_a_row_group(self, tmp_path: Path) -> None:
         """Write 120 MB of pages while DuckDB may use 64 MB."""
         path, html = tmp_path / "pages.parquet", "".join(map(str, range(4000, 8000)))

@@ -17,6 +17,7 @@ def test_the_process_returns_the_result_of_the_parser() -> None:
     assert read_pdf(file) == parse_pdf(file) == PdfText("\u00fc", ("/a",), ("One", "Two"))
 
 
+@pytest.mark.slow
 def test_a_file_that_crashes_the_process_has_no_text_but_a_reason() -> None:
     assert read_pdf(BOMB, deadline_s=GENEROUS_S) == PdfText(limit="the parser process ended")
 

@@ -84,6 +84,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return crawl_web(path, web, [HOST], scope="host", check="external", max_tries=1)
 
 
+@pytest.mark.slow
 def test_blocked_links_are_distinguished_from_dead_ones(store: Path) -> None:
     with snapshot(store) as seen:
         found = {link.target: link.verdict for link in broken_links(seen)}

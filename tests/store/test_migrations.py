@@ -133,6 +133,7 @@ def stages(version: int, folder: Path, today: Path) -> list[Content]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", range(len(ALL)))
 def test_a_store_of_any_version_is_migrated_with_all_rows(
     tmp_path: Path, today: Path, version: int

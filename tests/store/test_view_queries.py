@@ -35,6 +35,7 @@ def test_rows_are_limited(store: Path) -> None:
     assert not query_views(store, "SELECT 1").is_cut
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -72,6 +73,7 @@ def test_an_endless_query_is_ended(store: Path, query: str) -> None:
     assert query_views(store, "SELECT 1").rows == [(1,)]
 
 
+@pytest.mark.slow
 def test_memory_is_limited(store: Path) -> None:
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000)"
     large = f"{many} SELECT i FROM n ORDER BY hex(zeroblob(100000 + i))"

@@ -76,6 +76,7 @@ def test_each_exception_is_an_option_with_a_reason() -> None:
         assert {f"{command} {beside.split()[0]}", f"{command} {option}"} <= known
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "graph"), EVERY)
 def test_an_option_alone_has_an_effect_or_is_refused(
     command: str, graph: str, folder: Path
@@ -132,6 +133,7 @@ def test_no_option_takes_the_effect_of_another_one(command: str, folder: Path) -
     assert list(graph_pairs(command, folder)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [*SHORT_STORE_WALKS, *in_a_proof(LONGER_STORE_WALKS)])
 def test_no_option_on_a_store_takes_the_effect_of_another_one(command: str, store: Made) -> None:
     assert list(store_pairs(command, store)) == []

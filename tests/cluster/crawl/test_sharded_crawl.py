@@ -88,6 +88,7 @@ def check_as_alone(
     return stores
 
 
+@pytest.mark.slow
 def test_redirects_and_canonical_forms_lead_to_other_shards(
     crawl: ShardedCrawl, web: LittleWeb, server: DemoServer
 ) -> None:
@@ -100,6 +101,7 @@ def test_redirects_and_canonical_forms_lead_to_other_shards(
     assert not trade & kinds_of(single[0])
 
 
+@pytest.mark.slow
 def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> None:
     crawl.servers.are_forgetful = True
     assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
@@ -107,6 +109,7 @@ def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> N
     check(crawl)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("strategy", ["greedy", "siblings"])
 def test_kills_lose_and_double_nothing(
@@ -136,6 +139,7 @@ def test_kills_lose_and_double_nothing(
     check_as_alone(crawl, web, server)
 
 
+@pytest.mark.slow
 def test_shards_add_up_the_importance_of_their_pages(begin: Begin) -> None:
     crawl = begin(until=0.5)
 
@@ -153,6 +157,7 @@ def test_shards_add_up_the_importance_of_their_pages(begin: Begin) -> None:
     assert 0 <= some < all_ <= 1
 
 
+@pytest.mark.slow
 def test_values_of_a_scorer_order_the_pages_of_shards(begin: Begin) -> None:
     crawl = begin(strategy="siblings", score=["url:[02468]$"])
     asyncio.run(crawl.run())
@@ -177,6 +182,7 @@ def test_a_circle_of_redirects_over_all_shards_comes_to_an_end(tmp_path: Path) -
     assert sum(state is State.FETCHED for state in states.values()) == SHARDS
 
 
+@pytest.mark.slow
 def test_the_depth_of_a_page_is_that_of_the_shortest_path_through_any_shards(
     begin: Begin, web: LittleWeb, server: DemoServer
 ) -> None:
@@ -249,6 +255,7 @@ def test_shards_use_the_order_by_siblings_only_if_the_user_chooses_it(tmp_path: 
         assert found.order.strategy == given.get("strategy", "greedy")
 
 
+@pytest.mark.slow
 def test_a_store_keeps_its_shard_and_the_number_of_shards(crawl: ShardedCrawl) -> None:
     asyncio.run(crawl.run())
     place = ShardPlace(1, SHARDS + 1)

@@ -365,6 +365,7 @@ def test_preferences_are_requested_like_sitemaps(robots: str, denied: set[str], 
 # ---------------------------------------------------------------- long rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["Disallow: /{}/", "Disallow: /7/\nSitemap: /{}.xml"])
 def test_long_rules_of_many_hosts_are_obeyed_though_not_all_are_in_memory(
     path: Path, field: str

@@ -310,6 +310,7 @@ def growing_site(*, every: int) -> dict[str, Answer]:
     return first | {f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": sitemap}
 
 
+@pytest.mark.slow
 def test_a_continuous_crawl_finds_pages_that_a_sitemap_lists_later(path: Path) -> None:
     web, run = run_of(growing_site(every=30), path, continuous=True, pages=250, delay=1)
     urls = [visit.url for visit in web.visits_of(A)]
@@ -320,6 +321,7 @@ def test_a_continuous_crawl_finds_pages_that_a_sitemap_lists_later(path: Path) -
     assert all(after - before >= 1 for before, after in pairwise(began))
 
 
+@pytest.mark.slow
 def test_a_sitemap_is_requested_again_with_its_validators(path: Path) -> None:
     requests: list[Request] = []
     site = growing_site(every=10**9)

@@ -28,6 +28,7 @@ def test_the_refusing_port_refuses_connections_and_cannot_be_taken() -> None:
                 other.bind(place)
 
 
+@pytest.mark.slow
 @needs_browser
 @pytest.mark.timeout(120)
 def test_a_browser_sends_no_requests_of_its_own() -> None:
@@ -68,6 +69,7 @@ def test_a_browser_sends_no_requests_of_its_own() -> None:
     assert set(asked) == {f"GET {MARKER} HTTP/1.1"}
 
 
+@pytest.mark.slow
 def test_a_page_that_is_not_rendered_has_a_reason() -> None:
     async def reason(most_cpu_s: float) -> str:
         with pytest.raises(TimeoutError) as caught:

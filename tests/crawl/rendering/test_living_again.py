@@ -77,6 +77,7 @@ def assert_records_name_kinds_and_pages(archived: Archived, name: str) -> None:
     assert not {"/fetch", "/late.css", "/robots.txt"} & kinds.keys()
 
 
+@pytest.mark.slow
 def test_requests_of_browsers_are_archived_with_their_page(tmp_path: Path) -> None:
     """One test checks several laws, as browsers take long to start."""
     archived = archived_in(tmp_path)

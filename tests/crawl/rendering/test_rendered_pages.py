@@ -260,6 +260,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reading]:
         yield Reading(found, web.paths, other.paths, seen, store)
 
 
+@pytest.mark.slow
 def test_all_pages_of_an_application_are_found(rendered: Reading) -> None:
     found = rendered.found
     assert {"/app", "/one", "/three"} <= set(found)
@@ -408,6 +409,7 @@ def test_endless_pages_are_rendered_and_greedy_ones_read_as_served(tmp_path: Pat
     assert (web.paths.count("/processor"), web.paths.count("/reloads")) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_page_that_crashes_its_browser_twice_is_read_without_rendering(tmp_path: Path) -> None:
     deep = """let at = document.body; for (let n = 0; n < 30000; n++)
       at = at.appendChild(document.createElement('div')); at.offsetTop;"""

@@ -50,6 +50,7 @@ def test_every_target_is_due_within_a_week_and_whenever_it_was_dead_for_less_tha
         assert not is_due(last, last, last + later_s, HOUR_S + 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["siblings", "greedy", "breadth-first", "random"])
 @pytest.mark.parametrize(
     "answer",
@@ -89,6 +90,7 @@ def test_the_end_of_a_redirect_may_be_mended_instead(path: Path) -> None:
     assert (run.states[f"{A}/old"], run.states[f"{A}/gone"]) == (State.MOVED, State.FETCHED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("was_read", [False, True])
 def test_sixty_nights_of_a_dead_link(path: Path, was_read: bool) -> None:
     dead = failed(FailureKind.NOT_FOUND)
@@ -121,6 +123,7 @@ def test_dead_targets_need_no_budget_of_pages(path: Path) -> None:
     assert sum(state is State.FETCHED for state in run.states.values()) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refresh", [0.5, 1.0])
 @pytest.mark.parametrize(
     "dead", [failed(FailureKind.NOT_FOUND), failed(FailureKind.SERVER_ERROR), moved("/gone")]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from minicrawl.crawl.schedule.refresh import WatchedPages
 from minicrawl.crawl.schedule.worth import worth_of
@@ -73,6 +74,7 @@ def readings_of(path: Path, hubs: int = 3, pages: int = 30, **settings: Any) -> 
     return float(np.mean(counts[:hubs])), float(np.mean(counts[hubs:]))
 
 
+@pytest.mark.slow
 def test_hubs_are_read_again_more_often_if_their_new_links_are_in_scope(path: Path) -> None:
     hubs, others = readings_of(path)
     assert hubs > 1.2 * others

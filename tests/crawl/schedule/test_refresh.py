@@ -211,6 +211,7 @@ def test_the_strategy_of_a_crawl_also_orders_pages_to_read_again(tmp_path: Path)
             last[url] = n
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize(("strategy", "share", "delay"), [("siblings", 0.2, 0), ("greedy", 0.8, 1)])
 def test_no_page_starves_where_small_hosts_have_nothing_unread(

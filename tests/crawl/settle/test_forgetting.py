@@ -106,6 +106,7 @@ def is_sound(path: Path) -> bool:
         return not list(verify(archive)) and not list(audit(path).wrong)
 
 
+@pytest.mark.slow
 def test_a_take_down_removes_all_texts_of_its_pages_and_nothing_else(large: Path) -> None:
     path, before = large, kept(large)
     search_folder(path).mkdir()

@@ -231,6 +231,7 @@ def test_pages_at_private_addresses_are_reopened_when_these_are_allowed(path: Pa
     assert "allow-private on (was none): 1 page waits again" in notes(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["siblings", "greedy", "breadth-first", "random"])
 @pytest.mark.parametrize(
     "trouble",

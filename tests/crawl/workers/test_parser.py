@@ -104,6 +104,7 @@ SITEMAP_OF_5_MB = b"<urlset>" + b"<url><loc>http://a.example/%d</loc></url>" * 1
 RULES_OF_500_KIB = b"User-agent: *\n" + b"".join(b"allow:/%x\n" % n for n in range(45_000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "read",
     [
@@ -195,6 +196,7 @@ async def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
     assert not has_child(other)
 
 
+@pytest.mark.slow
 @in_loop
 async def test_a_process_is_replaced_after_most_tasks() -> None:
     other = ParserProcess(LONGEST_S, most_tasks=2)
@@ -219,6 +221,7 @@ def test_a_child_that_cannot_work_fails_its_task_alone(monkeypatch: pytest.Monke
         asyncio.run(work())
 
 
+@pytest.mark.slow
 def test_a_task_that_took_too_long_leaves_no_process_and_no_socket() -> None:
     async def work() -> None:
         other = ParserProcess(max_s=0.2, patience_s=0.2)
@@ -235,6 +238,7 @@ def test_a_task_that_took_too_long_leaves_no_process_and_no_socket() -> None:
         asyncio.run(work())
 
 
+@pytest.mark.slow
 @in_loop
 async def test_a_busy_machine_ends_no_task() -> None:
     other = ParserProcess(2 * _WORK_S, patience_s=_WORK_S / 10)

@@ -245,6 +245,7 @@ def _never_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WorkerProcess, "is_ready", property(lambda worker: not worker.is_over))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_never_here")
 def test_workers_fetch_the_pages_even_if_each_of_them_is_killed(path: Path) -> None:
     web, settled, killed = DemoWeb(1000), count(1), set[int]()
@@ -280,6 +281,7 @@ def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
         asyncio.run(fail())
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_never_here")
 @pytest.mark.parametrize("crew", [0, 1])
 def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:

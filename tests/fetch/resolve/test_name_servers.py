@@ -316,6 +316,7 @@ async def test_a_fetcher_queries_the_name_server_of_the_settings_once_per_name()
         assert served.asked.count("a.example") == 2  # IPv4 and IPv6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_crawl_ends_when_its_time_is_over_though_no_name_server_answers(
     workers: str, tmp_path: Path

@@ -298,6 +298,7 @@ sys.exit(main(["crawl", "http://a.example/", "-q", *sys.argv[1:]]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_process_ends_when_its_time_is_over_though_a_lookup_hangs(
     workers: str, tmp_path: Path

@@ -194,6 +194,7 @@ def test_too_little_memory_is_refused_with_the_least_that_works(
     assert computed(file_in_blocks(path), limited(41)).blocks == 1
 
 
+@pytest.mark.slow
 def test_blocks_that_are_too_large_for_the_memory_are_refused(
     graph_file: Callable[[str], Path],
 ) -> None:
@@ -221,6 +222,7 @@ print(found.blocks, found.edges, limit - int(peak.split()[1]) * 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux reports the peak")
 def test_the_peak_of_the_process_stays_within_the_limit(tmp_path: Path) -> None:

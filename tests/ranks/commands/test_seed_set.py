@@ -255,6 +255,7 @@ class TestEvaluation:
 
 
 class TestFigures:
+    @pytest.mark.slow
     @pytest.mark.large
     def test_each_figure_is_a_picture_with_its_numbers(
         self, folder: Path, capsys: Captured
@@ -282,6 +283,7 @@ class TestFigures:
             if row
         ]
 
+    @pytest.mark.slow
     def test_without_an_evaluation_degrees_and_cores_are_drawn(
         self, folder: Path, capsys: Captured
     ) -> None:

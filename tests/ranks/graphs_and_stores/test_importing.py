@@ -164,6 +164,7 @@ def test_large_graphs_are_imported_in_batches_and_checkpoints(tmp_path: Path) ->
         assert last_step(connection) == 6 + 40
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(nodes_and_links())
 def test_any_graph_can_be_imported(

@@ -146,6 +146,7 @@ def _random_event(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
             crawl.read(page, dice.sample(names, dice.randrange(6)))
 
 
+@pytest.mark.slow
 def test_an_old_index_is_completed_from_the_log(tmp_path: Path) -> None:
     first = None
     for crawl in _rounds(tmp_path / "crawl.db", 12):

@@ -67,6 +67,7 @@ def random_event(crawl: HandCrawl, rng: random.Random) -> None:
             crawl.read(url, links, weights=[2] * len(ids) if weighted else ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_growing_graph_is_right_after_every_step(tmp_path: Path, seed: int) -> None:
     """Link by link and in batches, with pages that are read in any order, and again."""

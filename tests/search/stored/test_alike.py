@@ -142,6 +142,7 @@ bring_up_to_date(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before the table", "before the notes"])
 def test_near_duplicates_are_found_after_a_kill(store: Path, moment: str) -> None:
     before = likes(store)

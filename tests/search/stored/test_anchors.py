@@ -46,6 +46,7 @@ def found(tmp_path: Path, pages: Mapping[str, str], query: str) -> list[str]:
     return search(indexed(tmp_path / "crawl.db", pages), query)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("texts", "queries"),
     [
@@ -107,6 +108,7 @@ def test_one_site_cannot_displace_link_texts_of_others(tmp_path: Path) -> None:
     assert len(pages) > MOST_ANCHORS
 
 
+@pytest.mark.slow
 def test_phrases_do_not_span_two_links(tmp_path: Path) -> None:
     pages = web(["visit bill", "clinton today"], 2, links=2)
     assert HOUSE in found(tmp_path, pages, "visit bill clinton today")

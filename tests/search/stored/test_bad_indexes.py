@@ -55,6 +55,7 @@ def test_an_index_of_an_older_version_is_rebuilt_with_a_message(
     assert searched(store, capsys) == []
 
 
+@pytest.mark.slow
 def test_during_a_write_searches_work_and_a_second_writer_is_refused(
     store: Path, capsys: Captured
 ) -> None:
@@ -70,6 +71,7 @@ def test_fresh_refuses_if_the_archive_lacks_pages(store: Path, capsys: Captured)
     searched(store, capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "content"),
     [

@@ -76,6 +76,7 @@ def test_the_follower_waits_for_another_writer(tmp_path: Path) -> None:
     assert urls(path, "salt") == [SEA]
 
 
+@pytest.mark.slow
 def test_the_process_ends_with_its_standard_input(tmp_path: Path) -> None:
     path = begun_store(tmp_path)
     command = [sys.executable, "-c", COMMAND, str(path)]
@@ -128,6 +129,7 @@ def test_kills_while_pages_arrive_neither_lose_nor_duplicate_any(tmp_path: Path,
     assert entries(path) == followed
 
 
+@pytest.mark.slow
 def test_the_index_says_how_much_it_lacks_until_it_is_complete(tmp_path: Path) -> None:
     store, pages = tmp_path / "crawl.db", list(PAGES.items())
     assert lack_of(store) is None

@@ -123,6 +123,7 @@ def test_a_missing_page_is_removed(store: Path) -> None:
     assert PIER not in urls(store, "planks")
 
 
+@pytest.mark.slow
 def test_a_damaged_index_and_one_of_pruned_pages_are_rebuilt_with_a_message(store: Path) -> None:
     whole, messages = bring_up_to_date(store).of_all, list[str]()
     for spoil in ("meta.json", "notes.db"):
@@ -157,6 +158,7 @@ def entries(store: Path) -> list[object]:
 # ---------------------------------------------------------------- the parser process
 
 
+@pytest.mark.slow
 def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(tmp_path: Path) -> None:
     """Deep nesting takes lexbor quadratic time."""
     store, deep = tmp_path / "crawl.db", b"<div>" * 200_000
@@ -206,6 +208,7 @@ def test_a_pdf_without_text_is_named(store: Path, capsys: pytest.CaptureFixture[
     assert main(["index", "--store", str(store)]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_the_same_store_gives_the_same_index_on_a_busy_machine(tmp_path: Path) -> None:
     """A page takes about a second, a fifth of its deadline, and far longer beside loops."""
@@ -225,6 +228,7 @@ _DYING = (
 """Parser process that exits on a page; handled like a slow page, but without the wait."""
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_read_at_all_is_named_and_stays_in_the_index(
     store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -288,6 +292,7 @@ def test_an_index_that_lost_a_part_is_built_anew(store: Path, part: str) -> None
     assert entries(store) == found
 
 
+@pytest.mark.slow
 def test_the_next_run_indexes_what_a_time_limit_has_left(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,6 +312,7 @@ def test_the_next_run_indexes_what_a_time_limit_has_left(
     assert entries(store) == found
 
 
+@pytest.mark.slow
 def test_new_importance_does_not_rewrite_the_index(store: Path) -> None:
     bring_up_to_date(store)
     before = next(search_folder(store).rglob("meta.json")).stat().st_mtime_ns

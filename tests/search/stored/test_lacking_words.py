@@ -138,6 +138,7 @@ def random_page(random: Random, page: int, language: str, *, is_full: bool) -> E
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", WORDS)
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("full", [ENOUGH // 2, CANDIDATES, MANY])

@@ -265,6 +265,7 @@ def address(store: Path) -> Iterator[str]:
         process.terminate()
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("colours", ["light", "dark"])
@@ -287,6 +288,7 @@ def test_the_page_is_accessible(address: str, colours: Any) -> None:
             assert width <= 360
 
 
+@pytest.mark.slow
 def test_pages_and_next_steps_say_if_the_index_lacks_pages(tmp_path: Path) -> None:
     store, companion = tmp_path / "crawl.db", Indexing()
     assert not companion.next_commands(store)

@@ -67,6 +67,7 @@ def address(site: Path) -> Iterator[str]:
         thread.join()
 
 
+@pytest.mark.slow
 @needs_chromium
 @pytest.mark.timeout(300)
 def test_pages_are_found_in_a_browser(address: str) -> None:

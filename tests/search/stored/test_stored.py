@@ -13,6 +13,7 @@ from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.search.stored.stores import PAGES, read_into
 
 
+@pytest.mark.slow
 def test_each_existing_part_is_counted_and_a_damaged_index_is_empty(
     tmp_path: Path, capsys: Captured
 ) -> None:

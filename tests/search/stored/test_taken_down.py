@@ -52,6 +52,7 @@ def urls(path: Path, query: str) -> set[str]:
     return {one.entry.url for one in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gone", [f"{HOST}/*", *(f"{HOST}/{name}" for name in NAMES)])
 def test_no_search_shows_a_page_that_was_taken_down(gone: str, tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"

@@ -53,6 +53,7 @@ def test_a_store_with_a_pipe_beside_it_is_refused_without_blocking(store: Path, 
             attempt()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["symbolic", "hard", "to a new file", "to a folder"])
 @pytest.mark.parametrize("end", BESIDE)
 def test_a_store_with_a_link_beside_it_is_refused(
