@@ -4,9 +4,9 @@ One registration is enough: `crawl`, resumed crawls, `explain`, `frontier`, `--h
 messages all know the extension. Like `minicrawl` itself, this module imports a name on first
 access, so that a package does not slow down `--help`.
 
-`Checks`, `Filter`, `Order`, `Parser`, `Rank`, `Scorer`, `Sink` and `Writer` are the types of the
-functions that are registered; the other names in `__all__` are what these take and return. No
-other name is a promise to packages.
+`Checks`, `Filter`, `Order`, `Parser`, `Rank`, `Scorer`, `Sink`, `Weigher` and `Writer` are the
+types of the functions that are registered; the other names in `__all__` are what these take and
+return. No other name is a promise to packages.
 
 A room is a folder beside the core, such as `minicrawl.search`. The core names no room and looks
 rooms up here, so deleting a room's folder and entry points removes that room and nothing else.
@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import import_module
@@ -63,6 +63,8 @@ Scorer: TypeAlias = "Callable[[str], Callable[[PageRead], float]]"
 """Function of `minicrawl.scorers`: returns a function that values pages, from its arguments."""
 Sink: TypeAlias = "Callable[[str], AbstractContextManager[OnPage]]"
 """Function of `minicrawl.sinks`: returns a context that is open while the crawl runs."""
+Weigher: TypeAlias = Callable[[str, Sequence[str]], Sequence[float]]
+"""Function of `minicrawl.weights`: returns a weight for each link of a page."""
 
 HOMES = {
     "AuditedSite": "minicrawl.audit.site",
@@ -111,6 +113,7 @@ __all__ = [
     "Scores",
     "Sink",
     "StoredPart",
+    "Weigher",
     "Window",
     "Writer",
 ]
@@ -161,6 +164,9 @@ SINKS = "minicrawl.sinks"
 """Functions of a URL that return a context with an `on_page`, by the scheme of `crawl --sink`."""
 STORED = "minicrawl.stored"
 """Functions of a store that return `report.progress.stored_parts.StoredPart`, by name."""
+WEIGHTS = "minicrawl.weights"
+"""Functions of a page's URL and of those of its links that return weights, for
+`--weight-internal NAME`."""
 WINDOWS = "minicrawl.windows"
 """Functions of a width and a number of measures that return an `opic.windows.Window`."""
 

@@ -185,6 +185,19 @@ class TestOnTheCommandLine:
         for name in ("|no-queries", "|half-life", "|nearest", "--sinkURL"):
             assert name in told
 
+    def test_a_weigher_splits_cash_and_ranks_use_its_weights(
+        self, installed: Path, tmp_path: Path
+    ) -> None:
+        with DemoServer(Shop()) as server:
+            crawl = ("crawl", *SHOP, "--resolve", f"shop.example={server.address}")
+            output_of(installed, *crawl, "--weight-internal", "first-links", cwd=tmp_path)
+        output_of(installed, "check", "--store", "crawl.db", cwd=tmp_path)
+        rank = ("rank", "pagerank", "--store", "crawl.db", "--json")
+        alike, weighed = (
+            output_of(installed, *rank, *more, cwd=tmp_path) for more in ((), ("--crawl-weights",))
+        )
+        assert alike != weighed
+
     def test_a_filter_is_a_scope_that_a_store_keeps(self, installed: Path, tmp_path: Path) -> None:
         with DemoServer(Shop()) as server:
             crawl = ("crawl", *SHOP, "--resolve", f"shop.example={server.address}")

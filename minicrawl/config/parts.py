@@ -171,10 +171,11 @@ class Order:
         "the order: two crawls of an unchanged web fetch the same pages in the same order.",
         kept=True,
     )
-    weight_internal: float = setting(
+    weight_internal: float | str = setting(
         1.0,
         kinds.WEIGHT,
-        "Weight of a link within a site; a link to another site has weight 1.",
+        "Weight of a link within a site; a link to another site has weight 1. Or the name of a "
+        "package's function that weighs the links of each page.",
         kept=True,
     )
 

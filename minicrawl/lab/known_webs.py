@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from itertools import cycle
+from itertools import cycle, pairwise
 from random import Random
 from typing import NamedTuple, Protocol
 
@@ -25,12 +25,13 @@ from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.graph.link_builder import Weights
 from minicrawl.lab.webs import EstimateErrors, Web, errors, mean, standard_error
 from minicrawl.opic.importance import estimate
 from minicrawl.opic.importance.estimate import Floats, Importance, shares
 from minicrawl.opic.ledger.ledger import READ, Ledger, Plan, restate
 from minicrawl.opic.ledger.money import UNIT, SmallEdge, fixed_edge, one_more_link
-from minicrawl.opic.ledger.plans import replay
+from minicrawl.opic.ledger.plans import replay, weighted_visit
 from minicrawl.opic.queues.candidate_heap import CandidateHeap
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.opic.windows.window import Static, Window
@@ -73,7 +74,7 @@ class RichestRead:
         return page
 
     def posted(self, plan: Plan) -> None:
-        self._richest.offer(plan.links)
+        self._richest.offer([*plan.links, *(link for link, _ in plan.extras)])
         self._richest.release(plan.page)
 
 
@@ -108,11 +109,20 @@ KNOWN_WEB_ORDERS: dict[str, Callable[[Ledger, int], KnownOrder]] = {
 """Orders in which the pages of a known web are read again and again."""
 
 
-def read(ledger: Ledger, order: KnownOrder, links: list[list[int]], count: int) -> None:
-    """Read `count` pages of a known web."""
+def read(
+    ledger: Ledger,
+    order: KnownOrder,
+    links: list[list[int]],
+    count: int,
+    weights: list[list[int]] | None = None,
+) -> None:
+    """Read `count` pages of a known web, whose links share cash alike or by their weights."""
     for _ in range(count):
         page = order.take()
-        plan = replay(ledger, page, links[page])
+        if weights is None:
+            plan = replay(ledger, page, links[page])
+        else:
+            plan = weighted_visit(ledger, page, links[page], weights[page])
         ledger.post(plan)
         order.posted(plan)
 
@@ -161,12 +171,14 @@ class _KnownWeb(NamedTuple):
     """A web that is read again and again."""
 
     links: list[list[int]]
+    weights: list[list[int]] | None
     truth: Floats
     small_edge: SmallEdge
 
 
 def convergence(
     graph: Csr,
+    weights: Weights | None = None,
     *,
     strategies: Sequence[str],
     laps: int,
@@ -174,9 +186,19 @@ def convergence(
     small_edge: float | None = None,
     progress: Progress,
 ) -> list[Series]:
-    """Return the curves of these strategies and of the off-line algorithm."""
-    web = _KnownWeb(graph.adjacency(), true_importance(graph, small_edge), edge_of(small_edge))
-    series = [_off_line(graph, laps, web.truth, small_edge)]
+    """Return the curves of these strategies and of the off-line algorithm.
+
+    With weights, a page gives each link its part of a row of any link matrix. The virtual page gets
+    as much as the mean link of the page, whatever the row adds up to.
+    """
+    weights = None if weights is None else _with_means_of_1(graph, weights)
+    web = _KnownWeb(
+        links=graph.adjacency(),
+        weights=None if weights is None else _whole_rows(graph, weights),
+        truth=true_importance(graph, small_edge, weights),
+        small_edge=edge_of(small_edge),
+    )
+    series = [_off_line(graph, weights, laps, web.truth, small_edge)]
     for done, name in enumerate(strategies):
         tell = part(progress, done / len(strategies), (done + 1) / len(strategies))
         series += _reading(name, web, laps, seed, tell)
@@ -188,21 +210,42 @@ def edge_of(share: float | None) -> SmallEdge:
     return one_more_link if share is None else fixed_edge(share)
 
 
-def true_importance(graph: Csr, small_edge: float | None = None) -> Floats:
-    """Return the fixpoint; by default, every page has one more link, to the virtual page."""
-    return pagerank(graph, options=_options(small_edge)).values.astype(np.float64)
+def true_importance(
+    graph: Csr, small_edge: float | None = None, weights: Weights | None = None
+) -> Floats:
+    """Return the fixpoint; by default, every page has one more link, to the virtual page.
+
+    That link has weight 1.
+    """
+    return pagerank(graph, weights, options=_options(small_edge)).values.astype(np.float64)
+
+
+def _with_means_of_1(graph: Csr, weights: Weights) -> Weights:
+    """Scale the weights so that those of each page are 1 on average, as without weights."""
+    counts = graph.out_degrees()
+    sources = np.repeat(np.arange(graph.nodes), counts)
+    sums = np.bincount(sources, weights, graph.nodes)
+    return (weights * (counts[sources] / sums[sources])).astype(np.float32)
+
+
+def _whole_rows(graph: Csr, weights: Weights) -> list[list[int]]:
+    """Return the weights of each page in 2^32ths, as money is exact."""
+    whole = np.rint(weights.astype(np.float64) * UNIT).astype(np.int64).tolist()
+    return [whole[start:end] for start, end in pairwise(graph.starts.tolist())]
 
 
 def _options(small_edge: float | None) -> PageRankOptions:
     return replace(ONE_MORE_LINK, damping=None if small_edge is None else 1 - small_edge)
 
 
-def _off_line(graph: Csr, laps: int, truth: Floats, small_edge: float | None) -> Series:
+def _off_line(
+    graph: Csr, weights: Weights | None, laps: int, truth: Floats, small_edge: float | None
+) -> Series:
     """Run the power method: an iteration moves all importance once, roughly like a lap."""
     options = replace(_options(small_edge), method=Method.POWER, most_iterations=1)
     x, found = np.full(graph.nodes, 1 / graph.nodes), []
     for _ in range(laps):
-        x = pagerank(graph, options=options, start=x).values.astype(np.float64)
+        x = pagerank(graph, weights, options=options, start=x).values.astype(np.float64)
         found.append(errors(x, truth))
     g = [float(lap) for lap in range(1, laps + 1)]
     return Series(strategy=OFF_LINE, estimator=OFF_LINE, errors=found, g=g, cash_when_read=None)
@@ -210,14 +253,14 @@ def _off_line(graph: Csr, laps: int, truth: Floats, small_edge: float | None) ->
 
 def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress) -> list[Series]:
     """Return the errors of two estimators lap by lap: the paper's, and less the cash of birth."""
-    links, truth, small_edge = web
+    links, weights, truth, small_edge = web
     pages, window = len(links), Static()
     ledger = Ledger(windows=[window], small_edge=small_edge)
     ledger.mint(pages, pool=READ)
     order = KNOWN_WEB_ORDERS[name](ledger, seed)
     paper, minus_birth, g = [], [], []
     for lap in range(laps):
-        read(ledger, order, links, pages)
+        read(ledger, order, links, pages, weights)
         history, cash, recorded = window.history, ledger.cash_of_all(), ledger.recorded / UNIT
         paper.append(errors(estimate.growing(history, cash, recorded, pages), truth))
         minus_birth.append(errors(estimate.minus_birth(history, cash, recorded), truth))

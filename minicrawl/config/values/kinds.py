@@ -328,6 +328,24 @@ def either(word: str, kind: ValueKind) -> ValueKind:
     return ValueKind(f"{kind.metavar}|{word}", read, names=(word,), show=show, accepts=accepts)
 
 
+def or_named(kind: ValueKind, group: str) -> ValueKind:
+    """A value of the kind, or a name that packages add by entry points in this group."""
+
+    def read(value: object) -> object:
+        if isinstance(value, str) and value in ext.entry_points(group):
+            return value
+        try:
+            return kind.read(value)
+        except InvalidValue as unfit:
+            expectation = f"{unfit.wanted}, or a name that an installed package adds"
+            raise InvalidValue(value, expectation) from None
+
+    def show(value: object) -> str:
+        return value if isinstance(value, str) else kind.show(value)
+
+    return replace(kind, metavar=f"{kind.metavar}|NAME", read=read, show=show, group=group)
+
+
 def several(kind: ValueKind) -> ValueKind:
     """A list of values of the kind. Text is a list of one; `none` is an empty list."""
 
@@ -359,7 +377,9 @@ SMALL_EDGE = number(
     "a number from 0.01 to 0.99", lambda share: LEAST_EDGE <= share <= 1 - LEAST_EDGE, "SHARE"
 )
 PART = ValueKind("SHARE", _read_part, show=as_percent, accepts="float | str")
-WEIGHT = number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT")
+WEIGHT = or_named(
+    number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT"), ext.WEIGHTS
+)
 WAIT = time("of at least 0", lambda seconds: seconds >= 0)
 TIME = time("above 0", lambda seconds: seconds > 0)
 SIZE = ValueKind("SIZE", _read_size, show=as_size, accepts="Size")

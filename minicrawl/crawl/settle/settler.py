@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
-from minicrawl.config import Order, Settings
+from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import TrapDetector
 from minicrawl.crawl.record.recorder import Recorder
+from minicrawl.crawl.settle.cash_shares import CashShares
 from minicrawl.crawl.settle.contents import ContentIndex
 from minicrawl.crawl.settle.outcome import (
     GivenUp,
@@ -30,36 +31,11 @@ from minicrawl.crawl.settle.outcome import (
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
-from minicrawl.opic.ledger.money import PARTS
 from minicrawl.store.tables import Numbers
 from minicrawl.web.responses import COOKIE_WALL
-from minicrawl.web.urls import host, site
 
 if TYPE_CHECKING:
     from minicrawl.crawl.turns.turn import Turn
-
-
-class CashShares:
-    """Splits cash among links, equally or with less weight for links within the site.
-
-    Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
-    """
-
-    def __init__(self, order: Order) -> None:
-        self._internal = round(order.weight_internal * PARTS)
-
-    def spending(self, url: str, pages: Sequence[int], parsed: ParsedPage) -> Spending:
-        """Return the spending of the page at `url`, whose links lead to `pages`, in this order."""
-        ordered = sorted(set(pages))
-        if self._internal == PARTS or not ordered:
-            return Spending(ordered, self_link=parsed.self_link)
-        link_of = dict(zip(pages, parsed.links, strict=True))
-        own = site(host(url))
-        weights = [
-            self._internal if site(host(link_of[page])) == own else PARTS for page in ordered
-        ]
-        weights = weights if any(weights) else [PARTS] * len(weights)
-        return Spending(ordered, weights, self_link=parsed.self_link)
 
 
 MOST_REDIRECTS = 10

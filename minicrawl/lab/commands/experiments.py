@@ -16,6 +16,7 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.config.values.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
+from minicrawl.graph.link_builder import Weights
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import read
 from minicrawl.lab import known_webs as known, reading_orders as lab, webs
@@ -441,12 +442,20 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
     type=click.Choice(list(KNOWN_WEB_ORDERS)),
     help="Order of reading; repeatable.  [default: all]",
 )
+@click.option(
+    "--matrix",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="Link matrix: a graph file with a weight for each link. A page gives its links parts of "
+    "its cash in proportion to their weights.",
+)
 @small_edge_option(None)
 @json_option
 def convergence(
     choice: WebChoice,
     laps: int | None,
     strategies: Sequence[str],
+    matrix: Path | None,
     small_edge: float | None,
     as_json: bool,
 ) -> None:
@@ -455,10 +464,13 @@ def convergence(
     The pages of a fully known web are read lap after lap. Errors are relative, in percent: of all
     pages / of the most important tenth.
     """
-    graph = choice.web().graph
+    if matrix and (choice.graph or choice.nodes):
+        raise click.UsageError("--matrix has a graph: leave --graph and --nodes out")
+    graph, weights = _matrix(matrix) if matrix else (choice.web().graph, None)
     with progress("convergence") as tell:
         series = known.convergence(
             graph,
+            weights,
             strategies=strategies or list(KNOWN_WEB_ORDERS),
             laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
             seed=choice.seed,
@@ -466,6 +478,13 @@ def convergence(
             progress=tell,
         )
     show(graph, series, as_json, _show_convergence)
+
+
+def _matrix(path: Path) -> tuple[Csr, Weights]:
+    named = read(path)
+    if named.weights is None:
+        raise click.UsageError(f"{path} has no weights: use --graph")
+    return named.graph, named.weights
 
 
 def _show_convergence(graph: Csr, series: Sequence[known.Series]) -> None:

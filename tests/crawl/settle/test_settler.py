@@ -1,12 +1,11 @@
 """A settler ends turns one by one, without a crawl."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from minicrawl.config import Order, Scope
+from minicrawl.config import Scope
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.settle.outcome import (
     GivenUp,
@@ -15,12 +14,8 @@ from minicrawl.crawl.settle.outcome import (
     RedirectChain,
     Redirects,
 )
-from minicrawl.crawl.settle.settler import MOST_REDIRECTS, CashShares
-from minicrawl.model import FailureKind, ParsedPage, State
-from minicrawl.opic.ledger.books import Spending
-from minicrawl.opic.ledger.ledger import Ledger
-from minicrawl.opic.ledger.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.ledger.plans import weighted_visit
+from minicrawl.crawl.settle.settler import MOST_REDIRECTS
+from minicrawl.model import FailureKind, State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import in_time
@@ -206,40 +201,3 @@ def test_an_unmodified_page_stands_for_the_same_page_as_before(desk: Desk) -> No
     desk.read("/1", words="same")
     desk.read("/2", words="same")
     assert desk.settle("/2", NotModified()) is State.ALIAS
-
-
-PAGE = "http://www.a.example/page"
-INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"
-
-
-def spending(ids: Sequence[int], links: Sequence[str], **order: Any) -> Spending:
-    return CashShares(Order(**order)).spending(PAGE, ids, ParsedPage(links=tuple(links)))
-
-
-def test_links_have_the_same_weight_by_default_and_come_out_in_ascending_order() -> None:
-    links = [OUTSIDE, INSIDE, "http://c.example/"]
-    assert spending([9, 2, 5], links) == Spending([2, 5, 9])
-    weighted = Spending([2, 5, 9], [PARTS // 2, PARTS, PARTS])
-    assert spending([9, 2, 5], links, weight_internal=0.5) == weighted
-    assert spending([], [], weight_internal=0.5) == Spending([])
-
-
-@pytest.mark.parametrize(
-    ("links", "weight", "shares"),
-    [
-        ([INSIDE, OUTSIDE], 0.25, [0.2, 0.8]),
-        ([INSIDE, OUTSIDE], 0, [0, 1]),
-        ([INSIDE, PAGE], 0, [0.5, 0.5]),
-        ([INSIDE, PAGE], 0.2, [0.5, 0.5]),
-    ],
-)
-def test_a_link_inside_the_site_weighs_less_unless_all_are_inside(
-    links: list[str], weight: float, shares: list[float]
-) -> None:
-    found = spending([1, 2], links, weight_internal=weight)
-    ledger = Ledger(small_edge=fixed_edge(0.0))
-    ledger.mint(3)
-    weights = found.weights or [1] * len(found.links)
-    plan = weighted_visit(ledger, 0, found.links, weights, found.focus, found.idle)
-    atoms = dict(plan.extras)
-    assert [round(atoms.get(link, 0) / UNIT, 3) for link in found.links] == shares
