@@ -8,16 +8,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from html import escape
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.crawl.admission.scope import ScopeGate, gate_for
 from minicrawl.crawl.events import (
     KINDS,
-    Asked,
     Ended,
     Event,
     Listener,
@@ -59,20 +57,20 @@ from minicrawl.crawl.workers.scoring import OwnScorer
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.fetch.resolver.resolver import trusted_among
-from minicrawl.memory import RARE_GARBAGE_COLLECTION
+from minicrawl.memory.garbage_collector import RARE_GARBAGE_COLLECTION
 from minicrawl.own_files import scratch
 from minicrawl.store import tables
 from minicrawl.store.files import set_aside
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter, copy_store
 from minicrawl.web.urls import ResolvedUrl
-from minicrawl.wording import counted, percentage
 
 if TYPE_CHECKING:
     import httpx
 
     from minicrawl.crawl.start.preview import Preview
     from minicrawl.report.selected_pages import ExportRow
+from minicrawl.notebook import NotebookDisplay
 
 _NOT_ALL_ASKED = "some links outside the crawl are not checked yet: the next run continues"
 
@@ -354,7 +352,7 @@ class Crawl:
         """Request linked URLs that are not crawled, if the settings say so."""
         asks = self.settings.asks_beside or self.settings.order.refresh
         if asks and not (crawler.is_stopped or self._is_aside):
-            from minicrawl.checking import check_links, due_checks
+            from minicrawl.checking.links import check_links, due_checks
 
             if not (self.settings.asks_beside or due_checks(crawler.context)):
                 return
@@ -422,89 +420,3 @@ def _is_loop_running() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-# ================================================================ notebooks
-#
-# The progress of a crawl in a notebook, below its cell.
-#
-# Law: one display is updated in place, at most twice per second, and once more at the end. Text of
-# pages is escaped. IPython on a terminal shows text.
-
-SHOWN_EVERY_S = 0.5
-
-
-class ShownProgress:
-    """Progress display: a table in a notebook, a line on a terminal."""
-
-    def __init__(self, progress: Progress | None, url: str, reason: Reason | None) -> None:
-        self._progress, self._url, self._reason = progress, url, reason
-
-    def facts(self) -> list[tuple[str, str]]:
-        """Return names and values, in display order."""
-        found = [("crawl", "is running" if self._reason is None else str(self._reason))]
-        estimate = " (estimate)" if self._reason is None else ""
-        if (now := self._progress) is not None:
-            found += [
-                ("fetched", counted(now.fetched, "page")),
-                ("known", f"{counted(now.known, 'page')} of {counted(now.hosts, 'host')}"),
-                ("failed", f"{now.failed:,}"),
-                ("importance gathered", f"{percentage(now.importance_gathered)}{estimate}"),
-                ("time", f"{now.running_s:,.0f} s"),
-            ]
-        return [*found, ("last", self._url)] if self._reason is None else found
-
-    def __repr__(self) -> str:
-        return ", ".join(f"{name} {value}" for name, value in self.facts())
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th>"
-            f"<td style='text-align:left'>{escape(value)}</td></tr>"
-            for name, value in self.facts()
-        )
-        return f"<table>{rows}</table>"
-
-
-class NotebookDisplay:
-    """Listener that shows the progress of a crawl."""
-
-    def __init__(
-        self,
-        progress: Callable[[], Progress | None],
-        show: Callable[..., Any] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """`show` is `IPython.display.display`."""
-        self._progress, self._clock = progress, clock
-        self._handle = (show or _ipython_display())(ShownProgress(None, "", None), display_id=True)
-        self._last: Progress | None = None
-        self._url, self._due = "", 0.0
-
-    def hear(self, event: Event) -> None:
-        """Update the display, if due."""
-        match event:
-            case Asked(url=url):
-                self._url = url
-                if self._clock() >= self._due:
-                    self._update(None)
-            case Ended(reason=reason):
-                self._update(reason)
-            case _:
-                pass
-
-    def _update(self, reason: Reason | None) -> None:
-        # A crawl that has ended has no progress: the last one is shown with the reason.
-        self._last = self._progress() or self._last
-        if self._handle is not None:  # IPython without a shell has none
-            self._handle.update(ShownProgress(self._last, self._url, reason))
-        self._due = self._clock() + SHOWN_EVERY_S
-
-
-def _ipython_display() -> Callable[..., Any]:
-    try:
-        from IPython.display import display
-    except ImportError:
-        raise UsageError("show=True needs IPython, as in a notebook") from None
-    shown: Callable[..., Any] = display
-    return shown

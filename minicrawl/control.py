@@ -1,8 +1,9 @@
-"""Requests to a running crawl, as values and as lines of JSON.
+"""Requests to a running crawl, by the socket beside its store: values, and lines of JSON.
 
 Laws: a request is one line of at most `LONGEST_LINE` bytes, and so is a reply, which may be 16
 times as long. Both the client and the crawl refuse a value that the settings would refuse, with the
-same message.
+same message. Without a running crawl, the caller gets an error of one line. The wait for a reply is
+limited. Where the path of a socket would be too long for its address, a shorter name leads to it.
 """
 
 from __future__ import annotations
@@ -124,13 +125,6 @@ def message_of(line: bytes) -> Reply:
         raise UsageError("not a JSON object")
     return message
 
-
-# ================================================================ client
-#
-# Requests to the running crawl of a store, by the socket beside the store.
-#
-# Laws: without a running crawl, the caller gets an error of one line. The wait for a reply is
-# limited. Where the path of a socket would be too long for its address, a shorter name leads to it.
 
 SUFFIX = "-control"
 PATIENCE_S = 10.0

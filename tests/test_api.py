@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import minicrawl
-from minicrawl import ext, memory
+from minicrawl import ext
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer, ServedWeb
 from minicrawl.demo.web import DemoWeb
 from minicrawl.graph.csr import Csr
-from minicrawl.memory import GC_THRESHOLDS
+from minicrawl.memory import allocator
+from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from tests.stores import filled_store
 
 HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
@@ -112,7 +113,7 @@ def test_one_text_is_no_list_of_seeds() -> None:
 def test_a_crawl_leaves_the_process_of_its_caller_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "ctypes", None)  # only commands may configure malloc
+    monkeypatch.setattr(allocator, "ctypes", None)  # only commands may configure malloc
     web = DemoWeb(100)
     before, during = gc.get_threshold(), set()
     with DemoServer(web) as server:

@@ -278,8 +278,8 @@ SENDERS = {
 MAKERS = {
     ("app.py", "open_web_access"),  # for the `Crawler`, which hands it to the gate
     ("app.py", "WorkerPool"),
-    ("checking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
-    ("checking.py", "HttpFetcher"),
+    ("checking/cloaking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
+    ("checking/cloaking.py", "HttpFetcher"),
     ("crawl/imports/recorded_responses.py", "Visitor"),  # reads WARC files and sends nothing
     ("crawl/steering/steering.py", "WorkerPool"),  # resizes it
     ("crawl/imports/warc_import.py", "visiting"),

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl import memory
-from minicrawl.memory import GC_THRESHOLDS, OWN_PYTHON, RareGarbageCollection
+import minicrawl
+from minicrawl.memory import measures
+from minicrawl.memory.child_interpreter import OWN_PYTHON
+from minicrawl.memory.garbage_collector import GC_THRESHOLDS, RareGarbageCollection
 from tests.processes import PATIENCE_S, killed_on_failure
 
 CHILDREN = 4
@@ -24,7 +26,8 @@ only_glibc = pytest.mark.skipif(sys.platform != "linux", reason="a setting of gl
 
 def printed(program: str) -> list[str]:
     """Run a program in a process of its own, whose memory nothing else uses."""
-    code = f"from minicrawl.memory import *\n{program}"
+    modules = ("allocator", "child_interpreter", "garbage_collector", "limits", "measures")
+    code = "".join(f"from minicrawl.memory.{module} import *\n" for module in modules) + program
     command = [sys.executable, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
@@ -44,9 +47,9 @@ def test_no_child_imports_a_module_of_the_current_folder(tmp_path: Path) -> None
 
 
 def test_every_child_runs_the_own_interpreter() -> None:
-    package = Path(memory.__file__).parent
+    package = Path(minicrawl.__file__).parent
     found = {path for path in package.rglob("*.py") if "sys.executable" in path.read_text("utf-8")}
-    assert found == {package / "memory.py"}
+    assert found == {package / "memory" / "child_interpreter.py"}
 
 
 def test_children_of_a_killed_crawl_end_with_it_even_if_they_are_busy(tmp_path: Path) -> None:
@@ -54,7 +57,7 @@ def test_children_of_a_killed_crawl_end_with_it_even_if_they_are_busy(tmp_path: 
     command = [*OWN_PYTHON, "-m", "minicrawl", "crawl", "--demo", *flags.split()]
     handles = dict[int, int]()
     with killed_on_failure(subprocess.Popen(command, cwd=tmp_path)) as crawl:
-        while len(children := [*filter(_has_begun, memory.descendants(crawl.pid))]) < CHILDREN:
+        while len(children := [*filter(_has_begun, measures.descendants(crawl.pid))]) < CHILDREN:
             assert crawl.poll() is None
         try:
             for child in children:
@@ -170,7 +173,7 @@ def test_searches_are_rare_until_the_last_crawl_has_ended_or_failed() -> None:
 
 def test_without_proc_the_peak_is_resident_and_descendants_use_nothing(tmp_path: Path) -> None:
     absent = tmp_path / "absent"
-    assert memory.resident_bytes(absent) > 0.9 * memory.resident_bytes()
-    assert memory.descendants(os.getpid(), absent) == []
-    assert memory.resource_usage(os.getpid(), absent) == (0, 0)
-    memory.kill_descendants(os.getpid(), absent)
+    assert measures.resident_bytes(absent) > 0.9 * measures.resident_bytes()
+    assert measures.descendants(os.getpid(), absent) == []
+    assert measures.resource_usage(os.getpid(), absent) == (0, 0)
+    measures.kill_descendants(os.getpid(), absent)

@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 from minicrawl import Asked, Crawl, Ended, Progress, Reason, Settings
-from minicrawl.app import SHOWN_EVERY_S, NotebookDisplay
+from minicrawl.notebook import SHOWN_EVERY_S, NotebookDisplay
 
 PROGRESS = Progress(
     known=12,

@@ -15,7 +15,7 @@ from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.audit.checks import SiteAudit
+    from minicrawl.audit.findings import SiteAudit
 
 _SHOWN = 100
 
@@ -55,14 +55,9 @@ def audit(
     With ISSUE, list its pages, most important first. The first audit after a crawl reads the kept
     pages, once each. Issues that cannot be checked are counted with the reason.
     """
-    from minicrawl.audit.checks import (
-        WRITERS,
-        as_document,
-        audited,
-        chosen_checks,
-        read_baseline,
-    )
-    from minicrawl.memory import mmap_large_arrays
+    from minicrawl.audit.findings import as_document, audited, chosen_checks, read_baseline
+    from minicrawl.audit.formats import WRITERS
+    from minicrawl.memory.allocator import mmap_large_arrays
     from minicrawl.own_files import replacing
 
     mmap_large_arrays()

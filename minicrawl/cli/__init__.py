@@ -29,6 +29,7 @@ from pathlib import Path
 import click
 
 from minicrawl import __version__, ext
+from minicrawl.cli.examples import epilog
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.wording import visible
 
@@ -43,32 +44,32 @@ INTERRUPTED = 130
 COMMANDS = {
     "crawl": ("crawl.command:crawl", "Crawl the web, most important pages first."),
     "update": ("crawl.command:update", "Read a crawl again and say what changed."),
-    "control": ("manage_commands:control", "Pause, stop or adjust a running crawl."),
-    "config": ("manage_commands:config", "Show all settings and where they come from."),
-    "about": ("manage_commands:about", "Describe the crawler to owners of servers."),
-    "import": ("manage_commands:import_", "Create a store from WARC files or a graph file."),
-    "refine": ("status_commands:refine", "Compute converged ranks without fetching."),
-    "graph": ("status_commands:graph", "Show size, components and distances of a graph."),
-    "top": ("page_commands:top", "List the most important pages."),
-    "export": ("export_command:export", "Export pages, links or ranks to a file."),
-    "status": ("status_commands:status", "Show the progress of a crawl."),
-    "plot": ("status_commands:plot", "Plot a crawl: progress, degrees and hosts."),
-    "check": ("status_commands:check", "Verify the integrity of a store."),
-    "move": ("manage_commands:move", "Move a store and its files."),
-    "explain": ("page_commands:explain", "Explain the rank and state of a page."),
-    "page": ("page_commands:page", "Show a page as it was fetched."),
-    "forget": ("manage_commands:forget", "Take a page down, with all its versions."),
-    "archive": ("manage_commands:archive", "Describe or verify kept pages."),
-    "backlinks": ("page_commands:backlinks", "List the pages that link to a page."),
-    "links": ("page_commands:links", "List the pages that a page links to."),
-    "pages": ("page_commands:pages", "List pages with selected columns."),
-    "changes": ("page_commands:changes", "List new, changed and removed pages."),
-    "broken": ("page_commands:broken", "List broken links."),
-    "redirects": ("page_commands:redirects", "List redirects and their final targets."),
-    "duplicates": ("page_commands:duplicates", "List duplicate pages."),
-    "report": ("page_commands:report", "Write an HTML report on a site."),
-    "errors": ("status_commands:errors", "Show failed pages and the reasons."),
-    "frontier": ("status_commands:frontier", "List the next pages to fetch."),
+    "control": ("manage.control:control", "Pause, stop or adjust a running crawl."),
+    "config": ("manage.config:config", "Show all settings and where they come from."),
+    "about": ("manage.about:about", "Describe the crawler to owners of servers."),
+    "import": ("manage.imports:import_", "Create a store from WARC files or a graph file."),
+    "refine": ("state.refine:refine", "Compute converged ranks without fetching."),
+    "graph": ("state.graph:graph", "Show size, components and distances of a graph."),
+    "top": ("pages.top:top", "List the most important pages."),
+    "export": ("pages.export:export", "Export pages, links or ranks to a file."),
+    "status": ("state.status:status", "Show the progress of a crawl."),
+    "plot": ("state.plot:plot", "Plot a crawl: progress, degrees and hosts."),
+    "check": ("state.check:check", "Verify the integrity of a store."),
+    "move": ("manage.move:move", "Move a store and its files."),
+    "explain": ("pages.explain:explain", "Explain the rank and state of a page."),
+    "page": ("pages.page:page", "Show a page as it was fetched."),
+    "forget": ("manage.forget:forget", "Take a page down, with all its versions."),
+    "archive": ("manage.archive:archive", "Describe or verify kept pages."),
+    "backlinks": ("pages.explain:backlinks", "List the pages that link to a page."),
+    "links": ("pages.explain:links", "List the pages that a page links to."),
+    "pages": ("pages.lists:pages", "List pages with selected columns."),
+    "changes": ("pages.lists:changes", "List new, changed and removed pages."),
+    "broken": ("pages.lists:broken", "List broken links."),
+    "redirects": ("pages.lists:redirects", "List redirects and their final targets."),
+    "duplicates": ("pages.lists:duplicates", "List duplicate pages."),
+    "report": ("pages.report:report", "Write an HTML report on a site."),
+    "errors": ("state.errors:errors", "Show failed pages and the reasons."),
+    "frontier": ("state.errors:frontier", "List the next pages to fetch."),
 }
 
 GROUPS = {
@@ -381,226 +382,3 @@ def _flush_or_discard_stdout() -> None:
 def _discard_stdout() -> None:
     """Point stdout at /dev/null, because Python flushes it once more at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-
-
-# ================================================================ examples of each command
-
-EXAMPLES = {
-    "crawl": (
-        "minicrawl crawl example.org --scope host --pages 500",
-        "minicrawl crawl seeds.txt --for 2h --contact you@example.org",
-        "minicrawl crawl --new-pages 1000 --json",
-    ),
-    "update": (
-        "minicrawl update",
-        "minicrawl update --store site.db --for 2h -q",
-        "minicrawl update --new-pages 5000 --json > changes.json",
-    ),
-    "node": (
-        "minicrawl node --cluster nats://nats1:4222",
-        "minicrawl node --cluster nats://nats1:4222 --folder /srv/crawl --name east-2",
-        "minicrawl node --cluster tls://crawler:PASSWORD@nats1:4222/news",
-    ),
-    "cluster status": (
-        "minicrawl cluster status --cluster nats://nats1:4222",
-        "minicrawl cluster status --cluster nats://nats1:4222,nats://nats2:4222/news",
-        "minicrawl cluster status --cluster nats://nats1:4222 --json",
-    ),
-    "cluster set": (
-        "minicrawl cluster set east-2 --workers 2 --cluster nats://nats1:4222",
-        "minicrawl cluster set east-2 --drain --cluster nats://nats1:4222/news",
-        "minicrawl cluster set east-2 --no-drain --cluster tls://crawler:PASSWORD@nats1:4222",
-    ),
-    "refine": (
-        "minicrawl refine",
-        "minicrawl refine --until 1e-9",
-        "minicrawl refine --to copy.db",
-    ),
-    "move": (
-        "minicrawl move site.db",
-        "minicrawl move /srv/crawls/ --store site.db",
-        "minicrawl move old/site.db --store site.db --json",
-    ),
-    "config": (
-        "minicrawl config",
-        "minicrawl config --store site.db",
-        "minicrawl config --delay 2s > minicrawl.toml",
-    ),
-    "about": (
-        "minicrawl about --contact https://bot.example.org/",
-        "minicrawl about --new-key bot.pem --contact https://bot.example.org/",
-        "minicrawl about --sign-requests bot.pem --contact https://bot.example.org/ --directory",
-    ),
-    "status": (
-        "minicrawl status",
-        "minicrawl status --store site.db --mirrors",
-        "minicrawl status --json",
-    ),
-    "top": (
-        "minicrawl top -n 20",
-        "minicrawl top --by pagerank --host www.example.org",
-        "minicrawl top --sites --json",
-    ),
-    "page": (
-        "minicrawl page example.org/about",
-        "minicrawl page example.org --headers",
-        "minicrawl page example.org --raw > page.html",
-    ),
-    "explain": (
-        "minicrawl explain example.org/about",
-        "minicrawl explain https://example.org/ --store site.db",
-        "minicrawl explain example.org --json",
-    ),
-    "links": (
-        "minicrawl links example.org",
-        "minicrawl links example.org/about -n 10",
-        "minicrawl links example.org --json",
-    ),
-    "backlinks": (
-        "minicrawl backlinks example.org/about",
-        "minicrawl backlinks example.org -n 0",
-        "minicrawl backlinks example.org --json",
-    ),
-    "errors": (
-        "minicrawl errors",
-        "minicrawl errors --kind timeout --host www.example.org",
-        "minicrawl errors -n 0 --json",
-    ),
-    "frontier": (
-        "minicrawl frontier",
-        "minicrawl frontier -n 50 --wide",
-        "minicrawl frontier --json",
-    ),
-    "pages": (
-        "minicrawl pages --state not-found --sort -inlinks",
-        "minicrawl pages --state moved --columns url,stands_for --csv",
-        "minicrawl pages --host www.example.org --sort -depth -n 20",
-    ),
-    "changes": (
-        "minicrawl changes",
-        "minicrawl changes --since 2026-11-22 --host www.example.org",
-        "minicrawl changes --since 7d --csv > changes.csv",
-    ),
-    "audit": (
-        "minicrawl audit",
-        "minicrawl audit orphan title-missing --out known.json",
-        "minicrawl audit --baseline known.json --out junit.xml",
-    ),
-    "broken": (
-        "minicrawl broken",
-        "minicrawl broken --host www.example.org -n 0",
-        "minicrawl broken --csv > broken.csv",
-    ),
-    "redirects": (
-        "minicrawl redirects",
-        "minicrawl redirects --host www.example.org",
-        "minicrawl redirects --csv > redirects.csv",
-    ),
-    "duplicates": (
-        "minicrawl duplicates",
-        "minicrawl duplicates --host www.example.org",
-        "minicrawl duplicates --csv > duplicates.csv",
-    ),
-    "report": (
-        "minicrawl report site.html",
-        "minicrawl report site.html --store site.db",
-        "minicrawl report /srv/reports/site.html --store /srv/crawls/site.db",
-    ),
-    "search": (
-        "minicrawl search 'tide table'",
-        """minicrawl search '"tide table" -harbour site:example.org'""",
-        "minicrawl search 'title:tide' --n 3 --explain",
-    ),
-    "index": (
-        "minicrawl index",
-        "minicrawl index --fresh",
-        "minicrawl index --store site.db",
-    ),
-    "plot": (
-        "minicrawl plot crawl.png",
-        "minicrawl plot crawl.svg --graph-of known",
-        "minicrawl plot site.png --store site.db",
-    ),
-    "import": (
-        "minicrawl import site.warc.gz --store site.db",
-        "minicrawl import part-*.warc.gz --store site.db",
-        "minicrawl import links.txt.gz --store web.db --json",
-    ),
-    "check": (
-        "minicrawl check",
-        "minicrawl check --store site.db --json",
-        "minicrawl check --cloaking https://example.org/",
-    ),
-    "rank": (
-        "minicrawl rank pagerank",
-        "minicrawl rank",
-        "minicrawl rank --remove pagerank --remove hits-hubs",
-    ),
-    "lab compare": (
-        "minicrawl lab compare opic pagerank",
-        "minicrawl lab compare pagerank hits --k 10,50",
-        "minicrawl lab compare degree harmonic --graph links.txt.gz",
-    ),
-    "seed-set": (
-        "minicrawl seed-set",
-        "minicrawl seed-set --graph links.txt",
-        "minicrawl seed-set --json",
-    ),
-    "lab": (
-        "minicrawl lab order",
-        "minicrawl lab windows --help",
-        "minicrawl lab convergence",
-    ),
-    "lab agree": (
-        "minicrawl lab agree opic labels.csv",
-        "minicrawl lab agree pagerank labels.csv --sites",
-        "minicrawl lab agree degree labels.csv --graph links.txt",
-    ),
-    "lab judge": (
-        "minicrawl lab judge 'tide table'",
-        "minicrawl lab judge 'tide table' --verdict 1=good --verdict 2=bad",
-        "minicrawl lab judge --verdicts verdicts.csv",
-    ),
-    "lab searches": (
-        "minicrawl lab searches --score linear=0.7",
-        "minicrawl lab searches --weight in-title=3",
-        "minicrawl lab searches --by pagerank --json",
-    ),
-    "lab stability": (
-        "minicrawl lab stability pagerank",
-        "minicrawl lab stability hits-authorities --drop 0.1",
-        "minicrawl lab stability pagerank --graph links.txt",
-    ),
-    "export": (
-        "minicrawl export ranks.csv",
-        "minicrawl export links.parquet --edges",
-        "minicrawl export - --fetched -n 100 --format jsonl",
-    ),
-    "archive": (
-        "minicrawl archive",
-        "minicrawl archive --verify",
-        "minicrawl archive crawl.db-pages --json",
-    ),
-    "graph": (
-        "minicrawl graph",
-        "minicrawl graph --graph links.txt.gz",
-        "minicrawl graph --json",
-    ),
-    "rank pagerank": (
-        "minicrawl rank pagerank -n 20",
-        "minicrawl rank pagerank --as ranks-of-may",
-        "minicrawl rank pagerank --graph links.txt --json",
-    ),
-    "rank hits": (
-        "minicrawl rank hits -n 20",
-        "minicrawl rank hits --query music",
-        "minicrawl rank hits --graph links.txt",
-    ),
-}
-"""Three examples per command."""
-
-
-def epilog(command: str) -> str | None:
-    """Return the examples of a command, for the end of its help."""
-    lines = EXAMPLES.get(command)
-    return None if lines is None else "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

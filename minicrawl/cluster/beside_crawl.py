@@ -100,7 +100,7 @@ class Nats:
     def serve(self, settings: Settings, host: str, port: int | None, *, ends_alone: bool) -> None:
         """Show all nodes in the browser until the process is told to end."""
         from minicrawl.cluster.commands.dashboard import serve_cluster
-        from minicrawl.dashboard.serving import Place
+        from minicrawl.dashboard.server import Place
 
         serve_cluster(settings, Place(host=host, port=port, ends_alone=ends_alone))
 

@@ -38,7 +38,7 @@ from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoRoom
-from minicrawl.memory import mmap_large_arrays
+from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.store.reader import archive_folder
 

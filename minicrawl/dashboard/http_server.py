@@ -81,9 +81,6 @@ def network_of(address: str) -> str:
     return address
 
 
-# ---------------------------------------------------------------- bodies
-
-
 class LimitedBodies:
     """ASGI middleware that limits the bodies of requests, each and all together."""
 
@@ -124,9 +121,6 @@ def _refusal(headers: Headers) -> JSONResponse | None:
     else:
         return None
     return JSONResponse({"error": why}, status, {"Connection": "close"})
-
-
-# ---------------------------------------------------------------- connections
 
 
 class _Connection(H11Protocol):
@@ -338,9 +332,6 @@ class LimitedServer(uvicorn.Server):
                 break
             unsent -= connection.unsent
             connection.abort()
-
-
-# ---------------------------------------------------------------- address
 
 
 @contextmanager

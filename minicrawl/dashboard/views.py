@@ -7,20 +7,18 @@ servers is passed through unchanged: the page shows it as text, never as markup.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
-from minicrawl import __version__
 from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
-from minicrawl.dashboard.launching import Form, Launcher
+from minicrawl.dashboard.crawl_form import Form
+from minicrawl.dashboard.launcher import Launcher
 from minicrawl.errors import MinicrawlError, MissingStoreError, NoCrawlError, UsageError
 from minicrawl.model import CRAWLED, State
 from minicrawl.report.links.backlinks import links
@@ -306,169 +304,8 @@ def _use_of(pid: int | None, *, is_tree: bool) -> Json:
         return {"cpu_s": None, "memory": None}
     cpu_s, memory = (int(fields[11]) + int(fields[12])) / _TICKS, int(pages) * _PAGE_BYTES
     if is_tree and pid is not None:
-        from minicrawl.memory import resource_usage
+        from minicrawl.memory.measures import resource_usage
 
         tree = resource_usage(pid)
         cpu_s, memory = tree.cpu_s, memory + tree.memory
     return {"cpu_s": cpu_s, "memory": memory}
-
-
-# ---------------------------------------------------------------- views that are shared
-
-
-class SharedView:
-    """View as JSON, computed again on request when it is old enough."""
-
-    def __init__(
-        self,
-        make: Callable[[], object],
-        every_s: float,
-        thread: ThreadPoolExecutor,
-        moment: Callable[[], float | None] = time.time,
-    ) -> None:
-        self._make, self._every_s, self._thread, self._moment = make, every_s, thread, moment
-        self._making: asyncio.Task[None] | None = None
-        self._text, self._due = "", 0.0
-        self.at: float | None = None
-        """Moment of the numbers, in seconds since 1970."""
-
-    async def text(self) -> str:
-        """Return the view, fresh or a moment old; empty until it is first computed.
-
-        A slow view blocks no request: the next call returns its result.
-        """
-        if self._making is None and asyncio.get_running_loop().time() >= self._due:
-            self._making = asyncio.create_task(self._make_anew())
-        if self._making is not None:
-            await asyncio.wait((self._making,), timeout=MOMENT_S)
-        return self._text
-
-    async def _make_anew(self) -> None:
-        loop = asyncio.get_running_loop()
-        began, at = loop.time(), self._moment()
-        try:
-            self._text = await loop.run_in_executor(self._thread, made, self._make)
-            self.at = at
-        finally:
-            # A view that took long is computed less often, so that the dashboard takes at most a
-            # tenth of one processor for it, however large the store is. After an unexpected error,
-            # which asyncio logs, it is computed again as well.
-            now = loop.time()
-            self._due = now + max(self._every_s, (now - began) / SHARE)
-            self._making = None
-
-
-def made(make: Callable[[], object]) -> str:
-    """Return a view as JSON, or the error that prevents it."""
-    try:
-        found = make()
-    except (MinicrawlError, OSError) as error:
-        found = {"error": str(error)}
-    return json.dumps(found, default=str)
-
-
-# ================================================================ metrics
-#
-# Metrics of a crawl for Prometheus, in its text format.
-#
-# Laws: labels have a few fixed values, never URLs or hosts. An unknown number has no series. Totals
-# are over all runs of a crawl, so they never fall as long as the store exists.
-
-METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-_PREFIX = "minicrawl_"
-
-
-class Metric(NamedTuple):
-    """Metric with its samples: label values, as written, and numbers."""
-
-    name: str
-    kind: str
-    means: str
-    samples: Mapping[str, float | None]
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the metric; none if no number is known."""
-        known = {label: number for label, number in self.samples.items() if number is not None}
-        if known:
-            yield f"# HELP {_PREFIX}{self.name} {self.means}"
-            yield f"# TYPE {_PREFIX}{self.name} {self.kind}"
-        for label, number in known.items():
-            yield f"{_PREFIX}{self.name}{label} {float(number):.17g}"
-
-
-def metrics_text(crawl: Json) -> str:
-    """Return the metrics of `Views.crawl`."""
-    return "".join(f"{line}\n" for metric in _metrics(crawl) for line in metric.lines())
-
-
-def _metrics(crawl: Json) -> Iterator[Metric]:
-    live, status = crawl["live"] or {}, crawl["status"]
-    yield _gauge("info", "Version of minicrawl.", {f'{{version="{__version__}"}}': 1})
-    state = live.get("state")
-    yield _gauge("crawl_running", "1 if a crawl of the store runs.", {"": state is not None})
-    yield _gauge("crawl_paused", "1 if the crawl is paused.", {"": state == "paused"})
-    yield from _of_process(live)
-    if "missing" not in status:
-        yield from _of_store(status)
-
-
-def _of_process(live: Json) -> Iterator[Metric]:
-    if "crawlers" not in live:
-        return
-    limit = live["settings"]["pages"]
-    yield _gauge("turns_in_flight", "Pages in progress.", {"": live["in_flight"]})
-    yield _gauge("workers", "Worker processes.", {"": live["workers"]})
-    yield _gauge("pages_limit", "Page budget of the crawl.", {"": limit})
-    use = {name: [one.get(name) for one in live["crawlers"]] for name in ("memory", "cpu_s")}
-    sums = {name: sum(n for n in numbers if n is not None) for name, numbers in use.items()}
-    yield _gauge("memory_bytes", "Resident memory of all processes.", {"": sums["memory"]})
-    yield _gauge("cpu_seconds", "Processor time of the current processes.", {"": sums["cpu_s"]})
-
-
-def _of_store(status: Json) -> Iterator[Metric]:
-    pages = {
-        "known": status["pages_known"],
-        "fetched": status["pages_fetched"],
-        "unread": status["pages_unread"],
-        **{
-            name: None if (counts := status[key]) is None else sum(counts.values())
-            for name, key in _GROUPS.items()
-        },
-    }
-    labelled = {f'{{state="{name}"}}': number for name, number in pages.items()}
-    yield _gauge("pages", "Pages of the store.", labelled)
-    kinds = {f'{{kind="{kind}"}}': count for kind, count in (status["failures"] or {}).items()}
-    yield _gauge("failed_pages", "Pages that failed, by kind.", kinds)
-    yield _gauge("hosts", "Known hosts.", {"": status["hosts"]})
-    yield _total("requests", "Requests, those for robots.txt included.", status["requests"])
-    yield _total("received_bytes", "Bytes received.", status["bytes"])
-    yield _total("running_seconds", "Running time of all runs.", status["running_s"])
-    gathered = {"": status["importance_gathered"]}
-    yield _gauge("importance_gathered_ratio", "Share of importance on fetched pages.", gathered)
-    yield _gauge("found_per_fetch", "New pages per fetched page.", {"": status["found_per_fetch"]})
-    yield _gauge(
-        "cash_error_factor",
-        "Error factor M / G of the estimated importance.",
-        {"": status["error_factor"]},
-    )
-    ranks = status["convergence"] or {}
-    bound = {"": ranks.get("error_bound")}
-    yield _gauge("importance_error_bound", "Error bound of the converged importance.", bound)
-    yield _gauge(
-        "importance_age_seconds", "Age of the converged importance.", {"": ranks.get("age_s")}
-    )
-    beside = sum(status["beside_bytes"].values())
-    sizes = {'{part="store"}': status["store_bytes"], '{part="beside"}': beside}
-    yield _gauge("disk_bytes", "Size of the store, and of the files beside it.", sizes)
-
-
-_GROUPS = {"other": "standing_for_others", "failed": "failures", "refused": "refusals"}
-"""States of pages, each with the key of its counts. `other` pages stand for another page."""
-
-
-def _gauge(name: str, means: str, samples: Mapping[str, float | None]) -> Metric:
-    return Metric(name, "gauge", means, samples)
-
-
-def _total(name: str, means: str, number: float | None) -> Metric:
-    return Metric(f"{name}_total", "counter", means, {"": number})

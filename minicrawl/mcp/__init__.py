@@ -4,7 +4,11 @@ Laws: tools change no store, except one that crawls if the user allows it, only 
 the user says. The size of an answer is limited for any store. Everything that web servers can have
 written is below the key `untrusted`, and every answer says what that means.
 
-tools      questions about a store, limits of answers, the tool that crawls, and the server of all
-           on stdio and HTTP
-commands   `minicrawl mcp`, and the process of a crawl that an agent starts
+commands     `minicrawl mcp`
+server       the protocol, on stdio and HTTP
+tools        questions about a store
+answers      limits of answers, and the mark of what is untrusted
+held_store   what stays open between questions
+crawl_tool   the tool that crawls, if the user allows it
+crawl_grant  what it may crawl, and its process
 """

@@ -17,7 +17,7 @@ import click
 
 from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.errors import MinicrawlError, UsageError
-from minicrawl.memory import child_command
+from minicrawl.memory.child_interpreter import child_command
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl

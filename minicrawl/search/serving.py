@@ -20,9 +20,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from minicrawl.dashboard import serving
+from minicrawl.dashboard import routes
+from minicrawl.dashboard.access import DashboardAccess, Guard
 from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
-from minicrawl.dashboard.serving import DashboardAccess, Guard, names_header, page_routes
+from minicrawl.dashboard.routes import names_header, page_routes
 from minicrawl.errors import MinicrawlError, StoreError
 from minicrawl.search.importance_file import join_importance
 from minicrawl.search.index import check_installed
@@ -113,7 +114,7 @@ def _found(text: str, wanted: SearchRequest, finder: Finder) -> dict[str, object
 
 
 PAGE_FOLDER = Path(__file__).parent / "page"
-_DASHBOARD = Path(serving.__file__).parent / "page"
+_DASHBOARD = Path(routes.__file__).parent / "page"
 _SHARED = ("dom.js", "server.js", "search.js", "search.css", "style.css", "icon.svg")
 _FILES = {name: _DASHBOARD / name for name in _SHARED} | {
     path.name: path for path in PAGE_FOLDER.iterdir()

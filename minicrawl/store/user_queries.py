@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from minicrawl.errors import UsageError
-from minicrawl.memory import MOST_BYTES, OWN_PYTHON, limit_memory
+from minicrawl.memory.child_interpreter import OWN_PYTHON
+from minicrawl.memory.limits import MOST_BYTES, limit_memory
 from minicrawl.store.reader import connect, reading
 
 VIEWS = ("pages", "links", "redirects", "requests", "states")

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from minicrawl.audit.checks import CHECKED, CHECKS, audited, report_sections
+from minicrawl.audit.checks import CHECKED, CHECKS
+from minicrawl.audit.findings import audited
+from minicrawl.audit.report_sections import report_sections
 from minicrawl.cli import main
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.report.site.site_report import ReportSection
@@ -174,7 +176,7 @@ def test_a_report_needs_no_room_beside_the_store(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("minicrawl.audit.checks.audit_of", fail)
+    monkeypatch.setattr("minicrawl.audit.findings.audit_of", fail)
     with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
         (section,) = report_sections(seen, lambda _share: None)
     assert section == ReportSection("Issues", "Not checked: it is full", (), (), 0)

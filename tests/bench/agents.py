@@ -17,7 +17,7 @@ import click
 import numpy as np
 from mcp import Client
 
-from minicrawl.mcp.tools import server_for
+from minicrawl.mcp.server import server_for
 from tests.bench.audit import HOSTS, KEPT, make, url
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.processes import Load

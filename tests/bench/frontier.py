@@ -45,7 +45,8 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.frontier.page_table import load_frontier
-from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
+from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.store.reader import connect

@@ -41,7 +41,8 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
-from minicrawl.memory import GC_THRESHOLDS, mmap_large_arrays
+from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
 from minicrawl.web.html_page import ParseOptions

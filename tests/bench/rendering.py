@@ -26,7 +26,7 @@ import click
 
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
-from minicrawl.memory import resource_usage
+from minicrawl.memory.measures import resource_usage
 from minicrawl.store import tables
 from minicrawl.store.reader import connect
 from tests.bench.notes import circumstances, head, into_document, row, tell

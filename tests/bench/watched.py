@@ -29,7 +29,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.dashboard.serving import TOKEN_HEADER
+from minicrawl.dashboard.access import TOKEN_HEADER
 from minicrawl.errors import MinicrawlError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent

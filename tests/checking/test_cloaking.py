@@ -12,7 +12,8 @@ import pytest
 
 from minicrawl import MinicrawlError, Settings, __version__
 from minicrawl.app import SystemClock
-from minicrawl.checking import BROWSER, Cloaking, check_cloaking
+from minicrawl.checking.cloaking import BROWSER, check_cloaking
+from minicrawl.checking.cloaking_judgement import Cloaking
 from minicrawl.cli import main
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.pytest_plugin import DictWeb

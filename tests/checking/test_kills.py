@@ -32,9 +32,9 @@ KILLS = 3
 IN_FLIGHT = 3 * Politeness().concurrency  # styles, other URLs and missing pages are asked at once
 RUN = """
 import sys
-from minicrawl import checking
+from minicrawl.checking import links
 from minicrawl.cli import main
-checking._KEPT_EVERY_S = 0.01
+links._KEPT_EVERY_S = 0.01
 sys.exit(main(sys.argv[1:]))
 """
 """Script of a crawl that writes results more often, as kills come early."""

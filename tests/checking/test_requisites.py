@@ -13,9 +13,10 @@ from zipfile import ZipFile
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings, Store, checking
+from minicrawl import Crawl, Settings, Store
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer
+from minicrawl.checking import links, requisites
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import snapshot
@@ -176,7 +177,8 @@ def test_a_missing_requisite_is_requested_again_when_its_failure_is_old(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, web = crawled(tmp_path / "crawl.db", Web()), Web()
-    monkeypatch.setattr(checking, "VALID_S", 0.0)
+    for module in (links, requisites):
+        monkeypatch.setattr(module, "VALID_S", 0.0)
     crawled(path, web)
     assert web.asked == {f"{HOST}/lost.png": 1}
 

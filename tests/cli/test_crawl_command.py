@@ -20,7 +20,8 @@ from rich.console import Console
 
 from minicrawl import Crawl, Reason, Settings
 from minicrawl.cli import main
-from minicrawl.cli.crawl.display import DisplayState, Lines, RunCounter, Speed
+from minicrawl.cli.crawl.display import Lines
+from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed
 from minicrawl.cli.crawl.watching import watched
 from minicrawl.config.values.quantities import as_size
 from minicrawl.demo.server import DemoServer

@@ -10,19 +10,9 @@ from typing import Literal
 import pytest
 from rich.console import Console
 
-from minicrawl.cli.crawl.display import (
-    LINE_EVERY_S,
-    RICHEST,
-    DisplayState,
-    Lines,
-    Panel,
-    RunCounter,
-    Silence,
-    Speed,
-    as_line,
-    as_panel,
-    display,
-)
+from minicrawl.cli.crawl.display import LINE_EVERY_S, Lines, Panel, Silence, display
+from minicrawl.cli.crawl.display_state import RICHEST, DisplayState, RunCounter, Speed
+from minicrawl.cli.crawl.display_text import as_line, as_panel
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress, RenderingProgress

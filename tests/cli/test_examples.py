@@ -5,7 +5,8 @@ import shlex
 import click
 import pytest
 
-from minicrawl.cli import EXAMPLES, PROGRAM, root
+from minicrawl.cli import PROGRAM, root
+from minicrawl.cli.examples import EXAMPLES
 from tests.cli.calls import Captured, printed
 from tests.readme import context_of
 

@@ -13,7 +13,8 @@ from minicrawl.archive.pruning import PruneRules
 from minicrawl.archive.record import RecordKind, pack
 from minicrawl.archive.segments import Segments
 from minicrawl.archive.writer import ArchiveWriter
-from minicrawl.cli import main, manage_commands as commands
+from minicrawl.cli import main
+from minicrawl.cli.manage.archive import _end
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive, prune_store
@@ -165,7 +166,7 @@ def test_a_damaged_record_is_named_with_and_without_a_store(store: Path, capsys:
 def test_an_archive_that_is_pruned_while_it_is_opened_is_read_as_before(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
-    end_of = commands._end
+    end_of = _end
 
     def end(path: Path, folder: Path | None) -> int | None:
         found = end_of(path, folder)
@@ -173,7 +174,7 @@ def test_an_archive_that_is_pruned_while_it_is_opened_is_read_as_before(
         return found
 
     before = as_json(capsys, "archive", *options)
-    monkeypatch.setattr(commands, "_end", end)
+    monkeypatch.setattr("minicrawl.cli.manage.archive._end", end)
     assert as_json(capsys, "archive", *options) == before | ({} if options else {"segments": 2})
 
 

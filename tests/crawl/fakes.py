@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
 from minicrawl import Asked, Event, Reason, Settled
-from minicrawl.checking import check_links
+from minicrawl.checking.links import check_links
 from minicrawl.crawl.admission.scope import gate_for
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.record.recorder import Recorder

@@ -5,7 +5,8 @@ from typing import Any
 
 import httpx
 
-from minicrawl.dashboard.serving import TOKEN_HEADER, Dashboard, DashboardAccess
+from minicrawl.dashboard.access import TOKEN_HEADER, DashboardAccess
+from minicrawl.dashboard.routes import Dashboard
 from minicrawl.dashboard.views import Views
 from tests.dashboard.servers import RunningDashboard
 from tests.processes import PATIENCE_S

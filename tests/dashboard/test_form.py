@@ -16,9 +16,11 @@ from minicrawl.cli.companions import CrawlRequest
 from minicrawl.config import load
 from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start.settings import with_stored_settings
+from minicrawl.dashboard.access import DashboardAccess
+from minicrawl.dashboard.crawl_form import FIELDS
 from minicrawl.dashboard.http_server import LimitedServer, listening
-from minicrawl.dashboard.launching import FIELDS, Launcher
-from minicrawl.dashboard.serving import Dashboard, DashboardAccess
+from minicrawl.dashboard.launcher import Launcher
+from minicrawl.dashboard.routes import Dashboard
 from minicrawl.dashboard.views import Views
 from minicrawl.demo.web import demo_settings
 from tests.dashboard.browsers import browser, playwright

@@ -5,7 +5,7 @@ import re
 import pytest
 from starlette.datastructures import Headers
 
-from minicrawl.dashboard.serving import PINGS, TOKEN_HEADER
+from minicrawl.dashboard.access import PINGS, TOKEN_HEADER
 from tests.dashboard.asking import ACCESS
 
 HOST = "127.0.0.1:8420"

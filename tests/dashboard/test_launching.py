@@ -12,7 +12,8 @@ from minicrawl.config import load
 from minicrawl.config.parts import DEMO_PAGES
 from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start.settings import keep_settings
-from minicrawl.dashboard.launching import FIELDS, CrawlForm, Launcher, in_words
+from minicrawl.dashboard.crawl_form import FIELDS, CrawlForm, in_words
+from minicrawl.dashboard.launcher import Launcher
 from minicrawl.demo.web import demo_settings
 from minicrawl.errors import FormError
 from minicrawl.store.writer import StoreWriter

@@ -5,8 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from minicrawl.dashboard.serving import METRICS
-from minicrawl.dashboard.views import METRICS_TYPE, Views, metrics_text
+from minicrawl.dashboard.access import METRICS
+from minicrawl.dashboard.metrics import METRICS_TYPE, metrics_text
+from minicrawl.dashboard.views import Views
 from tests.dashboard.asking import ACCESS, asked
 from tests.stores import filled_store
 

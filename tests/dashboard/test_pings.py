@@ -11,7 +11,7 @@ from anyio.from_thread import start_blocking_portal
 
 from minicrawl.control import MOST_PAGES, ControlRequest, Reply, Verb
 from minicrawl.crawl.steering.control_socket import listening
-from minicrawl.dashboard.serving import BEGINNING, PINGS, TOKEN_HEADER
+from minicrawl.dashboard.access import BEGINNING, PINGS, TOKEN_HEADER
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import StoreError
 from minicrawl.store.derived import kept_pings

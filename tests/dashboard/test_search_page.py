@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.dashboard.serving import TOKEN_HEADER
+from minicrawl.dashboard.access import TOKEN_HEADER
 from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.dashboard.asking import get, post

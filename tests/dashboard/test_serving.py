@@ -17,7 +17,8 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.dashboard.serving import MOST_STREAMS, TOKEN_HEADER, Dashboard, DashboardAccess
+from minicrawl.dashboard.access import TOKEN_HEADER, DashboardAccess
+from minicrawl.dashboard.routes import MOST_STREAMS, Dashboard
 from minicrawl.dashboard.views import Views
 from tests.dashboard.asking import get, post
 from tests.dashboard.servers import (

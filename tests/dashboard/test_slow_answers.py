@@ -8,7 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from minicrawl.dashboard.serving import MOST_ANSWERS, TOKEN_HEADER, Dashboard
+from minicrawl.dashboard.access import TOKEN_HEADER
+from minicrawl.dashboard.routes import MOST_ANSWERS, Dashboard
 from minicrawl.dashboard.views import Json, Views
 from tests.dashboard.asking import ACCESS, client_of
 from tests.processes import PATIENCE_S

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from minicrawl import MinicrawlError, State
 from minicrawl.dashboard import views
-from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views
+from minicrawl.dashboard.shared_view import SharedView
+from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, Views
 from minicrawl.report.progress.activity import MOST_SPANS, RequestHistory
 from minicrawl.report.progress.live_sampler import sampled_now
 from minicrawl.report.progress.samples import keep_sample

@@ -19,24 +19,16 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from minicrawl import Crawl, Settings, Store
-from minicrawl.audit.checks import audited
+from minicrawl.audit.findings import audited
 from minicrawl.cli import main
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.mcp import tools
-from minicrawl.mcp.commands import CrawlGrant
-from minicrawl.mcp.tools import (
-    LONGEST_ANSWER,
-    LONGEST_TEXT,
-    NOTICE,
-    PATH,
-    TOKEN_VARIABLE,
-    CrawlTool,
-    answer,
-    answer_with_rows,
-    server_for,
-)
+from minicrawl.mcp import held_store, tools
+from minicrawl.mcp.answers import LONGEST_ANSWER, LONGEST_TEXT, NOTICE, answer, answer_with_rows
+from minicrawl.mcp.crawl_grant import CrawlGrant
+from minicrawl.mcp.crawl_tool import CrawlTool
+from minicrawl.mcp.server import PATH, TOKEN_VARIABLE, server_for
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.writer import StoreWriter
@@ -200,7 +192,7 @@ def test_a_result_is_renewed_after_a_commit_and_a_pause_or_at_once_for_another_s
     moment = 100.0
     path, other = tmp_path / "crawl.db", tmp_path / "other"
     path.write_bytes(b"1")
-    renewal = tools.Renewal(path, lambda: moment)
+    renewal = held_store.Renewal(path, lambda: moment)
     with renewal.making():
         assert renewal.is_due
         moment += 1
@@ -220,14 +212,14 @@ def test_a_result_is_renewed_after_a_commit_and_a_pause_or_at_once_for_another_s
 
 
 def test_questions_share_a_snapshot(store: Path) -> None:
-    held = tools.HeldSnapshot(store)
+    held = held_store.HeldSnapshot(store)
     assert held.get() is held.get()
     held.close()
 
 
 def test_pages_are_found_by_whole_queries_in_their_order() -> None:
     named = [("a.example/x", "Sea\nSea"), ("a.example/y", ""), ("b.example", "SEA of a"), ("c", "")]
-    found = tools.NamedPages(tools.NamedPage(url, title, 0.0) for url, title in named)
+    found = held_store.NamedPages(held_store.NamedPage(url, title, 0.0) for url, title in named)
     for words, urls in (
         (["sea"], "a.example/x b.example"),
         (["a", "example"], "a.example/x a.example/y b.example"),
@@ -237,7 +229,7 @@ def test_pages_are_found_by_whole_queries_in_their_order() -> None:
         ([], "a.example/x a.example/y b.example c"),
     ):
         assert [page.url for page in found.having(words)] == urls.split()
-    assert not list(tools.NamedPages([]).having([]))
+    assert not list(held_store.NamedPages([]).having([]))
 
 
 # ---------------------------------------------------------------- text of pages

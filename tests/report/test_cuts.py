@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from minicrawl import Crawl, Settings
-from minicrawl.cli.status_commands import status as status_command
+from minicrawl.cli.state.status import status as status_command
 from minicrawl.demo.pages import MISSING, DemoResponse, document, text
 from minicrawl.demo.server import DemoServer
 from minicrawl.report.progress.crawl_status import status

@@ -257,7 +257,7 @@ while True:
 _WORKS = """
 import os
 from time import process_time
-from minicrawl.memory import limit_processor_time
+from minicrawl.memory.limits import limit_processor_time
 from minicrawl.report.archived.killable_process import Parent
 parent = Parent()
 os.nice(14)  # any other program goes first

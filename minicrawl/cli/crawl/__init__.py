@@ -4,7 +4,11 @@ command   the two commands
 seeds     URLs, files of URLs, and stdin
 preview   `crawl --dry-run`
 session   one run: its summary and exit code
-display   the panel or the lines that show a running crawl
-watching  progress, signals and keys while a crawl runs
+watching  progress and signals while a crawl runs
+keyboard  keys that steer it
 logs      events as log lines
+
+display        the panel or the lines that show a running crawl
+display_state  what they show
+display_text   its text
 """

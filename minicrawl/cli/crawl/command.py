@@ -203,7 +203,7 @@ def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
 def _conclude(context: click.Context, session: Session, demo: Path | None) -> None:
     """Print a demo's best pages and the next steps; raise if nothing was fetched."""
     if demo and not (context.params["as_json"] or context.params["quiet"]):
-        from minicrawl.cli.page_commands import top
+        from minicrawl.cli.pages.top import top
 
         context.invoke(top, store=demo, n=SHOWN_TOP)
     session.suggest_next_commands()

@@ -23,18 +23,12 @@ from minicrawl import ext
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.companions import companions
-from minicrawl.cli.crawl.display import (
-    Display,
-    DisplayState,
-    Lines,
-    RunCounter,
-    Silence,
-    Speed,
-    as_line,
-    display,
-)
+from minicrawl.cli.crawl.display import Display, Lines, Silence, display
+from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed
+from minicrawl.cli.crawl.display_text import as_line
+from minicrawl.cli.crawl.keyboard import GraphKey, Hear, may_hear_keys
 from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
-from minicrawl.cli.crawl.watching import GraphKey, Hear, may_hear_keys, watched
+from minicrawl.cli.crawl.watching import watched
 from minicrawl.cli.options import naming
 from minicrawl.cli.output import show_json
 from minicrawl.cli.progress_bar import progress
@@ -56,7 +50,7 @@ from minicrawl.crawl.events import (
 )
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
-from minicrawl.memory import mmap_large_arrays
+from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.model import CRAWLED
 from minicrawl.report.progress.crawl_status import Status, status
 from minicrawl.report.progress.mirrors import mirrors

@@ -25,8 +25,8 @@ from minicrawl.cluster.log_writer import EngineThread
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.config import Settings
 from minicrawl.config.values.networks import without_logins
-from minicrawl.dashboard.launching import Form
-from minicrawl.dashboard.serving import Place, serve_views
+from minicrawl.dashboard.crawl_form import Form
+from minicrawl.dashboard.server import Place, serve_views
 from minicrawl.dashboard.views import SHARE, Json, Views
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.report.progress.crawl_status import status

@@ -83,9 +83,6 @@ class ValueKind:
         return self.mask(str(value))
 
 
-# ---------------------------------------------------------------- numbers
-
-
 def whole(least: int, most: int = MOST) -> ValueKind:
     """A whole number between `least` and `most`."""
     expectation = "must be a whole number " + ("above 0" if least == 1 else f"of at least {least}")
@@ -151,9 +148,6 @@ def _read_part(value: object) -> float | str:
 def guaranteed_part(value: float | str | None) -> float | None:
     """Return the share that must be guaranteed, or None if none must."""
     return part(value.removesuffix(GUARANTEED)) if isinstance(value, str) else None
-
-
-# ---------------------------------------------------------------- words
 
 
 def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "") -> ValueKind:
@@ -303,9 +297,6 @@ def _read_pattern(value: object) -> str:
     return value
 
 
-# ---------------------------------------------------------------- kinds made from others
-
-
 def optional(kind: ValueKind) -> ValueKind:
     """A value of the kind, or None."""
 
@@ -369,8 +360,6 @@ def _as_list(value: object, between: str = ", ") -> str:
 def _is_none(value: object) -> bool:
     return value == NONE or (isinstance(value, list | tuple) and list(value) == [NONE])
 
-
-# ---------------------------------------------------------------- kinds without parameters
 
 SHARE = number("a number from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
 SMALL_EDGE = number(

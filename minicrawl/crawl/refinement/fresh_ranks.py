@@ -27,7 +27,7 @@ from minicrawl.crawl.refinement.converged_ranks import Refined, is_due, refine, 
 from minicrawl.crawl.workers.supervisor import kill
 from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.importance import MOST_STEPS
-from minicrawl.memory import child_command
+from minicrawl.memory.child_interpreter import child_command
 from minicrawl.store import tables
 from minicrawl.store.derived import guaranteed
 from minicrawl.store.reader import reading

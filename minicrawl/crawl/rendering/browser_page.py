@@ -38,7 +38,7 @@ from minicrawl.crawl.rendering.render_messages import (
     Resource,
     WantedResource,
 )
-from minicrawl.memory import resource_usage
+from minicrawl.memory.measures import resource_usage
 from minicrawl.model import Response
 from minicrawl.web.urls import canonical, origin
 

@@ -57,7 +57,7 @@ from minicrawl.crawl.rendering.render_messages import (
 )
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
-from minicrawl.memory import kill_descendants, resource_usage
+from minicrawl.memory.measures import kill_descendants, resource_usage
 from minicrawl.model import ParsedPage, Response
 from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.urls import resolve

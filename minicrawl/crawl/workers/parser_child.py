@@ -14,7 +14,8 @@ from time import process_time, thread_time
 from typing import Any
 
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message, send_message
-from minicrawl.memory import limit_memory, limit_processor_time, mmap_large_arrays
+from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.limits import limit_memory, limit_processor_time
 
 
 class ParserCommand(IntEnum):

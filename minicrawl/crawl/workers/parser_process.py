@@ -15,7 +15,7 @@ from typing import IO, TypeVar
 from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.workers.parser_child import ParserCommand
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.memory import PATIENCE_S, SleepWatch, why_ended
+from minicrawl.memory.limits import PATIENCE_S, SleepWatch, why_ended
 from minicrawl.ports import Timed
 
 T = TypeVar("T")

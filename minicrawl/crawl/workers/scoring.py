@@ -26,7 +26,7 @@ from minicrawl import ext
 from minicrawl.config.values.access import SECRET, why_no_header
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.errors import UsageError
-from minicrawl.memory import PATIENCE_S, SleepWatch
+from minicrawl.memory.limits import PATIENCE_S, SleepWatch
 from minicrawl.model import FULL_VALUE, OwnRequest, ParsedPage, Response
 from minicrawl.web.urls import LONGEST, ResolvedUrl, host, posted, resolve
 

@@ -41,7 +41,7 @@ from typing import Any
 
 from minicrawl.crawl.workers.blame_mark import SharedBlameMark
 from minicrawl.crawl.workers.channel import PickleChannel
-from minicrawl.memory import child_command
+from minicrawl.memory.child_interpreter import child_command
 
 START_S = 30.0
 """Time for a child that is pinged to send its first reply: it reads all its imports from disk."""

@@ -22,7 +22,8 @@ from minicrawl.crawl.workers.messages import connection_at_stdin, receive_messag
 from minicrawl.crawl.workers.supervisor import PING
 from minicrawl.crawl.workers.visitor import Visitor, visiting
 from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.memory import freeze_loaded_objects, mmap_large_arrays
+from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.garbage_collector import freeze_loaded_objects
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response, Want
 from minicrawl.ports import Parse, Timed
 

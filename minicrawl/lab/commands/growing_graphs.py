@@ -44,7 +44,7 @@ from minicrawl.lab.dynamic_graphs import (
     algorithm as algorithm_of,
     solved,
 )
-from minicrawl.memory import child_command
+from minicrawl.memory.child_interpreter import child_command
 from minicrawl.own_files import replacing
 from minicrawl.ports import Progress
 from minicrawl.report.files.figures import prepare, pyplot

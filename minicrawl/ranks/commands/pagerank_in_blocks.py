@@ -22,7 +22,8 @@ from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.link_builder import LinkArrays
 from minicrawl.graph.text_formats import LinkStream
 from minicrawl.graphfiles import PIPE, Texts, blocks
-from minicrawl.memory import mmap_large_arrays, resident_bytes
+from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.measures import resident_bytes
 from minicrawl.own_files import scratch
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.ranks.blocks import pagerank as block_ranks

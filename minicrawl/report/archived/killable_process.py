@@ -13,12 +13,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
-from minicrawl.memory import (
-    SleepWatch,
-    child_command,
-    limit_memory,
-    limit_processor_time,
-)
+from minicrawl.memory.child_interpreter import child_command
+from minicrawl.memory.limits import SleepWatch, limit_memory, limit_processor_time
 
 _NICE = 5
 

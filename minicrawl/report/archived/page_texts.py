@@ -26,10 +26,7 @@ from urllib.parse import urlsplit
 
 from minicrawl import ext
 from minicrawl.errors import MinicrawlError, NoText, UsageError
-from minicrawl.memory import (
-    PATIENCE_S,
-    limit_processor_time,
-)
+from minicrawl.memory.limits import PATIENCE_S, limit_processor_time
 from minicrawl.report.archived.killable_process import KillableProcess, Parent
 from minicrawl.web.urls import site
 

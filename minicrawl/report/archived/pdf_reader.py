@@ -10,11 +10,7 @@ import json
 import sys
 
 from minicrawl.errors import UsageError
-from minicrawl.memory import (
-    PATIENCE_S,
-    limit_processor_time,
-    why_ended,
-)
+from minicrawl.memory.limits import PATIENCE_S, limit_processor_time, why_ended
 from minicrawl.report.archived.killable_process import KillableProcess, Parent
 from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 
 from minicrawl.errors import MinicrawlError
-from minicrawl.memory import child_command
+from minicrawl.memory.child_interpreter import child_command
 from minicrawl.report.progress.samples import Sample, fresh_sample, latest_sample
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading

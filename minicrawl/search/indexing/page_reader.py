@@ -27,7 +27,7 @@ from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.memory import PATIENCE_S, limit_processor_time, why_ended
+from minicrawl.memory.limits import PATIENCE_S, limit_processor_time, why_ended
 from minicrawl.report.archived.killable_process import KillableProcess, Parent
 from minicrawl.report.archived.page_texts import TextMaker
 from minicrawl.search.indexing.page_text import (

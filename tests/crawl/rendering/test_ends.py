@@ -13,7 +13,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.demo.pages import DemoResponse
-from minicrawl.memory import descendants
+from minicrawl.memory.measures import descendants
 from tests.crawl.children import nothing_left_behind
 from tests.crawl.rendering.sites import (
     ScriptedWeb,

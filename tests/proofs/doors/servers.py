@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from minicrawl.dashboard.serving import TOKEN_HEADER
+from minicrawl.dashboard.access import TOKEN_HEADER
 from tests.memory import memory_bytes
 from tests.processes import PATIENCE_S, killed_on_failure
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Event
 from urllib.request import Request, urlopen
 
-from minicrawl.dashboard.serving import TOKEN_HEADER
+from minicrawl.dashboard.access import TOKEN_HEADER
 from tests.dashboard.servers import RunningDashboard, dashboard_of
 from tests.processes import PATIENCE_S
 from tests.proofs.soak.samples import Sample, sample

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from minicrawl import Asked, Crawl, Event, Settings
-from minicrawl.memory import mmap_large_arrays
+from minicrawl.memory.allocator import mmap_large_arrays
 from tests.proofs.hostile.trial import Probe
 from tests.proofs.starve.attacks import ATTACKS
 from tests.proofs.starve.server import HEALTHY, WARM

@@ -210,7 +210,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from minicrawl.ranks.commands.pagerank_command import *
-from minicrawl.memory import resident_bytes
+from minicrawl.memory.measures import resident_bytes
 limit = resident_bytes() + int(sys.argv[2])
 limits = MemoryLimits(memory=limit)
 opened = file_in_blocks(Path(sys.argv[1]))

@@ -1,192 +1,38 @@
-"""HTTP server of the dashboard: access control, routes, event streams, address and token."""
+"""Routes of a dashboard, and streams of its views.
+
+Laws: a browser gets a view only when it has changed and while it is shown, with the moment of its
+numbers. A slow response delays no other one. There are at most `MOST_STREAMS` event streams, and at
+most `MOST_ANSWERS` responses are computed at a time.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
-import os
-import re
-import secrets
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
-from hmac import compare_digest, digest
-from ipaddress import ip_address
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from minicrawl import ext
 from minicrawl.control import MOST_PAGES
-from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
-from minicrawl.dashboard.views import (
-    METRICS_TYPE,
-    MOST_NODES,
-    SharedView,
-    Views,
-    made,
-    metrics_text,
-)
+from minicrawl.dashboard.access import BEGINNING, METRICS, PAGE, PINGS, DashboardAccess, Guard
+from minicrawl.dashboard.metrics import METRICS_TYPE, metrics_text
+from minicrawl.dashboard.shared_view import SharedView, made
+from minicrawl.dashboard.views import MOST_NODES, Views
 from minicrawl.errors import FormError, MinicrawlError, UsageError
-from minicrawl.store.reader import DASHBOARD, real_path
 from minicrawl.web.urls import readable_hosts
 
 T = TypeVar("T")
 
-# ================================================================ guard
-#
-# Access control.
-#
-# Laws: a request must name the dashboard by an IP address, by localhost, or by the name that the
-# user gave, which defeats DNS rebinding. Requests from pages of another origin are refused. All
-# data of stores and crawls, and all changes, need the token of the printed address, since other
-# users of the machine can reach loopback addresses, too. Only the page itself, which is equal for
-# all stores, is public. Its content security policy allows only its own files and no inline
-# scripts.
-#
-# Pings of IndexNow have a key of their own, made from the token. The token itself was rejected: the
-# protocol has sites publish their keys. With this one, a stranger can only say that known pages
-# have changed.
-#
-# The token is sent as a header. A cookie was rejected: browsers send a cookie to all ports of an
-# address, and another user may listen at the next port.
-
-TOKEN_HEADER: Final = "x-minicrawl-token"
-_SAFE_METHODS = ("GET", "HEAD")
-PAGE = "/page/"
-"""Path of the page's files."""
-METRICS = "/metrics"
-"""Path of the metrics for Prometheus."""
-PINGS = "/indexnow"
-"""Path that sites send pings of IndexNow to."""
-BEGINNING = 16 * 1024
-"""Bytes of a ping that must contain its key: the rest of a stranger's body is not read."""
-_KEY = re.compile(rb'"key"\s*:\s*"([0-9a-f]{32})"')
-_SAME_SITE = ("same-origin", "none")
-_HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": "; ".join(
-        (
-            "default-src 'none'",
-            "script-src 'self'",
-            "style-src 'self'",
-            "img-src 'self'",
-            "connect-src 'self'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "frame-ancestors 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types 'none'",
-        )
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DashboardAccess:
-    """Address of the dashboard, and the token that opens it."""
-
-    port: int
-    names: frozenset[str]
-    """Host names beside localhost and IP addresses."""
-    token: str
-
-    def refusal(self, method: str, path: str, headers: Headers) -> str | None:
-        """Return why the request is refused, or None."""
-        host = headers.get("host", "")
-        if not self.is_ours(host):
-            return "this is not the address of the dashboard"
-        origin = headers.get("origin")
-        if origin is not None and origin != f"http://{host}":
-            return "requests from other pages are refused"
-        is_safe = method in _SAFE_METHODS
-        if is_safe and (path == "/" or path.startswith(PAGE)):
-            return None
-        if not is_safe and headers.get("sec-fetch-site", "none") not in _SAME_SITE:
-            return "requests from other pages are refused"
-        token = headers.get(TOKEN_HEADER, "")
-        if is_safe and path == METRICS and not token:
-            token = headers.get("authorization", "").removeprefix("Bearer ")  # as Prometheus does
-        # The key of a ping is in its query or body, where the route checks it.
-        if path != PINGS and not self.has_token(token):
-            return "the token is missing: open the printed address, with everything after #"
-        return None
-
-    def is_ours(self, host: str) -> bool:
-        """Return whether a Host header means this dashboard."""
-        name, _, port = host.rpartition(":")
-        return port == str(self.port) and (
-            name in self.names or name == "localhost" or _is_address(name)
-        )
-
-    def has_token(self, token: str) -> bool:
-        """Compare a token in constant time."""
-        return compare_digest(token.encode(), self.token.encode())
-
-    @property
-    def ping_key(self) -> str:
-        """Key that pings of IndexNow need. It does not reveal the token."""
-        return digest(self.token.encode(), PINGS.encode(), "sha256").hex()[:32]
-
-    def has_ping_key(self, key: object) -> bool:
-        """Compare a key of IndexNow in constant time."""
-        return isinstance(key, str) and compare_digest(
-            key.encode(errors="replace"), self.ping_key.encode()
-        )
-
-    def begins_with_ping_key(self, body: bytes) -> bool:
-        """Return True if a JSON object has the key of IndexNow in this beginning of it."""
-        found = _KEY.search(body)
-        return found is not None and self.has_ping_key(found[1].decode())
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name.removeprefix("[").removesuffix("]"))
-    except ValueError:
-        return False
-    return True
-
-
-class Guard:
-    """ASGI middleware that refuses requests, and adds security headers."""
-
-    def __init__(self, app: ASGIApp, access: DashboardAccess) -> None:
-        self._app, self._access = app, access
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-            await send(message)
-
-        why = self._access.refusal(scope["method"], scope["path"], Headers(scope=scope))
-        app = self._app if why is None else JSONResponse({"error": why}, status_code=403)
-        await app(scope, receive, send_guarded)
-
-
-# ================================================================ names
 
 NAMES = "x-readable-hosts"
 
@@ -196,13 +42,6 @@ def names_header(text: str) -> dict[str, str]:
     names = readable_hosts(text)
     return {NAMES: json.dumps(names)} if names else {}
 
-
-# ================================================================ routes
-#
-# Laws: a browser gets a view only when it has changed and while it is shown, with the moment of its
-# numbers. A slow response delays no other one. There
-# are at most `MOST_STREAMS` event streams, and at most `MOST_ANSWERS` responses are computed at
-# a time.
 
 MOST_STREAMS = 64
 MOST_ANSWERS = 16
@@ -480,122 +319,3 @@ def _error(why: object, status: int) -> Response:
 def _refused(error: MinicrawlError) -> Response:
     fields = error.fields if isinstance(error, FormError) else {}
     return JSONResponse({"error": str(error), "fields": fields}, status_code=422)
-
-
-# ================================================================ server
-#
-# Laws: a store has one dashboard at a time. The file beside the store that names it has mode 0600,
-# because it contains the token; a restarted dashboard keeps the token, so that open pages go on.
-# The dashboard runs at low priority.
-
-_NICE = 10
-_GROUP = Path("/proc/self/autogroup")
-UNWATCHED_S = 600.0
-_TICKS_A_LOOK = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Address to listen at. Without a port it is the default one, or any if that is in use."""
-
-    host: str = LOOPBACK
-    port: int | None = None
-    ends_alone: bool = False
-    """End when the starting process is gone and nobody has looked for `UNWATCHED_S`."""
-
-
-def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str], None]) -> None:
-    """Serve these views, as the only dashboard of this store, until the process is told to end."""
-    with _only_dashboard(store) as note, listening(place.host, place.port) as listener:
-        port = int(listener.getsockname()[1])
-        kept = _read(note).get("token")
-        token = kept if isinstance(kept, str) and kept else secrets.token_urlsafe(24)
-        name = f"[{place.host}]" if ":" in place.host else place.host
-        address = f"http://{name}:{port}/"
-        access = DashboardAccess(port=port, names=frozenset((place.host,)), token=token)
-        about = {"address": address, "pid": os.getpid(), "token": token}
-        _write(note, about | {"indexnow_key": access.ping_key})
-        _lower_priority()
-        dashboard = Dashboard(views, access)
-        parent = os.getppid() if place.ends_alone else None
-        server = _Server(dashboard, parent)
-        announce(f"{address}#{token}")
-        server.run_at(listener)
-
-
-class _Server(LimitedServer):
-    """Server that ends its event streams when it ends, and ends itself when nobody needs it."""
-
-    def __init__(self, dashboard: Dashboard, parent: int | None) -> None:
-        """Without `parent`, the server never ends by itself."""
-        super().__init__(dashboard.app())
-        self._dashboard, self._parent = dashboard, parent
-        self._looked_at = time.monotonic()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Check whether to end; uvicorn calls this ten times a second."""
-        if self._parent is not None and not counter % _TICKS_A_LOOK:
-            now = time.monotonic()
-            # An orphan gets another parent, so the parent's number tells whether the command that
-            # started the dashboard has ended.
-            if self._dashboard.streams or os.getppid() == self._parent:
-                self._looked_at = now
-            elif now - self._looked_at > UNWATCHED_S:
-                self.should_exit = True
-        return await super().on_tick(counter)
-
-    async def shutdown(self, sockets: list[Any] | None = None) -> None:
-        self._dashboard.end()
-        await super().shutdown(sockets)
-
-
-def _lower_priority() -> None:
-    """Lower the priority, and that of the process group where Linux groups by session."""
-    os.nice(_NICE)
-    if os.getsid(0) == os.getpid():
-        with suppress(OSError):
-            _GROUP.write_text(str(_NICE), encoding="ascii")
-
-
-# ---------------------------------------------------------------- one dashboard per store
-
-
-@contextmanager
-def _only_dashboard(store: Path) -> Iterator[int]:
-    """Lock and yield the file that names the dashboard of the store."""
-    place = real_path(store)
-    if place.is_dir():
-        raise UsageError(f"{store} is a folder: name a file as --store")
-    path = place.with_name(f"{place.name}{DASHBOARD}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        note = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
-    try:
-        fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        other = _read(note)
-        os.close(note)
-        raise MinicrawlError(
-            f"{store} has a dashboard already, at {other.get('address')}: open that one, "
-            f"or end its process {other.get('pid')}"
-        ) from None
-    try:
-        os.fchmod(note, 0o600)
-        yield note
-    finally:
-        os.close(note)
-
-
-def _read(note: int) -> dict[str, object]:
-    with suppress(ValueError, OSError):
-        found = json.loads(os.pread(note, 4096, 0))
-        if isinstance(found, dict):
-            return found
-    return {}
-
-
-def _write(note: int, content: dict[str, object]) -> None:
-    os.ftruncate(note, 0)
-    os.pwrite(note, json.dumps(content).encode(), 0)

@@ -56,6 +56,9 @@ from minicrawl.store.derived import OPIC
 from minicrawl.web.usage import PURPOSES
 from minicrawl.wording import counted, visible
 
+T = TypeVar("T")
+
+
 STDOUT = Path("-")
 RAW = "raw"
 """Name of the graph of links as the pages have them."""
@@ -63,8 +66,6 @@ _EXACT = ("jsonl", "parquet")  # CSV and TSV escape text, and have no lists
 LAST_RUN = -1.0
 """Time that stands for the start of the last run."""
 GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
-
-T = TypeVar("T")
 Write = Callable[[BinaryIO], None]
 
 

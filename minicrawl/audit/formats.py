@@ -1,0 +1,103 @@
+"""Findings of an audit as JSON, CSV, SARIF and JUnit, and the formats by suffix."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from operator import attrgetter
+from typing import BinaryIO
+from xml.sax.saxutils import escape, quoteattr
+
+from minicrawl import __version__
+from minicrawl.audit.checks import ERROR, NOTICE, WARNING
+from minicrawl.audit.findings import IssuePage, SiteAudit, as_document
+from minicrawl.audit.xlsx import Pages, Write, write_xlsx
+from minicrawl.report.files.rows import write_csv
+from minicrawl.report.selected_pages import Block
+from minicrawl.wording import counted, visible
+
+_MOST_RESULTS, _MOST_LINES = 25_000, 100
+"""Most results in a SARIF file, as services refuse more; most pages named in a failed test."""
+
+
+def write_json(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
+    """Write a JSON document."""
+    file.write(json.dumps(as_document(audit, pages), indent=1).encode())
+
+
+def write_rows(_audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
+    """Write CSV with a row for each page of each issue."""
+    rows = list(pages)
+    block: Block = {name: [getattr(row, name) for row in rows] for name in IssuePage._fields}
+    write_csv([block], file, IssuePage._fields)
+
+
+_LEVELS = {ERROR: "error", WARNING: "warning", NOTICE: "note"}
+
+
+def write_sarif(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
+    """Write SARIF 2.1, for services that show the findings of code checkers."""
+    checks = [one.check for one in audit.found]
+    rules = [
+        {
+            "id": check.name,
+            "shortDescription": {"text": check.means},
+            "defaultConfiguration": {"level": _LEVELS[check.severity]},
+        }
+        for check in checks
+    ]
+    means = {check.name: check.means for check in checks}
+    results = [
+        {
+            "ruleId": page.issue,
+            "level": _LEVELS[page.severity],
+            "message": {"text": means[page.issue]},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": page.url}}}],
+        }
+        for _, page in zip(range(_MOST_RESULTS), pages, strict=False)
+    ]
+    driver = {"name": "minicrawl", "version": __version__, "rules": rules}
+    document = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+    file.write(json.dumps(document, indent=1).encode())
+
+
+def write_junit(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
+    """Write JUnit XML, for CI: a test for each check."""
+    by_issue = {name: list(some) for name, some in groupby(pages, key=attrgetter("issue"))}
+    tests = len(audit.found) + len(audit.skipped)
+    faultless = {one.check.name for one in audit.found if not one.count}
+    unseen = {name: why for name, why in audit.partial if name in faultless}
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuite name="minicrawl audit" tests="{tests}" failures="{len(by_issue)}" '
+        f'skipped="{len(audit.skipped) + len(unseen)}">',
+    ]
+    for check, count in ((one.check, one.count) for one in audit.found):
+        name = f'<testcase classname="{check.severity}" name={quoteattr(check.name)}'
+        if not count:
+            why = unseen.get(check.name)
+            skipped = why and f"><skipped message={quoteattr(f'in part: {why}')}/></testcase>"
+            lines.append(f"{name}{skipped or '/>'}")
+            continue
+        message = quoteattr(f"{counted(count, 'page')}: {check.means}")
+        some = [visible(page.url) for page in by_issue[check.name][:_MOST_LINES]]
+        lines.append(f"{name}><failure message={message}>{escape(chr(10).join(some))}")
+        lines.append("</failure></testcase>")
+    for issue, why in audit.skipped:
+        said = f"<skipped message={quoteattr(why)}/>"
+        lines.append(f'<testcase classname="skipped" name={quoteattr(issue)}>{said}</testcase>')
+    file.write("\n".join((*lines, "</testsuite>", "")).encode())
+
+
+WRITERS: dict[str, Write] = {
+    "json": write_json,
+    "csv": write_rows,
+    "xlsx": write_xlsx,
+    "sarif": write_sarif,
+    "xml": write_junit,
+}
+"""Writers by the suffix of the file."""

@@ -1,0 +1,170 @@
+"""Facts of kept pages, saved beside the store, so that each version of a page is read once.
+
+The crawl itself saves no facts: reading every tag would double the time to parse a page. An audit
+first reads the pages that were kept since the last audit, in the order of the archive.
+
+Laws: a kill loses one round at most, which is read again. Damaged records are skipped: `check`
+reports them. Facts need a page's markup: a store with `--keep text`, or with nothing, has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import Answer, RecordKind, key_of
+from minicrawl.archive.scan import scan
+from minicrawl.audit.page_facts import (
+    VERSION,
+    UrlReference,
+    facts_of,
+)
+from minicrawl.errors import Damaged
+from minicrawl.ports import Progress
+from minicrawl.report.archived.page_versions import kept_pages
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import tables
+from minicrawl.store.derived import (
+    FactsRow,
+    FactsUntil,
+    ListedRow,
+    facts_until,
+    keep_facts,
+)
+from minicrawl.store.reader import archive_folder
+from minicrawl.web.markup import decode
+from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
+from minicrawl.web.sitemaps import content_of, moment_of, stated_entries
+from minicrawl.web.urls import canonical
+
+_ROUND = 1000
+"""Pages per transaction: a running crawl waits for it before it writes to this file."""
+_WITH_MARKUP = (RecordKind.PAGE, RecordKind.REVISIT, RecordKind.RENDERED)
+_SITEMAP = re.compile(rb"<(?:\w+:)?(?:urlset|sitemapindex)[\s>]")
+_SNIFFED = 2000
+
+REFERENCE = np.dtype([("kind", "u1"), ("key", "<i8")])
+"""Stored layout of a reference: its place in `REFERENCE_KINDS`, and the key of its URL."""
+REFERENCE_KINDS = ("canonical", "next", "prev", "alternate", "session")
+
+
+class UrlKeys:
+    """Index of the pages of a store by the keys of their URLs."""
+
+    def __init__(self, seen: Snapshot) -> None:
+        keys = np.zeros(len(seen), np.int64)
+        place, origins = 0, seen.origins
+        for hosts, paths in tables.hosts_and_paths(seen.connection):
+            urls = (origins[host] + path for host, path in zip(hosts, paths, strict=True))
+            keys[place : place + len(hosts)] = list(map(key_of, urls))
+            place += len(hosts)
+        self._order = np.argsort(keys, kind="stable").astype(np.int32)
+        self._sorted = keys[self._order]
+
+    def pages(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the page of each key, or -1."""
+        places = np.searchsorted(self._sorted, keys)
+        places[places == len(self._sorted)] = 0
+        if not len(self._sorted):
+            return np.full(len(keys), -1)
+        return np.where(self._sorted[places] == keys, self._order[places], -1)
+
+
+class NotedFacts(NamedTuple):
+    """Result of `note_facts`: whether the store has markup, and the number of pages read now."""
+
+    has_markup: bool
+    pages: int
+
+
+def note_facts(seen: Snapshot, keys: UrlKeys, tell: Progress) -> NotedFacts:
+    """Save the facts of the pages that were kept since the last call."""
+    end = tables.archive_end(seen.connection)
+    if end is None or not archive_folder(seen.path).is_dir():
+        return NotedFacts(has_markup=False, pages=0)
+    with kept_pages(seen) as archive:
+        name, until = archive.identity(), facts_until(seen.path, seen.connection)
+        # Another name means that the archive was rewritten, as by `forget`: places in it changed,
+        # so it is read from the beginning.
+        is_same = until is not None and until[:2] == (VERSION, name)
+        begin = until.place if until is not None and is_same else archive.begin
+        pages = 0
+        for places, reached in _rounds(archive, begin):
+            found = _Round(archive, keys, places)
+            pages += len(found.rows)
+            keep_facts(
+                seen.path,
+                seen.connection,
+                FactsUntil(VERSION, name, reached),
+                found.rows.values(),
+                found.listed,
+            )
+            tell((reached - begin) / max(archive.end - begin, 1))
+    return NotedFacts(has_markup=True, pages=pages)
+
+
+def _rounds(archive: ArchiveReader, begin: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
+    """Yield rounds: places and keys of records with markup, and the end of the round."""
+    found: list[tuple[int, int]] = []
+    for one in scan(archive.segments, begin, archive.end):
+        if one.header is not None and one.header.kind in _WITH_MARKUP:
+            found.append((one.place, one.header.key))
+        if len(found) >= _ROUND:
+            yield found, one.place + one.length
+            found = []
+    if found or begin < archive.end:
+        yield found, archive.end
+
+
+class _Round:
+    """Facts from the records of a round; the last version of a page counts."""
+
+    def __init__(
+        self, archive: ArchiveReader, keys: UrlKeys, places: list[tuple[int, int]]
+    ) -> None:
+        self.rows: dict[int, FactsRow] = {}
+        self.listed: dict[int, list[ListedRow]] = {}
+        pages = keys.pages(np.array([key for _, key in places], np.int64))
+        for (place, key), page in zip(places, pages.tolist(), strict=True):
+            try:
+                self._read(archive.shown(place), key, page)
+            except Damaged:  # `minicrawl check` reports it
+                continue
+
+    def _read(self, answer: Answer, key: int, page: int) -> None:
+        content_type = answer.headers.get("content-type")
+        if page < 0 and (found := list(_entries(answer, key))):
+            self.listed[key] = found
+        if answer.kind is RecordKind.TEXT:  # of a page that was read again, and had not changed
+            return
+        kind = type_of(content_type, answer.url, answer.body, ALL)
+        if page >= 0 and kind is DocumentType.HTML and "location" not in answer.headers:
+            markup, encoding = decode(answer.body, parse_content_type(content_type)[1])
+            facts = facts_of(markup, answer.url, answer.headers, len(answer.body), encoding)
+            self.rows[page] = FactsRow(page, facts.numbers, packed(facts.references))
+
+
+def packed(references: Iterable[UrlReference]) -> bytes:
+    """Return references in their stored layout."""
+    rows = [(REFERENCE_KINDS.index(one.kind), key_of(one.url)) for one in references]
+    return np.array(rows, REFERENCE).tobytes()
+
+
+def _entries(answer: Answer, key: int) -> Iterator[ListedRow]:
+    content, _ = content_of(answer.body)
+    if not _SITEMAP.search(content[:_SNIFFED]):
+        return
+    for entry in stated_entries(content, answer.url):
+        if (url := canonical(entry.url, answer.url)) is not None:
+            yield ListedRow(key, key_of(url), entry.changed)
+
+
+def is_future(lastmod: str, now: float) -> bool:
+    """Return True for a date more than a day ahead; False if it cannot be parsed."""
+    moment = moment_of(lastmod)
+    return moment is not None and moment > now + 86_400

@@ -1,0 +1,167 @@
+"""Requests URLs to check whether they exist, or to keep the responses.
+
+Laws: each URL is requested once, through the gate of the crawl (`HostOnboarding.ask`), as its
+pages are: `--deny`, robots.txt, delays, addresses, pace, hours and budget apply. A check uses
+HEAD, and GET if HEAD is refused. Redirects pass the same gate.
+
+hops   a URL and its result, then each URL that a redirect led to and its result; a result that is
+       a state tells why no request was sent
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from functools import partial
+from http import HTTPStatus
+from itertools import groupby
+
+from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
+from minicrawl.crawl.loop import Crawler
+from minicrawl.model import (
+    Failed,
+    FetchResult,
+    Moved,
+    Refused,
+    Request,
+    Response,
+    State,
+    Unchanged,
+    Want,
+)
+from minicrawl.store.derived import (
+    CheckRow,
+)
+from minicrawl.web.responses import (
+    COOKIE_WALL,
+)
+from minicrawl.web.urls import canonical, origin
+
+IS_IT_THERE = (Want.HEAD, Want.STATUS)
+_HEAD_IS_REFUSED = (
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+    HTTPStatus.NOT_IMPLEMENTED,
+)
+"""Statuses after which GET is tried: some servers send them to HEAD for pages that exist."""
+
+_LONGEST_LENGTH = 18  # digits of a Content-Length that SQLite can store
+
+Found = FetchResult | State
+Hops = list[tuple[str, Found]]
+Keep = Callable[[Hops], Awaitable[None]]
+Send = Callable[[str], Awaitable[Found]]
+
+
+class LinkAsker:
+    """Requests URLs on behalf of a crawl. `keep` gets the hops of each URL that is not denied."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler, self._onboarding = crawler, crawler.parts.onboarding
+        self._settings, self._clock = crawler.context.settings, crawler.context.clock
+
+    async def ask(
+        self,
+        urls: Iterable[str],
+        keep: Keep,
+        wants: Sequence[Want] = IS_IT_THERE,
+        *,
+        in_scope: bool = False,
+    ) -> bool:
+        """Request all URLs, many hosts at a time, by the first of `wants` that is not refused.
+
+        With `in_scope`, URLs out of the scope are left out. Return False if the crawl was stopped
+        before all were requested.
+        """
+        per_host = self._settings.politeness.per_host
+        free = asyncio.Semaphore(self._settings.politeness.concurrency)
+        send = partial(self._send, wants=wants, in_scope=in_scope)
+        tasks = list[asyncio.Task[bool]]()
+        async with asyncio.TaskGroup() as group:
+            # One task for each connection that a host may have: in it, URLs wait for the host's
+            # delay one after another. In one queue for all hosts, URLs would wait for the slowest.
+            for _, of_host in groupby(sorted(urls, key=origin), key=origin):
+                some = list(of_host)
+                waiting = iter(some)
+                for _ in range(min(per_host, len(some))):
+                    tasks.append(group.create_task(self._ask_each(waiting, keep, send, free)))
+        return came_to_their_end(tasks)
+
+    async def _ask_each(
+        self, waiting: Iterator[str], keep: Keep, send: Send, free: asyncio.Semaphore
+    ) -> bool:
+        for url in waiting:
+            async with free:
+                if not await self._crawler.may_ask():
+                    return False
+                hops = await self._follow(url, send)
+                if hops[0][1] is not State.SCOPE:
+                    await keep(hops)
+        return True
+
+    def row_of(self, hops: Hops) -> CheckRow:
+        """Return the row of the first URL, with the result of the last hop."""
+        at = self._clock.today()
+        (url, _), (_, found) = hops[0], hops[-1]
+        match found:
+            case State():
+                return CheckRow(url, found, None, "", at)
+            case Response(status=status):
+                return CheckRow(url, State.FETCHED, status, "", at, _wire_bytes(found))
+            case Moved(status=status):
+                detail = f"more than {MOST_REDIRECTS} redirects, or one to no URL"
+                if found.cookies and len(dict(hops)) < len(hops):
+                    detail = COOKIE_WALL
+                return CheckRow(url, State.BAD_REDIRECT, status, detail, at)
+            case Refused(reason=reason, detail=detail, status=status):
+                return CheckRow(url, State.of(reason), status, detail, at)
+            case Failed(kind=kind, detail=detail, status=status):
+                return CheckRow(url, State.of(kind), status, detail, at)
+            case Unchanged():
+                return CheckRow(url, State.FETCHED, HTTPStatus.NOT_MODIFIED, "", at)
+
+    async def _follow(self, url: str, send: Send) -> Hops:
+        """Return all hops to the end of the URL's redirects."""
+        hops = [(url, await send(url))]
+        for _ in range(MOST_REDIRECTS):
+            url, found = hops[-1]
+            target = canonical(found.target, url) if isinstance(found, Moved) else None
+            if target is None:
+                break
+            hops.append((target, await send(target)))
+        return hops
+
+    async def _send(self, url: str, wants: Sequence[Want], *, in_scope: bool) -> Found:
+        settings = self._settings
+        for want in wants:
+            is_file = want is Want.FILE
+            most = settings.longest_file_bytes if is_file else settings.network.max_body_bytes
+            # The body of a failure may show that it is a challenge, or is archived.
+            reads_failures = is_file or want is Want.STATUS
+            request = Request(url=url, want=want, max_bytes=most, keeps_failures=reads_failures)
+            tell = self._crawler.context.tell
+            found = await self._onboarding.ask_in_time(request, tell, in_scope=in_scope)
+            if not (isinstance(found, Failed) and found.status in _HEAD_IS_REFUSED):
+                break
+        return found
+
+
+def came_to_their_end(tasks: Iterable[asyncio.Task[bool]]) -> bool:
+    """Return whether all was requested. A stop cancels the tasks that wait."""
+    return all(not task.cancelled() and task.result() for task in tasks)
+
+
+def _wire_bytes(found: Response) -> int | None:
+    told = found.headers.get("content-length", "")
+    is_number = told.isascii() and told.isdigit() and len(told) <= _LONGEST_LENGTH
+    return int(told) if is_number else found.wire_bytes or None
+
+
+VALID_S = 86_400.0

@@ -1,0 +1,246 @@
+"""Checks the links of a crawl that it does not follow, and notes what came of each.
+
+Law: a URL is requested at most once per day. Styles and missing pages are requested again if the
+checks did not come to their end, because what was read in them is not kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import (
+    Collection,
+    Set,
+)
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from minicrawl.checking.body_reader import BodyReader
+from minicrawl.checking.link_asker import VALID_S, Hops, LinkAsker, came_to_their_end
+from minicrawl.checking.requisites import keep_files, keep_requisites
+from minicrawl.checking.soft_404s import MissingPages
+from minicrawl.checking.targets import Sources, external_urls, joined, keep_all_findings, targets_of
+from minicrawl.crawl.events import Checking, Listener, Noted
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.parts import CrawlContext
+from minicrawl.crawl.schedule.dead_targets import is_due
+from minicrawl.model import (
+    Response,
+    State,
+    Want,
+)
+from minicrawl.ports import Clock
+from minicrawl.report.snapshot import Snapshot, snapshot, urls
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import (
+    CheckRow,
+    FindingRow,
+    all_checks,
+    all_findings,
+    keep_checks,
+)
+from minicrawl.store.reader import reading
+from minicrawl.web.references import LEADS_ON, style_targets
+from minicrawl.web.responses import (
+    is_missing_sibling,
+)
+from minicrawl.web.urls import split
+from minicrawl.wording import counted
+
+_KEPT_EVERY_S = 1.0
+"""Time between two writes of results, each of which waits for the disk. A kill loses the results
+since the last one; their requests are repeated."""
+_IN_STYLE = "in "
+
+
+async def check_links(crawler: Crawler) -> None:
+    """Keep requisites and linked files, and check links outside the crawl, as settings say."""
+    context = crawler.context
+    storing, tell = context.settings.storing, context.tell
+    asker = LinkAsker(crawler)
+    if storing.requisites:
+        kept = await _keep_requisites(context, asker)
+        tell(Noted(text=f"kept {counted(kept, 'page requisite')}"))
+    if context.settings.keeps_files:
+        kept = await _keep_linked_files(context, asker)
+        tell(Noted(text=f"kept {counted(kept, 'linked file')}"))
+    if storing.check:
+        external, assets = "external" in storing.check, "assets" in storing.check
+        clock = context.clock
+        asked = await check(storing.store, asker, clock, tell, external=external, assets=assets)
+        tell(Noted(text=f"checked {counted(asked, 'link')} outside the crawl"))
+    await _check_again(context, asker)
+
+
+def due_checks(context: CrawlContext) -> list[str]:
+    """Return the dead targets of earlier checks that a run that reads again requests once more."""
+    store, today = context.settings.storing.store, context.clock.today()
+    began = context.recorder.counters.number(tables.BEGAN)
+    with reading(store) as connection:
+        dead = [row for row in all_checks(store, connection) if State(row.state).is_dead_end]
+    return [
+        row.url
+        for row in dead
+        if row.at < began and not is_missing_sibling(row.url)
+        if context.settings.order.refresh and is_due(row.since or row.at, row.at, today)
+    ]
+
+
+async def _check_again(context: CrawlContext, asker: LinkAsker) -> None:
+    rows = list[CheckRow]()
+
+    async def keep(hops: Hops) -> None:
+        rows.append(asker.row_of(hops))
+
+    try:
+        await asker.ask(due_checks(context), keep)
+    finally:
+        _keep(context.settings.storing.store, rows)
+
+
+async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
+    """Keep the requisites of pages; those that fail are recorded as broken."""
+
+    store = context.settings.storing.store
+    with snapshot(store) as seen:
+        needed = (await targets_of(seen, context.tell)).assets
+    leading_on = {url: any(kind in LEADS_ON for kind, _ in of) for url, of in needed.items()}
+    kept, rows = await keep_requisites(context, asker, leading_on, _failed_lately(context))
+    _keep(store, rows)
+    keep_all_findings(store, needed, [])
+    return kept
+
+
+async def _keep_linked_files(context: CrawlContext, asker: LinkAsker) -> int:
+    """Keep the linked files within the scope; check rows record why others are not kept."""
+    store, max_depth = context.settings.storing.store, context.settings.scope.max_depth
+    depths = context.recorder.frontier.urls.depth
+    with snapshot(store) as seen:
+        found = np.flatnonzero(seen.states == State.TYPE)
+        if max_depth is not None:
+            found = found[[depths[page] <= max_depth for page in found.tolist()]]
+        linked = list(urls(seen, found))
+    kept, rows = await keep_files(context, asker, linked, _failed_lately(context))
+    _keep(store, rows)
+    return kept
+
+
+def _failed_lately(context: CrawlContext) -> set[str]:
+    """Return the URLs whose last request, at most a day ago, failed."""
+    lately = _checked_lately(context.settings.storing.store, context.clock.today())
+    return {row.url for row in lately if row.state != State.FETCHED}
+
+
+async def check(
+    store: Path, asker: LinkAsker, clock: Clock, tell: Listener, *, external: bool, assets: bool
+) -> int:
+    """Request URLs that are not crawled. Return their number."""
+    with snapshot(store) as seen:
+        wanted = set(external_urls(seen)) if external else set[str]()
+        found = await targets_of(seen, tell)
+        needed = found.assets if assets else {}
+        links = found.links if external else {}
+        waiting = wanted | _unjudged(seen, needed | links)
+    fresh = {row.url for row in _checked_lately(store, clock.today())}
+    waiting -= fresh
+    rows, rows_at_the_end = list[CheckRow](), list[CheckRow]()
+    reader = BodyReader(tell)
+    styles = _Styles(needed, reader)
+    asked, kept_at, is_whole = 0, clock.now(), True
+
+    async def keep(hops: Hops, rows_of_kind: list[CheckRow] = rows) -> None:
+        nonlocal asked, kept_at
+        asked += 1
+        rows_of_kind.append(asker.row_of(hops))
+        tell(Checking(done=asked, all=len(waiting)))
+        if clock.now() >= kept_at + _KEPT_EVERY_S:
+            _keep(store, rows)
+            kept_at = clock.now()
+
+    folders = MissingPages(store, fresh, reader)
+
+    async def keep_style(hops: Hops) -> None:
+        await styles.read(hops)
+        await keep(hops, rows_at_the_end if isinstance(hops[-1][1], Response) else rows)
+
+    try:
+        siblings, todo = folders.siblings() if assets else [], set(waiting)
+        while siblings or todo:
+            async with asyncio.TaskGroup() as group:
+                asking = (
+                    group.create_task(asker.ask(siblings, folders.keep, (Want.RESOURCE,))),
+                    group.create_task(asker.ask(todo & styles.urls, keep_style, (Want.RESOURCE,))),
+                    group.create_task(asker.ask(todo - styles.urls, keep)),
+                )
+            is_whole &= came_to_their_end(asking)
+            siblings, todo = [], styles.found.keys() - waiting - fresh
+            waiting |= todo
+    finally:
+        _keep(store, rows)
+        await reader.close()
+    if assets or links:
+        more = [*found.anchors, *await folders.soft_404s(), *_within(store, fresh)]
+        rows_at_the_end += map(asker.row_of, folders.hops)
+        keep_all_findings(
+            store,
+            joined(needed, links, styles.found),
+            more if assets else [],
+            rows_at_the_end if is_whole else [],
+        )
+    return asked
+
+
+def _checked_lately(store: Path, today: float) -> list[CheckRow]:
+    with reading(store) as connection:
+        return [row for row in all_checks(store, connection) if abs(today - row.at) < VALID_S]
+
+
+def _keep(store: Path, rows: list[CheckRow]) -> None:
+    """Write the rows, and empty their list."""
+    if rows:
+        with reading(store) as connection:
+            keep_checks(store, connection, rows)
+        rows.clear()
+
+
+class _Styles:
+    """Reads style sheets for the files that they refer to."""
+
+    def __init__(self, needed: Sources, reader: BodyReader) -> None:
+        self._reader = reader
+        self.urls = {url for url, of in needed.items() if any(kind == "style" for kind, _ in of)}
+        self.found: Sources = defaultdict(dict)
+        self._needed = needed
+
+    async def read(self, hops: Hops) -> None:
+        """Note the files that a style refers to: pages that need the style need them, too."""
+        (url, _), (base, found) = hops[0], hops[-1]
+        if not isinstance(found, Response):
+            return
+        first, *others = (self._needed.get(url) or self.found[url]).values()
+        pages = sum(others, first)
+        read = partial(style_targets, url=base, content_type=found.headers.get("content-type"))
+        for target, kind in await self._reader.read(read, found, base) or ():
+            if kind == "style":
+                self.urls.add(target)
+            self.found[target].setdefault((kind, f"{_IN_STYLE}{url}"), pages)
+
+
+def _within(store: Path, fresh: Set[str]) -> list[FindingRow]:
+    """Return the stored findings from styles that were read lately."""
+    wanted = {f"{_IN_STYLE}{url}" for url in fresh}
+    with reading(store) as connection:
+        return [row for row in all_findings(store, connection) if row.text in wanted]
+
+
+def _unjudged(seen: Snapshot, found: Collection[str]) -> set[str]:
+    """Return the URLs that the crawl does not know, or skips for their scope or type."""
+    pages = questions.find_all(seen.connection, list(map(split, found)))
+    aside = (State.SCOPE, State.TYPE)
+    return {
+        url
+        for url, page in zip(found, pages, strict=True)
+        if page is None or seen.states[page] in aside
+    }

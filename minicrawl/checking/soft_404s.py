@@ -1,0 +1,129 @@
+"""Soft 404s: pages that look like what their server answers where nothing is."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import (
+    AsyncIterator,
+    Set,
+)
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from minicrawl.checking.body_reader import BodyReader
+from minicrawl.checking.link_asker import Hops
+from minicrawl.checking.targets import read_pages
+from minicrawl.crawl.workers.loop_rounds import LoopRounds
+from minicrawl.model import (
+    Response,
+)
+from minicrawl.report.archived.page_versions import kept_pages, markup_of
+from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
+from minicrawl.store.derived import (
+    FindingRow,
+    all_findings,
+)
+from minicrawl.web.markup import decode
+from minicrawl.web.references import plain_text
+from minicrawl.web.responses import (
+    SOFT_404,
+    MissingPage,
+    asks_for_password,
+    missing_siblings,
+    parse_content_type,
+)
+from minicrawl.web.urls import origin
+
+_MOST_FOLDERS, _USUAL_PAGES = 100, 9
+"""Most folders to request missing pages in, and most pages to learn a folder's usual lines from."""
+_DEEPEST = 8
+"""Folders of a page that count, from the root: a hostile URL has thousands."""
+
+
+class MissingPages:
+    """Finds soft 404s: pages that look like a page that is missing in their folder."""
+
+    def __init__(self, store: Path, fresh: Set[str], reader: BodyReader) -> None:
+        self._store, self._fresh, self._reader = store, fresh, reader
+        self.hops: list[Hops] = []
+        self._missing: dict[str, dict[str, str]] = defaultdict(dict)  # folder -> URL -> text
+        self._with_login = set[str]()  # folders whose missing pages ask for a password
+        self._was_asked = False
+
+    def siblings(self) -> list[str]:
+        """Return URLs that should not exist in the largest folders, or none if asked lately."""
+        with snapshot(self._store) as seen:
+            counts = Counter(folder for _, url in read_pages(seen) for folder in _folders(url))
+        largest = [folder for folder, count in counts.most_common(_MOST_FOLDERS) if count > 1]
+        wanted = [url for folder in largest for url in missing_siblings(folder)]
+        self._was_asked = not self._fresh.isdisjoint(wanted)
+        return [] if self._was_asked else wanted
+
+    async def keep(self, hops: Hops) -> None:
+        """Keep the text of a page that should not exist, unless it redirects to another page."""
+        self.hops.append(hops)
+        (url, found), *others = hops
+        if isinstance(found, Response) and found.body and not others:
+            folder = _folders(url)[-1]
+            read = partial(_text_and_login, content_type=found.headers.get("content-type"))
+            if (said := await self._reader.read(read, found, url)) is not None:
+                self._missing[folder][url], has_login = said
+                if has_login:
+                    self._with_login.add(folder)
+
+    async def soft_404s(self) -> list[FindingRow]:
+        """Return pages that look like missing ones; those of the last check if it was lately."""
+        with snapshot(self._store) as seen:
+            if self._was_asked:
+                return list(all_findings(self._store, seen.connection, SOFT_404))
+            return [row async for row in self._like_missing(seen)] if self._missing else []
+
+    async def _like_missing(self, seen: Snapshot) -> AsyncIterator[FindingRow]:
+        pages = read_pages(seen)
+        usual: dict[str, list[str]] = {
+            name: [] for folder in self._missing for name in (_folders(folder)[0], folder)
+        }
+        for place in places_of_largest(seen.importance[[page for page, _ in pages]], 0).tolist():
+            for folder in _folders(url := pages[place][1]):
+                if folder in usual and len(usual[folder]) < _USUAL_PAGES:
+                    usual[folder].append(url)
+        with kept_pages(seen) as archive:
+
+            def markup(url: str) -> str:
+                return markup_of(archive, url) or ""
+
+            def missing_page(folder: str) -> MissingPage | None:
+                root = _folders(folder)[0]
+                groups = [{url: markup(url) for url in usual[name]} for name in (root, folder)]
+                if folder in self._with_login:
+                    has_login = [asks_for_password(one) for some in groups for one in some.values()]
+                    if 2 * sum(has_login) <= len(has_login):  # not that of the site's header
+                        return None
+                others = [{url: plain_text(one) for url, one in group.items()} for group in groups]
+                return MissingPage(self._missing[folder], plain_text(markup(root)), others)
+
+            missing, rounds = {}, LoopRounds()
+            for folder in self._missing:
+                await rounds.turn()
+                if (found := missing_page(folder)) is not None:
+                    missing[folder] = found
+            for page, url in pages:
+                await rounds.turn()
+                # Pages of a folder that is gone as a whole look like missing pages of one above it.
+                above = [missing[folder] for folder in _folders(url) if folder in missing]
+                said = plain_text(markup(url)) if above else ""
+                if said and any(one.is_like(url, said) for one in above):
+                    yield FindingRow(page, url, SOFT_404, "")
+
+
+def _text_and_login(body: bytes, content_type: str | None) -> tuple[str, bool]:
+    markup, _ = decode(body, parse_content_type(content_type)[1])
+    return plain_text(markup), asks_for_password(markup)
+
+
+def _folders(url: str) -> list[str]:
+    """Return the folders that a page is in, the root of its host first, down to a limit."""
+    path, start = url.partition("?")[0], len(origin(url))
+    ends = (at + 1 for at in range(start, len(path)) if path[at] == "/")
+    return [path[:end] for end in islice(ends, _DEEPEST)]

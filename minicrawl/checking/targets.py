@@ -1,0 +1,199 @@
+"""Finds URLs to check, and broken references of pages."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import (
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+    Set,
+)
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+from urllib.parse import unquote
+
+import numpy as np
+
+from minicrawl.crawl.events import Checking, Listener
+from minicrawl.crawl.workers.loop_rounds import LoopRounds
+from minicrawl.model import (
+    READ_STATES,
+    State,
+)
+from minicrawl.report.graph.flows import redirect_ends
+from minicrawl.report.links.problems import link_counts
+from minicrawl.report.links.verdicts import SHOWN, LinkVerdict, verdicts_of
+from minicrawl.report.links.written_links import PageReferences
+from minicrawl.report.snapshot import Snapshot, snapshot, urls
+from minicrawl.store.derived import (
+    LARGE_IMAGE,
+    CheckRow,
+    FindingRow,
+    all_checks,
+    keep_findings,
+)
+from minicrawl.web.references import Reference
+
+NO_ANCHOR = "anchor"
+_LARGE_BYTES = 500_000
+"""Size of an image that the audit reports."""
+_MOST_ANCHORS = 4_000_000
+"""Most anchors in memory, 8 bytes each."""
+_NOT_FOLLOWED = ("nofollow", "canonical")
+_TOP = ("", "top")
+_DIRECTIVE = ":~:"
+"""Start of a fragment that names a text instead of an anchor."""
+
+Sources: TypeAlias = "dict[str, dict[tuple[str, str], array[int]]]"
+"""Pages that refer to each URL, by kind and text of the reference: 4 bytes for each page."""
+_MOST_TEXTS = 20
+"""Most texts of links to one URL; the links of further pages are noted without theirs."""
+
+
+def keep_all_findings(
+    store: Path, needed: Sources, others: Sequence[FindingRow], checks: Sequence[CheckRow] = ()
+) -> None:
+    with snapshot(store) as seen:
+        judged = verdicts_of(seen, needed)
+        requested = {row.url: row for row in all_checks(store, seen.connection)}
+        sizes = {url: row.bytes or 0 for url, row in requested.items()}
+        large = (
+            FindingRow(page, url, LARGE_IMAGE, str(sizes[url]))
+            for url in needed
+            if sizes.get(url, 0) > _LARGE_BYTES
+            for page, kind, _ in _references_to(url, needed)
+            if kind == "image"
+        )
+        broken = (
+            FindingRow(page, url, kind, text)
+            for url, verdict in judged.items()
+            # A file whose state is unknown is counted, so `broken --verdict` has to list it.
+            if verdict in SHOWN or (verdict is not LinkVerdict.ALIVE and url in requested)
+            for page, kind, text in _references_to(url, needed)
+            # No reader follows a canonical URL as a link; `audit` reports dead ones.
+            if kind != "canonical"
+        )
+        keep_findings(store, seen.connection, chain(broken, large, others), checks)
+
+
+def _references_to(url: str, sources: Sources) -> Iterator[tuple[int, str, str]]:
+    """Yield the pages that refer to a URL, each once, with kind and text of the reference."""
+    seen = set[int]()
+    for (kind, text), pages in sources[url].items():
+        for page in pages:
+            if page not in seen:
+                seen.add(page)
+                yield page, kind, text
+
+
+def external_urls(seen: Snapshot) -> Iterator[str]:
+    """Yield the targets of links, behind redirects, that are not read for their scope or type."""
+    inlinks, _ = link_counts(seen)
+    ends = np.unique(redirect_ends(seen)[inlinks > 0])
+    yield from urls(seen, ends[np.isin(seen.states[ends], (State.SCOPE, State.TYPE))])
+
+
+def read_pages(seen: Snapshot) -> list[tuple[int, str]]:
+    pages = np.flatnonzero(np.isin(seen.states, READ_STATES))
+    return list(zip(pages.tolist(), urls(seen, pages), strict=True))
+
+
+class Targets(NamedTuple):
+    """URLs that pages refer to and that no crawl reads, and missing anchors."""
+
+    assets: Sources
+    links: Sources
+    """Targets of links with rel=nofollow or rel=canonical."""
+    anchors: list[FindingRow]
+
+
+async def targets_of(seen: Snapshot, tell: Listener) -> Targets:
+    """Return the URLs that kept pages refer to; each page is parsed once."""
+    pages = {url: page for page, url in read_pages(seen)}
+    rounds = LoopRounds()  # or thousands of pages would stop the display, and keep Ctrl-C waiting
+    assets: Sources = defaultdict(dict)
+    links: Sources = defaultdict(dict)
+    anchors = _Anchors(pages)
+    with PageReferences(seen) as references:
+        for done, (url, page) in enumerate(pages.items()):
+            await rounds.turn()
+            tell(Checking(done=done, all=len(pages), noun="page"))
+            of_page, resolve = references.of(url), partial(references.resolve, url)
+            for asset in of_page.assets:
+                _add(assets, resolve(asset.written), page, asset.kind, "")
+            for link in of_page.links:
+                kind = link.role
+                if kind not in _NOT_FOLLOWED and "#" not in link.written:
+                    continue
+                target = resolve(link.written)
+                if kind in _NOT_FOLLOWED:
+                    _add(links, target, page, kind, link.text)
+                anchors.wanted(target, link, page)
+            if references.has(url):
+                anchors.found(url, of_page.anchors)
+        return Targets(assets, links, list(anchors.missing(references)))
+
+
+def joined(*parts: Sources) -> Sources:
+    found: Sources = defaultdict(dict)
+    for part in parts:
+        for url, of in part.items():
+            found[url] = of | found[url]
+    return found
+
+
+def _add(found: Sources, target: str | None, page: int, kind: str, text: str) -> None:
+    """Note the first reference of a page to a URL. All references of a page are added at once."""
+    if target is None or any(pages[-1] == page for pages in found[target].values()):
+        return
+    of_target = found[target]
+    is_noted = (kind, text) in of_target or len(of_target) < _MOST_TEXTS
+    of_target.setdefault((kind, text if is_noted else ""), array("i")).append(page)
+
+
+class _Anchors:
+    """Anchors of pages, as hashes, and the fragments of links to them.
+
+    Most pages of a manual are linked with fragments: parsing each of them again for its anchors
+    took as long as the crawl. Pages beyond `_MOST_ANCHORS` are parsed again all the same.
+    """
+
+    def __init__(self, pages: Mapping[str, int]) -> None:
+        self._pages = pages
+        self._wanted: dict[str, dict[tuple[int, str, str], None]] = defaultdict(dict)
+        self._found: dict[str, array[int]] = {}
+        self._left = _MOST_ANCHORS
+
+    def wanted(self, target: str | None, link: Reference, page: int) -> None:
+        """Note the fragment of a link to a page that was read."""
+        name = unquote(link.written.partition("#")[2])
+        if name.lower() in _TOP or _DIRECTIVE in name or name.startswith("!"):
+            return
+        if target is not None and target in self._pages:
+            self._wanted[target][page, name, link.text] = None
+
+    def found(self, url: str, names: Collection[str]) -> None:
+        """Note the anchors of a page."""
+        if len(names) <= self._left:
+            self._left -= len(names)
+            self._found[url] = array("q", map(hash, names))
+
+    def missing(self, references: PageReferences) -> Iterator[FindingRow]:
+        """Yield the links whose fragment names no anchor of the target page."""
+        for target, links in self._wanted.items():
+            anchors = self._of(target, references)
+            if anchors is None:
+                continue
+            for page, name, text in links:
+                if hash(name) not in anchors:
+                    yield FindingRow(page, f"{target}#{name}", NO_ANCHOR, text)
+
+    def _of(self, target: str, references: PageReferences) -> Set[int] | None:
+        if target in self._found:
+            return set(self._found[target])
+        return set(map(hash, references.of(target).anchors)) if references.has(target) else None

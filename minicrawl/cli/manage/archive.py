@@ -1,0 +1,122 @@
+"""`minicrawl archive`: the files of kept pages."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.options import (
+    given_options,
+)
+from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.store_options import (
+    json_option,
+    store_with_pages_option,
+)
+from minicrawl.wording import counted, visible
+
+if TYPE_CHECKING:
+    from minicrawl.archive.reader import ArchiveReader
+
+
+folder_argument = click.argument(
+    "folder",
+    required=False,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+
+
+@click.command()
+@folder_argument
+@click.option(
+    "--verify",
+    "verifies",
+    is_flag=True,
+    help="Verify all records, and list damaged ones. Exits 1 if there are any.",
+)
+@json_option
+@store_with_pages_option
+def archive(folder: Path | None, store: Path, *, verifies: bool, as_json: bool) -> None:
+    """Describe or verify kept pages.
+
+    FOLDER is an archive, with or without its store. The default is the archive of the store.
+    """
+    if folder is not None and "store" in given_options():
+        raise click.UsageError("--store and FOLDER cannot be combined")
+    (_verify if verifies else _describe)(store, folder, as_json=as_json)
+
+
+def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:
+    """Show the number and size of records."""
+    with _opened(store, folder) as reader:
+        totals = reader.index.totals(reader.end)
+        found = {f"{one.kind.name.lower()} records": one.records for one in totals}
+        found["bytes"] = sum(one.record_bytes for one in totals)
+        found["segments"] = len(reader.segments.numbers())
+    for line in _lost(store, folder):
+        click.echo(visible(line), err=True)
+    if as_json:
+        show_json(found)
+    else:
+        show_facts((name, f"{value:,}") for name, value in found.items())
+
+
+def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
+    """List damaged records, and exit 1 if there are any."""
+    from minicrawl.archive.reader import verify
+
+    with _opened(store, folder) as reader:
+        wrong = [*_lost(store, folder), *verify(reader)]
+        records = sum(one.records for one in reader.index.totals(reader.end))
+    if as_json:
+        show_json({"ok": not wrong, "records": records, "wrong": wrong})
+    else:
+        for line in wrong or [f"ok: {counted(records, 'record')}"]:
+            click.echo(visible(line))
+    click.get_current_context().exit(1 if wrong else 0)
+
+
+@contextmanager
+def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
+    """Open the archive as of the last commit of its store.
+
+    Lock it before reading the store, so that a crawl that prunes it meanwhile deletes no file.
+    """
+    from minicrawl.archive.reader import ArchiveReader
+    from minicrawl.archive.segments import held
+    from minicrawl.report.archived.page_versions import folder_of
+
+    place = folder_of(store, folder)
+    hold = held(place)
+    try:
+        with closing(ArchiveReader(place, _end(store, folder))) as reader:
+            yield reader
+    finally:
+        if hold is not None:
+            os.close(hold)
+
+
+def _end(store: Path, folder: Path | None) -> int | None:
+    """Return the end of the archive, as of the last commit of the store."""
+    if folder is not None:
+        return None
+    from minicrawl.report.archived.page_versions import kept_pages
+    from minicrawl.report.snapshot import snapshot
+
+    with snapshot(store) as seen, kept_pages(seen) as found:
+        return found.end
+
+
+def _lost(store: Path, folder: Path | None) -> list[str]:
+    if folder is not None:
+        return []
+    from minicrawl.report.archived.page_versions import lost_pages
+    from minicrawl.store.reader import archive_folder, reading
+
+    with reading(store) as connection:
+        return list(lost_pages(connection, archive_folder(store)))

@@ -1,0 +1,180 @@
+"""`minicrawl forget`: take pages down, or free the space of old versions."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.store_options import (
+    json_option,
+    own_store_option,
+)
+from minicrawl.wording import visible
+
+if TYPE_CHECKING:
+    from minicrawl.archive.pruning import Pruning
+
+
+@click.command()
+@click.argument("what", metavar="[URL]", required=False)
+@click.option(
+    "--keep-versions",
+    "versions",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Keep only the last N versions of each page.",
+)
+@click.option("--before", metavar="TIME", help="Remove versions older than this time.")
+@click.option(
+    "--best",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Keep only the N most important pages, and the files that a web archive of them has.",
+)
+@click.option("--type", "media", metavar="TYPE", help="Remove a media type, such as image/*.")
+@click.option(
+    "--archives",
+    metavar="FILE|DIR",
+    multiple=True,
+    type=click.Path(exists=True, path_type=Path),
+    help="Rewrite this .warc or .warc.gz file, or those in DIR, and their CDXJ files, without "
+    "the records of URL. Repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
+@json_option
+@own_store_option
+def forget(
+    what: str | None,
+    store: Path,
+    archives: tuple[Path, ...],
+    versions: int | None,
+    before: str | None,
+    best: int | None,
+    media: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take URL down, or remove old or unimportant versions, or those of a media type.
+
+    With * at its end, URL is a prefix of the URLs of many pages. Kept responses, titles, texts of
+    links and the search index are removed, and compression dictionaries are trained again
+    without these pages; `minicrawl index` rebuilds the index. The store keeps a digest in place of
+    each URL, so that links to it still count and it is never requested again. Exports, WARC files
+    that --archives does not name, stores that --fresh set aside, and texts of other pages are not
+    changed. Repeat the command to complete an interrupted take-down. `minicrawl status` lists
+    take-downs.
+
+    With options that say which versions to remove, nothing is taken down: only kept versions are
+    removed, those of URL if it is given. Damaged records are listed and removed as well; then the
+    exit code is 1.
+
+    The remaining versions are copied to new files first, so there must be room for them, and no
+    crawl may be running. A program that is reading the archive is not disturbed; the next crawl or
+    `forget` then removes the old files.
+    """
+    if archives and (what is None or dry_run or any((versions, before, best, media))):
+        raise click.UsageError("--archives needs a URL to take down, and no other option")
+    if any((versions, before, best, media)):
+        chosen = versions, before, best, media
+        _prune(store, what, chosen, dry_run=dry_run, as_json=as_json)
+    elif what is not None:
+        _take_down(store, what, archives, dry_run=dry_run, as_json=as_json)
+    else:
+        raise click.UsageError(
+            "URL, --keep-versions, --before, --best or --type must say what to remove"
+        )
+
+
+def _take_down(
+    store: Path, what: str, archives: tuple[Path, ...], *, dry_run: bool, as_json: bool
+) -> None:
+    from minicrawl.crawl.record.archiving import forget as take_down, would_forget
+    from minicrawl.store.reader import reading
+
+    with reading(store):  # refuses a missing store, which the take-down would create
+        pass
+    now = time.time()
+    done = would_forget(store, what) if dry_run else take_down(store, what, now, archives)
+    if as_json:
+        show_json(done._asdict() | {"is_complete": done.is_complete and not dry_run})
+    else:
+        facts = [("removed answers", done.answers), ("pages", done.pages)]
+        if archives:
+            facts += [("rewritten archives", len(done.archives)), ("records", done.records)]
+        show_facts([(name, f"{count:,}") for name, count in facts])
+    if not done.pages:
+        click.echo(
+            f"{PROGRAM}: the store knows no page {visible(what)}, or took it down before", err=True
+        )
+    if done.warcs:
+        folder = visible(done.warcs)
+        click.echo(
+            f"{PROGRAM}: WARC files in {folder} are not changed: repeat with --archives {folder}",
+            err=True,
+        )
+    for archive_left in done.unreached:
+        click.echo(f"{PROGRAM}: not changed: {visible(archive_left)}", err=True)
+    for store_aside in done.aside:
+        click.echo(
+            f"{PROGRAM}: {visible(store_aside)}, set aside by --fresh, is not changed: "
+            "repeat the command with this store, or delete it",
+            err=True,
+        )
+    if done.pages:
+        click.echo(f"{PROGRAM}: pages that link there keep their own texts", err=True)
+    if not done.is_complete:
+        click.echo(f"{PROGRAM}: the old files are being read: repeat the command later", err=True)
+    click.get_current_context().exit(0 if done.is_complete and not done.unreached else 1)
+
+
+def _prune(
+    store: Path,
+    what: str | None,
+    chosen: tuple[int | None, str | None, int | None, str | None],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    versions, before, best, media = chosen
+    from minicrawl.archive.pruning import PruneRules, Pruning
+    from minicrawl.archive.reader import verify
+    from minicrawl.crawl.record.archiving import UrlPattern, prune_store
+    from minicrawl.report.archived.captures import keys_of_best, keys_of_type
+    from minicrawl.report.archived.page_versions import kept_pages, moment
+    from minicrawl.report.snapshot import snapshot
+
+    at = None if before is None else moment(before)
+    with snapshot(store) as seen, kept_pages(seen) as reader:
+        keys = None if best is None else keys_of_best(seen, reader, best)
+        gone = keys_of_type(reader, media) if media else set[int]()
+        within = None if what is None else UrlPattern.of(what).keys(reader)
+        rules = PruneRules(versions=versions, before=at, keys=keys, gone=gone, within=within)
+        pruning, is_gone = Pruning(reader, rules), True
+        pruning.refuse_all(reader)
+        damaged = list(verify(reader))
+    if what is not None and not within:
+        click.echo(f"{PROGRAM}: no response of {visible(what)} is kept", err=True)
+    for line in damaged:
+        click.echo(f"{PROGRAM}: damaged, so removed as well: {visible(line)}", err=True)
+    if not dry_run:
+        pruning, is_gone = prune_store(store, rules)
+    _show_pruning(pruning, as_json, is_gone=is_gone, is_done=is_gone and not dry_run)
+    click.get_current_context().exit(1 if damaged else 0)
+
+
+def _show_pruning(pruning: Pruning, as_json: bool, *, is_gone: bool, is_done: bool) -> None:
+    facts = {"answers": pruning.records, "bytes": pruning.record_bytes}
+    facts |= {"removed answers": pruning.dropped, "removed bytes": pruning.freed_bytes()}
+    if as_json:
+        show_json(facts | {"done": is_done})
+    else:
+        show_facts((name, f"{value:,}") for name, value in facts.items())
+        if not is_gone:
+            click.echo(
+                "another program is reading the old files: the next crawl or forget removes them"
+            )

@@ -1,0 +1,302 @@
+"""Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`, `duplicates`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import click
+
+from minicrawl.cli.options import ListOption
+from minicrawl.cli.output import NONE, percent, short_time, show_json, show_list, units
+from minicrawl.cli.pages.explain import MOST_SHOWN
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import (
+    Moment,
+    count_option,
+    json_option,
+    store_option,
+)
+from minicrawl.model import State
+from minicrawl.report.selected_pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    Block,
+    PageSelection,
+    sorted_rows,
+)
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.wording import counted
+
+_TEXTS = (
+    *("url", "text", "target", "source", "original", "end", "through", "stands_for"),
+    *("host", "title"),
+)
+_TIMES = ("first_fetched", "last_fetched", "at")
+_USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
+
+Command = Callable[..., Any]
+Rows = Sequence[Sequence[object]]
+Form = Literal["table", "csv", "json"]
+Found = tuple[type[NamedTuple], Rows]
+"""Kind of rows, and the rows."""
+Finder = Callable[..., Found]
+"""Function of a snapshot, a host (None for all) and further options."""
+
+
+_host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
+
+
+_exit_code_option = click.option(
+    "--exit-code",
+    "has_exit_code",
+    is_flag=True,
+    help="Exit 1 if anything is listed (for CI).",
+)
+
+
+def _form_options(command: Command) -> Command:
+    """Pass `form`, in which to print rows."""
+
+    @functools.wraps(command)
+    def with_form(as_csv: bool, as_json: bool, **rest: Any) -> Any:
+        if as_csv and as_json:
+            raise click.UsageError("--csv and --json cannot be combined")
+        form = "csv" if as_csv else "json" if as_json else "table"
+        return command(form=form, **rest)
+
+    csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+    return csv_option(json_option(with_form))
+
+
+def _listing(
+    finish: Callable[[Snapshot, Any], Rows] = lambda _seen, rows: rows,
+    further: Callable[[Command], Command] = lambda command: command,
+    fails: Callable[..., bool] = lambda _row, **_options: True,
+    summary: Callable[[Snapshot], str] = lambda _seen: "",
+) -> Callable[[Finder], click.Command]:
+    """Make a command that shows rows as a table, CSV or JSON.
+
+    `finish` post-processes the rows shown; `further` adds an option; `fails` tells, by a row and
+    that option, if the row counts for --exit-code; `summary` is the line below a table.
+    """
+
+    def decorate(find: Finder) -> click.Command:
+        @click.command(find.__name__, help=find.__doc__)
+        @further
+        @_host_option
+        @count_option(MOST_SHOWN)
+        @_exit_code_option
+        @_form_options
+        @store_option
+        def command(
+            store: Path, host: str | None, n: int, has_exit_code: bool, form: Form, **rest: Any
+        ) -> None:
+            with snapshot(store) as seen:
+                kind, rows = find(seen, host, **rest)
+                shown = finish(seen, rows[: n or None])
+                below = summary(seen) if form == "table" else ""
+            _show_rows(form, kind._fields, shown)
+            if below:
+                click.echo(below)
+            if form == "table" and len(rows) > n > 0:
+                click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
+            if has_exit_code and any(fails(row, **rest) for row in rows):
+                raise click.exceptions.Exit(1)
+
+        return command
+
+    return decorate
+
+
+def _show_rows(form: Form, columns: Sequence[str], rows: Rows) -> None:
+    match form:
+        case "json":
+            show_json([dict(zip(columns, row, strict=True)) for row in rows])
+        case "csv":
+            from minicrawl.report.files.rows import write_csv
+
+            block: Block = {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+            write_csv([block], sys.stdout.buffer, columns)
+        case "table":
+            _show_table(columns, rows)
+
+
+def _show_table(columns: Sequence[str], rows: Rows) -> None:
+    """Show a table, numbers first, without empty columns of text."""
+    if not rows:
+        click.echo(NONE)
+        return
+    places = range(len(columns))
+    texts = [i for i in places if columns[i] in _TEXTS and any(row[i] for row in rows)]
+    order = [*(i for i in places if columns[i] not in _TEXTS), *texts]
+    lines = ([_cell(columns[i], row[i]) for i in order] for row in rows)
+    show_list([columns[i] for i in order], lines, texts=len(texts))
+
+
+def _cell(name: str, value: object) -> str:
+    if value is None:
+        return "-"
+    if name in _TIMES and sys.stdout.isatty():
+        return short_time(str(value))
+    if isinstance(value, float):
+        return percent(value) if name == "importance" else units(value)
+    return str(value)
+
+
+class _Columns(click.ParamType[tuple[str, ...]]):
+    """Names of columns, separated by commas."""
+
+    name = "columns"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
+        for name in names:
+            if name not in LIST_COLUMNS:
+                self.fail(f"{name!r} is not one of {', '.join(LIST_COLUMNS)}", param, ctx)
+        return names
+
+
+@click.command()
+@_host_option
+@count_option(MOST_SHOWN)
+@click.option(
+    "--state",
+    "states",
+    metavar="STATE",
+    type=click.Choice([state.label for state in State if state is not State.FOREIGN]),
+    multiple=True,
+    help="Only pages in this state, such as not-found or moved. Repeatable.",
+)
+@click.option(
+    "--sort",
+    metavar="COLUMN",
+    default="rank",
+    show_default=True,
+    help="Sort by this column; a leading - sorts descending.",
+)
+@click.option(
+    "--columns",
+    cls=ListOption,
+    metavar="NAME,...",
+    type=_Columns(),
+    default=_USUAL_COLUMNS,
+    show_default=True,
+    help=f"Columns to show, from {', '.join(LIST_COLUMNS)}.",
+)
+@_form_options
+@store_option
+def pages(
+    store: Path,
+    host: str | None,
+    n: int,
+    states: tuple[str, ...],
+    sort: str,
+    columns: tuple[str, ...],
+    form: Form,
+) -> None:
+    """List pages with selected columns."""
+    column = sort.removeprefix("-")
+    if column not in COLUMNS:
+        raise click.UsageError(f"--sort {sort}: not one of {', '.join(COLUMNS)}")
+    wanted = PageSelection(count=n, host=host, states=frozenset(map(State.labelled, states)))
+    with snapshot(store) as seen:
+        found = sorted_rows(seen, wanted, column, falling=sort.startswith("-"))
+    _show_rows(form, columns, [[row[name] for name in columns] for row in found])
+
+
+@_listing(
+    further=click.option(
+        "--since",
+        metavar="TIME",
+        type=Moment(),
+        help="Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, "
+        "7d).  [default: since the last crawl began]",
+    ),
+)
+def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
+    """List new, changed and removed pages.
+
+    The most important pages come first. `what` is new, changed, fixed (a dead target that is there
+    again), moved, gone, failed or refused; `at` is when a crawl noticed. A kept page has changed if
+    its main text differs, or its whole text where it has no main text; `old_words` and `new_words`
+    are the lengths of both texts. Any other page has changed if a byte differs.
+    """
+    from minicrawl.report.states.changes import Change, changes as find_changes
+
+    return Change, find_changes(seen, since, host)
+
+
+def _with_texts(seen: Snapshot, rows: Any) -> Rows:
+    from minicrawl.report.links.written_links import with_texts
+
+    return with_texts(seen, rows)
+
+
+def _all_verdicts(seen: Snapshot) -> str:
+    from minicrawl.report.links.problems import linked_verdicts
+
+    counts = (f"{count:,} {name}" for name, count in linked_verdicts(seen).items())
+    return f"linked pages and files: {', '.join(counts)}"
+
+
+@_listing(
+    _with_texts,
+    further=click.option(
+        "--verdict",
+        "verdicts",
+        type=click.Choice(("dead", "blocked", "forbidden", "unchecked")),
+        multiple=True,
+        help="Only targets with this verdict; --exit-code counts them all. Repeatable.  [default: "
+        "dead and blocked, of which --exit-code counts dead]",
+    ),
+    fails=lambda row, verdicts: row.verdict in {"dead", *verdicts},
+    summary=_all_verdicts,
+)
+def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found:
+    """List broken links, most linked target first.
+
+    The verdict on a link is dead if its target failed, directly or behind the redirects in
+    `through`, or has a non-public address. It is blocked if the server blocks robots: people may
+    see a page. It is forbidden if robots.txt forbids the target, and unchecked for the reason in
+    `state`. The last line counts all linked pages and files.
+
+    --host selects the pages that contain the links. `text` and `kind` describe the link, in a store
+    of `crawl --keep links` or --keep pages.
+    """
+    from minicrawl.report.links.problems import BrokenLink, broken_links
+    from minicrawl.report.links.verdicts import SHOWN, LinkVerdict
+
+    chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
+    with progress("links") as tell:
+        return BrokenLink, broken_links(seen, host, tell, chosen)
+
+
+@_listing()
+def redirects(seen: Snapshot, host: str | None) -> Found:
+    """List redirects and their final targets, most linked first.
+
+    `links` is the number of links to the redirect, `state` the state of its target, `through` the
+    other redirects on the way. A loop, or a redirect to nowhere, has no target.
+    """
+    from minicrawl.report.links import problems
+
+    with progress("links") as tell:
+        return problems.Redirect, problems.redirects(seen, host, tell)
+
+
+@_listing()
+def duplicates(seen: Snapshot, host: str | None) -> Found:
+    """List duplicate pages, largest group first.
+
+    A duplicate names another page as canonical (canonical), has the same content (alias), or has a
+    URL of a form that led to the same page before (twin).
+    """
+    from minicrawl.report.links import problems
+
+    return problems.Duplicate, problems.duplicates(seen, host)

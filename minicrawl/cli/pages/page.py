@@ -1,0 +1,136 @@
+"""`minicrawl page`: a page as it was fetched, in any of its versions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.options import MAIN, MARKDOWN, refuse_without_text
+from minicrawl.cli.output import show_json, show_list
+from minicrawl.cli.store_options import (
+    json_option,
+    store_with_pages_option,
+)
+from minicrawl.errors import UsageError
+from minicrawl.report.snapshot import snapshot
+from minicrawl.wording import iso, visible
+
+if TYPE_CHECKING:
+    from minicrawl.report.archived.page_versions import PageVersion
+
+
+@click.command()
+@click.argument("url")
+@click.option("--text", "only_text", is_flag=True, help="Show only the text, without markup.")
+@click.option("--main", "only_main", is_flag=True, help="Show only the main text.")
+@click.option("--markdown", is_flag=True, help="Show the main text as Markdown.")
+@click.option(
+    "--headers", "only_headers", is_flag=True, help="Show only the status and the headers."
+)
+@click.option("--raw", is_flag=True, help="Write the kept bytes unchanged, for a file or a pipe.")
+@click.option("--at", metavar="TIME", help="Show the page as it was at this time.  [default: now]")
+@click.option(
+    "--version",
+    "number",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Show the N-th kept response.  [default: the last one]",
+)
+@click.option("--versions", "lists", is_flag=True, help="List the kept responses, oldest first.")
+@json_option
+@store_with_pages_option
+def page(
+    url: str,
+    store: Path,
+    only_text: bool,
+    only_main: bool,
+    markdown: bool,
+    only_headers: bool,
+    raw: bool,
+    at: str | None,
+    number: int | None,
+    lists: bool,
+    as_json: bool,
+) -> None:
+    """Show the page at URL as it was fetched.
+
+    On a terminal it is shown in the pager. Control characters are shown by name, except with --raw.
+    """
+    if raw and sys.stdout.isatty():
+        raise click.UsageError("--raw is not for terminals: write to a file or a pipe")
+    if lists:
+        if any((only_text, only_main, markdown, only_headers, raw, at, number)):
+            raise click.UsageError("--versions lists all responses: leave out the other options")
+        _list_versions(url, store, as_json=as_json)
+        return
+    if sum((only_text, only_main, markdown, only_headers, raw, as_json)) > 1:
+        raise click.UsageError(
+            "--text, --main, --markdown, --headers, --raw and --json: choose one of them"
+        )
+    if at is not None and number is not None:
+        raise click.UsageError("--at and --version each choose a response: leave out one")
+    from minicrawl.report.archived.made_texts import MadeTexts
+    from minicrawl.report.archived.page_versions import moment, version
+
+    made = MAIN if only_main else MARKDOWN if markdown else None
+    if made:
+        refuse_without_text(made, f"--{made}")
+    with snapshot(store) as seen, MadeTexts(seen) as texts:
+        found = version(seen, url, number, None if at is None else moment(at))
+        text = texts.of(found, made) if made else None
+    if made:
+        if text is None:
+            raise UsageError(f"{found.answer.url} has no {made} text: only its whole text was kept")
+        _show(iter(text.splitlines()))
+    elif raw:
+        sys.stdout.buffer.write(found.answer.body)
+    elif as_json:
+        show_json(found.as_json())
+    else:
+        _show(_headers(found) if only_headers else _body(found, only_text=only_text))
+
+
+def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
+    from minicrawl.report.archived.page_versions import VersionRow, versions
+
+    with snapshot(store) as seen:
+        found = versions(seen, url)
+    if as_json:
+        show_json([row._asdict() for row in found])
+        return
+    lines = (
+        (
+            f"{row.version}",
+            row.fetched,
+            f"{row.status or '-'}",
+            "-" if row.bytes is None else f"{row.bytes:,}",
+            f"{row.same_as or '-'}",
+        )
+        for row in found
+    )
+    show_list(VersionRow._fields, lines, texts=0)
+
+
+def _show(lines: Iterator[str]) -> None:
+    shown = (f"{visible(line.expandtabs())}\n" for line in lines)
+    if sys.stdout.isatty():
+        click.echo_via_pager(shown)
+    else:
+        sys.stdout.writelines(shown)
+
+
+def _body(found: PageVersion, *, only_text: bool) -> Iterator[str]:
+    yield from (found.text if only_text else found.markup).splitlines()
+
+
+def _headers(found: PageVersion) -> Iterator[str]:
+    answer = found.answer
+    yield f"{answer.status} {answer.url}"
+    yield f"fetched {iso(answer.at)}, version {found.number} of {found.of_all}"
+    if answer.cut:
+        yield f"cut: {answer.cut}"
+    yield from (f"{name}: {value}" for name, value in answer.headers.items())

@@ -1,0 +1,35 @@
+"""`minicrawl report`: most of the lists as one HTML file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import (
+    store_option,
+)
+from minicrawl.report.snapshot import snapshot
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@store_option
+def report(file: Path, store: Path) -> None:
+    """Write an HTML report on a site to FILE.
+
+    The report lists the issues of `minicrawl audit` with their pages, broken links, redirects and
+    duplicates. It also shows the most important pages, the number of links per page, and a graph of
+    the hosts. The file is self-contained.
+    """
+    from minicrawl.own_files import replacing
+    from minicrawl.report.site.html_report import write_site_report
+    from minicrawl.report.site.site_report import site_report
+
+    with snapshot(store) as seen, progress("links") as tell:
+        found = site_report(seen, time.time(), tell)
+    with replacing(file) as written:
+        write_site_report(found, written)
+    click.echo(f"{file}: {len(found.sections)} sections", err=True)

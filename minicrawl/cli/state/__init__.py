@@ -1,0 +1,10 @@
+"""Commands about a crawl and its graph.
+
+status       progress, and what the store holds
+errors       pages that failed, and the next pages
+check        a store against its laws, a server against cloaking
+refine       converged ranks
+plot         a crawl in one picture
+graph        size, components and distances of a graph
+graph_facts  these in words
+"""

@@ -1,0 +1,109 @@
+"""`minicrawl check`: a store against its laws, and a server against cloaking."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.options import CONFIG_VARIABLE, loaded_from
+from minicrawl.cli.output import share, show_facts, show_json
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option, store_option
+from minicrawl.config import Settings
+from minicrawl.errors import UsageError
+from minicrawl.wording import counted, visible
+
+if TYPE_CHECKING:
+    from minicrawl.checking.cloaking_judgement import Cloaking, PageAnswer
+
+
+@click.command()
+@click.option(
+    "--cloaking",
+    "url",
+    metavar="URL",
+    help="Check whether the server sends browsers another version of this page, instead of the "
+    "store. Sends four requests, as politely as a crawl.",
+)
+@json_option
+@store_option
+@click.pass_context
+def check(context: click.Context, store: Path, url: str | None, as_json: bool) -> None:
+    """Verify a store: the file, the links, every atom of cash.
+
+    Prints a line per problem, and exits 1 if there is any.
+    """
+    if url is not None:
+        context.exit(1 if is_cloaked(url, as_json=as_json) else 0)
+    from minicrawl.report.integrity.audit import audit
+
+    with progress("check") as tell:
+        found = audit(store, tell)
+    if as_json:
+        show_json(found.as_json())
+    else:
+        for line in found.lines():
+            click.echo(visible(line))
+    context.exit(0 if found.is_intact else 1)
+
+
+def is_cloaked(url: str, *, as_json: bool) -> bool:
+    """Check a page, show the findings, and return whether it is served differently."""
+    import asyncio
+
+    from minicrawl.app import SystemClock
+    from minicrawl.checking.cloaking import check_cloaking
+    from minicrawl.web.urls import canonical_seed
+
+    wanted = canonical_seed(url)
+    if wanted is None:
+        raise UsageError(f"--cloaking: {url!a} is not a URL")
+    with progress("four requests"):
+        found = asyncio.run(check_cloaking(wanted, _settings(), SystemClock()))
+    if as_json:
+        show_json(found.as_json())
+    else:
+        show_facts(_cloaking_facts(found))
+    return found.is_cloaked
+
+
+def _settings() -> Settings:
+    """Return the settings of a crawl, from the environment and the settings file."""
+    chosen = os.environ.get(CONFIG_VARIABLE)
+    return loaded_from({}, Path(chosen) if chosen else None).settings
+
+
+def _cloaking_facts(found: Cloaking) -> Iterator[tuple[str, str]]:
+    yield "crawler", _told(found.crawler[0])
+    yield "browser", _told(found.browser[0])
+    same_name = f"{share(found.steadiness)} for the same User-Agent"
+    yield "text", f"{share(found.likeness)} alike; between two responses, {same_name}"
+    yield "links", f"{share(found.links)} alike"
+    for one in found.differences:
+        yield one.what, f"crawler: {one.crawler or 'none'}; browser: {one.browser or 'none'}"
+    for name, is_crawler in (("crawler", True), ("browser", False)):
+        for line in found.only_for(crawler=is_crawler) if found.is_cloaked else ():
+            yield f"only for {name}", line[:_LONGEST]
+    yield "verdict", _verdict(found)
+
+
+_LONGEST = 200
+
+
+def _told(answer: PageAnswer) -> str:
+    if answer.why:
+        return f"{answer.url}: {answer.why}"
+    links, vary = counted(len(answer.page.links), "link"), ", Vary: User-Agent"
+    return f"{answer.url}: {answer.page.title!r}, {links}{vary if answer.varies else ''}"
+
+
+def _verdict(found: Cloaking) -> str:
+    if found.is_cloaked:
+        return "served differently"
+    if found.is_unsteady:
+        return "not known: the page changes too much by itself"
+    return "the same for both"

@@ -1,0 +1,119 @@
+"""`minicrawl errors` and `frontier`: pages that failed, and pages that come next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.output import short_time, show_json, show_list, units
+from minicrawl.cli.state.status import UNKNOWN
+from minicrawl.cli.store_options import count_option, json_option, store_option
+from minicrawl.model import State
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.errors import (
+    KINDS,
+    ErrorKind,
+    ErrorQuery,
+    ErrorReport,
+    FailedPage,
+    FailingHost,
+    errors as find_errors,
+)
+from minicrawl.report.waiting_pages import WaitingPage, waiting
+
+KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
+HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
+PAGE_HEADINGS = ("requested at", "status", "kind", "url", "detail")
+WAITING_HEADINGS = ("rank", "key", "given", "cash", "depth", "in-links", "url")
+NO_FAILURES = "no failures"
+
+
+@click.command()
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice([state.label for state in KINDS]),
+    metavar="NAME",
+    multiple=True,
+    help="Only this kind of error, such as timeout or robots. Repeatable.",
+)
+@click.option("--host", metavar="NAME", help="Only pages of this host.")
+@count_option(20)
+@json_option
+@store_option
+def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_json: bool) -> None:
+    """Show failed pages: by kind, by host, and the latest with their reasons.
+
+    Refused pages, such as those forbidden by robots.txt, are only counted; --kind shows their hosts
+    and pages. The share is of all page requests. --n applies to hosts and to pages.
+    """
+    wanted = frozenset(State.labelled(kind) for kind in kinds)
+    with snapshot(store) as seen:
+        found = find_errors(seen, ErrorQuery(kinds=wanted, host=host, count=n))
+    if as_json:
+        show_json(found.as_json())
+    elif found.kinds:
+        _show_errors(found)
+    else:
+        click.echo(NO_FAILURES)
+
+
+def _show_errors(found: ErrorReport) -> None:
+    show_list(KIND_HEADINGS, map(_kind_line, found.kinds), texts=2)
+    if found.pages:
+        click.echo()
+        show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+        click.echo()
+        show_list(PAGE_HEADINGS, map(_page_line, found.pages), texts=2)
+
+
+def _kind_line(kind: ErrorKind) -> tuple[str, ...]:
+    return (
+        f"{kind.pages:,}",
+        f"{kind.requests:,}",
+        f"{kind.share:.1%}",
+        kind.kind,
+        kind.means,
+        kind.helps,
+    )
+
+
+def _host_line(host: FailingHost) -> tuple[str, ...]:
+    return f"{host.pages:,}", host.kind, host.host, host.detail
+
+
+def _page_line(page: FailedPage) -> tuple[str, ...]:
+    return short_time(page.at or "never"), str(page.status or "-"), page.kind, page.url, page.detail
+
+
+@click.command()
+@count_option(20)
+@json_option
+@store_option
+def frontier(store: Path, n: int, as_json: bool) -> None:
+    """List the next pages to fetch, ignoring the delays of hosts.
+
+    Pages are ordered by `key`, in units of cash. With --strategy greedy, `key` is the initial unit
+    of a page plus `given`, the cash from links and endowments. With siblings, `key` also depends
+    on how many new pages its siblings led to, the pages found together with it; until 4,096 pages
+    are read, PageRank of the links read so far stands in for the cash. Other strategies have no
+    `key`. `cash` includes a share of the virtual page's cash.
+    """
+    with snapshot(store, ordered=True) as seen:
+        if as_json:
+            show_json([page._asdict() for page in waiting(seen, n)])
+        else:
+            show_list(WAITING_HEADINGS, map(_waiting_line, waiting(seen, n)), texts=1)
+
+
+def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
+    return (
+        f"{page.rank:,}",
+        UNKNOWN if page.key is None else units(page.key),
+        units(page.given),
+        units(page.cash),
+        str(page.depth),
+        f"{page.inlinks:,}",
+        page.url,
+    )

@@ -1,0 +1,81 @@
+"""`minicrawl plot`: a crawl in one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from minicrawl.cli.options import graph_of_option
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import store_option
+from minicrawl.model import CRAWLED, KNOWN
+from minicrawl.report.snapshot import snapshot
+from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.report.site.crawl_picture import HostLinks
+
+
+ENDINGS = (".png", ".svg")
+
+
+class PictureFile(click.Path):
+    """Name of an image file."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.suffix.lower() not in ENDINGS:
+            self.fail(f"{str(path)!r} must end in {' or '.join(ENDINGS)}", param, ctx)
+        return path
+
+
+@click.command()
+@click.argument("file", type=PictureFile(dir_okay=False))
+@graph_of_option(CRAWLED)
+@store_option
+def plot(store: Path, file: Path, graph_of: str) -> None:
+    """Plot a crawl to FILE, a .png or .svg.
+
+    Shows pages, pace, importance gathered, errors, components and distances over time, the current
+    degrees of the pages, and the 40 largest hosts with the links between them. The points in time
+    are the samples of `crawl --graph-stats`; without samples, they come from the log of the store.
+
+    Needs matplotlib: install minicrawl with the extra `lab`.
+    """
+    from minicrawl.report.files.figures import pyplot
+    from minicrawl.report.progress.history import history
+    from minicrawl.report.site.crawl_picture import draw_crawl
+
+    pyplot()
+    hosts = _hosts(store, graph_of)  # refuses a store without links, whose log has no history
+    with progress("samples") as tell:
+        found = history(store, graph_of, tell)
+    last = found[-1]
+    title = f"{store.name}: {last.crawled:,} of {counted(last.known, 'page')} crawled"
+    draw_crawl(file, title, found, hosts)
+    click.echo(file)
+
+
+def _hosts(store: Path, graph_of: str) -> HostLinks:
+    """Return the hosts with the most pages, and the links between them."""
+    from minicrawl.report.selected_graph import HostGraph
+    from minicrawl.report.selected_pages import PageSelection
+    from minicrawl.report.site.crawl_picture import MOST_HOSTS, HostLinks
+
+    with snapshot(store) as seen:
+        graph = HostGraph(seen, PageSelection(fetched=graph_of != KNOWN)).drawing()
+        pages = {
+            node: (name, count)
+            for block in graph.nodes
+            for node, name, count in zip(block["id"], block["label"], block["pages"], strict=True)
+        }
+        largest = dict(sorted(pages.items(), key=lambda node: -node[1][1])[:MOST_HOSTS])
+        links = {
+            (largest[source][0], largest[target][0]): weight
+            for block in graph.links
+            for source, target, weight in zip(*(block[name] for name in block), strict=True)
+            if source != target and source in largest and target in largest
+        }
+    return HostLinks(pages=dict(largest.values()), links=links)

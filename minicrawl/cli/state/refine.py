@@ -1,0 +1,102 @@
+"""`minicrawl refine`: converged ranks of a crawl, and their change."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option, store_option
+from minicrawl.errors import Interrupted
+from minicrawl.frontier.importance import UNTIL
+
+if TYPE_CHECKING:
+    from minicrawl.crawl.refinement.converged_ranks import Refined
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@click.command()
+@click.option(
+    "--until",
+    metavar="ERROR",
+    type=float,
+    default=UNTIL,
+    show_default=True,
+    help="Stop when the error, summed over all shares of importance, is at most this.",
+)
+@click.option(
+    "--to",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Copy the store to this new file, and write the ranks beside the copy.",
+)
+@json_option
+@store_option
+def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
+    """Compute converged ranks of all known pages, without fetching.
+
+    A crawl does the same when it ends and while it is idle. refine spends all cash again along the
+    stored links, round after round, until the ranks converge. The result is saved beside the store
+    and does not affect the order of a resumed crawl. Repeat the command to continue an interrupted
+    run.
+    """
+    from minicrawl.crawl.refinement.converged_ranks import refine as refine_store
+
+    with _while_undisturbed() as goes_on, progress("refine") as tell:
+        refined = refine_store(store, until=until, to=to, tell=tell, goes_on=goes_on)
+    if refined is None or not refined.converged:
+        raise Interrupted(_interrupted(refined))
+    if as_json:
+        show_json(asdict(refined) | {"store": str(refined.store)})
+    else:
+        show_facts(_refined_facts(refined))
+
+
+def _refined_facts(refined: Refined) -> list[tuple[str, str]]:
+    from minicrawl.crawl.refinement.converged_ranks import TOP
+
+    return [
+        ("store", str(refined.store)),
+        ("pages", f"{refined.pages:,}"),
+        ("links", f"{refined.links:,}"),
+        ("rounds", f"{refined.rounds:,}"),
+        ("error", f"at most {refined.error_bound:.1e}, summed over all shares"),
+        ("moved", f"{refined.moved:.3g} of at most 2, summed over all shares"),
+        ("unchanged", f"{refined.top_kept} of the top {min(TOP, refined.pages)} pages"),
+    ]
+
+
+def _interrupted(refined: Refined | None) -> str:
+    if refined is None or not refined.is_kept:
+        return "interrupted before the ranks were worth keeping: run the same command again"
+    return (
+        f"interrupted; ranks with an error of at most {refined.error_bound:.1e} are kept: "
+        "run the same command to resume"
+    )
+
+
+@contextmanager
+def _while_undisturbed() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns True until a signal arrives. The second signal kills."""
+    came: list[int] = []
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        signal.signal(number, signal.SIG_DFL)
+
+    former = [signal.signal(number, remember) for number in _SIGNALS]
+    try:
+        yield lambda: not came
+    finally:
+        for number, handler in zip(_SIGNALS, former, strict=True):
+            signal.signal(number, handler)

@@ -1,0 +1,211 @@
+"""`minicrawl status`: the progress of a crawl, and what its store holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli.options import graph_of_option
+from minicrawl.cli.output import show_facts, show_json, show_list
+from minicrawl.cli.state.graph_facts import sample_facts
+from minicrawl.cli.store_options import json_option, store_option
+from minicrawl.control import ControlRequest, Verb, ask
+from minicrawl.errors import MinicrawlError
+from minicrawl.model import CRAWLED
+from minicrawl.report.progress import crawl_status, sampling_process
+from minicrawl.report.progress.mirrors import mirrors
+from minicrawl.report.progress.sampling_process import shown_sample
+from minicrawl.report.progress.stored_parts import stored_parts
+from minicrawl.report.saved_ranks import told
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.states.cuts import cuts
+from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate
+
+if TYPE_CHECKING:
+    from minicrawl.report.states.content_counts import ContentRow
+
+
+STORED_HEADINGS = ("number", "of", "size", "part")
+
+_PATIENCE_S = 2.0
+UNKNOWN = "-"
+_KIB = 1024
+_MOST_ROWS, _MOST_COUNTS = 100, 5
+"""Maximum rows in JSON, and counts in a line, of the URLs that were kept and left out."""
+_MOST_RESPONSES = 20_000
+"""Maximum number of responses that are counted without --stored, in 0.6 s."""
+
+
+@click.command()
+@click.option("--mirrors", "wants_mirrors", is_flag=True, help="Also list mirrored hosts.")
+@click.option(
+    "--stored",
+    "wants_stored",
+    is_flag=True,
+    help="Also list the number and size of all stored parts, and count in a large store what was "
+    "kept and left out. This is slow for a large store.",
+)
+@click.option(
+    "--graph",
+    "wants_graph",
+    is_flag=True,
+    help="Also measure the graph of a large store, and count its linked pages by verdict.",
+)
+@graph_of_option(CRAWLED)
+@json_option
+@store_option
+def status(
+    store: Path,
+    wants_mirrors: bool,
+    wants_stored: bool,
+    wants_graph: bool,
+    graph_of: str,
+    as_json: bool,
+) -> None:
+    """Show the progress of the crawl, its graph, and the command that resumes it.
+
+    The counts are fast for any store. `linked` counts linked pages by what became of them, as
+    `broken` does; `kept` and `left out` count URLs by type, reason and host; `cut off` names the
+    limits that left pages unread, and the options that lift them. The graph is taken from the
+    latest sample if it covers all pages, or if a running crawl takes samples (`crawl
+    --graph-stats`). Otherwise a small graph is measured now; a large one only with `--graph`, else
+    its last sample is shown. `minicrawl check` verifies the store itself.
+    """
+    from minicrawl.report.states.content_counts import counts_of
+
+    found = crawl_status.status(store)
+    repeating = mirrors(store) if wants_mirrors else []
+    parts = stored_parts(store) if wants_stored else []
+    live = dict(_live(store))
+    linked = _linked(store, found, of_many=wants_graph)
+    content = _content(store, found, of_many=wants_stored)
+    cut = cuts(store, found, even_of_many=wants_stored)
+    sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
+    if as_json:
+        listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
+        listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
+        rows = None if content is None else [row._asdict() for row in content[:_MOST_ROWS]]
+        more = {"linked": linked, "content": rows, "graph": sample and sample.as_json()}
+        more |= {"cut": [one._asdict() for one in cut[:_MOST_ROWS]]}
+        show_json(found.as_json() | live | listed | more)
+        return
+    mirrors_found = [("mirror", str(one)) for one in repeating]
+    if wants_mirrors and not repeating:
+        mirrors_found = [("mirror", "none")]
+    links = [("linked", _counts(linked))] if linked else []
+    kept = counts_of(content, _MOST_COUNTS) if content else ()
+    kept_lines = ((name, _counts(counts)) for name, counts in kept)
+    cut_lines = [("cut off", str(one)) for one in cut[:_MOST_COUNTS]]
+    if more_pages := sum(one.pages for one in cut[_MOST_COUNTS:]):
+        cut_lines.append(("", f"and {counted(more_pages, 'page')}, which --json lists"))
+    facts = [*_facts(found, store), *cut_lines, *links, *kept_lines, *mirrors_found]
+    show_facts([*live.items(), *facts])
+    if parts:
+        click.echo()
+        lines = [(f"{one.number:,}", one.of, _size(one.bytes), one.part) for one in parts]
+        show_list(STORED_HEADINGS, lines, texts=1)
+    if sample is not None:
+        click.echo()
+        show_facts(sample_facts(sample, time.time()))
+
+
+def _linked(store: Path, found: crawl_status.Status, *, of_many: bool) -> dict[str, int] | None:
+    """Count linked pages and files by verdict.
+
+    Return None for a store without links, and for a large one unless asked for.
+    """
+    if found.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
+        return None
+    from minicrawl.report.links.problems import linked_verdicts
+
+    with snapshot(store) as seen:
+        return linked_verdicts(seen) if seen.frontier.terms.links else None
+
+
+def _content(store: Path, found: crawl_status.Status, *, of_many: bool) -> list[ContentRow] | None:
+    """Count kept and left-out URLs. Return None for a large store, unless asked for."""
+    if found.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
+        return None
+    from minicrawl.report.states.content_counts import content_rows
+
+    with snapshot(store) as seen:
+        return content_rows(seen, most=None if of_many else _MOST_RESPONSES)
+
+
+def _live(store: Path) -> Iterator[tuple[str, str]]:
+    """Yield the state of a running crawl, if there is one."""
+    with suppress(MinicrawlError):
+        found = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
+        yield "crawl", f"{found['state']}, process {found['pid']}"
+
+
+def _facts(found: crawl_status.Status, store: Path) -> Iterator[tuple[str, str]]:
+    yield "pages known", f"{found.pages_known:,} on {counted(found.hosts, 'host')}"
+    yield "fetched", _count(found.pages_fetched)
+    yield "waiting", _count(found.pages_unread)
+    yield "duplicates", _counts(found.standing_for_others)
+    yield "failed", _counts(found.failures)
+    yield "refused", _counts(found.refusals)
+    yield "importance gathered", percentage(found.importance_gathered)
+    if found.importance_guaranteed is not None:
+        yield "guaranteed", f"{at_least(found.importance_guaranteed)} of PageRank from the seeds"
+    yield "importance", told(found.convergence)
+    yield "found per fetch", _number(found.found_per_fetch, " pages")
+    yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"
+    yield "running time", UNKNOWN if found.running_s is None else as_duration(found.running_s)
+    yield "fetches per second", _pace(found.fetches_per_second)
+    yield "downloaded", _size(found.bytes) + _throughput(found)
+    yield "store", f"{store}, {_size(found.store_bytes)}"
+    for end, size in found.beside_bytes.items():
+        yield "", f"{store}{end}, {_size(size)}"
+    if found.pruning_waits:
+        yield "old versions", "removed as soon as nobody reads the archive"
+    for one in found.taken_down[-_MOST_COUNTS:]:
+        left = "" if one.complete else ", incomplete: repeat minicrawl forget"
+        yield "taken down", f"{one.what} at {iso(one.at)}, {counted(one.answers, 'answer')}{left}"
+    if (more := len(found.taken_down) - _MOST_COUNTS) > 0:
+        yield "", f"and {more:,} earlier, which --json lists"
+    if found.command:
+        yield "resume with", found.command
+
+
+def _throughput(found: crawl_status.Status) -> str:
+    return (
+        f", {_size(round(found.bytes / found.running_s))} a second"
+        if found.running_s and found.bytes
+        else ""
+    )
+
+
+def _count(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def _counts(counts: Mapping[str, int] | None) -> str:
+    if counts is None:
+        return UNKNOWN
+    listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())
+    return f"{sum(counts.values()):,} ({listed})" if counts else "0"
+
+
+def _number(number: float | None, unit: str = "") -> str:
+    return UNKNOWN if number is None else f"{number:,.2f}{unit}"
+
+
+def _pace(per_second: float | None) -> str:
+    return UNKNOWN if per_second is None else rate(per_second).removesuffix("/s")
+
+
+def _size(count: float | None) -> str:
+    if count is None:
+        return UNKNOWN
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if count < _KIB:
+            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+        count /= _KIB
+    return f"{count:,.1f} TiB"

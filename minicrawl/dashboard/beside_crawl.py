@@ -1,0 +1,134 @@
+"""`crawl --dashboard` and `crawl --metrics`.
+
+The dashboard of a crawl is a process of its own, which also serves the metrics.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.companions import Companion, CrawlRequest
+from minicrawl.errors import Interrupted, UsageError
+from minicrawl.memory.child_interpreter import OWN_PYTHON
+
+if TYPE_CHECKING:
+    from minicrawl.app import Crawl
+    from minicrawl.crawl.events import Event
+from minicrawl.dashboard.commands import LAST_PORT
+
+
+class ServedPlace(click.ParamType[tuple[str, str]]):
+    """Address and port to listen on."""
+
+    name = "address"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return address and port as text."""
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isdecimal() or int(port) > LAST_PORT:
+            self.fail(f"{value!r}: use ADDRESS:PORT, such as 127.0.0.1:9464", param, ctx)
+        return host, port
+
+
+class DashboardBeside(Companion):
+    """Companion of a crawl that serves its dashboard or its metrics."""
+
+    options = (
+        click.option(
+            "--dashboard",
+            "has_dashboard",
+            is_flag=True,
+            help="Start a dashboard for this crawl and print its address. It runs until Ctrl-C.",
+        ),
+        click.option(
+            "--metrics",
+            metavar="ADDRESS:PORT",
+            type=ServedPlace(),
+            help="Serve metrics for Prometheus at http://ADDRESS:PORT/metrics while the crawl "
+            "runs, and print the token that they need.",
+        ),
+    )
+
+    def refuse(self, asked: CrawlRequest) -> None:
+        """Refuse --metrics with --dashboard, which serves them as well."""
+        if asked.given["has_dashboard"] and asked.given["metrics"]:
+            raise click.UsageError("--dashboard serves /metrics as well: leave out --metrics")
+
+    def samples_graph(self, asked: CrawlRequest) -> bool:
+        """Sample the graph for the curves of the page."""
+        return bool(asked.given["has_dashboard"])
+
+    def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
+        """Show the crawl until the user ends the dashboard, or serve metrics while it runs."""
+        if asked.given["metrics"]:
+            return _metrics_beside(crawl, *asked.given["metrics"])
+        return _dashboard_beside(crawl) if asked.given["has_dashboard"] else nullcontext()
+
+
+@contextmanager
+def _metrics_beside(crawl: "Crawl", host: str, port: str) -> Iterator[None]:
+    place = ("--host", host, "--port", port)
+    with _process(str(crawl.settings.storing.store), *place) as (_, address):
+        origin, _, token = address.partition("/#")
+        click.echo(f"metrics: {origin}/metrics, with Authorization: Bearer {token}", err=True)
+        yield
+
+
+@contextmanager
+def _dashboard_beside(crawl: "Crawl") -> Iterator[None]:
+    """Run a dashboard in its own process, which signals of the terminal do not reach.
+
+    It stays after the crawl, unless a signal ended the crawl.
+    """
+    with _process(str(crawl.settings.storing.store)) as (process, address):
+        click.echo(f"dashboard: {address}", err=True)
+        stopped = [False]
+        crawl.subscribe(lambda event: _hear(event, stopped))
+        try:
+            yield
+        except Interrupted:
+            if stopped[0]:
+                _wait(process, address)
+            raise
+        _wait(process, address)
+
+
+def _hear(event: "Event", stopped: list[bool]) -> None:
+    """Note whether the crawl is stopped through its control socket."""
+    stopped[0] |= getattr(event, "is_stopping", False)
+
+
+@contextmanager
+def _process(store: str, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = (*OWN_PYTHON, "-m", "minicrawl", "dashboard", "--auto-end", "--store", store)
+    process = subprocess.Popen(
+        [*command, *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        # The first line is the address, or the command's one-line error.
+        address = process.stdout.readline().strip()
+        if not address.startswith("http"):
+            raise UsageError(address.removeprefix(f"{PROGRAM}: ") or "the dashboard did not start")
+        yield process, address
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def _wait(process: subprocess.Popen[str], address: str) -> None:
+    with suppress(KeyboardInterrupt):
+        click.echo(f"the dashboard stays at {address}; Ctrl-C ends it", err=True)
+        process.wait()

@@ -1,0 +1,256 @@
+"""What a server keeps open between questions: a snapshot, names of pages, an audit."""
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from minicrawl.report.archived import made_texts
+from minicrawl.report.links.backlinks import backlinks
+from minicrawl.report.selected_pages import hosts_named
+from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
+from minicrawl.report.states.changes import ChangedPages
+from minicrawl.store import questions
+from minicrawl.store.reader import LOG, file_beside
+
+if TYPE_CHECKING:
+    from minicrawl.audit.findings import Issue, IssueFinding, IssuePage
+
+
+Host = Annotated[str | None, Field(description="Only pages of this host.", max_length=300)]
+
+IDLE_S = 30.0
+"""Idle time after which the store is closed: while it is open, SQLite's write-ahead log only grows.
+"""
+_SHARE_OF_LOADING = 0.1
+MOST_SEARCHED = 50_000
+"""Number of pages whose URLs and titles `search` reads without an index. To read those of all pages
+takes 2 s for a million; `sql` can do it.
+"""
+_AT_ONCE = 10_000
+
+
+class Renewal:
+    """Decides when to recompute a result: after a commit, but for at most a tenth of the time."""
+
+    def __init__(self, store: Path, now: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._now = store, now
+        self._marks: list[tuple[int, ...]] = []
+        self._due = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """True if the result is outdated, and the pause after the last computation is over.
+
+        For another store at the same place, there is no pause.
+        """
+        marks = self._commit_marks()
+        is_other = [mark[0] for mark in marks[:1]] != [mark[0] for mark in self._marks[:1]]
+        return marks != self._marks and (is_other or self._now() >= self._due)
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Note the time and the duration of a computation."""
+        marks, began = self._commit_marks(), self._now()
+        yield
+        self._marks, made = marks, self._now()
+        self._due = made + (made - began) / _SHARE_OF_LOADING
+
+    def _commit_marks(self) -> list[tuple[int, ...]]:
+        """Return marks of store and log that differ after each commit, and for another store.
+
+        An empty log is none: whoever reads the store makes one, and removes it.
+        """
+        marks = list[tuple[int, ...]]()
+        for file in (self._store, file_beside(self._store, LOG)):
+            with suppress(OSError):
+                found = file.stat()
+                if found.st_size:
+                    marks.append((found.st_ino, found.st_size, found.st_mtime_ns))
+        return marks
+
+
+class NamedPage(NamedTuple):
+    """Page as `search` shows it."""
+
+    url: str
+    title: str
+    importance: float
+
+
+class NamedPages:
+    """The most important pages, in order, to be searched for words."""
+
+    def __init__(self, pages: Iterable[NamedPage]) -> None:
+        self._pages = list(pages)
+        # One text, since to look into 50,000 texts takes far longer. No word has a line break.
+        texts = [f"{page.url} {page.title}".lower().replace("\n", " ") for page in self._pages]
+        self._text = "\n".join(texts)
+        self._ends = list(accumulate(len(text) + 1 for text in texts))
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def having(self, words: Sequence[str]) -> Iterator[NamedPage]:
+        """Yield the pages with all these words in URL or title."""
+        rarest = min(words, key=self._text.count, default="")
+        at = self._text.find(rarest)
+        while 0 <= at < len(self._text):
+            place = bisect_right(self._ends, at)
+            start, at = self._ends[place - 1] if place else 0, self._ends[place]
+            text = self._text[start:at]
+            if all(word in text for word in words):
+                yield self._pages[place]
+            at = self._text.find(rarest, at)
+
+
+class HeldSnapshot:
+    """Snapshot shared by several questions, with the named and changed pages that they ask for."""
+
+    def __init__(self, store: Path, most_named: int = MOST_SEARCHED) -> None:
+        self._store, self.most_named = store, most_named
+        self._open = ExitStack()
+        self._seen: Snapshot | None = None
+        self._renewal = Renewal(store)
+        self._changes: dict[float | None, ChangedPages] = {}
+        self._named: NamedPages | None = None
+        self._texts: made_texts.MadeTexts | None = None
+        self._is_indexed = False
+
+    def get(self) -> Snapshot:
+        """Return the snapshot, which may be outdated until its renewal is due."""
+        if self._seen is not None and not self._renewal.is_due:
+            return self._seen
+        self.close()
+        with self._renewal.making():
+            self._seen = self._open.enter_context(snapshot(self._store, ordered=True))
+        return self._seen
+
+    def with_index_of_links(self, url: str) -> Snapshot:
+        """Return the snapshot when the index of links, which `explain` reads, was made for it."""
+        seen = self.get()
+        if not self._is_indexed and seen.frontier.terms.links:
+            backlinks(seen, url, 1)
+            self._is_indexed = True
+        return seen
+
+    def changes(self, since: float | None) -> ChangedPages:
+        """Return the pages that changed since a time; those of the last time asked for are held."""
+        seen = self.get()
+        if since not in self._changes:
+            self._changes = {since: ChangedPages(seen, since)}
+        return self._changes[since]
+
+    def named(self) -> NamedPages:
+        """Return the most important pages."""
+        seen = self.get()
+        if self._named is None:
+            self._named = NamedPages(_named(seen, self.most_named))
+        return self._named
+
+    def texts(self) -> made_texts.MadeTexts:
+        """Return the maker of main texts, whose process knows the hosts that it has seen."""
+        seen = self.get()
+        if self._texts is None:
+            self._texts = self._open.enter_context(made_texts.MadeTexts(seen))
+        return self._texts
+
+    def close(self) -> None:
+        """Leave the store."""
+        self._seen = self._named = self._texts = None
+        self._is_indexed = False
+        self._changes.clear()
+        self._open.close()
+
+
+def _named(seen: Snapshot, most: int) -> Iterator[NamedPage]:
+    best = places_of_largest(seen.importance, most)[:most].tolist()
+    for start in range(0, len(best), _AT_ONCE):
+        pages = best[start : start + _AT_ONCE]
+        titles = {row.page: row.title for row in questions.documents(seen.connection, pages)}
+        urls = questions.locations(seen.connection, pages).urls
+        for page, url in zip(pages, urls, strict=True):
+            yield NamedPage(url, titles.get(page, ""), float(seen.importance[page]))
+
+
+@dataclass(frozen=True, slots=True)
+class HeldAudit:
+    """Issues of a whole store, from which those of a host are taken without another audit.
+
+    The rank of a page is its place in the list by importance.
+    """
+
+    renewal: Renewal
+    read: int
+    issues: "Sequence[Issue]"
+    found: "Sequence[IssueFinding]"
+    values: Mapping[str, NDArray[Any]]
+    """Numbers that checks show, by name of the check, for its pages by rank."""
+    host_of: NDArray[np.uint32]
+    """Host of each page, by rank."""
+    skipped: Sequence[tuple[str, str]]
+
+    @classmethod
+    def of(cls, store: Path) -> "HeldAudit":
+        """Audit the store."""
+        from minicrawl.audit.findings import audited
+
+        renewal = Renewal(store)
+        with renewal.making(), audited(store) as audit:
+            values = {
+                one.check.name: one.check.by.shows(audit.site)[one.pages]
+                for one in audit.found
+                if one.check.by.shows is not None
+            }
+            host_of = audit.site.seen.host_of[audit.site.seen.best]
+            issues, skipped = audit.issues(), [*audit.skipped, *audit.partial]
+            return cls(renewal, audit.read, issues, audit.found, values, host_of, skipped)
+
+    def rows(
+        self, seen: Snapshot, issue: str | None, host: str | None, count: int
+    ) -> "Sequence[Issue | IssuePage]":
+        """Return the issues, or the most important pages of one, of a host or of all."""
+        if issue is None and host is None:
+            return self.issues
+        ranks = np.arange(len(self.host_of))
+        if host is not None:
+            ranks = np.flatnonzero(np.isin(self.host_of, hosts_named(seen, host)))
+        if issue is None:
+            return self._table(seen, ranks)
+        return [
+            row
+            for one in self.found
+            if one.check.name == issue
+            for row in self._pages(seen, one, one.among(ranks)[:count])
+        ]
+
+    def _table(self, seen: Snapshot, ranks: NDArray[np.int64]) -> "Sequence[Issue]":
+        from minicrawl.audit.findings import issue_table
+
+        some = ((one, one.among(ranks)) for one in self.found if one.count)
+        return issue_table(
+            seen,
+            [
+                (one.check, len(own), int(one.by_importance[own[0]]))
+                for one, own in some
+                if len(own)
+            ],
+        )
+
+    def _pages(
+        self, seen: Snapshot, one: "IssueFinding", ranks: NDArray[np.int64]
+    ) -> "Iterator[IssuePage]":
+        from minicrawl.audit.findings import issue_pages
+
+        values = self.values.get(one.check.name)
+        if values is not None:
+            values = values[np.searchsorted(one.ranks, ranks)]
+        return issue_pages(seen, one.check, one.by_importance[ranks], values)

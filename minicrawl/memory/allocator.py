@@ -1,0 +1,25 @@
+"""Settings of glibc's allocator for a process with large arrays.
+
+glibc adapts to freed memory: after a while it takes large arrays from the heap that all small
+objects share. Arrays that grow and move leave holes there, in the end a third of all memory, and
+so do threads that each have a heap of their own. Both can be switched off, but not on again, so
+only a command whose process does nothing but crawl does so.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # of malloc.h
+_LARGE = 128 * 1024
+_FREE_AT_MOST, _TAKEN_AT_ONCE = 4 * 1024 * 1024, 256 * 1024
+
+
+def mmap_large_arrays() -> None:
+    """Give large arrays pages of their own from now on. Nothing changes without glibc."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_MMAP_THRESHOLD, _LARGE)
+        mallopt(_ARENA_MAX, 1)
+        mallopt(_TRIM_THRESHOLD, _FREE_AT_MOST)
+        mallopt(_TOP_PAD, _TAKEN_AT_ONCE)
