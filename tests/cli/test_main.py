@@ -45,6 +45,11 @@ def raising(command: click.Command, error: BaseException) -> None:
     command.callback = body
 
 
+def test_the_list_of_commands_says_what_each_of_ours_does(capsys: Captured) -> None:
+    """It reads the docstring where an entry point leads, without an import."""
+    assert "A command of the package" not in printed(capsys, "--help")
+
+
 class TestLaziness:
     @pytest.mark.parametrize(
         "arguments", [["--help"], ["--version"], ["no-such"], [], ["crawl", "--help"]]

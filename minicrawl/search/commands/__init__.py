@@ -5,6 +5,3 @@ index_command    prepares it
 ranking_options  the order of results
 page_options     a search page, to serve or to write
 """
-
-from minicrawl.search.commands.index_command import index as index
-from minicrawl.search.commands.search_command import search as search
