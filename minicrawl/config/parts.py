@@ -129,11 +129,16 @@ class Order:
     )
     window: str = setting(
         "interpolation",
-        kinds.choice(
-            *["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"],
-            group=ext.WINDOWS,
+        kinds.window(
+            kinds.choice(
+                *["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"],
+                group=ext.WINDOWS,
+            ),
+            without_size="static",
+            of_readings="variable",
         ),
-        "Window of a page's history that its importance is computed from.",
+        "Window of a page's history that its importance is computed from. NAME:SIZE sets its size, "
+        "in readings of the page (variable:16) or in circulations of all cash (fixed:19).",
         kept=True,
     )
     small_edge: float = setting(
@@ -180,7 +185,7 @@ class Order:
     )
 
     width: float = 8.0
-    """Not a setting. Width in circulations of all cash; windows were measured with this one."""
+    """Not a setting. Width of a window without a size; windows were measured with this one."""
     replay: int = 0
     """Not a setting. Pages per fetch that spend their cash again along stored links: none, because
     converged ranks, computed beside the ledger, serve reports better.

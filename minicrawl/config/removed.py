@@ -21,7 +21,7 @@ GONE = {
     "check-external": Gone("--check external checks links that leave the scope", "external"),
     "check-assets": Gone("--check assets checks images, styles, scripts and anchors", "assets"),
     "measures": Gone("all measures of a window are kept"),
-    "width": Gone("a window is always 8 wide", 8),
+    "width": Gone("--window NAME:SIZE sets the size of a window", 8),
     "newborn": Gone("a page is born with one unit of cash", "unit"),
     "replay": Gone("`minicrawl refine` and the end of a crawl compute converged ranks", 0),
     "weight": Gone("--weight-internal W weighs the links within a site"),

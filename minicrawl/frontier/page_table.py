@@ -204,13 +204,14 @@ _WINDOWS = Registry(ext.WINDOWS, WINDOWS)
 
 
 def _window_of(terms: StoreTerms) -> Window:
+    name, _, size = terms.window.partition(":")
     try:
-        make = _WINDOWS[terms.window]
+        make = _WINDOWS[name]
     except KeyError:
         raise UsageError(
-            f"window {terms.window!r} of the store is unknown: install the package that defines it"
+            f"window {name!r} of the store is unknown: install the package that defines it"
         ) from None
-    return make(terms.width, terms.measures)
+    return make(float(size or terms.width), terms.measures)
 
 
 def _never_saved(_page: int) -> int:

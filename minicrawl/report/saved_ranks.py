@@ -133,7 +133,7 @@ def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
 
 
 def _rising(snapshot: Snapshot) -> Floats:
-    if snapshot.frontier.terms.window == "static":
+    if snapshot.frontier.terms.window_name == "static":
         raise UsageError(
             f"{snapshot.path} has a static window, which does not know when cash flowed: "
             "crawl with another --window to see which pages rise"

@@ -192,7 +192,9 @@ class StoreTerms:
     small_edge: float = SMALL_EDGE
     """Initial small edge; later changes are steps of their own."""
     window: str = "interpolation"
+    """Name, and size after a colon if it was given."""
     width: float = 8.0
+    """Width of a window without a size."""
     measures: int | None = None
     links: bool = True
     strip_marks: bool = True
@@ -201,6 +203,11 @@ class StoreTerms:
     shard: int = 0
     shards: int = 1
     """Number of this store's shard, and of all shards; most crawls have one."""
+
+    @property
+    def window_name(self) -> str:
+        """Name of the window, without its size."""
+        return self.window.partition(":")[0]
 
     def as_option(self, name: str) -> str:
         """Return a term as the option that sets it, or as name and value if no option does."""

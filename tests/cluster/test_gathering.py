@@ -257,6 +257,7 @@ def test_entries_of_links_stay_with_their_links(hand: HandCluster) -> None:
     [
         *(StoreTerms(window=name) for name in ("static", "adaptive", "fixed")),
         StoreTerms(window="variable", width=3, measures=2),
+        StoreTerms(window="variable:2"),
     ],
 )
 def test_importance_is_valid_and_no_measure_is_lost_with_each_window(

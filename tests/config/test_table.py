@@ -9,7 +9,7 @@ from minicrawl.config.declaration import Section, Setting, setting, settings_in
 from minicrawl.config.settings import Settings
 from minicrawl.config.strangers import differs
 from minicrawl.config.table import BY_NAME, KEPT, SECTIONS, TABLE
-from minicrawl.config.values.kinds import PATTERN, SWITCH, WAIT, several
+from minicrawl.config.values.kinds import PATTERN, SWITCH, WAIT, InvalidValue, several
 from minicrawl.opic.windows import by_name
 
 every_setting = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
@@ -98,6 +98,22 @@ def test_settings_of_a_crawl_are_kept_and_those_of_a_run_are_not() -> None:
 
 def test_the_windows_are_those_of_the_algorithm() -> None:
     assert set(BY_NAME["window"].kind.names) == set(by_name.WINDOWS)
+
+
+@pytest.mark.parametrize(
+    ("value", "window"),
+    [("variable:16", "variable:16"), ("fixed:4.50", "fixed:4.5"), ("static", "static")],
+)
+def test_a_window_may_have_a_size(value: str, window: str) -> None:
+    assert BY_NAME["window"].kind.read(value) == window
+
+
+@pytest.mark.parametrize(
+    "value", ["static:8", "variable:1.5", "variable:0", "variable:", "fixed:0", "fixed:4w", "odd:3"]
+)
+def test_a_window_has_a_size_that_fits_it(value: str) -> None:
+    with pytest.raises(InvalidValue):
+        BY_NAME["window"].kind.read(value)
 
 
 def test_the_largest_endowment_leaves_room_for_the_pages() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minicrawl.frontier.page_table import contradictions, cut_checkpoint, verify
+from minicrawl.frontier.page_table import Frontier, contradictions, cut_checkpoint, verify
 from minicrawl.model import STANDS_FOR_ANOTHER, State
+from minicrawl.opic.ledger.books import Spending
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
 from minicrawl.store import tables
@@ -105,7 +106,7 @@ def test_a_loaded_page_is_found_without_pending_insertions(
 
 
 @pytest.mark.parametrize("measures", [None, 2])
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", [*WINDOWS, "variable:2", "fixed:0.5"])
 def test_every_window_is_loaded_as_it_was(
     tmp_path: Path, window: str, measures: int | None
 ) -> None:
@@ -120,6 +121,14 @@ def test_every_window_is_loaded_as_it_was(
         assert_same(crawl.loaded(), crawl.frontier, SITES)
         crawl.checkpoint()
         assert_same(crawl.loaded(), crawl.frontier, SITES)
+
+
+def test_a_size_takes_the_place_of_the_width() -> None:
+    windows = [
+        Frontier(terms, lambda _: Spending(())).window
+        for terms in (StoreTerms(window="variable:16"), StoreTerms(window="variable", width=16))
+    ]
+    assert [vars(window) for window in windows] == [vars(windows[0])] * 2
 
 
 PLACES = st.sampled_from(SITES)

@@ -127,6 +127,7 @@ def test_a_kill_loses_exactly_what_was_not_committed(path: Path) -> None:
         (StoreTerms(small_edge=0.2, window="variable", width=4.0, links=False), None),
         # An old store keeps a width and measures that are no longer options.
         (StoreTerms(window="variable", width=4, measures=4), StoreTerms(window="variable")),
+        (StoreTerms(window="variable:16"), None),
     ],
 )
 def test_a_new_store_saves_its_terms(
@@ -142,6 +143,7 @@ def test_a_new_store_saves_its_terms(
     ("other", "options"),
     [
         (StoreTerms(window="static"), ("--window interpolation", "--window static")),
+        (StoreTerms(window="fixed:4"), ("--window interpolation", "--window fixed:4")),
         (StoreTerms(links=False), ("--links", "--no-links")),
         (StoreTerms(strip_marks=False), ("--strip-marks", "--keep-marks")),
     ],

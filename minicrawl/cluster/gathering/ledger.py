@@ -90,10 +90,10 @@ class GatheredLedger:
         """Add a shard's measures, by the common clock."""
         for page, packed in shard.measures.items():
             numbers = np.frombuffer(packed, dtype=np.int64).copy()
-            if self._terms.window in _MEASURED:
+            if self._terms.window_name in _MEASURED:
                 size = 3 if self._terms.measures else 2
                 numbers[::size] = self._retimed(numbers[::size], shard.totals)
-            elif self._terms.window == "adaptive":
+            elif self._terms.window_name == "adaptive":
                 scale = self.ledger.minted / max(shard.totals.minted, 1)
                 numbers[0] = max(1, round(int(numbers[0]) * scale))
             self.measures[int(shard.pages[page])] = numbers.tobytes()

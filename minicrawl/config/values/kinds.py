@@ -171,6 +171,26 @@ def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "
     return kind
 
 
+def window(kind: ValueKind, *, without_size: str, of_readings: str) -> ValueKind:
+    """A name, or NAME:SIZE: a number of readings or of circulations; one window has no size."""
+
+    def read(value: object) -> str:
+        name, is_sized, size = str(value).partition(":")
+        kind.read(name)
+        if not is_sized:
+            return name
+        width = finite_number(size)
+        if name == without_size:
+            raise InvalidValue(value, f"must be {name}: this window has no size")
+        if name == of_readings and (width is None or width < 1 or width != int(width)):
+            raise InvalidValue(value, "must have a whole number of readings as its size")
+        if width is None or width <= 0:
+            raise InvalidValue(value, "must have a number of circulations above 0 as its size")
+        return f"{name}:{width:g}"
+
+    return replace(kind, read=read)
+
+
 def text(metavar: str, expectation: str, form: str | Callable[[str], object]) -> ValueKind:
     """Text that matches `form`, a regular expression or a test."""
     fits = re.compile(form).fullmatch if isinstance(form, str) else form
