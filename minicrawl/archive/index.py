@@ -95,8 +95,6 @@ class ArchiveIndex:
         """Close the file and discard uncommitted changes."""
         self._connection.close()
 
-    # ------------------------------------------------------------ changes
-
     def begin(self, end: int) -> None:
         """Begin a transaction: roll back uncommitted changes and delete rows at or after `end`."""
         self._added.clear()
@@ -153,8 +151,6 @@ class ArchiveIndex:
             if found.header is not None:
                 self.add(found.place, found.header)
         self.commit(end)
-
-    # ------------------------------------------------------------ questions
 
     def of_key(self, key: int, end: int) -> list[IndexRow]:
         """Return the records of a URL, oldest first. Keys can collide, though rarely."""

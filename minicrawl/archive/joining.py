@@ -117,8 +117,6 @@ class JoinedArchive:
         self._sources[name] = JoinedSource(max(first, end), note, numbers, digests)
         self._save()
 
-    # ------------------------------------------------------------ records
-
     def _add_block(self, segments: Segments, block: list[Found]) -> None:
         self._records.expect(one.header for one in block if one.header is not None)
         for one in block:

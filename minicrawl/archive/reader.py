@@ -90,8 +90,6 @@ class ArchiveReader:
                 return self.segments.read_bytes(found.place, length).hex()
         return ""
 
-    # ------------------------------------------------------------ answers
-
     def versions(self, url: str) -> list[IndexRow]:
         """Return the records of a URL, oldest first."""
         rows = self.index.of_key(key_of(url), self.end)

@@ -216,8 +216,6 @@ class Segments:
         for number, length in lengths.items():
             yield from (place_at(number, offset) for offset in range(0, length, step))
 
-    # ------------------------------------------------------------ changes
-
     def write(self, place: int, content: bytes) -> None:
         """Write `content` at `place`."""
         write_at(self.path(segment_of(place)), offset_of(place), content)

@@ -280,8 +280,6 @@ class ArchiveWriter:
         """Close the files. The next start cuts off what the store has not committed."""
         self._archive.close()
 
-    # ------------------------------------------------------------ one record
-
     def _append(self, one: _Answer) -> None:
         answer, header = one
         if header.kind == RecordKind.REVISIT:  # the server confirmed the page

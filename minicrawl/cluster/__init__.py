@@ -25,7 +25,7 @@ engine          protocols of the replicated log; `nats` implements them
 access          addresses and credentials of the engine
 log_writer      appends entries to a log, and is fenced off by the next writer
 servers         NATS servers for demos and tests; `demo` has a whole cluster
-terms           what all nodes of a crawl agree on before it begins
+terms           what all nodes of a crawl agree on before it begins, with `shared_settings`
 node            a process that holds leases of shards and crawls them
 replica         a shard's store and kept pages as snapshot and logs in the engine
 gathering       merges the stores of all shards into one

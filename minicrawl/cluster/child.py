@@ -83,8 +83,6 @@ class ShardChild:
         self._warnings = asyncio.Queue[str]()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    # ------------------------------------------------------------ messages of the node
-
     def _hear(self, message: tuple[int, int | None, Any]) -> None:
         number, command, argument = message
         match command:
@@ -116,8 +114,6 @@ class ShardChild:
             ShardCommand.WARNING: self._warnings.get,
         }
         self.channel.send((number, await answers[command](), process_time()))
-
-    # ------------------------------------------------------------ the crawl
 
     async def _run(self, job: ShardJob) -> ShardEnd:
         try:
@@ -169,8 +165,6 @@ class ShardChild:
             crawl.stop()
         elif isinstance(event, Warned):
             self._warnings.put_nowait(event.text)
-
-    # ------------------------------------------------------------ orders
 
     async def _obey_from_the_start(self, crawl: Crawl) -> None:
         while crawl.steering is None:

@@ -20,7 +20,7 @@ from minicrawl.cluster.gathering.kept_store import gather_cluster
 from minicrawl.cluster.node.running import NodeConfig, run_node
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.servers import PROGRAM, WHEEL, WHEEL_VERSION, local_servers, server_program
-from minicrawl.cluster.terms import settings_of_node, workers_of_node
+from minicrawl.cluster.shared_settings import settings_of_node, workers_of_node
 from minicrawl.config import Loaded
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb, demo_settings

@@ -37,7 +37,8 @@ from minicrawl.cluster.records import (
     ShardFacts,
     StateRecord,
 )
-from minicrawl.cluster.terms import NO_CRAWL, TermsRecord
+from minicrawl.cluster.shared_settings import TermsRecord
+from minicrawl.cluster.terms import NO_CRAWL
 from minicrawl.config.parts import Budget
 from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
@@ -157,8 +158,6 @@ class ClusterWatch:
         self.crawl, self._view = CrawlView(), ClusterView(0)
         self._following: list[asyncio.Task[None]] = []
 
-    # ------------------------------------------------------------ hearing
-
     def begin(self) -> None:
         """Start to follow the cluster, until `end`."""
         jobs = [follow(self._engine, one, self._hear) for one in (*FOLLOWED, TOLD_PREFIX)]
@@ -216,8 +215,6 @@ class ClusterWatch:
         with suppress(RecordError):
             if not self._view.hear(entry, now):
                 self.crawl.hear(entry)
-
-    # ------------------------------------------------------------ status
 
     def status(
         self, now: float | None = None, held: Mapping[int, str] | None = None

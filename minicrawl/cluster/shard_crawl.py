@@ -154,8 +154,6 @@ class ShardCrawl:
             for task in tasks:
                 task.cancel()
 
-    # ------------------------------------------------------------ for the loop
-
     @property
     def may_fetch(self) -> bool:
         return self._beginning.has_begun and self.exchange.may_fetch
@@ -180,8 +178,6 @@ class ShardCrawl:
         """True if pages wait for richer ones elsewhere, or for a part of an address."""
         is_below = self.level is not None and self.level.holds_back
         return is_below or self._addresses.are_awaited
-
-    # ------------------------------------------------------------ facts
 
     async def _tell(self) -> None:
         levelled_at, usual_s = 0.0, self._shard.setup.tell_s

@@ -27,18 +27,10 @@ from minicrawl.fetch.client.opening import (
     with_logins,
     with_signatures,
 )
+from minicrawl.fetch.http.faults import EXPECTED, Fault, failure
 from minicrawl.fetch.http.heads import take_cookies
-from minicrawl.fetch.http.messages import (
-    EXPECTED,
-    ConnectTarget,
-    Fault,
-    ResponseStream,
-    Target,
-    TransportRequest,
-    failure,
-    target,
-    without_secrets,
-)
+from minicrawl.fetch.http.messages import ResponseStream, TransportRequest, without_secrets
+from minicrawl.fetch.http.targets import ConnectTarget, Target, target
 from minicrawl.fetch.outcome import read_response, with_cut_head, with_wire
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.name_servers import lookup_of

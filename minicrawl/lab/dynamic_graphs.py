@@ -31,7 +31,7 @@ from minicrawl.errors import needs
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR, Distances
 from minicrawl.graph.growing import A2, Levels, UnionFind, no_edges, shorten
-from minicrawl.graphfiles import EdgeSequence, SavedGraph
+from minicrawl.graphfiles.saved import EdgeSequence, SavedGraph
 
 with needs("lab", "lab graphs"):
     from scipy.sparse import csr_array

@@ -174,8 +174,6 @@ class SearchIndex:
     def __len__(self) -> int:
         return int(self.searcher.num_docs)
 
-    # ------------------------------------------------------------ changes
-
     def write(self) -> None:
         """Start writing; only one process may write."""
         with index_errors(self._folder):
@@ -214,8 +212,6 @@ class SearchIndex:
     def _writing(self) -> tantivy.IndexWriter:
         assert self._writer is not None, "write() comes first"
         return self._writer
-
-    # ------------------------------------------------------------ questions
 
     def entry(self, page: int) -> Entry | None:
         """Return the entry of a page, or None."""

@@ -60,9 +60,6 @@ class ReadText(NamedTuple):
     left: Hashes
 
 
-# ---------------------------------------------------------------- search
-
-
 def found_among(signed: SignedPages, is_alike: Judge) -> NearDuplicates:
     """Return all groups. A page is compared with at most `_MOST_JUDGED` others."""
     originals = _originals(signed, is_alike)

@@ -115,8 +115,6 @@ class Notes:
         """Close the file and discard uncommitted changes."""
         self._connection.close()
 
-    # ------------------------------------------------------------ identity
-
     @property
     def watermark(self) -> Watermark:
         """Place and step up to which the index is complete."""
@@ -141,8 +139,6 @@ class Notes:
         """Record the identity of the indexed store, and the current version."""
         self._set("store", store)
         self._set("version", str(VERSION))
-
-    # ------------------------------------------------------------ changes
 
     def begin(self) -> None:
         """Begin a transaction."""
@@ -186,8 +182,6 @@ class Notes:
         self._connection.executemany("INSERT INTO lines VALUES (?, ?, ?)", rows)
         row = host_id, lines.pages
         self._connection.execute("INSERT OR REPLACE INTO sites VALUES (?, ?)", row)
-
-    # ------------------------------------------------------------ questions
 
     def anchors(self, page: int) -> Anchors:
         """Return the anchors of a page, at most `MOST_ANCHORS`, with their sites.

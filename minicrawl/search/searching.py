@@ -197,8 +197,6 @@ class Finder:
         shown = snippet(text, words)
         return Result(entry, self._share(entry.page), score, shown, folded, is_pinned)
 
-    # ------------------------------------------------------------ synonyms, pins, other forms
-
     def _with_synonyms(self, query: Query) -> Query:
         """Return the query with synonyms of its words, also two adjacent words written as one."""
         known, words = self._curation.synonyms, query.words

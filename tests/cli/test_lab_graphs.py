@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graphfiles import pack, unpack
+from minicrawl.graphfiles.saved import pack, unpack
 from minicrawl.lab.dynamic_graphs import SUITE, solved
 from tests.cli.calls import Captured, printed
 

@@ -15,11 +15,7 @@ from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import LoggedWeb, begun, settings
 from tests.cluster.node_process import nodes
 from tests.dashboard.browsers import Watched, browser, playwright, watch
-from tests.dashboard.servers import (
-    dashboard_of_cluster,
-    needs_chromium,
-    wait_until,
-)
+from tests.dashboard.servers import dashboard_of_cluster, needs_chromium, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -19,7 +19,7 @@ from minicrawl.cluster.commands.dashboard import (
 from minicrawl.cluster.gathering.kept_store import KeptStore, in_use, unread
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.records import NODE_PREFIX, STATE_KEY, TERMS_KEY, CrawlActivity, StateRecord
-from minicrawl.cluster.terms import TermsRecord
+from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.errors import StoreError, UsageError
 from tests.cluster.fake_engine import FakeEngine
 from tests.cluster.node.test_leases import record

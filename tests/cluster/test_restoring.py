@@ -12,7 +12,8 @@ from minicrawl.cluster.engine import EngineUnavailable
 from minicrawl.cluster.gathering.kept_store import gather_cluster, kept_store
 from minicrawl.cluster.records import STATE_KEY, TERMS_KEY, ShardFacts, StateRecord
 from minicrawl.cluster.replica.snapshots import store_snapshot
-from minicrawl.cluster.terms import FORMAT, TermsRecord
+from minicrawl.cluster.shared_settings import TermsRecord
+from minicrawl.cluster.terms import FORMAT
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.channels import ShardPlace

@@ -7,18 +7,11 @@ from typing import Any
 import pytest
 
 from minicrawl import Loaded, Settings
-from minicrawl.cluster import steering, terms as cluster_terms
+from minicrawl.cluster import shared_settings, steering
 from minicrawl.cluster.node.running import check_disk
 from minicrawl.cluster.records import TERMS_KEY, CrawlActivity, ShardFacts
-from minicrawl.cluster.terms import (
-    FORMAT,
-    TermsRecord,
-    effective_settings,
-    seeds_of,
-    start_or_join,
-    state_of,
-    wait_for_terms,
-)
+from minicrawl.cluster.shared_settings import TermsRecord, effective_settings
+from minicrawl.cluster.terms import FORMAT, seeds_of, start_or_join, state_of, wait_for_terms
 from minicrawl.errors import UsageError
 from minicrawl.store.schema import VERSION
 from tests.cluster.fake_engine import FakeEngine
@@ -156,9 +149,9 @@ async def test_settings_that_cannot_work_here_are_refused_before_a_shard_begins(
     found = await engine.get(TERMS_KEY)
     assert found is not None
     assert found.value == begun.pack()
-    cluster_terms.check_terms(begun, {})
+    shared_settings.check_terms(begun, {})
     with pytest.raises(UsageError, match=why):  # a node that lacks what another machine has
-        cluster_terms.check_terms(replace(begun, settings=settings), settings)
+        shared_settings.check_terms(replace(begun, settings=settings), settings)
 
 
 async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the_next(
@@ -195,8 +188,8 @@ async def test_a_crawl_has_the_settings_of_its_user_and_joins_without_them(
 
 def test_secrets_and_settings_of_a_machine_are_not_in_the_terms() -> None:
     loaded = given(pages=3, auth=["a.example=me:secret"], proxy=["http://me:secret@p:1"], workers=3)
-    assert cluster_terms.settings_of_crawl(loaded) == {"pages": 3}
-    assert cluster_terms.settings_of_node(loaded)["proxy"] == ["http://me:secret@p:1"]
+    assert shared_settings.settings_of_crawl(loaded) == {"pages": 3}
+    assert shared_settings.settings_of_node(loaded)["proxy"] == ["http://me:secret@p:1"]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +198,7 @@ def test_secrets_and_settings_of_a_machine_are_not_in_the_terms() -> None:
 def test_shards_have_no_workers_unless_the_node_is_given_a_number(
     settings: dict[str, Any], workers: int
 ) -> None:
-    assert cluster_terms.workers_of_node(given(**settings)) == workers
+    assert shared_settings.workers_of_node(given(**settings)) == workers
 
 
 def test_a_disk_without_room_for_a_shard_is_refused(tmp_path: Path) -> None:
@@ -260,7 +253,7 @@ async def test_a_harmful_setting_counts_only_if_the_node_has_it_as_well(
     engine: FakeEngine, name: str
 ) -> None:
     terms = await poisoned(engine, {name: HARM[name]})
-    counting, line = cluster_terms.effective_settings(terms, {})
+    counting, line = shared_settings.effective_settings(terms, {})
     assert counting == {**USUAL, "pages": 10}
     assert "\n" not in line
     assert name in line
@@ -281,13 +274,13 @@ async def test_settings_of_the_crawl_count_if_the_node_allows_as_much(
     engine: FakeEngine, of_crawl: dict[str, object], of_node: dict[str, Any]
 ) -> None:
     terms = await poisoned(engine, of_crawl)
-    own = cluster_terms.settings_of_node(given(**of_node))
-    assert cluster_terms.effective_settings(terms, own) == (dict(terms.settings), "")
+    own = shared_settings.settings_of_node(given(**of_node))
+    assert shared_settings.effective_settings(terms, own) == (dict(terms.settings), "")
 
 
 async def test_a_setting_of_an_older_version_is_ignored_and_named(engine: FakeEngine) -> None:
     terms = await poisoned(engine, {"max-delay": 90, "min-delay": 0.5})
-    counting, line = cluster_terms.effective_settings(terms, {})
+    counting, line = shared_settings.effective_settings(terms, {})
     assert counting == {**USUAL, "pages": 10}
     assert "max-delay: " in line
     assert "min-delay" not in line
@@ -296,4 +289,4 @@ async def test_a_setting_of_an_older_version_is_ignored_and_named(engine: FakeEn
 async def test_terms_with_an_unknown_setting_are_refused(engine: FakeEngine) -> None:
     terms = await poisoned(engine, {"planets": 9})
     with pytest.raises(UsageError, match="planets: no such setting"):
-        cluster_terms.effective_settings(terms, {})
+        shared_settings.effective_settings(terms, {})

@@ -17,7 +17,7 @@ from minicrawl.cluster.records import (
     ShardFacts,
     StateRecord,
 )
-from minicrawl.cluster.terms import TermsRecord
+from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending
 from minicrawl.opic.ledger.money import UNIT

@@ -17,7 +17,8 @@ import zstandard
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, Decoder
 from minicrawl.fetch.body.reading import BodyLimits, BodyVerdict, DecodeBudget, read_body
 from minicrawl.fetch.client.connection import READ_BUFFER_BYTES
-from minicrawl.fetch.http.http1 import ByChunks, ResponseParser
+from minicrawl.fetch.http.framing import ByChunks
+from minicrawl.fetch.http.http1 import ResponseParser
 from tests.linear_time import TIMES, expect_linear
 
 _LONGEST_SLICE_S = 0.02

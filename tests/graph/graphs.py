@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.growing import A2, Levels
-from minicrawl.graphfiles import EdgeSequence, SavedGraph
+from minicrawl.graphfiles.saved import EdgeSequence, SavedGraph
 
 Link = tuple[int, int]
 

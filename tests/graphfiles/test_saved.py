@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minicrawl.graphfiles import MAGIC, EdgeSequence, as_dimacs, pack, unpack
+from minicrawl.graphfiles.saved import MAGIC, EdgeSequence, as_dimacs, pack, unpack
 from tests.graph.graphs import SMALL, solved
 
 SAVED = solved(SMALL["sc3"])

@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles import read as read_graph
+from minicrawl.graphfiles.reading import read as read_graph
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.reading_orders import (
     CRAWL_ORDERS,

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles import read
+from minicrawl.graphfiles.reading import read
 from minicrawl.lab.reading_orders import Crawls, order
 from minicrawl.lab.webs import (
     ENTRANCES,

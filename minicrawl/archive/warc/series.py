@@ -194,8 +194,6 @@ class WarcFiles:
             if self._earlier is not None:
                 self._earlier.close()
 
-    # ------------------------------------------------------------ one answer
-
     def _append(self, kept: KeptAnswer) -> None:
         if header_of(kept.record).kind == RecordKind.RENDERED:
             answer = read_packed(kept.record, self._codec)
@@ -267,8 +265,6 @@ class WarcFiles:
         name = self._series.path(number).name
         shown = cdxj_line(line, name) if capture.has_page else ""  # as in `warc.cdxj`
         self._captures.add(place, key, line.digest, capture.at, url, shown)
-
-    # ------------------------------------------------------------ files
 
     def _continued(self) -> int:
         """Return the place to continue at: in the open file, if its length is that in the store.

@@ -116,7 +116,7 @@ def _refuse_options_of_pages() -> None:
 
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     from minicrawl.crawl.imports.graph_import import import_graph
-    from minicrawl.graphfiles import PIPE
+    from minicrawl.graphfiles.reading import PIPE
     from minicrawl.report.graph.source import opened
     from minicrawl.store.reader import refuse_to_overwrite
 

@@ -81,8 +81,6 @@ class Shard:
                     self.outbox.paid(plan.links, now)
                     self.outbox.paid([page for page, _ in plan.extras], now)
 
-    # ------------------------------------------------------------ to other shards
-
     def sending(self, receiver: int, of_pot: int = 0) -> Step:
         """Return the SEND step of the next batch to `receiver`. It may have only the pot's part."""
         urls = self.pages.url
@@ -103,8 +101,6 @@ class Shard:
             for page, cash in zip(pages, atoms, strict=True)
         ]
         return TransferBatch(self.number, step.page, step.amount, transfers, of_pot)
-
-    # ------------------------------------------------------------ from other shards
 
     def receipt(self, batch: TransferBatch) -> list[Step]:
         """Return the steps that post the batch, or none if it is not the next one.
@@ -138,8 +134,6 @@ class Shard:
                 yield Step(StepKind.DEAD_END, page)
             else:
                 self._hops[end] = max(self._hops.get(end, 0), transfer.hops + 1)
-
-    # ------------------------------------------------------------ audit
 
     def statement(self) -> Statement:
         """Return the shard's statement for the audit."""

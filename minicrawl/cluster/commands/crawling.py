@@ -22,7 +22,8 @@ from minicrawl.cluster.commands.nodes import facts_of
 from minicrawl.cluster.demo import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
 from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_node
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
-from minicrawl.cluster.terms import settings_of_node, start_or_join, state_of, workers_of_node
+from minicrawl.cluster.shared_settings import settings_of_node, workers_of_node
+from minicrawl.cluster.terms import start_or_join, state_of
 from minicrawl.config import Loaded
 from minicrawl.config.values.networks import without_logins
 from minicrawl.errors import Interrupted
@@ -140,9 +141,6 @@ async def _run_node(
     # A node that runs as a service on this machine has the machine's name.
     place = NodeConfig(name=default_node_name("-crawl"), folder=FOLDER, workers=workers)
     await run_node(access, place, settings_of_node(run.loaded), shown.say, leaving)
-
-
-# ---------------------------------------------------------------- display
 
 
 class ClusterDisplay:

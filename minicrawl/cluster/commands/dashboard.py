@@ -116,8 +116,6 @@ class ClusterViews(Views):
         """Return the time at which the shards were gathered."""
         return self._gathered.at
 
-    # ------------------------------------------------------------ changes
-
     async def start(self, form: Form) -> None:  # the form is ignored
         """Refuse: a crawl in a cluster needs a node."""
         raise MinicrawlError(_BEGIN)

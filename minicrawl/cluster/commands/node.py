@@ -51,7 +51,7 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
     the shards of a killed node are taken over by the others.
     """
     from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_node
-    from minicrawl.cluster.terms import settings_of_node, workers_of_node
+    from minicrawl.cluster.shared_settings import settings_of_node, workers_of_node
 
     place = NodeConfig(
         name=_checked(name or default_node_name()),

@@ -22,7 +22,8 @@ from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering.archives import fetch_archives, has_pages, join_archives
 from minicrawl.cluster.gathering.gather import Gathered, gather
 from minicrawl.cluster.replica.restoring import find_end, restore
-from minicrawl.cluster.terms import TermsRecord, last_told, refuse_other_version, state_of, terms_of
+from minicrawl.cluster.shared_settings import TermsRecord
+from minicrawl.cluster.terms import last_told, refuse_other_version, state_of, terms_of
 from minicrawl.errors import UsageError
 from minicrawl.own_files import scratch
 from minicrawl.ports import Progress, part, unreported

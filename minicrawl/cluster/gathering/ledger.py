@@ -75,8 +75,6 @@ class GatheredLedger:
     def __len__(self) -> int:
         return len(self.ledger)
 
-    # ------------------------------------------------------------ clocks
-
     def _retimed(self, times: Numbers, shard: Totals) -> Numbers:
         """Convert times of a shard to the common clock."""
         scale = self.ledger.minted / max(shard.minted, 1)
@@ -97,8 +95,6 @@ class GatheredLedger:
                 scale = self.ledger.minted / max(shard.totals.minted, 1)
                 numbers[0] = max(1, round(int(numbers[0]) * scale))
             self.measures[int(shard.pages[page])] = numbers.tobytes()
-
-    # ------------------------------------------------------------ cash
 
     def receive(self, pages: Small, atoms: Sequence[int], to_pot: int = 0) -> int:
         """Post cash that is abroad, and return its atoms."""
@@ -129,8 +125,6 @@ class GatheredLedger:
             self.inlinks[forwards.pop(page)] -= 1
             self.state[page] = State.BAD_REDIRECT
         return broken
-
-    # ------------------------------------------------------------ results
 
     def missing(self) -> int:
         """Return the atoms that are on no page, or still abroad; 0 unless stores are damaged."""

@@ -16,7 +16,7 @@ from minicrawl.cluster.node.shared_budget import SharedBudget, YieldPages
 from minicrawl.cluster.overview import CrawlView
 from minicrawl.cluster.page_budget import ShardNeed
 from minicrawl.cluster.records import GRANTS_KEY, STATE_KEY, CrawlActivity, KeyEntry
-from minicrawl.cluster.terms import TermsRecord
+from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import most_pages
 
@@ -44,8 +44,6 @@ class CrawlState(CrawlView):
     def budget(self) -> int | None:
         """Limit of pages fetched by all shards in all runs."""
         return most_pages(self.limits, self.state.fetched)
-
-    # ------------------------------------------------------------ results
 
     def orders(self, shard: int, generation: int, node: str) -> ShardOrders:
         """Return orders for the crawl of a shard that `node` holds under this lease."""
@@ -88,8 +86,6 @@ class CrawlState(CrawlView):
         except (KeyTaken, EngineUnavailable):
             return  # another node has announced a state, which will arrive here and counts
         self.hear_state(state, revision)
-
-    # ------------------------------------------------------------ the budget
 
     async def share_out(self, leases: Mapping[int, int], give_back: YieldPages) -> None:
         """Grant pages to these shards, and take back pages that they do not need.

@@ -122,8 +122,6 @@ class Node:
             await self.beat()
             await asyncio.sleep(BEAT_S)
 
-    # ------------------------------------------------------------ hearing
-
     def _jobs(self) -> Iterator[Coroutine[None, None, None]]:
         """Yield the jobs that hear the others, as long as the node runs."""
         for prefix in records.FOLLOWED:
@@ -183,8 +181,6 @@ class Node:
             if self.presence.name == min(self.view.live(self._now()), default=""):
                 with suppress(EngineError):  # the next round may succeed
                     await self._engine.beats.separate_leaders()
-
-    # ------------------------------------------------------------ periodic work
 
     async def beat(self) -> None:
         """Send a sign of life. If it is confirmed, extend the deadline of our crawls."""

@@ -25,7 +25,8 @@ from minicrawl.cluster.node.presence import NodePresence, lease_clock
 from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess, WarmChildren
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.records import NodeRecord
-from minicrawl.cluster.terms import TermsRecord, check_terms, effective_settings, wait_for_terms
+from minicrawl.cluster.shared_settings import TermsRecord, check_terms, effective_settings
+from minicrawl.cluster.terms import wait_for_terms
 from minicrawl.errors import UsageError
 
 LEAST_DISK = 50_000_000

@@ -88,8 +88,6 @@ class ShardSupervisor:
             if held.busy is not None and held.crawl is None
         )
 
-    # ------------------------------------------------------------ taking and giving up
-
     def take(self, shard: int) -> None:
         """Begin to take a free shard."""
         if shard not in self._shards:
@@ -155,8 +153,6 @@ class ShardSupervisor:
     async def _write(self, shard: int, record: LeaseRecord) -> int:
         key, former = f"{LEASE_PREFIX}{shard}", self._view.leases.get(shard)
         return await self._engine.update(key, record.pack(), former.revision if former else 0)
-
-    # ------------------------------------------------------------ crawls
 
     async def yield_pages(self, shard: int) -> int | None:
         """Stop the shard's requests, and return the pages fetched or under way.

@@ -24,7 +24,7 @@ from minicrawl.cluster.channels.batches import BatchError, Transfer
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
 from minicrawl.cluster.records import WHOLE, RecordError
-from minicrawl.cluster.terms import refuse_what_needs_one_machine
+from minicrawl.cluster.shared_settings import refuse_what_needs_one_machine
 from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Settings
@@ -84,8 +84,6 @@ class ShardAddresses:
         pace = self._hosts.pace
         return pace if pace is not None and pace.has_rates else None
 
-    # ------------------------------------------------------------ for the pacing
-
     def share_of(self, name: str) -> float:
         """Return the share of the address's request rate; 0 until the others have agreed."""
         return self._parts.get(name, 0) / WHOLE
@@ -101,8 +99,6 @@ class ShardAddresses:
     def are_awaited(self) -> bool:
         """True while the record of an address is examined, for which pages may wait."""
         return bool(self._examining) or not self._to_examine.empty()
-
-    # ------------------------------------------------------------ while the crawl runs
 
     async def run(self) -> None:
         """Examine the records of wanted and notified addresses, for ever."""

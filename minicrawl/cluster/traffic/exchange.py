@@ -50,8 +50,6 @@ class BatchExchange:
         self.until = 0.0
         self.is_halted = True
 
-    # ------------------------------------------------------------ batches
-
     async def publish(self, batch: TransferBatch) -> None:
         """Publish the batch, and retry until the engine answers."""
         pause_s = _FIRST_PAUSE_S
@@ -73,8 +71,6 @@ class BatchExchange:
                         yield delivery
             except EngineUnavailable:
                 await asyncio.sleep(_FIRST_PAUSE_S)
-
-    # ------------------------------------------------------------ facts
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
         """Tell all shards our facts. They are lost while the engine does not answer."""
@@ -106,8 +102,6 @@ class BatchExchange:
             return  # older facts still count
         if facts and facts.shard < self._place.of and facts.shard != self._place.number:
             self._told[facts.shard] = facts, self._now()
-
-    # ------------------------------------------------------------ the lease
 
     @property
     def may_fetch(self) -> bool:

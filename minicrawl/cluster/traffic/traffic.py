@@ -75,8 +75,6 @@ class ShardTraffic:
         """True if a batch waits for a commit or for the exchange."""
         return self._is_acting or not self._pending.empty()
 
-    # ------------------------------------------------------------ after commits
-
     async def _follow_commits(self) -> None:
         # Batches of earlier runs may not have been published.
         last = int(self._recorder.counters.number(PUBLISHED))
@@ -92,8 +90,6 @@ class ShardTraffic:
 
     async def _after_commit(self, act: Callable[[], Awaitable[None]]) -> None:
         await self._pending.put(_Pending(self._frontier.last_seq, act))
-
-    # ------------------------------------------------------------ to other shards
 
     async def _send(self) -> None:
         usual_s = self._shard.setup.posting.wait_s
@@ -149,8 +145,6 @@ class ShardTraffic:
             )
         for step in steps:
             await self._exchange.publish(self._shard.core.batch(step))
-
-    # ------------------------------------------------------------ from other shards
 
     async def _receive(self) -> None:
         async for arrived in self._exchange.arrivals():

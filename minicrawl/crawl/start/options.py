@@ -21,7 +21,7 @@ from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
     from minicrawl.fetch.access.logins import AccessByOrigin, Login
-    from minicrawl.fetch.http.messages import Origin
+    from minicrawl.fetch.http.targets import Origin
 
 MOST_IN_SEEDS = 10_000
 

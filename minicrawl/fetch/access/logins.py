@@ -18,7 +18,8 @@ from http import HTTPStatus
 
 from minicrawl.fetch.access.challenges import Digest, basic, challenges
 from minicrawl.fetch.access.headers import Headers
-from minicrawl.fetch.http.messages import Origin, ResponseStream, Transport, TransportRequest
+from minicrawl.fetch.http.messages import ResponseStream, Transport, TransportRequest
+from minicrawl.fetch.http.targets import Origin
 
 _CNONCE_BYTES = 8
 

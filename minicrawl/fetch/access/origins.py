@@ -23,7 +23,7 @@ from minicrawl.config.values.kinds import ON
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access.headers import Headers, header_fields
 from minicrawl.fetch.access.logins import AccessByOrigin, Login, OriginAccess
-from minicrawl.fetch.http.messages import Origin, target
+from minicrawl.fetch.http.targets import Origin, target
 
 _PLACE = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[^\]]+\]|[^:/\[\]]+)(?::(?P<port>[0-9]{1,5}))?"
@@ -73,9 +73,6 @@ def login_in(url: str) -> tuple[Origin, Login] | None:
     return place.origin, Login(unquote(parsed.username), unquote(parsed.password))
 
 
-# ---------------------------------------------------------------- input
-
-
 def _logins(access: Access) -> Iterator[tuple[str, Login]]:
     for name, texts, fits in (
         ("auth", access.auth, USER_PASSWORD),
@@ -123,9 +120,6 @@ def _netrc(file: Path | str | None, environ: Mapping[str, str]) -> Iterator[tupl
     for machine, (user, account, password) in machines.items():
         if machine != "default":  # the default entry would go to every host
             yield machine, Login(user or account or "", password or "")
-
-
-# ---------------------------------------------------------------- origins
 
 
 def _name_of(place: str) -> str:

@@ -48,13 +48,8 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import ada_url
 
 from minicrawl.errors import UsageError, needs
-from minicrawl.fetch.http.messages import (
-    SIGNATURES,
-    Origin,
-    ResponseStream,
-    Transport,
-    TransportRequest,
-)
+from minicrawl.fetch.http.messages import SIGNATURES, ResponseStream, Transport, TransportRequest
+from minicrawl.fetch.http.targets import Origin
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -66,9 +61,6 @@ _NONCE_BYTES = 32
 _TAG, _ALGORITHM = "web-bot-auth", "ed25519"
 _COVERED = {'"@authority"', '"signature-agent"'}
 _PACKAGE = ("signing", "a signature")
-
-
-# ---------------------------------------------------------------- keys
 
 
 class SigningKey:
@@ -142,8 +134,6 @@ def _base64url(data: bytes) -> str:
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-# ---------------------------------------------------------------- challenges
-
 _REFUSALS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _LONGEST = 8192
 _NAME = r"[a-z*][a-z0-9_.*-]*+"
@@ -173,9 +163,6 @@ def wanted_signature(stream: ResponseStream, key_id: str) -> WantedSignature | N
         if names <= _COVERED and fields.get("tag") == _TAG and usual | fields == fields | usual:
             return WantedSignature(label, fields.get("nonce", ""))
     return None
-
-
-# ---------------------------------------------------------------- signatures
 
 
 def signature_base(components: Mapping[str, str], parameters: str) -> tuple[str, bytes]:

@@ -25,7 +25,7 @@ from typing import IO, NamedTuple, Protocol
 
 from minicrawl.fetch.body.content import Content
 from minicrawl.fetch.body.decoding import Decoder, UnknownCoding
-from minicrawl.fetch.http.messages import EXPECTED, Fault, failure, kind_of
+from minicrawl.fetch.http.faults import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, SentBody
 from minicrawl.web.sitemaps import MAX_BYTES
 
@@ -69,9 +69,6 @@ class Body(NamedTuple):
     """File with the content, if it was spooled. The reader closes it."""
     is_file: bool = False
     coded: SentBody = SentBody()
-
-
-# ---------------------------------------------------------------- limits that bodies share
 
 
 class GrowingBody(Protocol):
@@ -168,9 +165,6 @@ class BodyLimits(NamedTuple):
     """Time that a file has beyond the deadline."""
     keeps_coded: bool = False
     """True if an encoded body is also kept in its encoded form."""
-
-
-# ---------------------------------------------------------------- one body
 
 
 async def read_body(

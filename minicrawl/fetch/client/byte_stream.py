@@ -86,8 +86,6 @@ class ByteStream(asyncio.Protocol):
         protocol.connection_made(transport)
         return protocol
 
-    # ------------------------------------------------------------ called by asyncio
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport

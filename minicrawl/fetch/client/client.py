@@ -26,8 +26,10 @@ from typing import NamedTuple, Self
 
 from minicrawl.fetch.client.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.client.dialing import Dialer, Way, address_of
+from minicrawl.fetch.http.faults import EXPECTED, Fault
 from minicrawl.fetch.http.heads import Head
-from minicrawl.fetch.http.messages import EXPECTED, Fault, Origin, ResponseStream, TransportRequest
+from minicrawl.fetch.http.messages import ResponseStream, TransportRequest
+from minicrawl.fetch.http.targets import Origin
 from minicrawl.model import FailureKind, Wire
 
 PoolKey = tuple[Origin, Way]

@@ -147,8 +147,6 @@ class Connection(asyncio.BufferedProtocol):
         finally:
             self._progress = None
 
-    # ------------------------------------------------------------ called by asyncio
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport

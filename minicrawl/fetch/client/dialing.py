@@ -19,8 +19,10 @@ from functools import partial
 from itertools import count
 from typing import Protocol, TypeVar
 
+from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import request_bytes
-from minicrawl.fetch.http.messages import ConnectTarget, Fault, Origin, TransportRequest
+from minicrawl.fetch.http.messages import TransportRequest
+from minicrawl.fetch.http.targets import ConnectTarget, Origin
 from minicrawl.fetch.tls.layer import TlsOpener, TlsServer
 from minicrawl.model import FailureKind
 

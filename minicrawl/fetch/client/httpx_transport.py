@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import joined_headers
-from minicrawl.fetch.http.messages import Fault, TransportRequest
+from minicrawl.fetch.http.messages import TransportRequest
 from minicrawl.model import FailureKind
 
 if TYPE_CHECKING:

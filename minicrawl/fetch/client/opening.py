@@ -17,7 +17,8 @@ from minicrawl.fetch.access.logins import AccessByOrigin
 from minicrawl.fetch.client.client import HttpClient, Pace
 from minicrawl.fetch.client.dialing import Connector, Dialer, DirectDialer
 from minicrawl.fetch.client.httpx_transport import HttpxTransport
-from minicrawl.fetch.http.messages import Origin, Transport
+from minicrawl.fetch.http.messages import Transport
+from minicrawl.fetch.http.targets import Origin
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.resolver import Located, Resolver
 from minicrawl.fetch.tls.contexts import TlsContexts

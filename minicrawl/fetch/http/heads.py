@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from minicrawl.fetch.http.messages import Fault
+from minicrawl.fetch.http.faults import Fault
 from minicrawl.model import FailureKind
 
 STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")

@@ -12,8 +12,8 @@ from minicrawl.config import Network as NetworkSettings
 from minicrawl.errors import UsageError
 from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.client.dialing import Connector, DirectDialer
+from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import request_bytes
-from minicrawl.fetch.http.messages import Fault
 from minicrawl.fetch.proxy.dialing import ProxyDialer
 from minicrawl.fetch.proxy.handshakes import (
     REFUSED_LOGINS,

@@ -22,8 +22,10 @@ from minicrawl.config import Network as NetworkSettings
 from minicrawl.config.values.kinds import ENVIRONMENT
 from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.client.dialing import DirectDialer, TlsFor, Way
+from minicrawl.fetch.http.faults import Fault, described
 from minicrawl.fetch.http.http1 import request_bytes
-from minicrawl.fetch.http.messages import Fault, Origin, TransportRequest, described
+from minicrawl.fetch.http.messages import TransportRequest
+from minicrawl.fetch.http.targets import Origin
 from minicrawl.fetch.proxy.handshakes import (
     connect,
     fault_of,

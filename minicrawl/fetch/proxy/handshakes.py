@@ -13,8 +13,8 @@ from http import HTTPStatus
 from socksio import socks5
 
 from minicrawl.fetch.client.byte_stream import ByteStream
+from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import ResponseParser
-from minicrawl.fetch.http.messages import Fault
 from minicrawl.fetch.proxy.proxies import Proxy
 from minicrawl.model import FailureKind
 
@@ -79,8 +79,6 @@ async def answer_of(stream: ByteStream, proxy: Proxy) -> tuple[int, bytes]:
             raise fault_of(proxy, f"does not speak HTTP: {parser.fault}")
     return parser.head.status, rest
 
-
-# ---------------------------------------------------------------- SOCKS5
 
 _NO_LOGIN = socks5.SOCKS5AuthMethod.NO_AUTH_REQUIRED
 _LOGIN = socks5.SOCKS5AuthMethod.USERNAME_PASSWORD

@@ -16,7 +16,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from minicrawl.fetch.http.messages import Origin
+from minicrawl.fetch.http.targets import Origin
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _SCHEMES = ("http", "https")
@@ -111,9 +111,6 @@ def _distance(host: str, proxy: Proxy) -> bytes:
     If a proxy is removed, only its own hosts move to other proxies.
     """
     return blake2b(f"{host} {proxy}".encode(), digest_size=8).digest()
-
-
-# ---------------------------------------------------------------- hosts without a proxy
 
 
 def _bypass_test(text: str) -> Callable[[Origin], bool]:

@@ -22,7 +22,7 @@ from ipaddress import IPv6Address, ip_address
 from itertools import zip_longest
 from typing import NamedTuple
 
-from minicrawl.fetch.http.messages import ConnectTarget, Origin, target
+from minicrawl.fetch.http.targets import ConnectTarget, Origin, target
 from minicrawl.fetch.resolver.addresses import is_public
 from minicrawl.fetch.resolver.lookups import Lookup, LookupAnswer, NoSuchName
 from minicrawl.fetch.resolver.rules import ResolveRules

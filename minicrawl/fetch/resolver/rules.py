@@ -18,7 +18,7 @@ from typing import NamedTuple
 import ada_url
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.http.messages import ConnectTarget
+from minicrawl.fetch.http.targets import ConnectTarget
 
 _SIDE = re.compile(r"(\[[^\[\]]+\]|[^\[\]:]+)(?::([0-9]{1,5}))?")
 _LAST_PORT = 65535

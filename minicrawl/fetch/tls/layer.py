@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from minicrawl.fetch.http.messages import Fault
+from minicrawl.fetch.http.faults import Fault
 from minicrawl.model import FailureKind
 
 
@@ -166,8 +166,6 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
         self._error: Exception | None = None
         self.begun: asyncio.Future[P] = asyncio.get_running_loop().create_future()
 
-    # ------------------------------------------------------------ called from above
-
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self._send(data)
 
@@ -199,8 +197,6 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._above = protocol
 
-    # ------------------------------------------------------------ called from below
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._below = transport
@@ -226,8 +222,6 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
             self._above.connection_lost(error)
         elif not self.begun.done():
             self.begun.set_exception(error or ConnectionResetError())
-
-    # ------------------------------------------------------------ between them
 
     def _go_on(self) -> None:
         """Decrypt the bytes received before the reader paused, then resume reading."""

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 
 from minicrawl.config import Network
 from minicrawl.fetch.body.reading import BodyLimits, DecodeBudget
+from minicrawl.fetch.http.faults import Fault, failure
+from minicrawl.fetch.http.framing import ByChunks
 from minicrawl.fetch.http.heads import Head, has_word, read_head, take_cookies
-from minicrawl.fetch.http.http1 import BLANK_LINE, ByChunks
-from minicrawl.fetch.http.messages import Fault, failure
+from minicrawl.fetch.http.http1 import BLANK_LINE
 from minicrawl.fetch.outcome import read_response, with_wire
 from minicrawl.fetch.warc.records import WARC_PROTOCOL, WarcRecord
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Wire

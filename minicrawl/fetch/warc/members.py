@@ -166,8 +166,6 @@ class Members:
         """Position for messages: in a plain file exact, else the start of the member."""
         return self.begin + self.offset if self.is_plain else self.begin
 
-    # ------------------------------------------------------------ members
-
     def open_next(self) -> bool:
         """Go to the next member. Return False at the end of the file. Raises `DamagedMember`."""
         self.buffer.clear()
@@ -243,8 +241,6 @@ class Members:
             self._dictionary = zstandard.ZstdCompressionDict(content)
         except zstandard.ZstdError as error:
             raise DamagedMember(f"its dictionary cannot be read ({error})") from error
-
-    # ------------------------------------------------------------ bytes of a member
 
     def fill(self, count: int) -> bool:
         """Decode until the buffer holds `count` bytes. Return False if the member is shorter."""

@@ -134,8 +134,6 @@ class WarcRecords:
         if self._notes <= _MOST_NOTES:
             self._note(f"{self._file.name}: at byte {place:,}: {text}")
 
-    # ------------------------------------------------------------ one member
-
     def _in_member(self) -> Iterator[WarcRecord]:
         while self._skip_blank():
             self._members.count_record()
@@ -197,8 +195,6 @@ class WarcRecords:
             block += piece[: room - len(block)]
             count += len(piece)
         return bytes(block).removesuffix(_END), count
-
-    # ------------------------------------------------------------ one block
 
     def _block(self, head: _Head) -> tuple[bytes, bool]:
         """Return the block of a record, and whether it is cut."""

@@ -18,7 +18,7 @@ from minicrawl.config.values.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.link_builder import Weights
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.graphfiles import read
+from minicrawl.graphfiles.reading import read
 from minicrawl.lab import known_webs as known, reading_orders as lab, webs
 from minicrawl.lab.known_webs import (
     KNOWN_WEB_ORDERS,

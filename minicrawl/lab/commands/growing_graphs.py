@@ -34,7 +34,8 @@ from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
 from minicrawl.graph.text_formats import LinkStream
-from minicrawl.graphfiles import MAGIC, EdgeSequence, SavedGraph, as_dimacs, blocks, pack, unpack
+from minicrawl.graphfiles.reading import blocks
+from minicrawl.graphfiles.saved import MAGIC, EdgeSequence, SavedGraph, as_dimacs, pack, unpack
 from minicrawl.lab.dynamic_graphs import (
     ALGORITHMS,
     BLOCKS,

@@ -21,7 +21,8 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.link_builder import LinkArrays
 from minicrawl.graph.text_formats import LinkStream
-from minicrawl.graphfiles import PIPE, Texts, blocks
+from minicrawl.graphfiles.names import Texts
+from minicrawl.graphfiles.reading import PIPE, blocks
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.measures import resident_bytes
 from minicrawl.own_files import scratch

@@ -11,7 +11,7 @@ from minicrawl.cli.output import show_json
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.graph.outline import extent as extent_of
-from minicrawl.graphfiles import read
+from minicrawl.graphfiles.reading import read
 from minicrawl.ranks.commands.seed_set_figures import draw
 from minicrawl.ranks.commands.seed_set_report import Report, Trial, document, show
 from minicrawl.ranks.cores import CoreKind, CoreRule

@@ -200,8 +200,6 @@ class _Indexing:
         named = {urls[page]: what for page, what in cut.items()}
         return self._done_so_far._replace(of_all=len(self._index), cut=named)
 
-    # ------------------------------------------------------------ rounds
-
     def _rounds(self, begin: int) -> Iterator[tuple[list[int], int]]:
         """Yield the places of records in rounds, with the end of each round."""
         most = ROUND if self._is_over is unlimited else _LIMITED_ROUND
@@ -286,8 +284,6 @@ class _Indexing:
             type=found.type,
         )
 
-    # ------------------------------------------------------------ pages known by links
-
     def _add_stale(self, step: int) -> None:
         """Update the pages with new anchors, in rounds."""
         while pages := self._notes.stale(ROUND):
@@ -344,8 +340,6 @@ class _Indexing:
     def _remove(self, page: int) -> None:
         self._index.remove(page)
         self._notes.texts.sign(page, "", None)
-
-    # ------------------------------------------------------------ hosts and sites
 
     def _host(self, page: int) -> int:
         return self._urls.host_of[page]

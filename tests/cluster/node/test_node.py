@@ -25,7 +25,7 @@ from minicrawl.cluster.records import (
     ShardFacts,
     StateRecord,
 )
-from minicrawl.cluster.terms import TermsRecord
+from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 from tests.cluster.node.test_leases import record

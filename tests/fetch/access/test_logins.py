@@ -9,7 +9,7 @@ import pytest
 from minicrawl.config import Politeness
 from minicrawl.fetch.access.logins import Login, OriginAccess
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.http.messages import target
+from minicrawl.fetch.http.targets import target
 from minicrawl.model import Failed, FetchResult, Moved, Request, Response
 from tests.fetch.results import LOCAL, ask, http_fetcher, page_of
 from tests.fetch.wire import Answer, Wire, answer, certified, wire

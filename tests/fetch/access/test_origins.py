@@ -8,7 +8,7 @@ from minicrawl.config import Access
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access.logins import AccessByOrigin, Login
 from minicrawl.fetch.access.origins import access_by_origin, login_in
-from minicrawl.fetch.http.messages import Origin, target
+from minicrawl.fetch.http.targets import Origin, target
 
 
 def origin(url: str) -> Origin:

@@ -23,7 +23,7 @@ from minicrawl.fetch.access.signing import (
     key_directory,
     signature_base,
 )
-from minicrawl.fetch.http.messages import target
+from minicrawl.fetch.http.targets import target
 from minicrawl.model import FetchResult, Request
 from tests.fetch.results import http_fetcher, page_of
 from tests.fetch.wire import Answer, answer, wire

@@ -8,7 +8,8 @@ from typing import Any
 
 from minicrawl.fetch.client.client import HttpClient, Pace
 from minicrawl.fetch.client.dialing import Connector, DirectDialer
-from minicrawl.fetch.http.messages import ConnectTarget, TransportRequest, target
+from minicrawl.fetch.http.messages import TransportRequest
+from minicrawl.fetch.http.targets import ConnectTarget, target
 from tests.fetch.wire import Wire
 
 

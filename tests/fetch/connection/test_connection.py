@@ -5,7 +5,7 @@ from weakref import ref
 import pytest
 
 from minicrawl.fetch.client.connection import READ_BUFFER_BYTES, Connection
-from minicrawl.fetch.http.messages import Fault
+from minicrawl.fetch.http.faults import Fault
 from tests.loops import hear
 
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -6,7 +6,8 @@ import socket
 import pytest
 
 from minicrawl.fetch.client.dialing import Connector
-from minicrawl.fetch.http.messages import ConnectTarget, Fault
+from minicrawl.fetch.http.faults import Fault
+from minicrawl.fetch.http.targets import ConnectTarget
 from minicrawl.model import FailureKind
 from tests.fetch.wire import answer, wire
 

@@ -1,7 +1,7 @@
 import pytest
 
+from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import Head, content_length, joined_headers, read_head
-from minicrawl.fetch.http.messages import Fault
 from minicrawl.model import FailureKind
 
 

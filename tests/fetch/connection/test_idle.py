@@ -2,7 +2,7 @@ import asyncio
 
 from minicrawl.fetch.client.client import IdleConnections
 from minicrawl.fetch.client.connection import Connection
-from minicrawl.fetch.http.messages import ConnectTarget, Origin
+from minicrawl.fetch.http.targets import ConnectTarget, Origin
 
 A = Origin(False, "a.example", 80, "a.example"), ConnectTarget("10.0.0.1", 80)
 B = Origin(False, "b.example", 80, "b.example"), ConnectTarget("10.0.0.1", 80)

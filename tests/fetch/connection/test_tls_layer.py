@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from minicrawl.fetch.http.messages import Fault
+from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.tls.layer import TlsOpener, TlsServer
 from tests.fetch.connection.clients import get, http_client, request_to
 from tests.fetch.wire import FAULTS, Answer, Then, answer, certified, wire

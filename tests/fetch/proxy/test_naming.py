@@ -4,7 +4,7 @@ import pytest
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.http.messages import target
+from minicrawl.fetch.http.targets import target
 from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies, with_known_proxies
 from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes, parse_proxy
 from minicrawl.fetch.reach import network_with_proxies

@@ -1,7 +1,7 @@
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.http.messages import ConnectTarget
+from minicrawl.fetch.http.targets import ConnectTarget
 from minicrawl.fetch.resolver.rules import ResolveRule, ResolveRules, parse_rule
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.fetch.http.messages import ConnectTarget
+from minicrawl.fetch.http.targets import ConnectTarget
 from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLookup
 from minicrawl.fetch.resolver.resolver import BLOCKED_PORTS, Resolver, trusted_among
 from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule

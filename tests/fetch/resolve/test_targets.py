@@ -1,6 +1,6 @@
 import pytest
 
-from minicrawl.fetch.http.messages import Origin, Target, target
+from minicrawl.fetch.http.targets import Origin, Target, target
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from random import Random
 
 from minicrawl.fetch.body.decoding import Decoder, UnknownCoding, codings
+from minicrawl.fetch.http.faults import Fault
+from minicrawl.fetch.http.framing import ByChunks
 from minicrawl.fetch.http.heads import content_length, read_head
-from minicrawl.fetch.http.http1 import ByChunks, ResponseParser
-from minicrawl.fetch.http.messages import Fault
+from minicrawl.fetch.http.http1 import ResponseParser
 from minicrawl.web import html_page, markup, responses, robots as rules, sitemaps as sitemap, urls
 from minicrawl.web.documents import parse_document
 from minicrawl.web.html_page import ParseOptions, parse_page

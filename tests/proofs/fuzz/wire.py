@@ -54,7 +54,7 @@ from minicrawl.cluster.replica.entries import (
     pack_entry,
     unpack_entry,
 )
-from minicrawl.cluster.terms import TermsRecord
+from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.cluster.traffic.address_records import _listed
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine

@@ -1,0 +1,157 @@
+"""Settings of a crawl that its nodes share, and those that each node has of its own.
+
+Law: the engine has no secrets of users, and no setting that touches a node's machine or weakens
+politeness, since anybody with write access to the engine can change the terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from minicrawl.cluster.records import TERMS_KEY, Record, RecordError
+from minicrawl.config import Loaded, Settings, load
+from minicrawl.config.parts import Budget
+from minicrawl.config.settings import harmless, told_ignored
+from minicrawl.config.sources import from_store
+from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.writing import plain
+from minicrawl.errors import UsageError
+from minicrawl.opic.ledger.channels import MOST_SHARDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermsRecord(Record):
+    """Terms of a crawl. Only `settings` ever change."""
+
+    id: str
+    format: int
+    schema: int
+    version: str
+    shards: int
+    settings: Mapping[str, object]  # by name, as JSON values
+    seeds: str  # name of the object with one seed per line
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shards <= MOST_SHARDS:
+            raise ValueError(f"{self.shards} is not a valid number of shards")
+        if not self.id.isalnum():  # it is part of file names
+            raise ValueError(f"{self.id!a} is not a valid id")
+
+    @property
+    def limits(self) -> Budget:
+        """Limits of the whole crawl, over all shards. Raises RecordError."""
+        names = ("pages", "until", *OF_A_RUN)
+        given = {BY_NAME[one].argument: self.settings.get(one) for one in names}
+        try:
+            return load(given, {}, None).settings.budget
+        except UsageError as error:
+            raise RecordError(f"the cluster's key {TERMS_KEY} has a wrong limit: {error}") from None
+
+
+_OF_A_NODE = frozenset(
+    (
+        *("store", "workers", "proxy", "ca", "client-cert"),
+        *("bind-address", "name-server", "browser", "render-workers", "cookies", "warc"),
+    )
+)
+OF_A_RUN = ("new-pages", "for", "bytes")
+"""Limits of one run, over all shards. The next run has only those that it is given."""
+_OF_ONE_MACHINE = {
+    "check": "gather, then continue the gathered store with it",
+    "requisites": "gather, then continue the gathered store with it",
+    "links": "without links the log of a shard is cut, and batches are sent again from it",
+    "dedupe-with": "other nodes do not have its file",
+    "deterministic": "the order depends on when batches of other shards arrive",
+}
+"""Settings that a cluster refuses, and why."""
+USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
+"""Defaults that differ in a cluster.
+
+Archived pages would all go through the servers, and pages that other shards made known have no
+siblings.
+"""
+_TERMS = "the terms of this cluster"
+LIVE = frozenset(("pages", *OF_A_RUN))
+"""Settings that may change while the crawl runs."""
+
+
+def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
+    """Return the given settings that all nodes share, by name, as JSON values."""
+    refuse_what_needs_one_machine(loaded.settings)
+    return {name: value for name, value in _given(loaded) if _is_shared(name)}
+
+
+def settings_of_node(loaded: Loaded) -> dict[str, object]:
+    """Return the settings given to this node, by name, as JSON values."""
+    left_out = ("cluster", "store", "workers", *_OF_ONE_MACHINE, *OF_A_RUN)
+    return {name: value for name, value in _given(loaded) if name not in left_out}
+
+
+def _given(loaded: Loaded) -> Iterator[tuple[str, object]]:
+    for row in TABLE:
+        if loaded.is_given(row) or loaded.settings.value(row) != row.default:
+            yield row.name, plain(loaded.settings, row)
+
+
+def _is_shared(name: str) -> bool:
+    """Return whether all nodes have the same value of a setting, which their terms name."""
+    return BY_NAME[name].section.name not in ("access", "cluster") and name not in _OF_A_NODE
+
+
+def effective_settings(
+    terms: TermsRecord, own: Mapping[str, object]
+) -> tuple[dict[str, object], str]:
+    """Return the settings that a node obeys, and a line about ignored ones, which may be empty.
+
+    `own` has the settings given to the node itself. They allow the terms to weaken politeness as
+    far as they do themselves.
+    """
+    named = from_store(_TERMS, terms.settings)
+    shared = {
+        name: given
+        for name, given in named.items()
+        if name in BY_NAME and _is_shared(name) and name not in OF_A_RUN
+    }
+    of_node = load({BY_NAME[name].argument: value for name, value in own.items()}, {}, None)
+    counting, _ = harmless(shared, of_node.settings)
+    known = (*counting, *OF_A_RUN)
+    ignored = [given.place for name, given in named.items() if name not in known]
+    return {name: given.value for name, given in counting.items()}, told_ignored(ignored)
+
+
+def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> None:
+    """Refuse settings that contradict each other, or for which this machine lacks a package.
+
+    Without this, each shard would fail again and again. `own` are the settings of this node.
+    """
+    from minicrawl.crawl.start.reach import check_browser, check_types
+    from minicrawl.crawl.start.settings import refuse_contradictions
+
+    named = {**own, **effective_settings(terms, own)[0]}
+    given = {BY_NAME[name].argument: value for name, value in named.items()}
+    settings = load(given, {}, None).settings
+    refuse_contradictions(settings)
+    check_types(settings.scope)
+    check_browser(settings.rendering)
+
+
+def workers_of_node(loaded: Loaded) -> int:
+    """Return the fetching processes per shard. `auto` is 0, as each shard is a process already."""
+    workers = loaded.settings.network.workers
+    return workers if isinstance(workers, int) else 0
+
+
+def refuse_what_needs_one_machine(settings: Settings) -> None:
+    """Refuse settings that a crawl in shards cannot obey."""
+    refused = {
+        row.off if row.default is True else row.flag: why
+        for name, why in _OF_ONE_MACHINE.items()
+        if settings.value(row := BY_NAME[name]) != row.default
+    }
+    if settings.budget.guaranteed is not None:
+        refused["--until '... guaranteed'"] = "the proof needs the links of all pages"
+    if isinstance(settings.storing.keep_versions, int):
+        refused["--keep-versions N"] = "in a cluster say all or changed"
+    for flag, why in refused.items():
+        raise UsageError(f"{flag} is for a crawl on one machine: {why}")

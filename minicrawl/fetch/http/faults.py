@@ -1,0 +1,77 @@
+"""Faults: errors of the server or of the network, with a kind and a message for users.
+
+Law: whatever the network or the server does raises a Fault of a named kind, or an OSError, which
+is how the system reports a broken connection. Any other exception is a bug.
+"""
+
+import ssl
+
+from minicrawl.model import Failed, FailureKind, Wire
+
+_SHOWN = 200  # characters of a message
+
+
+class Fault(Exception):
+    """Error of the server or of the network. The message describes it."""
+
+    def __init__(self, kind: FailureKind, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.wire: Wire | None = None
+        """Heads of the exchange, if that of the response is too long; its beginning is enough."""
+
+    def __reduce__(self) -> tuple[type["Fault"], tuple[FailureKind, str]]:
+        """Support copying."""
+        return Fault, (self.kind, str(self))
+
+
+EXPECTED = (Fault, OSError)
+"""Exceptions that `failure` accepts."""
+
+
+def failure(error: Fault | OSError) -> Failed:
+    """Return the failure for an exception, with its message as one short line."""
+    return Failed(kind=kind_of(error), detail=described(error))
+
+
+def described(error: Fault | OSError) -> str:
+    """Return the message as one short line; for TLS errors, with a hint."""
+    explained = _explained(error) if isinstance(error, ssl.SSLError) else ""
+    return " ".join((explained or str(error)).split())[:_SHOWN]
+
+
+def kind_of(error: Fault | OSError) -> FailureKind:
+    """Return the kind of an error."""
+    if isinstance(error, Fault):
+        return error.kind
+    return FailureKind.TLS if isinstance(error, ssl.SSLError) else FailureKind.RESET
+
+
+_CERTIFICATES = {
+    9: "the certificate is not valid yet",
+    10: "the certificate has expired",
+    62: "the certificate is for other hosts",
+    64: "the certificate is for other addresses",
+}
+"""Messages by OpenSSL verification code. Only the server's owner can fix these."""
+_UNKNOWN_ISSUERS = {
+    18: "the certificate is self-signed",
+    19: "the certificate chain ends in an unknown authority",
+    20: "the issuer of the certificate is not trusted",
+    21: "the certificate chain is incomplete: the server sends no intermediate certificate",
+}
+_ALERTS = {
+    "CERTIFICATE_REQUIRED": "the server requires a client certificate (--client-cert)",
+    "UNSUPPORTED_PROTOCOL": "the server only speaks an older version of TLS",
+    "ALERT_PROTOCOL_VERSION": "the server only speaks another version of TLS",
+}
+
+
+def _explained(error: ssl.SSLError) -> str:
+    code, message = getattr(error, "verify_code", 0), getattr(error, "verify_message", "")
+    if why := _CERTIFICATES.get(code):
+        return f"{why}: {message} (--insecure HOST, if it does not matter)"
+    if why := _UNKNOWN_ISSUERS.get(code):
+        return f"{why}: {message} (--ca FILE, or --insecure HOST)"
+    reason = getattr(error, "reason", None) or ""
+    return next((f"{why}: {reason}" for alert, why in _ALERTS.items() if alert in reason), "")

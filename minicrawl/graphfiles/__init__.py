@@ -1,0 +1,6 @@
+"""Graph files.
+
+reading  graphs from files of text, plain or gzipped
+names    the names of their nodes
+saved    graphs saved with their distances and components
+"""

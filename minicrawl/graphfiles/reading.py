@@ -1,0 +1,144 @@
+"""Graph files, plain or gzipped, whatever their name; `-` is standard input.
+
+A file is text in one of the formats of `graph.text_formats`, or a graph saved with its distances
+and components (`.g`).
+
+A gzipped file may expand to at most `MOST_SWELLING` bytes of text for each byte read, beyond the
+first `ALWAYS_UNPACKED`: a file that expands further was made to exhaust the memory.
+"""
+
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final, cast
+
+import numpy as np
+
+from minicrawl.errors import GraphFileError
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.edge_lists import NumericNames
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.graph.text_formats import parse
+from minicrawl.graph.text_lines import LineBlock
+from minicrawl.graphfiles.names import Texts
+from minicrawl.graphfiles.saved import MAGIC, unpack
+from minicrawl.ports import Progress, unreported
+
+PIPE: Final = "-"
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_AT_ONCE = 1 << 17
+_LONGEST_LINE = 1 << 20
+MOST_SWELLING = 100
+"""Largest expansion by gunzip. The link lists of real webs expand 3 to 20 times."""
+ALWAYS_UNPACKED = 1 << 24
+
+
+def read(path: Path, tell: Progress = unreported) -> NamedGraph:
+    """Read a graph file: text, or a saved graph (`.g`), whose pages have numbers for names."""
+    if (saved := _saved(path)) is not None:
+        return saved
+    (graph, weights), ids, names = parse(blocks(path, tell), str(path))
+    return NamedGraph(graph, Texts(names) if ids is None else NumericNames(ids), weights)
+
+
+def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> Iterator[LineBlock]:
+    """Yield the text of the file in blocks of about `at_once` bytes."""
+    with _opened(path) as raw:
+        size = os.fstat(raw.fileno()).st_size
+        for block in _whole_lines(_unpacked(raw, str(path)), str(path), at_once):
+            yield block
+            if size and raw.seekable():
+                tell(raw.tell() / size)
+
+
+def _saved(path: Path) -> NamedGraph | None:
+    with _opened(path) as raw:
+        data = raw.read() if _begins_with(raw, MAGIC[:-1]) else b""
+    if not data:
+        return None
+    try:
+        found = unpack(data).graph
+    except ValueError as error:
+        raise GraphFileError(f"{path}: {error}") from error
+    ends = np.array(found.edges, dtype=np.int64).reshape(-1, 2)
+    graph = Csr.from_edges(found.nodes, ends[:, 0], ends[:, 1])
+    return NamedGraph(graph, NumericNames(np.arange(found.nodes)))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        if str(path) == PIPE:
+            yield sys.stdin.buffer
+        else:
+            with path.open("rb") as raw:
+                yield raw
+    except (OSError, EOFError, zlib.error) as error:
+        raise GraphFileError(f"cannot read graph file {path}: {error}") from error
+
+
+def _begins_with(raw: BinaryIO, mark: bytes) -> bool:
+    # Files and standard input are both buffered, so `peek` can look ahead.
+    begin: bytes = raw.peek(len(mark))  # type: ignore[attr-defined]
+    return begin.startswith(mark)
+
+
+def _unpacked(raw: BinaryIO, place: str) -> BinaryIO:
+    return cast(BinaryIO, _Unpacked(raw, place)) if _begins_with(raw, _GZIP) else raw
+
+
+class _CountedBytes:
+    """A file that counts the bytes read from it."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw, self.count = raw, 0
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._raw.read(size)
+        self.count += len(piece)
+        return piece
+
+
+class _Unpacked:
+    """The text of a gzipped file, with a limit on its expansion."""
+
+    def __init__(self, raw: BinaryIO, place: str) -> None:
+        self._packed, self._place, self._count = _CountedBytes(raw), place, 0
+        # The bytes read are counted below gzip, as the size of a pipe is not known.
+        self._text = gzip.GzipFile(fileobj=cast(BinaryIO, self._packed))
+
+    def read(self, size: int) -> bytes:
+        return self._counted(self._text.read(size))
+
+    def readline(self, size: int) -> bytes:
+        return self._counted(self._text.readline(size))
+
+    def _counted(self, text: bytes) -> bytes:
+        self._count += len(text)
+        if self._count > ALWAYS_UNPACKED + MOST_SWELLING * self._packed.count:
+            raise GraphFileError(
+                f"{self._place} unpacks to more than {MOST_SWELLING} times its size: "
+                "if that is meant, unpack it with gunzip first"
+            )
+        return text
+
+
+def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock]:
+    before = 0
+    while text := file.read(at_once):
+        # A block ends with a whole line. The limit keeps a file without line ends from being read
+        # into memory as a whole.
+        rest = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
+        if len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):
+            number = before + text.count(b"\n") + 1
+            raise GraphFileError(f"{place}, line {number}: longer than {_LONGEST_LINE:,} bytes")
+        text = (text + rest).replace(b"\r\n", b"\n")
+        if not text.endswith(b"\n"):
+            text += b"\n"
+        yield LineBlock(text if before else text.removeprefix(_BOM), before)
+        before += text.count(b"\n")
