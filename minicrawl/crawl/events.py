@@ -25,6 +25,7 @@ class Settled:
     detail: str = ""
     elapsed_s: float = 0.0
     crawler: CrawlerId | None = None  # process that sent the last request; None without a request
+    status: int | None = None  # of the last response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

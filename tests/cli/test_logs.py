@@ -30,40 +30,43 @@ from tests.cli.test_crawl_display import PROGRESS
 URL = "https://a.example/"
 FULL = Path("/dev/full")
 WORKER = CrawlerId(2, 4711)
-SETTLED = Settled(url=URL, state=State.NOT_FOUND, detail="gone", elapsed_s=0.25, crawler=WORKER)
+SETTLED = Settled(
+    url=URL, state=State.NOT_FOUND, detail="gone", elapsed_s=0.25, crawler=WORKER, status=404
+)
 OWN_PID = os.getpid()
 NEWS: list[tuple[Event, str, dict[str, object]]] = [
     (
         SETTLED,
         f"not-found      0.250 s  worker 2     {URL}  gone",
         {"event": "settled", "url": URL, "state": "not-found", "seconds": 0.25, "detail": "gone"}
-        | {"crawler": "worker 2", "pid": 4711},
+        | {"level": "warning", "status": 404, "crawler": "worker 2", "pid": 4711},
     ),
     (
         Settled(url=URL, state=State.TRAP, detail="a trap"),
         f"trap           0.000 s  -            {URL}  a trap",
-        {"event": "settled", "url": URL, "state": "trap", "seconds": 0.0, "detail": "a trap"},
+        {"event": "settled", "url": URL, "state": "trap", "seconds": 0.0, "detail": "a trap"}
+        | {"level": "info", "status": None},
     ),
     (
         Delayed(url=URL, detail="failed:reset"),
         f"delayed                 coordinator  {URL}  failed:reset",
         {"event": "delayed", "url": URL, "detail": "failed:reset"}
-        | {"crawler": "coordinator", "pid": OWN_PID},
+        | {"level": "warning", "crawler": "coordinator", "pid": OWN_PID},
     ),
     (
         Noted(text="so it is"),
         "note                    so it is",
-        {"event": "noted", "text": "so it is"},
+        {"level": "info", "event": "noted", "text": "so it is"},
     ),
     (
         Warned(text="no room"),
         "warning                 no room",
-        {"event": "warned", "text": "no room"},
+        {"level": "warning", "event": "warned", "text": "no room"},
     ),
     (
         Ended(reason=Reason.STOPPED),
         "ended                   stopped",
-        {"event": "ended", "reason": "stopped"},
+        {"level": "info", "event": "ended", "reason": "stopped"},
     ),
 ]
 

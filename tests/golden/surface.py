@@ -36,7 +36,15 @@ READERS = [
     *("rank trust --seeds seeds.txt", "changes --since 2020-01-01", "lab compare opic pagerank"),
     *("lab agree opic grades.csv", "lab stability pagerank --times 2", "seed-set --count 3"),
     *("lab judge harbour --verdict 1=good", "lab searches"),
-    *("graph", "refine", "export pages.csv", "move moved.db"),
+    *(
+        "graph",
+        "refine",
+        "report site.html",
+        "plot crawl.svg",
+        "index",
+        "export pages.csv",
+        "move moved.db",
+    ),
 ]
 """Commands with `--json` that read a store, in order. The last one moves the store away."""
 OTHERS = [

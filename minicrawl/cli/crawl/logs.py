@@ -78,13 +78,14 @@ def as_text(event: Event, at: float) -> str | None:
 def as_json(event: Event, at: float) -> str | None:
     """Return one line of JSON; None for no line."""
     fields: dict[str, object]
+    is_failure = isinstance(event, Settled) and event.state.is_failure
     match event:
         case Asked() | Checking() | Converging():
             return None
         case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
             seconds = round(elapsed_s, 6)
-            fields = {"url": url, "state": state.label, "seconds": seconds, "detail": detail}
-            fields |= _named(crawler)
+            fields = {"url": url, "state": state.label, "status": event.status}
+            fields |= {"seconds": seconds, "detail": detail} | _named(crawler)
         case Delayed(url=url, detail=detail, crawler=crawler):
             fields = {"url": url, "detail": detail} | _named(crawler)
         case Noted(text=text) | Warned(text=text) | Steered(text=text):
@@ -95,8 +96,9 @@ def as_json(event: Event, at: float) -> str | None:
             fields = {"error_bound": error, "complete": is_complete}
         case _:
             assert_never(event)
-    named = {"at": round(at, 3), "event": type(event).__name__.lower()} | fields
-    return json_line(named)
+    level = "warning" if isinstance(event, Warned | Delayed) or is_failure else "info"
+    kind = type(event).__name__.lower()
+    return json_line({"at": round(at, 3), "level": level, "event": kind} | fields)
 
 
 def _named(crawler: CrawlerId | None) -> dict[str, object]:
@@ -112,7 +114,9 @@ FORMS: dict[str, Form] = {"text": as_text, "json": as_json}
 def progress_line(form: str, progress: Progress, text: str, at: float) -> str:
     """Return the progress as a log line of this form; `text` is used in text logs."""
     if form == "json":
-        return json_line({"at": round(at, 3), "event": "progress"} | asdict(progress))
+        return json_line(
+            {"at": round(at, 3), "level": "info", "event": "progress"} | asdict(progress)
+        )
     return f"{iso(at)}  {'progress':<24}{visible(text)}"
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
+from minicrawl.cli.output import show_json
 from minicrawl.cli.progress_bar import progress
-from minicrawl.cli.store_options import (
-    store_option,
-)
+from minicrawl.cli.store_options import json_option, store_option
 from minicrawl.report.snapshot import snapshot
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@json_option
 @store_option
-def report(file: Path, store: Path) -> None:
+def report(file: Path, store: Path, *, as_json: bool) -> None:
     """Write an HTML report on a site to FILE.
 
     The report lists the issues of `minicrawl audit` with their pages, broken links, redirects and
@@ -32,4 +32,7 @@ def report(file: Path, store: Path) -> None:
         found = site_report(seen, time.time(), tell)
     with replacing(file) as written:
         write_site_report(found, written)
-    click.echo(f"{file}: {len(found.sections)} sections", err=True)
+    if as_json:
+        show_json({"file": str(file), "sections": len(found.sections)})
+    else:
+        click.echo(f"{file}: {len(found.sections)} sections", err=True)

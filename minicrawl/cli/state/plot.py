@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from minicrawl.cli.options import graph_of_option
+from minicrawl.cli.output import show_json
 from minicrawl.cli.progress_bar import progress
-from minicrawl.cli.store_options import store_option
+from minicrawl.cli.store_options import json_option, store_option
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.report.snapshot import snapshot
 from minicrawl.wording import counted
@@ -34,8 +35,9 @@ class PictureFile(click.Path):
 @click.command()
 @click.argument("file", type=PictureFile(dir_okay=False))
 @graph_of_option(CRAWLED)
+@json_option
 @store_option
-def plot(store: Path, file: Path, graph_of: str) -> None:
+def plot(store: Path, file: Path, graph_of: str, *, as_json: bool) -> None:
     """Plot a crawl to FILE, a .png or .svg.
 
     Shows pages, pace, importance gathered, errors, components and distances over time, the current
@@ -53,9 +55,13 @@ def plot(store: Path, file: Path, graph_of: str) -> None:
     with progress("samples") as tell:
         found = history(store, graph_of, tell)
     last = found[-1]
+    counts = {"samples": len(found), "crawled": last.crawled, "known": last.known}
     title = f"{store.name}: {last.crawled:,} of {counted(last.known, 'page')} crawled"
     draw_crawl(file, title, found, hosts)
-    click.echo(file)
+    if as_json:
+        show_json({"file": str(file)} | counts)
+    else:
+        click.echo(file)
 
 
 def _hosts(store: Path, graph_of: str) -> HostLinks:

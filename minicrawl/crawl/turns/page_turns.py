@@ -332,6 +332,7 @@ class PageTurns:
                 detail=row.detail,
                 elapsed_s=row.elapsed_s,
                 crawler=turn.crawler,
+                status=row.status,
             )
         )
 

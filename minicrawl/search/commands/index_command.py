@@ -10,8 +10,9 @@ from pathlib import Path
 import click
 
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.output import show_json
 from minicrawl.cli.progress_bar import progress
-from minicrawl.cli.store_options import store_with_pages_option
+from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import NoRoom
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.importance_file import join_importance, keep_importance
@@ -45,20 +46,26 @@ def tell_of_lack(store: Path) -> None:
 
 @click.command()
 @click.option("--fresh", is_flag=True, help="Rebuild the index from scratch.")
+@json_option
 @store_with_pages_option
-def index(store: Path, fresh: bool) -> None:
+def index(store: Path, fresh: bool, *, as_json: bool) -> None:
     """Build or update the search index.
 
     The index is a folder beside the store, and may be deleted at any time. Repeat the command to
     continue an interrupted run. Pages that took too long to parse are listed, as they lack their
     markup or text; the exit code is then 1.
     """
-    if bring_index_up_to_date(store, fresh=fresh):
+    if bring_index_up_to_date(store, fresh=fresh, as_json=as_json):
         click.get_current_context().exit(1)
 
 
 def bring_index_up_to_date(
-    store: Path, *, fresh: bool = False, quiet: bool = False, most_s: float = inf
+    store: Path,
+    *,
+    fresh: bool = False,
+    quiet: bool = False,
+    as_json: bool = False,
+    most_s: float = inf,
 ) -> int:
     """Bring the index up to date, store the importance of the pages, and print a summary.
 
@@ -82,7 +89,10 @@ def bring_index_up_to_date(
         )
     with snapshot(store) as seen:
         keep_importance(search_folder(store), seen)
-    if not quiet:
+    if as_json:
+        counts = {"pages": done.of_all, "read": done.pages, "by_links": done.by_links}
+        show_json(counts | {"cut": len(done.cut)})
+    elif not quiet:
         click.echo(
             f"index: {counted(done.of_all, 'page')}, {done.pages:,} newly read, "
             f"{done.by_links:,} added or updated by links",
