@@ -69,7 +69,6 @@ class SettingArguments(TypedDict, total=False):
     sign_requests: str | PathLike[str] | None
     render: Literal["never", "auto", "always"]
     render_workers: int
-    consent_list: str | PathLike[str] | None
     browser: str | PathLike[str] | None
     max_tries: int
     barren_pages: int | None

@@ -542,13 +542,6 @@ class Rendering:
         name="render-workers",
         weakens=is_higher,
     )
-    consent_list: Path | None = setting(
-        None,
-        kinds.optional(kinds.FOUND_FILE),
-        "Leave out of rendered pages what the cosmetic filters in this file match (format of "
-        "EasyList Cookie); none leaves out the banners of usual consent managers.",
-        weakens=differs,
-    )
     browser: Path | None = setting(
         None,
         kinds.optional(kinds.FILE),

@@ -57,6 +57,7 @@ GONE = {
     "cluster-creds": Gone("NATS_CREDS names the file, as for the nats command"),
     "cluster-cert": Gone("NATS_CERT names the file, as for the nats command"),
     "noindex": Gone("export writes pages that ask not to be indexed; its column noindex tells"),
+    "consent-list": Gone("rendered pages keep their banners; main text leaves them out"),
     "http2": Gone("every server is asked by HTTP/1.1, which takes a third of the time", "off"),
     "cluster-key": Gone("NATS_KEY names the file, as for the nats command"),
 }

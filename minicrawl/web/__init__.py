@@ -14,7 +14,6 @@ sitemaps    sitemaps and feeds
 robots      robots.txt: its rules, and the rule that matches a path
 usage       uses of its pages that a site allows or denies, such as training a model
 cookie_jar  cookies, and the jar that keeps them
-cosmetic    filters that hide consent banners
 words       the words of a text; signatures of texts, to find near-duplicates
 
 No network and no clock. The only file that is read is the Public Suffix List, by `urls`.

@@ -172,7 +172,6 @@ WEAK: dict[str, object] = {
     "max-file": "1TB",
     "workers": 200,
     "cluster": "nats://127.0.0.1:1",
-    "consent-list": "/etc/passwd",
 }
 """A harmful value of each setting that a stranger must not choose."""
 HARMLESS: dict[str, object] = {

@@ -242,9 +242,7 @@ class BrowserPage:
 
     async def _dom(self, shown: Page, cut: str) -> RenderedDom:
         try:
-            most, banners = self._config.max_body_bytes, self._config.banners
-            hidden = [] if banners is None else banners.selectors(self._page.request.url)
-            reading = shown.evaluate(READ_DOM, [most, hidden])
+            reading = shown.evaluate(READ_DOM, self._config.max_body_bytes)
             html: str = await _while_working(reading, _READ_LATE_CPU_S if cut else _READ_CPU_S)
         except (TimeoutError, BrowserError) as error:
             raise PageEnded(cut or error_line(error)) from error

@@ -39,22 +39,13 @@ NEXT_FRAMES = "() => new Promise((f) => requestAnimationFrame(() => requestAnima
 TURN = "() => undefined"
 """Function that a worker runs when it has done what was sent to it before."""
 
-READ_DOM = r"""([most, hidden]) => {
+READ_DOM = r"""(most) => {
   const root = document.documentElement;
   if (!root) return "";
   // The HTML is read as UTF-8, but queries of links are escaped in the encoding of the page.
   if (document.characterSet !== "UTF-8")
     for (const one of root.querySelectorAll(":is(a, area, link)[href*='?']"))
       if (/\?.*[^\x00-\x7f]/s.test(one.getAttribute("href"))) one.setAttribute("href", one.href);
-  const hide = (selectors) => {
-    for (const one of root.querySelectorAll(selectors))
-      if (!one.matches("html, head, body") && !one.querySelector("main")) one.remove();
-  };
-  for (let i = 0; i < hidden.length; i += 500) {
-    const some = hidden.slice(i, i + 500);
-    try { hide(some.join(",")); }
-    catch { for (const one of some) try { hide(one); } catch { /* not a selector of CSS */ } }
-  }
   const EMPTY = new Set(["area", "base", "br", "col", "embed", "frame", "hr", "img", "input",
     "link", "meta", "param", "source", "track", "wbr"]);
   const RAW = new Set(["script", "style", "noscript", "iframe", "xmp", "noembed", "noframes",
@@ -101,10 +92,7 @@ READ_DOM = r"""([most, hidden]) => {
   }
   return (head + parts.join("")).slice(0, most);
 }"""
-"""Function that returns the DOM as HTML, with at most `most` characters.
-
-Elements that a selector of `hidden` matches are left out, unless they contain a <main> element.
-"""
+"""Function that returns the DOM as HTML, with at most `most` characters."""
 
 SCROLL = """if (window === top) setInterval(
   () => window.scrollTo(0, document.documentElement.scrollHeight), 500);"""

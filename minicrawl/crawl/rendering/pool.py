@@ -36,7 +36,6 @@ from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access.headers import RequestHeaders
 from minicrawl.model import Request
-from minicrawl.web.cosmetic import USUAL, CosmeticFilters
 
 NAMES = (
     *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
@@ -216,18 +215,6 @@ def config_of(settings: Settings, browser: str, folder: Path, archive: Path | No
         max_body_bytes=settings.network.max_body_bytes,
         parse_options=WorkerConfig.of(settings).parse_options,
         replays=storing.requisites,
-        banners=_banners(rendering.consent_list),
         archive=archive,
         only_text=storing.keep == "text",
     )
-
-
-def _banners(file: Path | None) -> CosmeticFilters:
-    """Return the filters of a file, or the usual ones."""
-    if file is None:
-        return CosmeticFilters(USUAL.splitlines())
-    try:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            return CosmeticFilters(lines)
-    except OSError as error:
-        raise UsageError(f"--consent-list {file} cannot be read: {error.strerror}") from error

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from minicrawl.crawl.workers.supervisor import PING
 from minicrawl.model import ParsedPage, Request, Response
-from minicrawl.web.cosmetic import CosmeticFilters
 from minicrawl.web.html_page import ParseOptions
 from minicrawl.web.urls import posted
 
@@ -45,7 +44,6 @@ class RenderConfig:
     max_body_bytes: int
     parse_options: ParseOptions
     replays: bool = False  # whether the archive is to replay the pages
-    banners: CosmeticFilters | None = None
     archive: Path | None = None  # the folder, if rendered pages are kept
     only_text: bool = False
 

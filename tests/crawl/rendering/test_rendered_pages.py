@@ -127,11 +127,6 @@ GOES = {
         )
     )
 }
-BANNERS = filled_by(
-    f"""document.body.insertAdjacentHTML("beforeend",
-      "<div id=onetrust-banner-sdk><a href=/in-banner>Accept</a></div>"
-      + "<div class=cookie-bar><main><a href=/in-main>main</a></main></div>"); {fill("banners")}"""
-)
 CYRILLIC = DemoResponse(
     200,
     {"Content-Type": "text/html; charset=windows-1251"},
@@ -215,7 +210,7 @@ class Reading(NamedTuple):
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reading]:
     store = tmp_path_factory.mktemp("rendered") / "c.db"
     pages = {**APP, **GOES, "/shadows": page(SHADOWS), "/canonical": filled_by(CANONICAL)}
-    pages |= {"/banners": BANNERS, "/cyrillic": CYRILLIC}
+    pages |= {"/cyrillic": CYRILLIC}
     pages |= {f"/{name}": added for name, added in ADDED.items()}
     pages |= {"/things": page(THINGS), "/changes": filled_by(CHANGES), "/reads": filled_by(READS)}
     pages |= {"/forbidden": filled_by(FORBIDDEN), "/greedy": filled_by(GREEDY)}
@@ -329,11 +324,6 @@ def test_the_dom_is_a_conversion_of_the_response_and_never_the_response(
     assert "<title>rendered</title>" in dom
     assert conversion.get_header("WARC-Refers-To") == response.get_header("WARC-Record-ID")
     assert response.get_header("WARC-IP-Address") == "127.0.0.1"
-
-
-def test_banners_of_consent_are_left_out_but_no_main_content(rendered: Reading) -> None:
-    assert {"/found-banners", "/in-main"} <= set(rendered.found)
-    assert "/in-banner" not in rendered.found
 
 
 def test_pictures_media_fonts_and_styles_are_not_requested(rendered: Reading) -> None:

@@ -9,9 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from minicrawl import Settings
 from minicrawl.crawl.progress import RenderingProgress
-from minicrawl.crawl.rendering.pool import Answer, config_of
+from minicrawl.crawl.rendering.pool import Answer
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
     PageToRender,
@@ -21,7 +20,6 @@ from minicrawl.crawl.rendering.render_messages import (
 )
 from minicrawl.crawl.rendering.renderer import PageRenderer
 from minicrawl.crawl.workers.pool import Activity
-from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, ParsedPage, Request, Response, State, Want
 from minicrawl.web.urls import posted
 from tests.crawl import fakes
@@ -307,20 +305,6 @@ def test_a_post_has_no_logins_and_reaches_other_origins_after_a_preflight(path: 
     assert dict(preflight.headers)["access-control-request-method"] == "POST"
     (post,) = (visit.request for visit in web.visits if visit.url == posted(THERE, body))
     assert (post.method, post.body) == ("POST", body)
-
-
-def test_a_list_of_filters_replaces_the_default_one(tmp_path: Path) -> None:
-    file = tmp_path / "list.txt"
-    file.write_text("##.mine\n")
-    settings = Settings.of(consent_list=file)
-    (found, usual) = (config_of(one, "", tmp_path, None) for one in (settings, Settings()))
-    assert found.banners is not None
-    assert usual.banners is not None
-    assert found.banners.selectors(f"{A}/") == [".mine"]
-    assert len(usual.banners.selectors(f"{A}/")) > 20
-    file.unlink()
-    with pytest.raises(UsageError, match=r"--consent-list .*list\.txt cannot be read"):
-        config_of(settings, "", tmp_path, None)
 
 
 @pytest.mark.parametrize("answer", [moved(f"{B}/elsewhere"), failed(FailureKind.TIMEOUT)])
