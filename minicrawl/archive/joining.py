@@ -121,7 +121,10 @@ class JoinedArchive:
         self._records.expect(one.header for one in block if one.header is not None)
         for one in block:
             if one.header is None:
-                self._copy_damage(segments, one)
+                end = one.place + one.length
+                for place in range(one.place, end, COPIED_AT_ONCE):
+                    count = min(COPIED_AT_ONCE, end - place)
+                    self._records.put_bytes(segments.read_bytes(place, count))
             elif one.header.kind == RecordKind.DICTIONARY:
                 number = one.header.dictionary
                 if number not in self._numbers:
@@ -163,13 +166,6 @@ class JoinedArchive:
     def _next_number(self) -> int:
         here = (number for one in self._sources.values() for _, number in one.dictionaries)
         return 1 + max((*here, *self._numbers.values()), default=0)
-
-    def _copy_damage(self, segments: Segments, found: Found) -> None:
-        """Copy bytes that are not a record, so that `verify` reports them."""
-        end = found.place + found.length
-        for place in range(found.place, end, COPIED_AT_ONCE):
-            count = min(COPIED_AT_ONCE, end - place)
-            self._records.put_bytes(segments.read_bytes(place, count))
 
     def _save(self) -> None:
         path = self.folder / _STATE

@@ -64,19 +64,16 @@ class Pruning:
             self.record_bytes += row.record_bytes
             is_dropped = rules.drops(row, newer[kind])
             newer[kind] += 1
-            self._note_body(row, is_dropped=is_dropped)
+            if row.kind in WITH_BODY:
+                (self._gone if is_dropped else self._bodies).append(row.digest)
+                if is_dropped:
+                    self._gone_bytes.append(row.record_bytes)
+            elif row.kind == RecordKind.REVISIT and not is_dropped:
+                self._revisits.append(row.digest)
             if is_dropped:
                 places.append(row.place)
                 self.dropped_bytes += row.record_bytes
         self._places = array("q", sorted(places))
-
-    def _note_body(self, row: IndexRow, *, is_dropped: bool) -> None:
-        if row.kind in WITH_BODY:
-            (self._gone if is_dropped else self._bodies).append(row.digest)
-            if is_dropped:
-                self._gone_bytes.append(row.record_bytes)
-        elif row.kind == RecordKind.REVISIT and not is_dropped:
-            self._revisits.append(row.digest)
 
     def refuse_all(self, archive: ArchiveReader) -> None:
         """Raise UsageError if the rules would delete every answer."""

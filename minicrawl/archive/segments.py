@@ -194,20 +194,17 @@ class Segments:
         """Return `count` bytes at `place`. Raise `Damaged` if the segment has fewer."""
         number = segment_of(place)
         try:
-            file = self._handle(number)
+            if number not in self._handles:
+                if len(self._handles) >= _MOST_OPEN:
+                    self.close()
+                self._handles[number] = open_own(self.path(number), os.O_RDONLY)
+            file = self._handles[number]
         except OSError as error:
             raise Damaged(f"{_name(number)} cannot be read: {error.strerror}") from error
         found = os.pread(file, count, offset_of(place))
         if len(found) < count:
             raise Damaged("the file ends within it")
         return found
-
-    def _handle(self, number: int) -> int:
-        if number not in self._handles:
-            if len(self._handles) >= _MOST_OPEN:
-                self.close()
-            self._handles[number] = open_own(self.path(number), os.O_RDONLY)
-        return self._handles[number]
 
     def spread(self, count: int) -> Iterator[int]:
         """Yield about `count` places, evenly spread over all bytes, not aligned to records."""

@@ -3,10 +3,9 @@
 `crawl --help` imports this module, so modules of the cluster are imported only in functions.
 """
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -51,7 +50,11 @@ class ClusterCrawl(Companion):
         """Refuse options that need a single machine."""
         cluster = request.loaded.settings.cluster.url
         if cluster is not None:
-            _refuse_single_machine_options(request.given, cluster)
+            for name, (flag, instead) in _SINGLE_MACHINE_OPTIONS.items():
+                if request.given.get(name):
+                    raise click.UsageError(f"{flag} is for a crawl on one machine: {instead}")
+            if request.given["seeds"] and cluster == _DEMO:
+                raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")
         elif request.given["shards"]:
             raise click.UsageError("--shards needs --cluster")
 
@@ -103,11 +106,3 @@ class Nats:
         from minicrawl.dashboard.server import Place
 
         serve_cluster(settings, Place(host=host, port=port, ends_alone=ends_alone))
-
-
-def _refuse_single_machine_options(given: Mapping[str, Any], cluster: str) -> None:
-    for name, (flag, instead) in _SINGLE_MACHINE_OPTIONS.items():
-        if given.get(name):
-            raise click.UsageError(f"{flag} is for a crawl on one machine: {instead}")
-    if given["seeds"] and cluster == _DEMO:
-        raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")

@@ -188,7 +188,9 @@ class ShardCrawl:
             cost_s = time.monotonic() - began
             await self.exchange.tell(facts)
             facts_by_shard = {**self.exchange.told, facts.shard: facts}
-            self._hear(facts_by_shard, within_s)
+            self._beginning.hear(facts_by_shard, time.monotonic())
+            if self.level is not None:
+                self.level.hear(facts_by_shard.values(), within_s)
             if began - levelled_at >= usual_s:
                 levelled_at = began
                 # A transfer that is small for the pot would level little, and cost a step of the
@@ -247,11 +249,6 @@ class ShardCrawl:
             "ungathered": unread + elsewhere,
             "discovery": max(0.0, estimate.discovery.rate),
         }
-
-    def _hear(self, facts_by_shard: Mapping[int, ShardFacts], within_s: float) -> None:
-        self._beginning.hear(facts_by_shard, time.monotonic())
-        if self.level is not None:
-            self.level.hear(facts_by_shard.values(), within_s)
 
 
 class RequestRate:

@@ -172,29 +172,23 @@ class DemoWeb:
 
     def _answer(self, host: str, path: str, query: str, visits: int) -> DemoResponse:
         if site := self._site_of_host.get(host):
-            return self._answer_of_site(site, path, query, visits)
+            place = FRONT if path == "/index.html" else site.place(path)
+            if place is None:
+                answer = annex(site, path)
+            elif site.quirk is Quirk.FLAKY and visits % _VISITS_PER_FAILURE == 0:
+                answer = _failure(place)
+            else:
+                canonical = f"http://{site.host}{site.path(place)}"
+                head = f'<link rel="canonical" href="{canonical}">\n' if query == "print" else ""
+                version = self._author.version(site, place, visits)
+                sheet = self._author.sheet(site, place, version, head)
+                answer = page(sheet, {"Last-Modified": _modified(version)})
+            return answer._replace(delay_s=SLOW_S) if site.quirk is Quirk.SLOW else answer
         if hub := self._hubs.get(host):
             return page(hub.sheet(path, visits)) if path in hub.paths else MISSING
         if curiosity := self._curiosities.get(host):
             return curiosity(path)
         return refused(421, "This host is not served here.")
-
-    def _answer_of_site(self, site: Site, path: str, query: str, visits: int) -> DemoResponse:
-        place = FRONT if path == "/index.html" else site.place(path)
-        if place is None:
-            answer = annex(site, path)
-        elif site.quirk is Quirk.FLAKY and visits % _VISITS_PER_FAILURE == 0:
-            answer = _failure(place)
-        else:
-            answer = self._page(site, place, query, visits)
-        return answer._replace(delay_s=SLOW_S) if site.quirk is Quirk.SLOW else answer
-
-    def _page(self, site: Site, place: int, query: str, visits: int) -> DemoResponse:
-        canonical = f"http://{site.host}{site.path(place)}"
-        head = f'<link rel="canonical" href="{canonical}">\n' if query == "print" else ""
-        version = self._author.version(site, place, visits)
-        sheet = self._author.sheet(site, place, version, head)
-        return page(sheet, {"Last-Modified": _modified(version)})
 
 
 def _failure(place: int) -> DemoResponse:

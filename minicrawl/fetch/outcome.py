@@ -213,24 +213,21 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
 
 def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:
     if status in _REDIRECTS:
-        return _redirect(status, headers.get("location", ""))
+        target = headers.get("location", "")
+        if target and len(target) <= MOST_CHARACTERS and CONFLICT not in target:
+            is_absolute = target.lower().startswith(("http", "//"))
+            return Moved(status=status, target=without_login(target) if is_absolute else target)
+        detail = "no Location"
+        if CONFLICT in target:
+            detail = "Locations that differ"
+        elif target:
+            detail = f"a Location of more than {MOST_CHARACTERS:,} characters"
+        return Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=status)
     if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
         return Unchanged(fresh_s=max_age_s(headers))
     by_class = _FAILURES_BY_CLASS.get(status // 100, FailureKind.BAD_STATUS)
     kind = _FAILURES.get(status, by_class)
     return Failed(kind=kind, status=status, retry_after=headers.get("retry-after"))
-
-
-def _redirect(status: int, target: str) -> Moved | Failed:
-    if target and len(target) <= MOST_CHARACTERS and CONFLICT not in target:
-        is_absolute = target.lower().startswith(("http", "//"))
-        return Moved(status=status, target=without_login(target) if is_absolute else target)
-    detail = "no Location"
-    if CONFLICT in target:
-        detail = "Locations that differ"
-    elif target:
-        detail = f"a Location of more than {MOST_CHARACTERS:,} characters"
-    return Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=status)
 
 
 def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResult:

@@ -39,7 +39,12 @@ async def check_network(network: Network, environ: Mapping[str, str] = os.enviro
     check_authorities(environ)
     check_tls(network)
     for address in network.bind_address:
-        _check_address(address)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as bound:
+                bound.bind((address, 0))
+        except OSError as error:
+            raise UsageError(f"--bind-address {address}: {error.strerror}") from None
     notes, warnings = list[str](), list(_warnings(network))
     if _may_have_proxies(network, environ):
         from minicrawl.fetch.proxy.checks import check_proxies
@@ -66,12 +71,3 @@ def _may_have_proxies(network: Network, environ: Mapping[str, str]) -> bool:
 def _warnings(network: Network) -> Iterator[str]:
     for host in network.insecure:
         yield f"the certificate of {host} is not checked (--insecure): anybody may answer for it"
-
-
-def _check_address(address: str) -> None:
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as bound:
-            bound.bind((address, 0))
-    except OSError as error:
-        raise UsageError(f"--bind-address {address}: {error.strerror}") from None

@@ -137,7 +137,12 @@ def steer(settings: Settings, action: str, request: ControlRequest, *, as_json: 
     """Send the request, then show the cluster."""
 
     async def work(engine: ClusterEngine) -> ClusterStatus:
-        await _do(engine, action, request)
+        if (change := steering.REQUESTS.get(request.verb)) is not None:
+            await change(engine)
+        elif action == "pages":
+            await steering.set_pages(engine, (request.values or {})["pages"])
+        elif request.verb is not Verb.SHOW:
+            raise UsageError(f"control {action} --cluster: {_INSTEAD.get(action, _OTHERWISE)}")
         return await overview(engine)
 
     status_after = with_engine(settings, work)
@@ -145,12 +150,3 @@ def steer(settings: Settings, action: str, request: ControlRequest, *, as_json: 
         show_json(status_after.as_json())
     else:
         show_facts(facts_of(status_after))
-
-
-async def _do(engine: ClusterEngine, action: str, request: ControlRequest) -> None:
-    if (change := steering.REQUESTS.get(request.verb)) is not None:
-        await change(engine)
-    elif action == "pages":
-        await steering.set_pages(engine, (request.values or {})["pages"])
-    elif request.verb is not Verb.SHOW:
-        raise UsageError(f"control {action} --cluster: {_INSTEAD.get(action, _OTHERWISE)}")

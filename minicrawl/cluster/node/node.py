@@ -256,16 +256,13 @@ class Node:
         for text, shards in held.warnings().items():
             self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
-            await self._handle_end(shard, end)
-
-    async def _handle_end(self, shard: int, end: ShardEnd) -> None:
-        if end.is_fenced:
-            self._tell(f"lost the lease on shard {shard}: another node writes its log")
-            await self.held.drop([shard])
-        elif end.has_no_room:
-            self._lower_room(shard, end)
-        else:
-            self._tell(f"shard {shard} ended: {end.error or end.reason}")
+            if end.is_fenced:
+                self._tell(f"lost the lease on shard {shard}: another node writes its log")
+                await self.held.drop([shard])
+            elif end.has_no_room:
+                self._lower_room(shard, end)
+            else:
+                self._tell(f"shard {shard} ended: {end.error or end.reason}")
 
     def _lower_room(self, shard: int, end: ShardEnd) -> None:
         """Lower the room of this node: its disk is full, but other nodes may have space."""

@@ -103,20 +103,16 @@ class SharedBudget:
         Returns False if that remains unknown.
         """
         try:
-            await self._look()
+            _, last = await self._engine.log_span(self._log)
+            if last > self._known.entry:
+                async for entry in self._engine.entries(self._log, self._known.entry):
+                    record = GrantsRecord.unpack(GRANTS_KEY, entry.content)
+                    self._learn(replace(record, entry=entry.number))
         except EngineUnavailable:
             return False
         if self._doubted is not None:  # else the log has answered
             await self._change(doubted)
         return self._doubted is None
-
-    async def _look(self) -> None:
-        """Read the last entry of the log."""
-        _, last = await self._engine.log_span(self._log)
-        if last > self._known.entry:
-            async for entry in self._engine.entries(self._log, self._known.entry):
-                record = GrantsRecord.unpack(GRANTS_KEY, entry.content)
-                self._learn(replace(record, entry=entry.number))
 
     async def _change(self, record: GrantsRecord) -> None:
         self._doubted, before = record, self._known.entry

@@ -24,7 +24,7 @@ from minicrawl.cluster.replica.kept_pages import KeptPagesLog, TakenPages
 from minicrawl.cluster.replica.restoring import Restored
 from minicrawl.cluster.replica.snapshots import last_snapshot, store_snapshot
 from minicrawl.errors import NoRoom
-from minicrawl.store.files import WalPiece, WalTail
+from minicrawl.store.files import WalTail
 from minicrawl.store.writer import SAFE
 
 
@@ -88,17 +88,13 @@ class ShardReplica:
             self._snapshots.check()
             self._append_queued()
             for piece in self._tail.pieces(PIECE_BYTES):
-                self._queue(piece)
+                kind = EntryKind.MORE if piece.offset else EntryKind.FIRST
+                if kind is EntryKind.FIRST:
+                    self._compressor = WalCompressor()
+                compressed = self._compressor.compress(piece.content)
+                entry = ReplicaEntry(kind, piece.offset, len(piece.content), compressed)
+                self._queued.append(pack_entry(entry))
                 self._append_queued()
-
-    def _queue(self, piece: WalPiece) -> None:
-        """Queue the next WAL bytes; a new WAL gets a new compressor."""
-        kind = EntryKind.MORE if piece.offset else EntryKind.FIRST
-        if kind is EntryKind.FIRST:
-            self._compressor = WalCompressor()
-        compressed = self._compressor.compress(piece.content)
-        entry = ReplicaEntry(kind, piece.offset, len(piece.content), compressed)
-        self._queued.append(pack_entry(entry))
 
     def _append_queued(self) -> None:
         while self._queued:

@@ -159,19 +159,17 @@ class ShardAddresses:
             new_parts = with_own_part(parts, self._number, generation, is_used=is_used)
             if own is None and not is_used:
                 return
-            await self._use_no_more_than(name, new_parts)
+            new_own = new_parts.get(self._number)
+            # Our use is reduced before the record is written: others may take the part at once.
+            if new_own is None or new_own.part < self._parts.get(name, 0):
+                self._use(name, new_parts)
+                while not self._pacing.is_within_share(name):
+                    await asyncio.sleep(_CHECK_S)
             if await self._records.write(name, new_parts, revision):
                 break
         self._use(name, new_parts)
         if others := shards_to_notify(new_parts, self._number):
             await self._records.notify(name, others)
-
-    async def _use_no_more_than(self, name: str, parts: AddressParts) -> None:
-        """Reduce our use before the record is written: others may take the part at once."""
-        if self._number not in parts or parts[self._number].part < self._parts.get(name, 0):
-            self._use(name, parts)
-            while not self._pacing.is_within_share(name):
-                await asyncio.sleep(_CHECK_S)
 
     def _use(self, name: str, parts: AddressParts) -> None:
         if self._number not in parts:

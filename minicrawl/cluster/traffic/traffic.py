@@ -134,17 +134,13 @@ class ShardTraffic:
             facts_by_shard = self._exchange.told.items()
             posted = {other: facts.received.get(shard, 0) for other, facts in facts_by_shard}
             for receiver, number in unposted.overdue(sent, posted, time.monotonic()):
-                await self._publish_again(receiver, number)
-
-    async def _publish_again(self, receiver: int, number: int) -> None:
-        published = int(self._recorder.counters.number(PUBLISHED))
-        steps = self._recorder.pages.sendings_to(receiver, number, published)[:MOST_REPEATED]
-        if steps:
-            self._context.tell(
-                Warned(text=f"shard {receiver} posted nothing after batch {number}: sending again")
-            )
-        for step in steps:
-            await self._exchange.publish(self._shard.core.batch(step))
+                published = int(self._recorder.counters.number(PUBLISHED))
+                steps = self._recorder.pages.sendings_to(receiver, number, published)
+                if steps:
+                    missing = f"shard {receiver} posted nothing after batch {number}"
+                    self._context.tell(Warned(text=f"{missing}: sending again"))
+                for step in steps[:MOST_REPEATED]:
+                    await self._exchange.publish(self._shard.core.batch(step))
 
     async def _receive(self) -> None:
         async for arrived in self._exchange.arrivals():

@@ -135,7 +135,8 @@ class ResponseParser:
         while self._framing is None:
             if blank := _BLANK_LINES.match(head, at):
                 at = blank.end()
-            _check_version(head, at)
+            if not _VERSION.startswith(head[at : at + len(_VERSION)]):
+                raise Fault(FailureKind.PROTOCOL, f"no HTTP: {bytes(head[at : at + 40])!r}")
             end = BLANK_LINE.search(head, max(at, searched))
             if self._head_bytes + (end.end() if end else len(head)) > self._max_head_bytes:
                 begun = bytes(head[: self._max_head_bytes + 1])
@@ -168,8 +169,3 @@ class ResponseParser:
             return
         self._framing = framing_of(head)
         self.head = head
-
-
-def _check_version(head: bytes | bytearray, at: int) -> None:
-    if not _VERSION.startswith(head[at : at + len(_VERSION)]):
-        raise Fault(FailureKind.PROTOCOL, f"no HTTP: {bytes(head[at : at + 40])!r}")

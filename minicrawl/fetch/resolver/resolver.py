@@ -205,14 +205,11 @@ class Resolver:
             if answer.ttl_s is not None:
                 kept_s = min(max(answer.ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
             result = _addresses_of(host, _alternating(answer.addresses))
-        self._keep(host, result, kept_s)
-        return result
-
-    def _keep(self, host: str, result: _Resolved, kept_s: float) -> None:
         self._kept_results[host] = (self._clock() + kept_s, result)
         self._kept_results.move_to_end(host)
         if len(self._kept_results) > self._most_hosts:
             self._kept_results.popitem(last=False)
+        return result
 
 
 def _alternating(addresses: Iterable[str]) -> list[str]:

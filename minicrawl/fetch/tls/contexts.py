@@ -8,7 +8,7 @@ SSL_CERT_FILE, SSL_CERT_DIR   a file of certificates, and folders of them separa
 
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from minicrawl.config import Network
@@ -138,15 +138,11 @@ def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
     """Raise UsageError if authorities that the environment names cannot be read."""
     if file := environ.get(FILE):
         _check_file(Path(file))
-    for folder in _folders(environ.get(FOLDERS, "")):
+    for folder in filter(None, environ.get(FOLDERS, "").split(os.pathsep)):
         try:
             next(Path(folder).iterdir(), None)
         except OSError as error:
             raise _unfit(f"{FOLDERS}=", folder, str(error.strerror)) from error
-
-
-def _folders(text: str) -> Iterator[str]:
-    return filter(None, text.split(os.pathsep))
 
 
 def _check_file(file: Path, named: str = f"{FILE}=") -> None:

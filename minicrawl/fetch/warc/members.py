@@ -294,7 +294,11 @@ class Members:
         if self._raw.at >= self._counted:  # else go_to() repeats a part
             packed = min(held - len(self._raw.held), self._raw.at - self._counted)
             self._counted = self._raw.at
-            self._count(packed, len(given))
+            self._for_records += packed
+            self._allowance += MOST_SWELLING * packed - len(given)
+            if self._allowance < 0:
+                self._allowance = 0
+                raise DamagedMember(f"it unpacks to more than {MOST_SWELLING} times its size")
         self.buffer += given
         if ended:
             self._decoder = None
@@ -308,10 +312,3 @@ class Members:
         if self._for_records < 0:
             self._for_records = 0
             raise DamagedMember(f"its records take less than {LEAST_PACKED} bytes each")
-
-    def _count(self, packed: int, unpacked: int) -> None:
-        self._for_records += packed
-        self._allowance += MOST_SWELLING * packed - unpacked
-        if self._allowance < 0:
-            self._allowance = 0
-            raise DamagedMember(f"it unpacks to more than {MOST_SWELLING} times its size")

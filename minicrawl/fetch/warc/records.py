@@ -139,7 +139,9 @@ class WarcRecords:
             self._members.count_record()
             head = self._head()
             if head is None:
-                self._skip_to_next()
+                place, first = self._members.place, len(self._members.take(1))
+                _, skipped = self._to_next(0)
+                self._warn(place, f"{_bytes_are(first + skipped)} no record, and lost")
                 continue
             self._current = head.name
             block, is_cut = self._block(head)
@@ -175,12 +177,6 @@ class WarcRecords:
         fields = _fields(members.take(end.end())[: end.start()])
         length = fields.get("content-length", "")
         return _Head(fields, int(length) if _DIGITS.fullmatch(length) else None, place)
-
-    def _skip_to_next(self) -> None:
-        """Skip to the next record of the member, past bytes that are not a record."""
-        place, first = self._members.place, len(self._members.take(1))
-        _, skipped = self._to_next(0)
-        self._warn(place, f"{_bytes_are(first + skipped)} no record, and lost")
 
     def _to_next(self, room: int) -> tuple[bytes, int]:
         """Skip to the next record. Return up to `room` of the skipped bytes, and their number."""

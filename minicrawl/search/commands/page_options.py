@@ -79,18 +79,15 @@ class PageChoice:
         if self.static is not None:
             _write_static(store, self.static)
         else:
-            self._serve(store)
-
-    def _serve(self, store: Path) -> None:
-        with needs("dashboard", "--serve"):
-            from minicrawl.search.public.search import serve_publicly
-            from minicrawl.search.serving import serve_search
-        prepare_index(store)
-        with suppress(KeyboardInterrupt):
-            if self.host or self.base_url:
-                serve_publicly(store, (self.host, self.port), self.base_url or "", click.echo)
-            else:
-                serve_search(store, self.port, click.echo)
+            with needs("dashboard", "--serve"):
+                from minicrawl.search.public.search import serve_publicly
+                from minicrawl.search.serving import serve_search
+            prepare_index(store)
+            with suppress(KeyboardInterrupt):
+                if self.host or self.base_url:
+                    serve_publicly(store, (self.host, self.port), self.base_url or "", click.echo)
+                else:
+                    serve_search(store, self.port, click.echo)
 
 
 def page_options(command: Command) -> Command:

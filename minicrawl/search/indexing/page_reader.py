@@ -127,7 +127,11 @@ class PageReader:
                 yield page
             if done < len(places):  # this page took too long
                 page = self._with_less(places[done : done + 1])
-                self._charge(page)
+                self._slow += 1
+                if page is not None:
+                    self._spent_s[_site(page.url)] += self._deadline_s
+                if self._slow == self._many_slow:
+                    self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
                 yield page
                 done += 1
 
@@ -137,14 +141,6 @@ class PageReader:
         if self._process is None:  # plain reading has ended it
             page = next(self._answers(place, self._why_ended, has_text=False), None)
         return page
-
-    def _charge(self, page: ReadPage | None) -> None:
-        """Count a page that took too long, and was read as plain text."""
-        self._slow += 1
-        if page is not None:
-            self._spent_s[_site(page.url)] += self._deadline_s
-        if self._slow == self._many_slow:
-            self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
 
     def _answers(
         self, places: Sequence[int], why: str = "", *, has_text: bool = True

@@ -173,7 +173,14 @@ class _Indexing:
                     return self._done()
                 told(_share_read(end, begin.place, self._archive.end))
         if completes:
-            self._add_stale(begin.step)
+            while pages := self._notes.stale(ROUND):
+                self._notes.begin()
+                urls = tables.urls_of(self._seen.connection, pages)
+                for page, url in zip(pages, urls, strict=True):
+                    self._add_known(page, url)
+                self._index.commit()
+                self._notes.mark_fresh(pages)
+                self._notes.commit(Watermark(self._archive.end, begin.step))
         self._notes.begin()
         self._index.commit()
         self._notes.commit(Watermark(self._archive.end, last))
@@ -283,17 +290,6 @@ class _Indexing:
             anchor_sites=anchors.sites,
             type=found.type,
         )
-
-    def _add_stale(self, step: int) -> None:
-        """Update the pages with new anchors, in rounds."""
-        while pages := self._notes.stale(ROUND):
-            self._notes.begin()
-            urls = tables.urls_of(self._seen.connection, pages)
-            for page, url in zip(pages, urls, strict=True):
-                self._add_known(page, url)
-            self._index.commit()
-            self._notes.mark_fresh(pages)
-            self._notes.commit(Watermark(self._archive.end, step))
 
     def _add_known(self, page: int, url: str) -> None:
         may_be_found = self._seen.states[page] in _MAY_BE_FOUND and page not in self._gone
