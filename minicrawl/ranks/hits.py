@@ -264,6 +264,8 @@ class BaseSet:
 
     def over_all(self, scores: Scores, nodes: int) -> Scores:
         """Return the scores for the whole graph of `nodes` nodes, with 0 outside the base set."""
+        if len(self.nodes) == nodes:
+            return scores
         values = np.zeros(nodes)
         values[self.nodes] = scores.values
         return replace(scores, values=values)
@@ -271,17 +273,13 @@ class BaseSet:
 
 def base_set(named: NamedGraph, roots: Sequence[int], linking: int = LINKING) -> BaseSet:
     """Return the base set of `roots`, with at most `linking` pages that link to each."""
-    is_chosen = _grown(named.graph, np.asarray(roots, dtype=np.int64), linking)
-    return BaseSet(with_nodes(named, is_chosen), np.flatnonzero(is_chosen))
-
-
-def _grown(graph: Csr, roots: NDArray[np.int64], linking: int) -> NDArray[np.bool_]:
+    graph = named.graph
     is_root = np.zeros(graph.nodes, dtype=np.bool_)
-    is_root[roots] = True
+    is_root[np.asarray(roots, dtype=np.int64)] = True
     is_chosen = is_root.copy()
     is_chosen[graph.targets[np.repeat(is_root, graph.out_degrees())]] = True
     leads_to_root = np.flatnonzero(is_root[graph.targets])
     ends = graph.targets[leads_to_root].astype(np.int64)
     sources = graph.sources()[leads_to_root]
     is_chosen[sources[first_of_each(ends, linking)]] = True
-    return is_chosen
+    return BaseSet(with_nodes(named, is_chosen), np.flatnonzero(is_chosen))

@@ -28,6 +28,7 @@ from minicrawl.cli.output import (
     show_list,
     show_table,
 )
+from minicrawl.cli.parameters import choice, number, option, switch, with_made, with_options
 from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import Mask, NamedGraph, with_nodes
@@ -43,13 +44,13 @@ from minicrawl.ranks.agreement import (
     compare as compare_ranks,
     mean_grades,
 )
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
-from minicrawl.ranks.commands.hits_command import HitsVariant, random_option, subspace_option
+from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_choice
+from minicrawl.ranks.commands.hits_command import hits_of, random_option, subspace_option
 from minicrawl.ranks.commands.named_ranks import RANKS, KnownRank, Rank, full_name, rank_of
 from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.commands.walk_options import tolerance_option
 from minicrawl.ranks.eigenvector import MOST_STEPS, EigenvectorOptions, LinkMatrix
-from minicrawl.ranks.hits import TOLERANCE, Hits
+from minicrawl.ranks.hits import Hits
 from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import SiteNames, sites_of
 from minicrawl.report.graph.source import ProgressFactory, Source
@@ -441,56 +442,28 @@ _SIDES: dict[str, Callable[[Hits], Scores]] = {
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--drop",
-    metavar="SHARE",
-    type=Number(min=0, min_open=True, max=1, max_open=True),
-    default=0.3,
-    show_default=True,
-    help="Remove this share of the pages, with their links.",
-)
-@click.option(
-    "--times",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Repeat N times, each time on the whole graph.",
-)
-@click.option(
-    "--seed",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    help="Seed of the random choice of pages.",
-)
-@click.option(
-    "--places",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="Show the places of the N best pages in each run.",
-)
-@random_option
-@subspace_option
+@with_options
 @sizes_option("10,100")
 @json_option
 @source_options
-@base_set_options
+@with_made(base=base_set_choice)
 def stability(
     source: Source,
     name: str,
-    drop: float,
-    times: int,
-    seed: int,
     ks: Sequence[int],
-    places: int,
-    restart: float | None,
-    dimensions: int | None,
-    base: BaseSetChoice | None,
+    base: BaseSetChoice,
     as_json: bool,
+    drop: float = option(
+        "Remove this share of the pages, with their links.",
+        0.3,
+        metavar="SHARE",
+        type=Number(min=0, min_open=True, max=1, max_open=True),
+    ),
+    times: int = number("Repeat N times, each time on the whole graph.", 10),
+    seed: int = number("Seed of the random choice of pages.", 1, least=0),
+    places: int = number("Show the places of the N best pages in each run.", 10, least=0),
+    restart: float | None = random_option,
+    dimensions: int | None = subspace_option,
 ) -> None:
     """Measure how a rank changes when pages are removed.
 
@@ -499,7 +472,7 @@ def stability(
     --random and --subspace are for hits-authorities and hits-hubs.
     """
     rank = _rank(name, restart, dimensions)
-    named = source.graph if base is None else base.grown(source, source.graph).named
+    named = base.grown(source, source.graph).named
     found = stability_of(
         named,
         rank,
@@ -534,12 +507,9 @@ def _rank(name: str, restart: float | None, dimensions: int | None) -> Rank:
         raise click.UsageError("--random and --subspace cannot be combined")
     if name not in _SIDES:
         raise click.UsageError(f"--random and --subspace are for {' and '.join(_SIDES)}")
-    variant = HitsVariant(rounds=None, restart=restart, dimensions=dimensions, tolerance=TOLERANCE)
-
-    def side(named: NamedGraph, tell: Progress) -> Scores:
-        return _SIDES[name](variant.compute(named, tell))
-
-    return side
+    return lambda named, tell: _SIDES[name](
+        hits_of(named, tell, restart=restart, dimensions=dimensions)
+    )
 
 
 def _stability_document(found: Stability) -> dict[str, object]:
@@ -573,44 +543,29 @@ def _lines(found: Stability) -> Iterator[tuple[str, ...]]:
 
 
 @click.command()
-@click.option(
-    "--matrix",
-    type=click.Choice([matrix.value for matrix in LinkMatrix]),
-    default=LinkMatrix.LINKS.value,
-    show_default=True,
-    help="Link matrix: the links of a page add up to 1 (walk), each link counts 1 (links), or 1 "
-    "in both directions (either).",
-)
-@click.option(
-    "--virtual-page",
-    is_flag=True,
-    help="Add a virtual page with links to and from all others, as in OPIC's paper.",
-)
-@tolerance_option
-@click.option(
-    "--rounds",
-    "most_rounds",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=MOST_STEPS,
-    show_default=True,
-    help="Stop after N rounds.",
-)
+@with_options
 @ranking
 def eigenvector(
     named: NamedGraph,
     tell: Progress,
-    matrix: str,
-    virtual_page: bool,
-    tolerance: float,
-    most_rounds: int,
+    matrix: LinkMatrix = choice(
+        LinkMatrix,
+        "Link matrix: the links of a page add up to 1 (walk), each link counts 1 (links), or 1 in "
+        "both directions (either).",
+        LinkMatrix.LINKS,
+    ),
+    virtual_page: bool = switch(
+        "Add a virtual page with links to and from all others, as in OPIC's paper."
+    ),
+    tolerance: float = tolerance_option,
+    most_rounds: int = number("Stop after N rounds.", MOST_STEPS, flag="--rounds"),
 ) -> Scores:
     """Rank by the eigenvector of a link matrix, without jumps.
 
     The three matrices are those of OPIC's paper; walk with --virtual-page gives the importance that
     OPIC computes.
     """
-    options = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
+    options = EigenvectorOptions(matrix, virtual_page, tolerance, most_rounds)
     found = link_matrices.eigenvector(named.graph, named.weights, options=options, tell=tell)
     if len(found.values) and not found.iterations and not virtual_page:
         click.echo(

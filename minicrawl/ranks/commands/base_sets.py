@@ -1,14 +1,12 @@
 """Base sets of a query: root sets from titles, URLs or the index, and their neighbourhoods."""
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 
-from minicrawl.cli.options import Command
+from minicrawl.cli.parameters import number, option
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ranks.commands.walk_options import lines_of, nodes_of
@@ -23,7 +21,10 @@ from minicrawl.wording import counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSetChoice:
-    """Options of a base set: its roots, from a file or a query, and the limits of its growth."""
+    """Options of a base set: its roots, from a file or a query, and the limits of its growth.
+
+    Without both, it is the whole graph.
+    """
 
     root: str | None
     query: str | None
@@ -32,6 +33,8 @@ class BaseSetChoice:
 
     def grown(self, source: Source, named: NamedGraph) -> BaseSet:
         """Return the base set in this graph of the source, and print its size."""
+        if self.root is None and self.query is None:
+            return BaseSet(named, np.arange(named.graph.nodes))
         if self.root is None:
             nodes = found_by_query(source, self.query or "", self.roots)
         else:
@@ -47,64 +50,39 @@ class BaseSetChoice:
         return base
 
 
-_BASE_SET_OPTIONS = (
-    click.option(
-        "--root",
+def base_set_choice(
+    root: str | None = option(
+        "Rank only the base set of the nodes in this file, one per line; - for stdin.",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-        help="Rank only the base set of the nodes in this file, one per line; - for stdin.",
     ),
-    click.option(
-        "--query",
+    query: str | None = option(
+        "Rank only the base set of the search results for these words; without an index, of the "
+        "best pages with the words in title or URL.",
         metavar="WORDS",
-        help="Rank only the base set of the search results for these words; without an index, of "
-        "the best pages with the words in title or URL.",
     ),
-    click.option(
-        "--roots",
-        metavar="N",
-        type=click.IntRange(min=1),
-        help=f"Start from the N best results of --query.  [default: {ROOTS}]",
-    ),
-    click.option(
-        "--linking",
+    roots: int | None = number("Start from the N best results of --query.", usual=ROOTS),
+    linking: int | None = number(
+        "Add at most D pages that link to a root, besides all pages that it links to.",
+        least=0,
         metavar="D",
-        type=click.IntRange(min=0),
-        help="Add at most D pages that link to a root, besides all pages that it links to.  "
-        f"  [default: {LINKING}]",
+        usual=LINKING,
     ),
-)
-
-
-def base_set_options(command: Command) -> Command:
-    """Pass `base`, the base set to rank, to the command; None for the whole graph."""
-
-    @functools.wraps(command)
-    def with_base(
-        *, root: str | None, query: str | None, roots: int | None, linking: int | None, **rest: Any
-    ) -> Any:
-        if root is not None and query is not None and not rest.get("words"):
-            raise click.UsageError(
-                "--root and --query cannot be combined; `hits --words` takes both"
-            )
-        if root is None and (query is None or not query.strip()) and linking is not None:
-            raise click.UsageError("--linking needs --root or --query")
-        if roots is not None and (query is None or root is not None):
-            raise click.UsageError("--roots needs --query without --root")
-        if root is None and query is None:
-            return command(base=None, **rest)
-        choice = BaseSetChoice(
-            root=root,
-            query=query,
-            roots=roots or ROOTS,
-            linking=LINKING if linking is None else linking,
-        )
-        return command(base=choice, **rest)
-
-    decorated: Command = with_base
-    for option in reversed(_BASE_SET_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+) -> BaseSetChoice:
+    """Return the base set to rank."""
+    has_words = click.get_current_context().params.get("words")
+    if root is not None and query is not None and not has_words:
+        raise click.UsageError("--root and --query cannot be combined; `hits --words` takes both")
+    if root is None and (query is None or not query.strip()) and linking is not None:
+        raise click.UsageError("--linking needs --root or --query")
+    if roots is not None and (query is None or root is not None):
+        raise click.UsageError("--roots needs --query without --root")
+    return BaseSetChoice(
+        root=root,
+        query=query,
+        roots=roots or ROOTS,
+        linking=LINKING if linking is None else linking,
+    )
 
 
 def found_by_query(source: Source, words: str, count: int) -> list[int]:

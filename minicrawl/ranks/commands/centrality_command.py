@@ -3,78 +3,64 @@
 import click
 import numpy as np
 
+from minicrawl.cli.parameters import choice, number, switch, with_made, with_options
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks import centrality
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
+from minicrawl.ranks.centrality import Direction
+from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_choice
 from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
-
-
-@click.command()
-@click.option(
-    "--direction",
-    type=click.Choice([direction.value for direction in centrality.Direction]),
-    default=centrality.Direction.IN.value,
-    show_default=True,
-    help="Count inlinks or outlinks.",
-)
-@ranking
-@base_set_options
-@click.pass_obj
-def degree(
-    source: Source, named: NamedGraph, tell: Progress, direction: str, base: BaseSetChoice | None
-) -> Scores:
-    """Rank by degree: the share of all links that lead to a page, or from it.
-
-    With --root or --query, only links within the base set count.
-    """
-
-    def counted(graph: NamedGraph) -> Scores:
-        return centrality.degree(
-            graph.graph, graph.weights, direction=centrality.Direction(direction)
-        )
-
-    if base is None:
-        scores = counted(named)
-    else:
-        grown = base.grown(source, named)
-        scores = grown.over_all(counted(grown.named), named.graph.nodes)
-    tell(1.0)
-    return scores
-
 
 SEED = 1
 
 
 @click.command()
-@click.option(
-    "--precision",
-    metavar="BITS",
-    type=click.IntRange(centrality.FEWEST_BITS, centrality.MOST_BITS),
-    help="Use 2 x 2^BITS one-byte registers per node. The standard error is 1.04 / √2^BITS: "
-    f"13 % for 6, 6.5 % for 8, 3.3 % for 10.  [default: {centrality.PRECISION}]",
-)
-@click.option(
-    "--memory",
-    "memory_mib",
-    metavar="MIB",
-    type=click.IntRange(min=1),
-    help=f"Memory limit of the registers, in MiB.  [default: {centrality.MEMORY_BYTES >> 20}]",
-)
-@click.option(
-    "--exact",
-    is_flag=True,
-    help="Compute exact distances, from every node. Practical up to about 10,000 nodes.",
-)
+@with_options
+@ranking
+@with_made(base=base_set_choice)
+@click.pass_obj
+def degree(
+    source: Source,
+    named: NamedGraph,
+    tell: Progress,
+    base: BaseSetChoice,
+    direction: Direction = choice(Direction, "Count inlinks or outlinks.", Direction.IN),
+) -> Scores:
+    """Rank by degree: the share of all links that lead to a page, or from it.
+
+    With --root or --query, only links within the base set count.
+    """
+    grown = base.grown(source, named)
+    scores = centrality.degree(grown.named.graph, grown.named.weights, direction=direction)
+    tell(1.0)
+    return grown.over_all(scores, named.graph.nodes)
+
+
+@click.command()
+@with_options
 @ranking
 def harmonic(
     named: NamedGraph,
     tell: Progress,
-    precision: int | None,
-    memory_mib: int | None,
-    exact: bool,
+    precision: int | None = number(
+        "Use 2 x 2^BITS one-byte registers per node. The standard error is 1.04 / √2^BITS: "
+        "13 % for 6, 6.5 % for 8, 3.3 % for 10.",
+        least=centrality.FEWEST_BITS,
+        most=centrality.MOST_BITS,
+        metavar="BITS",
+        usual=centrality.PRECISION,
+    ),
+    memory_mib: int | None = number(
+        "Memory limit of the registers, in MiB.",
+        flag="--memory",
+        metavar="MIB",
+        usual=centrality.MEMORY_BYTES >> 20,
+    ),
+    exact: bool = switch(
+        "Compute exact distances, from every node. Practical up to about 10,000 nodes."
+    ),
 ) -> Scores:
     """Rank by harmonic centrality: the sum of 1 / distance over all pages that lead to a page.
 

@@ -1,19 +1,19 @@
 """`minicrawl rank communities`: groups of hubs and authorities, the largest one first."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import click
 import numpy as np
 
 from minicrawl.cli.output import percent, show_json, show_list
+from minicrawl.cli.parameters import choice, number, with_made, with_options
 from minicrawl.cli.store_options import count_option, json_option, source_options
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.ports import Progress
 from minicrawl.ranks.commands.centrality_command import SEED
 from minicrawl.ranks.commands.named_ranks import keep
 from minicrawl.ranks.commands.running import as_option, nodes_with_scores, rank_name
-from minicrawl.ranks.commands.walk_options import guard_options
+from minicrawl.ranks.commands.walk_options import guards_of
 from minicrawl.ranks.communities import Community, Sign, by_deflation, by_destroying
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.scores import Scores
@@ -29,44 +29,32 @@ LARGEST = 10
 
 
 @click.command()
-@click.option(
-    "--count",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=5,
-    show_default=True,
-    help="Find N communities. Deflation finds two per number from the second on, one of each sign.",
-)
-@click.option(
-    "--by",
-    "method",
-    type=click.Choice(METHODS),
-    default=METHODS[0],
-    show_default=True,
-    help="Use the n-th eigenvectors (deflation), or rerun HITS without links to the largest "
-    "authorities (destroying).",
-)
-@click.option(
-    "--largest",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Drop the links to N authorities of each community, with --by destroying.  "
-    f"[default: {LARGEST}]",
-)
+@with_options
 @count_option(10)
 @json_option
 @as_option
 @source_options
-@guard_options
+@with_made(guards=guards_of)
 def communities(
     source: Source,
     guards: Guards,
-    count: int,
-    method: str,
-    largest: int | None,
     name: str | None,
     n: int,
     as_json: bool,
+    count: int = number(
+        "Find N communities. Deflation finds two per number from the second on, one of each sign.",
+        5,
+    ),
+    method: str = choice(
+        METHODS,
+        "Use the n-th eigenvectors (deflation), or rerun HITS without links to the largest "
+        "authorities (destroying).",
+        METHODS[0],
+        flag="--by",
+    ),
+    largest: int | None = number(
+        "Drop the links to N authorities of each community, with --by destroying.", usual=LARGEST
+    ),
 ) -> None:
     """Find communities: the group of hubs and authorities that HITS finds, and further groups.
 
@@ -79,49 +67,31 @@ def communities(
         raise click.UsageError("--largest needs --by destroying")
     largest = largest or LARGEST
     named = guards.guarded(source.graph)
-    with source.progress(name) as tell:
-        groups = list(_found(named, method, count=count, largest=largest, tell=tell))
-    options = {"way": method, "count": count, "largest": largest} | guards.asked_for()
-    try:
-        keep(source, dict(_by_name(name, groups)), named.graph.edges, options)
-    finally:
-        _show(name, named, method, groups, n=n, as_json=as_json)
-
-
-def _found(
-    named: NamedGraph, method: str, *, count: int, largest: int, tell: Progress
-) -> Iterator[Community]:
     graph, weights = named.graph, named.weights
-    if method == "destroying":
-        return by_destroying(graph, weights, count=count, largest=largest, tell=tell)
-    rng = np.random.default_rng(SEED)
-    return by_deflation(graph, weights, count=count, rng=rng, tell=tell)
-
-
-def _by_name(name: str, groups: Iterable[Community]) -> Iterator[tuple[str, Scores]]:
+    with source.progress(name) as tell:
+        if method == "destroying":
+            found = by_destroying(graph, weights, count=count, largest=largest, tell=tell)
+        else:
+            rng = np.random.default_rng(SEED)
+            found = by_deflation(graph, weights, count=count, rng=rng, tell=tell)
+        groups = list(found)
+    ranks: dict[str, Scores] = {}
     for each in groups:
         community = f"{name}-{each.number}{_SUFFIXES[each.sign]}"
-        yield f"{community}-authorities", each.hits.authorities
-        yield f"{community}-hubs", each.hits.hubs
-
-
-def _show(
-    name: str,
-    named: NamedGraph,
-    method: str,
-    groups: Sequence[Community],
-    *,
-    n: int,
-    as_json: bool,
-) -> None:
+        ranks[f"{community}-authorities"] = each.hits.authorities
+        ranks[f"{community}-hubs"] = each.hits.hubs
+    options = {"way": method, "count": count, "largest": largest} | guards.asked_for()
     best = partial(_best, named, count=n)
-    if as_json:
-        show_json({"rank": name} | _document(named, method, groups, best))
-        return
-    show_list(_HEADINGS, _lines(groups, best), texts=1)
-    missed = [f"{each.number}{each.sign}" for each in groups if not each.hits.converged]
-    end = f"; not converged: {', '.join(missed)}" if missed else ""
-    click.echo(f"{counted(len(groups), 'community', 'communities')} by {method}{end}")
+    try:
+        keep(source, ranks, graph.edges, options)
+    finally:
+        if as_json:
+            show_json({"rank": name} | _document(named, method, groups, best))
+        else:
+            show_list(_HEADINGS, _lines(groups, best), texts=1)
+            missed = [f"{each.number}{each.sign}" for each in groups if not each.hits.converged]
+            end = f"; not converged: {', '.join(missed)}" if missed else ""
+            click.echo(f"{counted(len(groups), 'community', 'communities')} by {method}{end}")
 
 
 def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:

@@ -4,7 +4,7 @@ Law: an option without effect is refused.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 import numpy as np
-from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from minicrawl.cli.options import Command, ListOption, Number
+from minicrawl.cli.options import Command, ListOption, Number, given_options
+from minicrawl.cli.parameters import number, option, switch, with_made, with_options
 from minicrawl.cli.store_options import source_options
 from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
@@ -25,7 +25,7 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graph.products import Vector
 from minicrawl.ports import Progress
 from minicrawl.ranks import pagerank as ranks, pagerank_variants
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_options
+from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_choice
 from minicrawl.ranks.commands.named_ranks import full_name, keep, rank_of
 from minicrawl.ranks.commands.pagerank_in_blocks import (
     BlockRanks,
@@ -40,20 +40,17 @@ from minicrawl.ranks.commands.walk_options import (
     NAMES_FILE,
     lines_of,
     nodes_of,
-    pagerank_options,
+    pagerank_terms,
     refuse_idle_dangling,
 )
+from minicrawl.ranks.pagerank import PageRankOptions
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
-from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.web.responses import http_date
 from minicrawl.wording import visible
-
-# Options --blocks, --memory and --temp. Law: an option that does not work with them is refused.
-
 
 _SHOWN_AT_ONCE = 1000
 _SUPPORTED_IN_BLOCKS = frozenset(
@@ -62,61 +59,48 @@ _SUPPORTED_IN_BLOCKS = frozenset(
 
 
 def _bytes(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
-    found = None if text is None else size(text)
-    if text is not None and not found:
+    bytes_named = None if text is None else size(text)
+    if text is not None and not bytes_named:
         raise click.BadParameter(f"{text!r} is not a size such as 64MB or 1GiB")
-    return found
+    return bytes_named
 
 
-_BLOCK_OPTIONS = (
-    click.option(
-        "--temp",
-        metavar="FOLDER",
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        help="Folder for block files, about 20 bytes per link.  [default: the system's temporary "
-        "folder]",
-    ),
-    click.option(
-        "--memory",
-        metavar="SIZE",
-        callback=_bytes,
-        help="Compute in blocks on disk, within this much memory, such as 64MB.",
-    ),
-    click.option(
-        "--blocks",
-        metavar="N",
-        type=click.IntRange(min=1),
-        help="Compute in at most N blocks, with all links on disk.",
-    ),
-)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 def or_in_blocks(command: Command) -> Command:
     """Add --blocks, --memory and --temp. `command` is not called with one of the first two."""
 
     @functools.wraps(command)
-    def either(blocks: int | None, memory: int | None, temp: Path | None, **options: Any) -> Any:
-        if blocks is None and memory is None:
-            if temp is not None:
-                raise click.UsageError("--temp needs --blocks or --memory")
-            return command(**options)
-        _refuse_unsupported_options()
-        limits = MemoryLimits(memory=memory, blocks=blocks, temp=temp)
-        return _run_in_blocks(limits=limits, **options)
+    def either(*, limits: MemoryLimits | None, **options: Any) -> Any:
+        return command(**options) if limits is None else _run_in_blocks(limits=limits, **options)
 
-    decorated: Command = either
-    for option in _BLOCK_OPTIONS:
-        decorated = option(decorated)
-    return decorated
+    return with_made(limits=_limits)(either)
 
 
-def _refuse_unsupported_options() -> None:
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_given and name not in _SUPPORTED_IN_BLOCKS:
-            raise click.UsageError(f"{parameter.opts[0]} does not work with --blocks and --memory")
+def _limits(
+    blocks: int | None = number("Compute in at most N blocks, with all links on disk."),
+    memory: int | None = option(
+        "Compute in blocks on disk, within this much memory, such as 64MB.",
+        metavar="SIZE",
+        callback=_bytes,
+    ),
+    temp: Path | None = option(
+        "Folder for block files, about 20 bytes per link.",
+        metavar="FOLDER",
+        type=_FOLDER,
+        usual="the system's temporary folder",
+    ),
+) -> MemoryLimits | None:
+    """Return the limits of a rank in blocks; other options do not work with them."""
+    if blocks is None and memory is None:
+        if temp is not None:
+            raise click.UsageError("--temp needs --blocks or --memory")
+        return None
+    for name, flag in given_options().items():
+        if name not in _SUPPORTED_IN_BLOCKS:
+            raise click.UsageError(f"{flag} does not work with --blocks and --memory")
+    return MemoryLimits(memory=memory, blocks=blocks, temp=temp)
 
 
 def _run_in_blocks(
@@ -134,7 +118,7 @@ def _run_in_blocks(
         **_rest: Any,
     ) -> None:
         name = rank_name(name, source)
-        asked = {"damping": damping, "tolerance": tolerance}
+        terms = {"damping": damping, "tolerance": tolerance}
         count = n or MOST_NODES
         with ExitStack() as files:
             with source.progress(name) as tell:
@@ -143,170 +127,145 @@ def _run_in_blocks(
                 else:
                     assert source.snapshot is not None, "without a graph file it is a store"
                     opened = store_in_blocks(source.snapshot)
-                computed = pagerank_in_blocks(opened, limits, shown=count, tell=tell, **asked)
-                found = files.enter_context(computed)
+                computed = pagerank_in_blocks(opened, limits, shown=count, tell=tell, **terms)
+                ranks = files.enter_context(computed)
             try:
-                keep(source, {name: found.scores}, found.edges, asked | {"blocks": found.blocks})
+                keep(source, {name: ranks.scores}, ranks.edges, terms | {"blocks": ranks.blocks})
             finally:
-                disk = {"blocks": found.blocks} | asdict(found.traffic)
-                shown = Shown(name, found.edges, found.scores, [], disk)
-                count = min(count, len(found.names))
-                show_in_parts(shown, count, _parts_of_best(found), as_json)
+                disk = {"blocks": ranks.blocks} | asdict(ranks.traffic)
+                shown = Shown(name, ranks.edges, ranks.scores, [], disk)
+                show_in_parts(shown, min(count, len(ranks.names)), _parts_of_best(ranks), as_json)
 
     run(store=store, graph=graph, **options)
 
 
-def _parts_of_best(found: BlockRanks) -> Iterator[list[tuple[str, float]]]:
+def _parts_of_best(ranks: BlockRanks) -> Iterator[list[tuple[str, float]]]:
     """Yield the best nodes by name, in parts that take little memory as text."""
-    for best in found.best:
-        named = zip(found.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
+    for best in ranks.best:
+        named = zip(ranks.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
         while part := list(islice(named, _SHOWN_AT_ONCE)):
             yield part
 
 
 @click.command()
-@click.option(
-    "--inverse",
-    is_flag=True,
-    help="Follow links backwards, to find pages that lead to many others. The rank is saved as "
-    "inverse-pagerank.",
-)
-@click.option(
-    "--topic",
-    type=NAMES_FILE,
-    help="Jump only to the nodes in this file, one per line. A weight above 0 may follow after a "
-    "tab.",
-)
-@click.option(
-    "--reset",
-    "reset_rank",
-    metavar="RANK",
-    help="Jump to nodes in proportion to this rank, such as trust. A missing rank is computed "
-    "with its default options.",
-)
-@click.option(
-    "--topics",
-    "by_topic",
-    type=NAMES_FILE,
-    help="Compute a rank per topic in this file; each line is a topic, a tab and a node.",
-)
-@click.option(
-    "--mix",
-    cls=ListOption,
-    metavar="A=PART,...",
-    help="Combine the ranks of --topics with these weights.",
-)
-@click.option(
-    "--mix-by",
-    "mix_words",
-    metavar="WORDS",
-    help="Combine the ranks of --topics by the likelihood of these words in the titles and URLs "
-    "of each topic's nodes.",
-)
-@click.option(
-    "--recent",
-    "half_life_days",
-    metavar="DAYS",
-    type=Number(min=0, min_open=True),
-    help="Jump more often to recently changed pages. DAYS is the half-life: a page unchanged for "
-    "DAYS days gets half the jumps.",
-)
-@click.option(
-    "--remove-dangling",
-    "rounds_removed",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Remove dangling pages for up to N rounds, before computing. Their scores are computed "
-    "at the end, from the links to them.",
-)
-@click.option(
-    "--similarity",
-    metavar="SHARE",
-    type=Number(0, 1),
-    help="Mix in this share of the similarity of a page's title and URL to the words of --query.  "
-    "[default: none]",
-)
+@with_options
 @or_in_blocks
 @ranking
-@base_set_options
-@pagerank_options
+@with_made(base=base_set_choice, terms=pagerank_terms)
 @click.pass_obj
 def pagerank(
     source: Source,
     /,
     named: NamedGraph,
     tell: Progress,
-    base: BaseSetChoice | None,
-    similarity: float | None,
-    inverse: bool,
-    **options: Any,
+    base: BaseSetChoice,
+    terms: PageRankOptions,
+    inverse: bool = switch(
+        "Follow links backwards, to find pages that lead to many others. The rank is saved as "
+        "inverse-pagerank."
+    ),
+    topic: Path | None = option(
+        "Jump only to the nodes in this file, one per line. A weight above 0 may follow after a "
+        "tab.",
+        type=NAMES_FILE,
+    ),
+    reset_rank: str | None = option(
+        "Jump to nodes in proportion to this rank, such as trust. A missing rank is computed "
+        "with its default options.",
+        flag="--reset",
+        metavar="RANK",
+    ),
+    by_topic: Path | None = option(
+        "Compute a rank per topic in this file; each line is a topic, a tab and a node.",
+        flag="--topics",
+        type=NAMES_FILE,
+    ),
+    mix: str | None = option(
+        "Combine the ranks of --topics with these weights.", cls=ListOption, metavar="A=PART,..."
+    ),
+    mix_words: str | None = option(
+        "Combine the ranks of --topics by the likelihood of these words in the titles and URLs "
+        "of each topic's nodes.",
+        flag="--mix-by",
+        metavar="WORDS",
+    ),
+    half_life_days: float | None = option(
+        "Jump more often to recently changed pages. DAYS is the half-life: a page unchanged for "
+        "DAYS days gets half the jumps.",
+        flag="--recent",
+        metavar="DAYS",
+        type=Number(min=0, min_open=True),
+    ),
+    rounds_removed: int | None = number(
+        "Remove dangling pages for up to N rounds, before computing. Their scores are computed at "
+        "the end, from the links to them.",
+        flag="--remove-dangling",
+    ),
+    similarity: float | None = option(
+        "Mix in this share of the similarity of a page's title and URL to the words of --query.",
+        metavar="SHARE",
+        type=Number(0, 1),
+        usual="none",
+    ),
 ) -> Scores | dict[str, Scores]:
     """Rank by PageRank: how often a random walk that sometimes jumps visits a node.
 
     With --root or --query, the walk stays in the base set.
     """
-    if similarity is not None and (base is None or base.query is None):
+    if similarity is not None and base.query is None:
         raise UsageError("--similarity needs --query, whose words it compares with the pages")
-    if base is None:
-        return _ranked(source, _backwards(named) if inverse else named, tell, **options)
-    grown = base.grown(source, named)
-    walked = _backwards(grown.named) if inverse else grown.named
-    found = _ranked(source, walked, tell, **options)
-    if similarity and base.query is not None:
-        alike = similarity_to(source, base.query, grown.nodes)
-        found = _of_each(found, lambda scores: mixed_with_similarity(scores, alike, similarity))
-    return _of_each(found, lambda scores: grown.over_all(scores, named.graph.nodes))
-
-
-def _backwards(named: NamedGraph) -> NamedGraph:
-    """Return the graph with its links reversed."""
-    weights = None if named.weights is None else named.graph.turned(named.weights)
-    return NamedGraph(named.graph.reversed(), named.names, weights)
-
-
-def _of_each(
-    found: Scores | dict[str, Scores], change: Callable[[Scores], Scores]
-) -> Scores | dict[str, Scores]:
-    if isinstance(found, Scores):
-        return change(found)
-    return {name: change(scores) for name, scores in found.items()}
-
-
-def _ranked(
-    source: Source,
-    named: NamedGraph,
-    tell: Progress,
-    *,
-    terms: ranks.PageRankOptions,
-    topic: Path | None,
-    reset_rank: str | None,
-    by_topic: Path | None,
-    mix: str | None,
-    mix_words: str | None,
-    half_life_days: float | None,
-    rounds_removed: int | None,
-) -> Scores | dict[str, Scores]:
-    """Return PageRank, or one rank per topic."""
-    chosen = {"--topic": topic, "--topics": by_topic, "--recent": half_life_days}
-    _refuse_conflicts(chosen | {"--reset": reset_rank})
+    jumps = {
+        "--topic": topic,
+        "--topics": by_topic,
+        "--recent": half_life_days,
+        "--reset": reset_rank,
+    }
+    _refuse_conflicts(jumps)
     _refuse_conflicts({"--mix": mix, "--mix-by": mix_words})
     if by_topic is None and (mix is not None or mix_words is not None):
         raise UsageError(f"{'--mix' if mix_words is None else '--mix-by'} needs --topics")
-    has_jumps = any((topic, by_topic, half_life_days, reset_rank))
-    if rounds_removed and has_jumps:
+    if rounds_removed and any(jumps.values()):
         raise UsageError(
             "--remove-dangling does not work with --topic, --topics, --recent and --reset"
         )
-    if not has_jumps:
+    if not any(jumps.values()):
         refuse_idle_dangling(terms)
+    grown = base.grown(source, named)
+    walked = grown.named
+    if inverse:
+        weights = None if walked.weights is None else walked.graph.turned(walked.weights)
+        walked = NamedGraph(walked.graph.reversed(), walked.names, weights)
+    scores: Scores | dict[str, Scores]
     if by_topic:
-        return _by_topic(source, named, tell, terms, by_topic, mix, mix_words)
-    if rounds_removed:
-        return pagerank_variants.without_dangling(
-            named.graph, named.weights, rounds=rounds_removed, options=terms, tell=tell
+        scores = _by_topic(source, walked, tell, terms, by_topic, mix, mix_words)
+    elif rounds_removed:
+        scores = pagerank_variants.without_dangling(
+            walked.graph, walked.weights, rounds=rounds_removed, options=terms, tell=tell
         )
-    jumps = _jumps(source, named, topic, reset_rank, half_life_days)
-    return ranks.pagerank(named.graph, named.weights, options=terms, teleport=jumps, tell=tell)
+    else:
+        teleport = _jumps(source, walked, topic, reset_rank, half_life_days)
+        scores = ranks.pagerank(
+            walked.graph, walked.weights, options=terms, teleport=teleport, tell=tell
+        )
+    if similarity and base.query is not None:
+        alike = similarity_to(source, base.query, grown.nodes)
+        scores = _of_each(scores, lambda rank: mixed_with_similarity(rank, alike, similarity))
+    return _of_each(scores, lambda rank: grown.over_all(rank, named.graph.nodes))
+
+
+def _of_each(
+    scores: Scores | dict[str, Scores], change: Callable[[Scores], Scores]
+) -> Scores | dict[str, Scores]:
+    if isinstance(scores, Scores):
+        return change(scores)
+    return {name: change(rank) for name, rank in scores.items()}
+
+
+def _refuse_conflicts(options: Mapping[str, object]) -> None:
+    """Refuse more than one of these options."""
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} cannot be combined")
 
 
 def _jumps(
@@ -320,7 +279,11 @@ def _jumps(
     if topic:
         return _weighted_jumps(named, topic)
     if reset_rank:
-        return _jumps_by_rank(source, reset_rank)[_places(source, named)]
+        scores = rank_of(source, full_name(source, reset_rank)).scores
+        jumps = np.where(np.isnan(scores), 0.0, scores)
+        if jumps.min(initial=0) < 0 or not jumps.any():
+            raise UsageError(f"--reset {reset_rank}: its scores must be 0 or more, and not all 0")
+        return jumps[_places(source, named)]
     if half_life_days:
         ages = days_unchanged(source)[_places(source, named)]
         return pagerank_variants.favouring_recent(ages, half_life_days)
@@ -331,13 +294,13 @@ def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
     """Return the jump weights in a file; a line is a node, or a node, a tab and a weight."""
     weights: dict[str, float] = {}
     for line in lines_of(file):
-        name, tab, number = line.rpartition("\t")
+        name, tab, weight_text = line.rpartition("\t")
         try:
-            weight = float(number) if tab else 1.0
+            weight = float(weight_text) if tab else 1.0
         except ValueError:
             name, weight = line, 1.0
         if not 0 < weight < np.inf:
-            raise UsageError(f"{file}: a weight must be above 0 and finite, not {number!a}")
+            raise UsageError(f"{file}: a weight must be above 0 and finite, not {weight_text!a}")
         weights[name.rstrip() if tab and name != line else line] = weight
     nodes = nodes_of(named, list(weights), str(file))
     jumps = pagerank_variants.teleport(named.graph.nodes, nodes)
@@ -345,83 +308,62 @@ def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
     return jumps
 
 
-def _jumps_by_rank(source: Source, name: str) -> NDArray[np.float64]:
-    found = rank_of(source, full_name(source, name)).scores
-    jumps = np.where(np.isnan(found), 0.0, found)
-    if jumps.min(initial=0) < 0 or not jumps.any():
-        raise UsageError(f"--reset {name}: its scores must be 0 or more, and not all 0")
-    return jumps
-
-
-def _refuse_conflicts(options: Mapping[str, object]) -> None:
-    """Refuse more than one of these options."""
-    given = [name for name, value in options.items() if value is not None]
-    if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} cannot be combined")
-
-
-# ---------------------------------------------------------------- topics
-
-
 def _by_topic(
     source: Source,
     named: NamedGraph,
     tell: Progress,
-    terms: ranks.PageRankOptions,
+    terms: PageRankOptions,
     file: Path,
     mix: str | None,
     mix_words: str | None,
 ) -> Scores | dict[str, Scores]:
-    parts = None if mix is None else _parts(mix)
+    """Return one rank per topic, or their mixture."""
+    parts: dict[str, float] | None = None
+    if mix is not None:
+        try:
+            pairs = [part.rpartition("=") for part in mix.split(",")]
+            parts = {topic.strip(): float(share) for topic, _, share in pairs}
+        except ValueError as error:
+            raise UsageError(f"--mix must be like news=0.3,sport=0.7, not {mix!a}") from error
     nodes = {
         topic: nodes_of(named, names, f"topic {topic!a} of {file}")
-        for topic, names in _names_by_topic(lines_of(file), str(file)).items()
+        for topic, names in _names_by_topic(file).items()
     }
+    places = _places(source, named)
+    pages = {topic: places[of_topic].tolist() for topic, of_topic in nodes.items()}
     if mix_words is not None:
-        places = _places(source, named)
-        of_source = {topic: places[those].tolist() for topic, those in nodes.items()}
-        parts = pagerank_variants.parts_by_words(texts_of(source, of_source), mix_words)
+        parts = pagerank_variants.parts_by_words(texts_of(source, pages), mix_words)
         shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
         click.echo(f"mix by {visible(mix_words)!a}: {visible(shown)}", err=True)
-    found = pagerank_variants.topic_ranks(
+    topic_ranks = pagerank_variants.topic_ranks(
         named.graph, nodes, named.weights, options=terms, tell=tell
     )
     if parts is not None:
-        return pagerank_variants.mixture(found, parts)
-    if (seen := source.snapshot) is not None:
-        places = _places(source, named)
-        pages = {topic: places[those].tolist() for topic, those in nodes.items()}
+        return pagerank_variants.mixture(topic_ranks, parts)
+    if (snapshot := source.snapshot) is not None:
         name = rank_name(click.get_current_context().params["name"], source)
-        keep_topics(seen.path, seen.connection, name, pages)
-    return found
+        keep_topics(snapshot.path, snapshot.connection, name, pages)
+    return topic_ranks
 
 
 def _places(source: Source, named: NamedGraph) -> NDArray[np.int64]:
     """Return the position in the source of each node of the graph or base set."""
     if len(named.names) == len(source.names):
         return np.arange(len(named.names))
-    found = source.names.find(named.names.of(range(len(named.names))))
-    return np.array(found, dtype=np.int64)
+    places = source.names.find(named.names.of(range(len(named.names))))
+    return np.array(places, dtype=np.int64)
 
 
-def _names_by_topic(lines: Iterable[str], place: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in lines:
+def _names_by_topic(file: Path) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    for line in lines_of(file):
         topic, tab, name = line.partition("\t")
         if not tab:
-            raise UsageError(f"{place}: expected a topic, a tab and a node, found {line[:40]!a}")
-        found.setdefault(topic.strip(), []).append(name.strip())
-    if not found:
-        raise UsageError(f"{place} has no topics: a line is a topic, a tab and a node")
-    return found
-
-
-def _parts(mix: str) -> dict[str, float]:
-    try:
-        pairs = [part.rpartition("=") for part in mix.split(",")]
-        return {name.strip(): float(number) for name, _, number in pairs}
-    except ValueError as error:
-        raise UsageError(f"--mix must be like news=0.3,sport=0.7, not {mix!a}") from error
+            raise UsageError(f"{file}: expected a topic, a tab and a node, found {line[:40]!a}")
+        names.setdefault(topic.strip(), []).append(name.strip())
+    if not names:
+        raise UsageError(f"{file} has no topics: a line is a topic, a tab and a node")
+    return names
 
 
 _DAY_S = 86_400
@@ -429,26 +371,22 @@ _DAY_S = 86_400
 
 def texts_of(source: Source, topics: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
     """Return texts on the nodes of each topic: their names, and in a store their titles."""
-    return {
-        topic: source.names.of(nodes) + _titles(source.snapshot, nodes)
-        for topic, nodes in topics.items()
-    }
-
-
-def _titles(seen: Snapshot | None, nodes: Sequence[int]) -> list[str]:
-    if seen is None:
-        return []
-    with reporting_damage(seen.path):
-        return [document.title for document in questions.documents(seen.connection, nodes)]
+    texts = {topic: source.names.of(nodes) for topic, nodes in topics.items()}
+    if (snapshot := source.snapshot) is not None:
+        with reporting_damage(snapshot.path):
+            for topic, nodes in topics.items():
+                documents = questions.documents(snapshot.connection, nodes)
+                texts[topic] += [document.title for document in documents]
+    return texts
 
 
 def days_unchanged(source: Source) -> Vector:
     """Return the age of each page in days, as of the last fetch of the store; NaN if unread."""
-    if (seen := source.snapshot) is None:
+    if (snapshot := source.snapshot) is None:
         raise UsageError("a graph file does not say when pages changed: use a store")
-    changed, newest = np.full(len(seen), np.nan), -np.inf
-    with reporting_damage(seen.path):
-        for document in tables.all_documents(seen.connection):
+    changed, newest = np.full(len(snapshot), np.nan), -np.inf
+    with reporting_damage(snapshot.path):
+        for document in tables.all_documents(snapshot.connection):
             changed[document.page] = _changed_at(document)
             newest = max(newest, document.last_at)
     if np.isnan(changed).all():

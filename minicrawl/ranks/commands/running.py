@@ -17,12 +17,13 @@ import numpy as np
 
 from minicrawl.cli.options import Command
 from minicrawl.cli.output import percent, show_json, show_list, show_long_json, show_long_list
+from minicrawl.cli.parameters import with_made
 from minicrawl.cli.store_options import count_option, json_option, source_options
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks.commands.named_ranks import RANKS, checked_name, keep
-from minicrawl.ranks.commands.walk_options import guard_options
+from minicrawl.ranks.commands.walk_options import guards_of
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source, asked_for_weights, weighed
@@ -62,6 +63,8 @@ class Shown(NamedTuple):
 def ranking(command: Command) -> Command:
     """Pass the graph (`named`) and `tell` to the command; save and show the scores it returns."""
 
+    @with_made(guards=guards_of)
+    @_weights_option
     @functools.wraps(command)
     def with_graph(
         source: Source,
@@ -77,14 +80,16 @@ def ranking(command: Command) -> Command:
         chosen = {option: value for option, value in options.items() if value is not None}
         chosen |= {"crawl_weights": True} if crawl_weights else {}
         with source.progress(name) as tell:
-            ranks = _by_name(name, command(named=graph, tell=tell, **options))
+            scores = command(named=graph, tell=tell, **options)
+        ranks = {name: scores}
+        if not isinstance(scores, Scores):
+            ranks = {f"{name}-{suffix}": values for suffix, values in scores.items()}
         try:
             keep(source, ranks, graph.graph.edges, chosen | guards.asked_for())
         finally:
             show_ranks(graph, ranks, n, as_json)
 
-    guarded = guard_options(_weights_option(with_graph))
-    return source_options(json_option(count_option(100)(as_option(guarded))))
+    return source_options(json_option(count_option(100)(as_option(with_graph))))
 
 
 def command_of_added_rank(name: str) -> click.Command:
@@ -123,9 +128,22 @@ def rank_name(chosen: str | None, source: Source) -> str:
 
 
 def show_ranks(graph: NamedGraph, ranks: Mapping[str, Scores], count: int, as_json: bool) -> None:
-    """Show the best nodes of each rank of a run, as tables or as JSON."""
-    shown = [_shown(name, graph, scores, count) for name, scores in ranks.items()]
-    show_json(_as_json(shown)) if as_json else _show(shown)
+    """Show the best nodes of each rank of a run, as tables or as JSON.
+
+    The JSON is that of the main rank, with the other ranks in `others`.
+    """
+    shown = []
+    for name, scores in ranks.items():
+        nodes = places_of_largest(scores.values, count)
+        best = zip(graph.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True)
+        shown.append(Shown(name, graph.graph.edges, scores, list(best)))
+    if as_json:
+        first, *others = map(_document, shown)
+        show_json(first | ({"others": others} if others else {}))
+        return
+    for rank in shown:
+        show_list(HEADINGS, _best_lines(itertools.count(1), rank.best), texts=1)
+        click.echo("; ".join(_caption(rank)))
 
 
 def show_in_parts(
@@ -141,24 +159,6 @@ def show_in_parts(
     lines = (_best_lines(places, part) for part in itertools.chain([first], parts))
     show_long_list(HEADINGS, lines, widest=widest, texts=1)
     click.echo("; ".join(_caption(shown)))
-
-
-def _by_name(name: str, answer: Scores | Mapping[str, Scores]) -> dict[str, Scores]:
-    if isinstance(answer, Scores):
-        return {name: answer}
-    return {f"{name}-{suffix}": scores for suffix, scores in answer.items()}
-
-
-def _shown(name: str, named: NamedGraph, scores: Scores, count: int) -> Shown:
-    nodes = places_of_largest(scores.values, count)
-    best = zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True)
-    return Shown(name, named.graph.edges, scores, list(best))
-
-
-def _as_json(shown: list[Shown]) -> dict[str, object]:
-    """Return the main rank, with the other ranks of the run in `others`."""
-    first, *others = map(_document, shown)
-    return first | ({"others": others} if others else {})
 
 
 def _document(shown: Shown) -> dict[str, object]:
@@ -178,12 +178,6 @@ def _document(shown: Shown) -> dict[str, object]:
 def nodes_with_scores(best: list[tuple[str, float]]) -> list[object]:
     """Return nodes and scores as JSON."""
     return [{"node": node, "score": score} for node, score in best]
-
-
-def _show(shown: list[Shown]) -> None:
-    for rank in shown:
-        show_list(HEADINGS, _best_lines(itertools.count(1), rank.best), texts=1)
-        click.echo("; ".join(_caption(rank)))
 
 
 def _best_lines(

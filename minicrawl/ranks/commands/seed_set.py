@@ -1,4 +1,4 @@
-"""`minicrawl seed-set`."""
+"""`minicrawl seed-set`: seeds for a crawl, one from each community of a graph."""
 
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 
 from minicrawl.cli.options import Number
 from minicrawl.cli.output import show_json
+from minicrawl.cli.parameters import choice, number, option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.graph.outline import extent as extent_of
@@ -27,9 +28,6 @@ from minicrawl.ranks.seeds import (
 )
 from minicrawl.report.files.figures import prepare
 from minicrawl.report.graph.source import Source
-
-# `minicrawl seed-set`: seeds for a crawl, one from each community of a graph.
-
 
 DEFAULT_RULE = CoreRule()
 DRAWS, SEED = 10, 1
@@ -51,107 +49,69 @@ class Take(click.ParamType[int | SeedChoice]):
         return SeedChoice(value)
 
 
+_TAKE = Take()
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
 @click.command("seed-set")
-@click.option(
-    "--count",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Find N seeds.",
-)
-@click.option(
-    "--core",
-    type=click.Choice([kind.value for kind in CoreKind]),
-    help="Complete a core at --size pages (size), after the round that reaches --size, as in the "
-    "paper (paper), before the page that lowers its density below "
-    "--density (density), or when no more page fits --density (maximal). The last two stop at "
-    f"{DEFAULT_RULE.most_hubs} hubs.  [default: size with --size, else maximal]",
-)
-@click.option(
-    "--size",
-    metavar="N",
-    type=click.IntRange(min=2),
-    help="Number of hubs and authorities in a core; a page that is both counts twice.  "
-    f"[default: {DEFAULT_RULE.size}]",
-)
-@click.option(
-    "--at-once",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Add N hubs and N authorities at a time, with --core size.  "
-    f"[default: {DEFAULT_RULE.at_once}]",
-)
-@click.option(
-    "--density",
-    metavar="PERCENT",
-    type=Number(min=0, min_open=True, max=100),
-    help="Minimum share of the possible links from hubs to authorities.  "
-    f"[default: {DEFAULT_RULE.density:g}]",
-)
-@click.option(
-    "--take",
-    metavar="hub|authority|random:SEED",
-    type=Take(),
-    default=SeedChoice.HUB.value,
-    show_default=True,
-    help="Take the best hub or the best authority of a core as its seed. `random:SEED` takes the "
-    f"best hubs of N cores drawn at random from the {POOL} N strongest.",
-)
-@click.option(
-    "--evaluate",
-    is_flag=True,
-    help="Show distances between the cores, and compare breadth-first crawls from the seeds and "
-    "from as many random pages.",
-)
-@click.option(
-    "--draws",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help=f"Number of random sets of pages to compare with.  [default: {DRAWS}]",
-)
-@click.option(
-    "--seed",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help=f"Seed of the random choice of pages.  [default: {SEED}]",
-)
-@click.option(
-    "--new",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Look the seeds up by name in this newer graph of the same web, and evaluate them there.",
-)
-@click.option(
-    "--similar",
-    is_flag=True,
-    help="Replace a seed that is missing in --new by the page of its host that shares the most "
-    "links.",
-)
-@click.option(
-    "--figures",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Draw the degrees, the cores, the remaining links and the crawls of --evaluate as PNG and "
-    "SVG in this folder, each with its CSV. Needs matplotlib.",
-)
+@with_options
 @json_option
 @source_options
 def seed_set(
     source: Source,
-    count: int,
-    core: str | None,
-    size: int | None,
-    at_once: int | None,
-    density: float | None,
-    take: int | SeedChoice,
-    evaluate: bool,
-    draws: int | None,
-    seed: int | None,
-    new: Path | None,
-    similar: bool,
-    figures: Path | None,
     as_json: bool,
+    count: int = number("Find N seeds.", 10),
+    core: CoreKind | None = choice(
+        CoreKind,
+        "Complete a core at --size pages (size), after the round that reaches --size, as in the "
+        "paper (paper), before the page that lowers its density below "
+        "--density (density), or when no more page fits --density (maximal). The last two stop at "
+        f"{DEFAULT_RULE.most_hubs} hubs.",
+        usual="size with --size, else maximal",
+    ),
+    size: int | None = number(
+        "Number of hubs and authorities in a core; a page that is both counts twice.",
+        least=2,
+        usual=DEFAULT_RULE.size,
+    ),
+    at_once: int | None = number(
+        "Add N hubs and N authorities at a time, with --core size.", usual=DEFAULT_RULE.at_once
+    ),
+    density: float | None = option(
+        "Minimum share of the possible links from hubs to authorities.",
+        metavar="PERCENT",
+        type=Number(min=0, min_open=True, max=100),
+        usual=f"{DEFAULT_RULE.density:g}",
+    ),
+    take: int | SeedChoice = option(
+        "Take the best hub or the best authority of a core as its seed. `random:SEED` takes the "
+        f"best hubs of N cores drawn at random from the {POOL} N strongest.",
+        SeedChoice.HUB.value,
+        metavar="hub|authority|random:SEED",
+        type=_TAKE,
+    ),
+    evaluate: bool = switch(
+        "Show distances between the cores, and compare breadth-first crawls from the seeds and "
+        "from as many random pages."
+    ),
+    draws: int | None = number("Number of random sets of pages to compare with.", usual=DRAWS),
+    seed: int | None = number("Seed of the random choice of pages.", least=0, usual=SEED),
+    new: Path | None = option(
+        "Look the seeds up by name in this newer graph of the same web, and evaluate them there.",
+        metavar="FILE",
+        type=_FILE,
+    ),
+    similar: bool = switch(
+        "Replace a seed that is missing in --new by the page of its host that shares the most "
+        "links."
+    ),
+    figures: Path | None = option(
+        "Draw the degrees, the cores, the remaining links and the crawls of --evaluate as PNG and "
+        "SVG in this folder, each with its CSV. Needs matplotlib.",
+        metavar="DIR",
+        type=_FOLDER,
+    ),
 ) -> None:
     """Find seeds, one per community.
 
@@ -166,34 +126,31 @@ def seed_set(
         raise click.UsageError("--similar needs --new")
     if figures:
         prepare(figures)
-    newer = None
     if new:
         with progress("newer graph") as tell:
             newer = read(new, tell)
-    named = source.graph
     with source.progress("cores") as tell:
         cores_rng = np.random.default_rng(take) if isinstance(take, int) else None
-        choice = SeedChoice.HUB if isinstance(take, int) else take
-        found = seed_set_of(named, count, rule, choice, tell, rng=cores_rng)
-    if newer is None:
-        in_crawl = TransferredSeeds(named=named, seeds=found.seeds)
-    else:
-        in_crawl = transferred(found, newer, similar=similar)
+        kind = SeedChoice.HUB if isinstance(take, int) else take
+        seeds = seed_set_of(source.graph, count, rule, kind, tell, rng=cores_rng)
+    in_crawl = TransferredSeeds(named=source.graph, seeds=seeds.seeds)
+    if new:
+        in_crawl = transferred(seeds, newer, similar=similar)
     trial = None
     if evaluate:
         rng = np.random.default_rng(SEED if seed is None else seed)
-        trial = _evaluated(found, in_crawl, rng, draws or DRAWS)
-    report = Report(asked=count, rule=rule, found=found, in_crawl=in_crawl, trial=trial)
+        trial = _evaluated(seeds, in_crawl, rng, draws or DRAWS)
+    report = Report(asked=count, rule=rule, found=seeds, in_crawl=in_crawl, trial=trial)
     show_json(document(report)) if as_json else show(report)
     if figures:
         draw(figures, report)
 
 
 def _rule(
-    core: str | None, size: int | None, at_once: int | None, density: float | None
+    core: CoreKind | None, size: int | None, at_once: int | None, density: float | None
 ) -> CoreRule:
     """Return the rule that says when a core is complete."""
-    kind = CoreKind(core or (CoreKind.SIZE if size else DEFAULT_RULE.kind))
+    kind = core or (CoreKind.SIZE if size else DEFAULT_RULE.kind)
     if kind.is_by_size and density is not None:
         raise click.UsageError("--density needs --core density or --core maximal")
     if not kind.is_by_size and (size or at_once):

@@ -6,15 +6,14 @@ from math import inf
 import click
 import numpy as np
 
+from minicrawl.cli.parameters import choice, with_made, with_options
 from minicrawl.cli.store_options import count_option, json_option, source_options
 from minicrawl.errors import UsageError
-from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.ports import Progress
 from minicrawl.ranks.commands.named_ranks import keep
 from minicrawl.ranks.commands.running import as_option, rank_name, show_ranks
 from minicrawl.ranks.commands.walk_options import (
-    guard_options,
-    pagerank_options,
+    guards_of,
+    pagerank_terms,
     refuse_idle_dangling,
 )
 from minicrawl.ranks.guards import Guards
@@ -28,29 +27,26 @@ CASH = "cash"
 
 
 @click.command()
-@click.option(
-    "--count",
-    "counted",
-    type=click.Choice(["links", "pages", CASH]),
-    default="links",
-    show_default=True,
-    help="Weight of a link between sites: number of page links (links), number of linking pages "
-    "(pages), or cash flow as in `top --sites` (cash). cash computes no PageRank.",
-)
+@with_options
 @count_option(100)
 @json_option
 @as_option
 @source_options
-@guard_options
-@pagerank_options
+@with_made(guards=guards_of, terms=pagerank_terms)
 def sites(
     source: Source,
     guards: Guards,
     terms: PageRankOptions,
-    counted: str,
     name: str | None,
     n: int,
     as_json: bool,
+    counted: str = choice(
+        ("links", "pages", CASH),
+        "Weight of a link between sites: number of page links (links), number of linking pages "
+        "(pages), or cash flow as in `top --sites` (cash). cash computes no PageRank.",
+        "links",
+        flag="--count",
+    ),
 ) -> None:
     """Rank sites, which are registrable domains, by PageRank of the links between them.
 
@@ -74,7 +70,12 @@ def sites(
         raise UsageError("--count cash cannot be combined with guards and options of PageRank")
     with source.progress(name) as tell:
         if counted == CASH:
-            scores = _by_cash(source, linked, tell)
+            if source.snapshot is None:
+                raise UsageError("--count cash needs a store: a graph file has no cash")
+            cash = cash_of_sites(source.snapshot, tell)
+            names = linked.names.of(range(len(linked.names)))
+            values = np.array([cash.get(name, 0.0) for name in names])
+            scores = Scores(values=values, iterations=0, error_bound=inf, converged=True)
         else:
             scores = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
     options = {"count": counted} | asdict(terms) | guards.asked_for()
@@ -83,12 +84,3 @@ def sites(
         keep(source, {name: page_scores}, linked.graph.edges, options)
     finally:
         show_ranks(linked, {name: scores}, n, as_json)
-
-
-def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:
-    if source.snapshot is None:
-        raise UsageError("--count cash needs a store: a graph file has no cash")
-    cash = cash_of_sites(source.snapshot, tell)
-    names = linked.names.of(range(len(linked.names)))
-    values = np.array([cash.get(name, 0.0) for name in names])
-    return Scores(values=values, iterations=0, error_bound=inf, converged=True)

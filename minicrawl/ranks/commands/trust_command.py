@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from minicrawl.cli.parameters import choice, number, option, with_options
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
@@ -29,58 +30,38 @@ from minicrawl.ranks.trust import (
 
 
 @click.command()
-@click.option("--seeds", type=NAMES_FILE, help="Trust the nodes in this file, one per line.")
-@click.option(
-    "--seed-by",
-    type=click.Choice(list(SEEDS_BY)),
-    help="Trust the best nodes by this rank, if --seeds is not given.  [default: inverse]",
-)
-@click.option(
-    "--count",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help=f"Number of trusted nodes without --seeds.  [default: {TRUSTED}]",
-)
-@click.option(
-    "--bad",
-    type=NAMES_FILE,
-    help="Distrust the nodes in this file, one per line. Distrust spreads to pages that link to "
-    "them, and is subtracted from trust.",
-)
-@damping_option
-@click.option(
-    "--passing",
-    type=click.Choice([passing.value for passing in Passing]),
-    default=Passing.SPLIT.value,
-    show_default=True,
-    help="Split a page's trust among its links (split), or pass all of it along each link and "
-    "take the maximum or the sum at the target.",
-)
-@click.option(
-    "--passes",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Stop after N passes, even if the scores have not converged.",
-)
-@tolerance_option
+@with_options
 @ranking
 def trust(
     named: NamedGraph,
     tell: Progress,
-    seeds: Path | None,
-    seed_by: str | None,
-    count: int | None,
-    bad: Path | None,
-    damping: float,
-    passing: str,
-    passes: int | None,
-    tolerance: float,
+    seeds: Path | None = option("Trust the nodes in this file, one per line.", type=NAMES_FILE),
+    seed_by: str | None = choice(
+        tuple(SEEDS_BY),
+        "Trust the best nodes by this rank, if --seeds is not given.",
+        usual="inverse",
+    ),
+    count: int | None = number("Number of trusted nodes without --seeds.", usual=TRUSTED),
+    bad: Path | None = option(
+        "Distrust the nodes in this file, one per line. Distrust spreads to pages that link to "
+        "them, and is subtracted from trust.",
+        type=NAMES_FILE,
+    ),
+    damping: float = damping_option,
+    passing: Passing = choice(
+        Passing,
+        "Split a page's trust among its links (split), or pass all of it along each link and take "
+        "the maximum or the sum at the target.",
+        Passing.SPLIT,
+    ),
+    passes: int | None = number("Stop after N passes, even if the scores have not converged."),
+    tolerance: float = tolerance_option,
 ) -> Scores:
     """Rank by TrustRank: the trust that spreads along links from trusted pages.
 
     Link weights count only with `--passing split`; otherwise each link gets all of the trust.
     """
-    if passing != Passing.SPLIT.value:
+    if passing is not Passing.SPLIT:
         refuse_weights(named, f"with --passing {passing} each link gets all of the trust")
     if seeds and (seed_by or count):
         raise UsageError("--seeds cannot be combined with --seed-by and --count")
@@ -89,9 +70,7 @@ def trust(
     else:
         by = seed_by or "inverse"
         nodes = chosen_seeds(named.graph, named.weights, by, count or TRUSTED)
-    terms = TrustOptions(
-        passing=Passing(passing), damping=damping, passes=passes, tolerance=tolerance
-    )
+    terms = TrustOptions(passing=passing, damping=damping, passes=passes, tolerance=tolerance)
     if bad is None:
         return trust_scores(named.graph, nodes, named.weights, options=terms, tell=tell)
     distrusted = nodes_of(named, lines_of(bad), str(bad))

@@ -1,14 +1,13 @@
 """Options of the ranks: for PageRank, guards against collusion, and files of node names."""
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from minicrawl.cli.options import Command, Number
+from minicrawl.cli.options import Number, given_options
+from minicrawl.cli.parameters import choice, number, option, switch
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ranks.guards import Guards
@@ -21,102 +20,56 @@ from minicrawl.ranks.pagerank import (
     PageRankOptions,
 )
 
-# ---------------------------------------------------------------- PageRank
-
-damping_option = click.option(
-    "--damping",
+damping_option = option(
+    "Damping factor: share of its score that a page passes to its links.",
+    DAMPING,
     metavar="C",
     type=Number(0, 1, max_open=True),
-    default=DAMPING,
-    show_default=True,
-    help="Damping factor: share of its score that a page passes to its links.",
 )
-tolerance_option = click.option(
-    "--tolerance",
+tolerance_option = option(
+    "Stop when the error, summed over all scores, is at most this.",
+    TOLERANCE,
     metavar="ERROR",
     type=Number(0, min_open=True),
-    default=TOLERANCE,
-    show_default=True,
-    help="Stop when the error, summed over all scores, is at most this.",
-)
-
-_PAGERANK_OPTIONS = (
-    damping_option,
-    click.option(
-        "--dangling",
-        type=click.Choice([dangling.value for dangling in Dangling]),
-        default=Dangling.UNIFORM.value,
-        show_default=True,
-        help="Where dangling pages pass their score; virtual is OPIC's virtual page.",
-    ),
-    click.option(
-        "--one-more-link",
-        is_flag=True,
-        help="Give each page one more link, to the virtual page, instead of --damping. Needs "
-        "--dangling virtual.",
-    ),
-    click.option(
-        "--method",
-        type=click.Choice([method.value for method in Method]),
-        help="Update all pages at once (power), block by block (gauss-seidel), or only pages with "
-        "much to pass on (sweeping).  [default: gauss-seidel; power for several topics]",
-    ),
-    click.option("--lazy", is_flag=True, help="Stay in place half of the time (L + I)."),
-    tolerance_option,
-    click.option(
-        "--rounds",
-        "most_rounds",
-        metavar="N",
-        type=click.IntRange(min=1),
-        default=1000,
-        show_default=True,
-        help="Stop after N rounds.",
-    ),
-    click.option(
-        "--precision",
-        type=click.Choice(list(PRECISIONS)),
-        default="double",
-        show_default=True,
-        help="Floating-point precision.",
-    ),
 )
 
 
-def pagerank_options(command: Command) -> Command:
-    """Add the options of PageRank, and pass them to the command as `terms`."""
-
-    @functools.wraps(command)
-    def with_terms(
-        damping: float,
-        dangling: str,
-        one_more_link: bool,
-        method: str | None,
-        lazy: bool,
-        tolerance: float,
-        most_rounds: int,
-        precision: str,
-        **rest: Any,
-    ) -> Any:
-        if one_more_link and dangling != Dangling.VIRTUAL.value:
-            raise UsageError("--one-more-link needs --dangling virtual")
-        given = click.get_current_context().get_parameter_source("damping")
-        if one_more_link and given is ParameterSource.COMMANDLINE:
-            raise UsageError("--damping is not used with --one-more-link")
-        terms = PageRankOptions(
-            damping=None if one_more_link else damping,
-            dangling=Dangling(dangling),
-            method=None if method is None else Method(method),
-            lazy=lazy,
-            tolerance=tolerance,
-            most_iterations=most_rounds,
-            precision=precision,
-        )
-        return command(terms=terms, **rest)
-
-    decorated: Command = with_terms
-    for option in reversed(_PAGERANK_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+def pagerank_terms(
+    damping: float = damping_option,
+    dangling: Dangling = choice(
+        Dangling,
+        "Where dangling pages pass their score; virtual is OPIC's virtual page.",
+        Dangling.UNIFORM,
+    ),
+    one_more_link: bool = switch(
+        "Give each page one more link, to the virtual page, instead of --damping. Needs "
+        "--dangling virtual."
+    ),
+    method: Method | None = choice(
+        Method,
+        "Update all pages at once (power), block by block (gauss-seidel), or only pages with much "
+        "to pass on (sweeping).",
+        usual="gauss-seidel; power for several topics",
+    ),
+    lazy: bool = switch("Stay in place half of the time (L + I)."),
+    tolerance: float = tolerance_option,
+    most_rounds: int = number("Stop after N rounds.", 1000, flag="--rounds"),
+    precision: str = choice(tuple(PRECISIONS), "Floating-point precision.", "double"),
+) -> PageRankOptions:
+    """Return the options of PageRank."""
+    if one_more_link and dangling is not Dangling.VIRTUAL:
+        raise UsageError("--one-more-link needs --dangling virtual")
+    if one_more_link and "damping" in given_options():
+        raise UsageError("--damping is not used with --one-more-link")
+    return PageRankOptions(
+        damping=None if one_more_link else damping,
+        dangling=dangling,
+        method=method,
+        lazy=lazy,
+        tolerance=tolerance,
+        most_iterations=most_rounds,
+        precision=precision,
+    )
 
 
 def refuse_idle_dangling(terms: PageRankOptions) -> None:
@@ -152,44 +105,30 @@ class _LinkWeight(click.ParamType[tuple[str, float]]):
         return kind, weight
 
 
-_intra_cap_option = click.option(
-    "--intra-cap",
-    metavar="K",
-    type=click.IntRange(min=0),
-    help="Count at most K links to a page from its own registrable domain, in order of discovery. "
-    " [default: all]",
-)
-_domain_cap_option = click.option(
-    "--domain-cap",
-    metavar="K",
-    type=click.IntRange(min=0),
-    help="Count at most K links to a page from any one registrable domain, in order of discovery. "
-    " [default: all]",
-)
-_weight_option = click.option(
-    "--weight",
-    metavar="KIND=W",
-    type=_LinkWeight(),
-    multiple=True,
-    help="Weight of links within a registrable domain (internal) or between two (transverse). "
-    "internal=0 drops internal links; repeatable.  [default: 1]",
-)
-
-
-def guard_options(command: Command) -> Command:
-    """Add the guards against collusion, and pass them to the command as `guards`."""
-
-    @functools.wraps(command)
-    def with_guards(
-        intra_cap: int | None,
-        domain_cap: int | None,
-        weight: Sequence[tuple[str, float]],
-        **rest: Any,
-    ) -> Any:
-        guards = Guards(most_internal=intra_cap, most_of_site=domain_cap, **dict(weight))
-        return command(guards=guards, **rest)
-
-    return _intra_cap_option(_domain_cap_option(_weight_option(with_guards)))
+def guards_of(
+    intra_cap: int | None = number(
+        "Count at most K links to a page from its own registrable domain, in order of discovery.",
+        least=0,
+        metavar="K",
+        usual="all",
+    ),
+    domain_cap: int | None = number(
+        "Count at most K links to a page from any one registrable domain, in order of discovery.",
+        least=0,
+        metavar="K",
+        usual="all",
+    ),
+    weight: Sequence[tuple[str, float]] = option(
+        "Weight of links within a registrable domain (internal) or between two (transverse). "
+        "internal=0 drops internal links; repeatable.",
+        metavar="KIND=W",
+        type=_LinkWeight(),
+        multiple=True,
+        usual=1,
+    ),
+) -> Guards:
+    """Return the guards against collusion."""
+    return Guards(most_internal=intra_cap, most_of_site=domain_cap, **dict(weight))
 
 
 # ---------------------------------------------------------------- files of names
