@@ -6,7 +6,10 @@ run in a process that can be killed, see `report.archived.page_texts`.
 main             parsers of main text, for the entry points
 boxes            a page as a tree of boxes
 hints            what the tag, role, class and id of an element say
+choice           which kind of page it is, and so which of its boxes are the main text
 main_box         the box that a page is about
+pruning          what is dropped in and around that box
+posts            siblings that repeat, such as the posts of a forum
 site_places      what the pages of a site teach of their main text
 markdown         the main text as Markdown
 language         the language of a text

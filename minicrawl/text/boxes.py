@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import needs
 from minicrawl.text.hints import HEADINGS, NONE, is_unseen, signs, words
-from minicrawl.web.references import with_noscript
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -36,11 +35,11 @@ CODE = words("code kbd samp tt")
 _INLINE = CODE | words("a b em i pre strong")
 _BLOCKS = HEADINGS | words(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
-    "figcaption figure footer form header hr li main menu nav ol p pre section summary table tbody "
-    "td tfoot th thead tr ul"
+    "figcaption figure footer form header hr li main menu nav noscript ol p pre section summary "
+    "table tbody td tfoot th thead tr ul"
 )
 _NO_TEXT = words(
-    "-comment audio button canvas datalist embed head iframe input map math noscript object option "
+    "-comment audio button canvas datalist embed head iframe input map math object option "
     "rp rt script select style svg template textarea video"
 )
 _NO_ATTRIBUTES: dict[str, str | None] = {}
@@ -66,6 +65,7 @@ class Box:
         "boxes",
         "hint",
         "is_dropped",
+        "kind",
         "letters",
         "linked",
         "node",
@@ -87,6 +87,8 @@ class Box:
         self.size = 1
         """Number of boxes: this one and all inside it."""
         self.worth = 0.0
+        self.kind = 0
+        """Hash of tag and class, or 0 without a class."""
         self.is_dropped = False
 
 
@@ -104,15 +106,20 @@ def preorder(root: Box) -> Iterator[Box]:
         stack.extend(reversed(box.boxes))
 
 
-def boxes_of(markup: str) -> list[Box]:
-    """Return the boxes of a page, measured: first the page itself, and each before those inside it.
+class Page(NamedTuple):
+    """The boxes of a page: first the page itself, and each before those inside it."""
 
-    So the boxes inside another one follow it, and are as many as its size says.
-    """
-    tree = parse(with_noscript(markup))
-    boxes = [Box("body", None)] if tree.body is None else _boxes(tree.body)
-    _measure(boxes)
-    return boxes
+    boxes: list[Box]
+    unseen: int = 0
+    """Letters of the elements that were left out because people do not see them."""
+
+
+def read(markup: str, *, with_unseen: bool = False) -> Page:
+    """Return the boxes of a page, measured."""
+    body = parse(markup).body
+    page = Page([Box("body", None)]) if body is None else _page(body, with_unseen=with_unseen)
+    _measure(page.boxes)
+    return page
 
 
 @lru_cache(1)
@@ -123,10 +130,10 @@ def parse(markup: str) -> LexborHTMLParser:
     return LexborHTMLParser(markup)
 
 
-def _boxes(body: LexborNode) -> list[Box]:
+def _page(body: LexborNode, *, with_unseen: bool) -> Page:
     root = Box("body", body)
     boxes = [root]
-    run, of_run = root, root
+    run, of_run, unseen = root, root, 0
     # A stack of our own instead of recursion: pages may be nested deeper than Python allows.
     stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
     while stack:
@@ -149,14 +156,17 @@ def _boxes(body: LexborNode) -> list[Box]:
                 continue
             is_block = tag in _BLOCKS
             attributes = node.attributes if is_block or is_exact else _NO_ATTRIBUTES
-            if tag in _NO_TEXT or (attributes and is_unseen(attributes)):
+            is_hidden = tag == "noscript" or (bool(attributes) and is_unseen(attributes))
+            if tag in _NO_TEXT or (is_hidden and not with_unseen):
+                unseen += len(node.text()) if is_hidden else 0
                 node = node.next
                 continue
             above = box
             if is_block and not is_exact:
-                hint, names = signs(tag, attributes)
-                place = hash((box.place, tag, names))
+                hint, class_, id_ = signs(tag, attributes)
+                place = hash((box.place, tag, class_, id_))
                 run, box = root, _added(boxes, box, tag, node, hint, place)
+                box.kind = hash((tag, class_)) if class_ else 0
             elif is_block and run is not root:
                 run.pieces.append((BREAK, inline))
             inside = node.child
@@ -168,7 +178,7 @@ def _boxes(body: LexborNode) -> list[Box]:
                 inline = _inline(tag, node, inline)
                 link, _, is_exact = inline
             node = inside
-    return boxes
+    return Page(boxes, unseen)
 
 
 def _added(

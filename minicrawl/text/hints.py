@@ -5,8 +5,11 @@ is a surer sign of one:
 
     main          the page names it as its main text
     none
+    reviews       a frame on the page of a product
+    search        a frame if it is short, otherwise results
     teaser        a frame if it has links, otherwise perhaps the lead
     frame name    a word of its class or id
+    sure name     a word that means a frame on every kind of page
     frame tag     `nav`, `footer` and the like, or a role
 
 Names are cut off, so a page cannot make them expensive.
@@ -18,6 +21,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 
 def words(text: str) -> frozenset[str]:
@@ -29,25 +33,36 @@ HEADINGS = words("h1 h2 h3 h4 h5 h6")
 _FRAMES = words("aside dialog figcaption footer form menu nav")
 _ROLES = words("alert banner complementary contentinfo dialog menu menubar navigation search")
 _NEVER_FRAMES = HEADINGS | words("article body dd dt main pre tbody td th tr")
+_SURE_WORDS = words(
+    "adsense advert advertisement advertising breadcrumb breadcrumbs consent cookie cookies "
+    "copyright crumb crumbs disclaimer disqus dropdown foot footer gdpr legal login masthead "
+    "modal nav navbar navi navigation newsletter outbrain pager pagination popular popup privacy "
+    "promo recommend recommended related relatedposts share shares sharing sidebar sidebars "
+    "signup similar sitemap social socials sponsor sponsored submenu subscribe subscription "
+    "taboola toolbar topbar trending widget widgets"
+)
+"""Hints of a frame on every kind of page; the others may mean text in a shop or on a start page."""
 _FRAME_WORDS = words(
-    "ad addthis addtoany ads adsense adv advert advertisement advertising advertorial affiliate "
-    "anzeige author authorbox authors bio breadcrumb breadcrumbs brotkrumen byline callout caption "
-    "captions comment commentform commentlist comments consent cookie cookies copyright credit "
-    "credits crumb crumbs crumbtrail disclaimer disclosure disqus dropdown factbox feedback "
-    "figcaption foot footer gdpr imagecaption infobox kommentar kommentare legal legend "
-    "login masthead meta metadata modal nav navbar navi navigation newsletter "
-    "outbrain pagenav pager pagination paging popular popup postmeta postmetadata privacy promo "
-    "promotion rating ratings recommend recommendations recommended related relatedposts replies "
-    "reply respond search share sharedaddy shares shariff sharing sidebar sidebars signup similar "
-    "sitemap skip skyscraper social socials sponsor sponsored submenu subscribe subscription "
-    "taboola tag toolbar topbar trackback trackbacks tracking trending werbung widget widgets"
+    "addthis addtoany advertorial affiliate anzeige author authorbox bio brotkrumen byline "
+    "callout caption captions comment commentform commentlist comments credit credits crumbtrail "
+    "factbox feedback figcaption imagecaption infobox kommentar kommentare legend meta metadata "
+    "pagenav paging postmeta postmetadata promotion rating ratings recommendations replies reply "
+    "respond sharedaddy shariff skyscraper tag trackback trackbacks werbung"
 )
 _TEASER_WORDS = words("banner banners more tags teaser teasers tools")
 """Hints of a frame if the element has links; without, it may be the lead."""
 _NOT_OF_FRAMES = re.compile(
-    r"\b(?:cat|category|has|hentry|is|lang|language|layout|no|not|page|tag|with|without)[-_][\w-]+"
+    r"\belementor[-_]widget"
+    r"|\b(?:cat|category|has|hentry|is|lang|language|layout|no|not|page|tag|with|without)[-_][\w-]+"
 )
 """Names whose words do not make a frame, such as `has-sidebar` and `category-search`."""
+_WORDS_OF_OPENED = words(
+    "accordion answer answers collapse collapsed collapsible content description details expand "
+    "expandable expander faq pane panel readmore slide specs spoiler tab tabpanel tabs toggle"
+)
+"""Hints of what is hidden until people open it: answers, tabs."""
+_STREAMED = re.compile(r"S:[\da-f]+")
+"""Ids of what React sends hidden, and shows as soon as it has arrived."""
 _LINE_NUMBERS = words("gutter lineno linenos line-numbers")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MAIN_NAME = re.compile(
@@ -59,43 +74,51 @@ _MAY_HIDE = words("aria-hidden hidden style")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
 
-NAMED_MAIN, NONE, TEASER, FRAME_NAME, FRAME_TAG = 1, 0, -1, -2, -3
+NAMED_MAIN, NONE, REVIEWS, SEARCH, TEASER, FRAME_NAME, SURE_NAME, FRAME_TAG = range(1, -7, -1)
+_OF_WORDS = (
+    (SURE_NAME, _SURE_WORDS),
+    (FRAME_NAME, _FRAME_WORDS),
+    (TEASER, _TEASER_WORDS),
+    (SEARCH, words("search")),
+    (REVIEWS, words("review reviews")),
+)
 
 
-def signs(tag: str, attributes: dict[str, str | None]) -> tuple[int, str]:
-    """Return the hint of an element, and the names that are part of its place."""
+class Signs(NamedTuple):
+    """What the attributes of an element say; names have no numbers, as in post-17, post-18."""
+
+    hint: int
+    class_: str = ""
+    id_: str = ""
+
+
+def signs(tag: str, attributes: dict[str, str | None]) -> Signs:
+    """Return what an element is for, and the names that are part of its place."""
     if not attributes:
-        return (FRAME_TAG if tag in _FRAMES else NONE), ""
-    class_, id_ = attributes.get("class"), attributes.get("id")
-    hint, names = _signs_of_names(
-        tag, class_ and class_[:_LONGEST_NAME], id_ and id_[:_LONGEST_NAME]
-    )
+        return Signs(FRAME_TAG if tag in _FRAMES else NONE)
+    class_, id_ = attributes.get("class") or "", attributes.get("id") or ""
+    of_names = _signs_of_names(tag, class_[:_LONGEST_NAME], id_[:_LONGEST_NAME])
     if tag in _FRAMES or attributes.get("role") in _ROLES:
-        hint = FRAME_TAG
-    elif attributes.get("itemprop") == "articleBody":
-        hint = NAMED_MAIN
-    return hint, names
+        return of_names._replace(hint=FRAME_TAG)
+    if attributes.get("itemprop") == "articleBody":
+        return of_names._replace(hint=NAMED_MAIN)
+    return of_names
 
 
-@lru_cache(1 << 13)
-def _signs_of_names(tag: str, class_: str | None, id_: str | None) -> tuple[int, str]:
-    """Return the hint in a class and an id, and both without their numbers.
-
-    Most pages of a site have the same. They number them, too: post-17, post-18.
-    """
-    names = class_ or ""
+@lru_cache(1 << 13)  # most pages of a site have the same names
+def _signs_of_names(tag: str, class_: str, id_: str) -> Signs:
+    names = class_
     if tag != "section" and "section" not in names:  # ids of sections are made from headings
-        names = f"{names} {id_ or ''}"
-    return _hint_of(tag, names), _DIGITS.sub("", f"{class_} {id_}"[:_LONGEST_NAME])
+        names = f"{names} {id_}"
+    return Signs(_hint_of(tag, names), _DIGITS.sub("", class_), _DIGITS.sub("", id_))
 
 
 def _hint_of(tag: str, names: str) -> int:
     if tag not in _NEVER_FRAMES:
         found = {word.lower() for word in _WORDS.findall(_NOT_OF_FRAMES.sub("", names))}
-        if found & _FRAME_WORDS:
-            return FRAME_NAME
-        if found & _TEASER_WORDS:
-            return TEASER
+        for hint, known in _OF_WORDS:
+            if not found.isdisjoint(known):
+                return hint
     return NAMED_MAIN if _MAIN_NAME.search(names) else NONE
 
 
@@ -107,4 +130,13 @@ def is_unseen(attributes: dict[str, str | None]) -> bool:
         return False
     style = (attributes.get("style") or "")[:_LONGEST_NAME]
     is_hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
-    return is_hidden or bool(_UNSEEN_STYLE.search(style))
+    return (is_hidden or bool(_UNSEEN_STYLE.search(style))) and not _is_opened(attributes)
+
+
+def _is_opened(attributes: dict[str, str | None]) -> bool:
+    """Return True if a hidden element is shown by a script or a click."""
+    id_ = (attributes.get("id") or "")[:_LONGEST_NAME]
+    if _STREAMED.fullmatch(id_) or attributes.get("role") == "tabpanel":
+        return True
+    names = f"{(attributes.get('class') or '')[:_LONGEST_NAME]} {id_}"
+    return any(word.lower() in _WORDS_OF_OPENED for word in _WORDS.findall(names))

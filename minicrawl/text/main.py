@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from minicrawl.text.boxes import Box, runs
+from minicrawl.text.choice import main_boxes
 from minicrawl.text.language import language_of
-from minicrawl.text.main_box import NO_PLACES, SitePlaces, main_boxes
+from minicrawl.text.main_box import NO_PLACES, SitePlaces
 from minicrawl.text.markdown import markdown
 from minicrawl.text.site_places import learned
 

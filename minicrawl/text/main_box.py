@@ -12,9 +12,6 @@ main box goes downwards, to the child that has nearly all of its parent's worth:
           div of links       dropped: links alone
           h2                 dropped: the heading of what was dropped
 
-A page that has hardly any text left is searched once more without regard to class names, which may
-mislead. If that fails, too, it is an index of links, and keeps everything outside its frames.
-
 worth   letters outside links, and less for short lines
 """
 
@@ -22,20 +19,25 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
-from minicrawl.text.boxes import Box, boxes_of, preorder, runs
-from minicrawl.text.hints import FRAME_NAME, FRAME_TAG, HEADINGS, NAMED_MAIN, NONE, TEASER, words
+from minicrawl.text.boxes import Box
+from minicrawl.text.hints import (
+    FRAME_NAME,
+    FRAME_TAG,
+    NAMED_MAIN,
+    NONE,
+    REVIEWS,
+    SEARCH,
+    SURE_NAME,
+    TEASER,
+    words,
+)
 
-_MAY_BE_LINKS = words("div form header ol p ul")
-"""Elements that are dropped if they are links alone; tables and definitions are not."""
-_OF_TEXT = words("blockquote dd dt li p td th")
-"""Elements in which short lines are text."""
 _WHOLE = words("ol p pre table ul")
 """Elements that are part of a main text, and not all of it."""
-_SHORT, SENTENCE = 25, 80
+SHORT, SENTENCE = 25, 80
 """Letters below which a line is hardly a sentence, and from which on it certainly is."""
 _WORTH_OF_SHORT, _WORTH_OF_MIDDLE = 0.1, 0.5
 _NEARLY_ALL, _ALL_OF_NAMED = 0.85, 0.95
@@ -45,14 +47,8 @@ _NAMED, _RIVAL = 0.2, 0.5
 _MOST = 0.5
 """Share of the page's worth from which on a box is no frame."""
 _LINKS_OF_TEASER = 0.1
-_LINKS, _MANY_LINKS, _LONG = 0.6, 0.8, 1000
-_LEAD_LINKS, _LEAD = 0.3, 0.3
-_LONGEST_LINK = 100
-_FEWEST = 140
-"""Letters of a main text; a page that has fewer is an index, or its hints mislead."""
-_ENDS = ".!?:;…。"
-_LOWEST = 7
-"""Number above those of all headings."""
+_LONGEST_SEARCH = 400
+"""Letters from which on a box named for search has its results."""
 _WORTH = attrgetter("worth")
 
 
@@ -66,41 +62,18 @@ class SitePlaces(NamedTuple):
 NO_PLACES = SitePlaces()
 
 
-def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
-    """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
-    boxes = boxes_of(markup)
-    # Class names first, as they find most frames; if hardly any text is left, a name has misled, as
-    # where all of a page is in `div class=related`.
-    for least in (FRAME_NAME, FRAME_TAG):
-        keep_main(boxes, find_main(boxes, places, least))
-        if sum(run.letters for run in runs(boxes)) >= _FEWEST:
-            return boxes
-    _drop_frame_tags(boxes)
-    return boxes
-
-
-def find_main(boxes: list[Box], places: SitePlaces, frame: int = FRAME_NAME) -> Box:
+def find_main(boxes: list[Box], places: SitePlaces, least: int = FRAME_NAME) -> Box:
     """Drop the frames of the page, and return its main box."""
     repeated = [box for box in boxes if box.place in places.repeated]
-    _drop_frames(boxes, frame, repeated)
-    main = _known(boxes, places.main) or _searched(_named(boxes) or boxes[0])
+    drop_frames(boxes, least, repeated)
+    main = known_box(boxes, places.main) or _searched(_named(boxes) or boxes[0])
     if repeated and (before_body := _between_title_and_body(boxes, main)):
         kept = set(map(id, before_body))
-        _drop_frames(boxes, frame, [box for box in repeated if id(box) not in kept])
+        drop_frames(boxes, least, [box for box in repeated if id(box) not in kept])
     return main
 
 
-def keep_main(boxes: list[Box], main: Box) -> None:
-    """Drop all but the main box and its lead."""
-    start = boxes.index(main)
-    before, inside = boxes[:start], boxes[start : start + main.size]
-    lead = {id(box) for box in _lead(before, main)}
-    _prune(inside)
-    for box in (*before, *boxes[start + main.size :]):
-        box.is_dropped = box.is_dropped or (not box.tag and id(box) not in lead)
-
-
-def _known(boxes: list[Box], main: frozenset[int]) -> Box | None:
+def known_box(boxes: list[Box], main: frozenset[int]) -> Box | None:
     """Return the innermost box at a main place of the site, if it is the only box there."""
     found = [box for box in boxes if box.place in main and box.tag and box.worth]
     times = Counter(box.place for box in found)
@@ -146,7 +119,7 @@ def _around(boxes: list[Box], first: int, last: int) -> Box:
         at = below
 
 
-def _drop_frames(boxes: list[Box], frame: int, repeated: Sequence[Box]) -> None:
+def drop_frames(boxes: list[Box], least: int, repeated: Sequence[Box] = ()) -> None:
     """Drop frames, except those with most of the page, and sum up the worth of the rest."""
     for box in boxes:
         box.is_dropped = False
@@ -156,30 +129,26 @@ def _drop_frames(boxes: list[Box], frame: int, repeated: Sequence[Box]) -> None:
     # A box with most of the page is not dropped, whatever it is called.
     most = _MOST * boxes[0].worth
     for box in boxes:
-        if box.hint < NONE and not box.is_dropped and _is_frame(box, frame) and box.worth < most:
+        if box.hint < NONE and not box.is_dropped and is_frame(box, least) and box.worth < most:
             box.is_dropped = True
         if box.is_dropped:
-            _drop_children(box)
+            drop_children(box)
     _sum_worth(boxes)
 
 
-def _drop_frame_tags(boxes: list[Box]) -> None:
-    """Drop the frames of an index, compared by letters: its links have no worth."""
-    most = _MOST * boxes[0].letters
-    for box in boxes:
-        box.is_dropped = box.hint <= FRAME_TAG and box.letters < most
-    for box in boxes:
-        if box.is_dropped:
-            _drop_children(box)
-
-
-def _is_frame(box: Box, frame: int) -> bool:
+def is_frame(box: Box, least: int) -> bool:
+    """Return True if the hint of a box is at least as sure a sign of a frame as this one."""
+    if box.hint == REVIEWS:
+        return False
+    if box.hint == SEARCH:
+        return least > FRAME_TAG and box.letters < _LONGEST_SEARCH
     if box.hint == TEASER:
-        return frame == FRAME_NAME and box.linked > _LINKS_OF_TEASER * box.letters
-    return box.hint <= frame
+        return least > SURE_NAME and box.linked > _LINKS_OF_TEASER * box.letters
+    return box.hint <= least
 
 
-def _drop_children(box: Box) -> None:
+def drop_children(box: Box) -> None:
+    """Drop what is inside a box that was dropped."""
     for child in box.boxes:
         child.is_dropped = True
 
@@ -192,7 +161,7 @@ def _sum_worth(boxes: list[Box]) -> None:
             box.worth = sum(map(_WORTH, box.boxes))
         elif box.letters:
             free = box.letters - box.linked
-            is_sentence, is_short = box.letters >= SENTENCE, box.letters < _SHORT
+            is_sentence, is_short = box.letters >= SENTENCE, box.letters < SHORT
             factor = 1 if is_sentence else _WORTH_OF_SHORT if is_short else _WORTH_OF_MIDDLE
             box.worth = factor * free * free / box.letters
 
@@ -230,70 +199,3 @@ def _searched(box: Box) -> Box:
         if best.worth < (_ALL_OF_NAMED if is_named else _NEARLY_ALL) * box.worth:
             return box
         box = best
-
-
-def _lead(before: list[Box], main: Box) -> list[Box]:
-    """Return the title before the main box, and the sentences between them unless too long."""
-    after_title = list(takewhile(lambda box: box.tag != "h1", reversed(before)))
-    if len(after_title) == len(before):
-        return []
-    lines = [run for run in after_title if not run.is_dropped and _is_sentence(run)]
-    if sum(map(_WORTH, lines)) > _LEAD * main.worth:
-        lines = []
-    return [*preorder(before[-len(after_title) - 1]), *lines]
-
-
-def _is_sentence(box: Box) -> bool:
-    is_long = not box.tag and box.letters >= SENTENCE
-    return is_long and box.linked < _LEAD_LINKS * box.letters
-
-
-def _prune(inside: list[Box]) -> None:
-    """Drop links, scraps and headings without a section. The main box comes first."""
-    for box in inside[1:]:
-        most = _LINKS if box.letters < _LONG else _MANY_LINKS
-        if box.tag in _MAY_BE_LINKS and box.linked > most * box.letters:
-            box.is_dropped = True
-        if box.is_dropped:
-            _drop_children(box)
-    end_of_text = 0
-    for at, box in enumerate(inside):
-        if at < end_of_text:
-            continue
-        if box.tag in _OF_TEXT:
-            end_of_text = at + box.size
-        elif box.tag in _MAY_BE_LINKS:
-            for run in box.boxes:
-                run.is_dropped = run.is_dropped or (not run.tag and _is_scrap(run))
-    _drop_empty_sections(inside)
-
-
-def _drop_empty_sections(inside: list[Box]) -> None:
-    """Drop headings whose sections were dropped, and those at the end.
-
-    A heading that another one follows at once is text: references have lists of such headings.
-    """
-    headings = [box for box in inside if box.tag in HEADINGS]
-    of_headings = {id(one) for box in headings for one in preorder(box)}
-    covered, has_lost = 0, True  # headings of lower numbers have a section here
-    for box in reversed(inside):
-        if box.tag in HEADINGS:
-            level = int(box.tag[1])
-            if level >= covered and has_lost:
-                for one in preorder(box):
-                    one.is_dropped = True
-            else:
-                covered, has_lost = level, False
-        elif not box.tag and id(box) not in of_headings:
-            if box.is_dropped:
-                has_lost = has_lost or covered < _LOWEST
-            else:
-                covered = _LOWEST
-
-
-def _is_scrap(run: Box) -> bool:
-    if run.linked > _MANY_LINKS * run.letters:
-        return run.letters < _LONGEST_LINK
-    if run.letters >= _SHORT or run.text[-1:] in _ENDS:
-        return False
-    return all(inline.mark != "`" for _, inline in run.pieces)

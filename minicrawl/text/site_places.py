@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from minicrawl.text.boxes import Box, Inline, boxes_of
+from minicrawl.text.boxes import Box, Inline, read
 from minicrawl.text.hints import HEADINGS
 from minicrawl.text.main_box import NO_PLACES, SENTENCE, SitePlaces, find_main
 
@@ -59,7 +59,7 @@ def learned(pages: Sequence[str]) -> SitePlaces:
 
 def _outline(markup: str) -> list[Box]:
     """Return the boxes of a page without their nodes and pieces, which would fill the memory."""
-    boxes, no_pieces = boxes_of(markup), list[tuple[str, Inline]]()
+    boxes, no_pieces = read(markup).boxes, list[tuple[str, Inline]]()
     for box in boxes:
         box.node, box.pieces = None, no_pieces
     return boxes

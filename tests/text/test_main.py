@@ -14,9 +14,9 @@ from hypothesis import given, strategies as st
 pytest.importorskip("selectolax")
 
 from minicrawl.errors import UsageError
-from minicrawl.text.boxes import boxes_of, preorder
+from minicrawl.text.boxes import preorder, read
+from minicrawl.text.choice import main_boxes
 from minicrawl.text.main import MAIN, MARKDOWN
-from minicrawl.text.main_box import main_boxes
 from minicrawl.web.markup import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find
@@ -118,10 +118,14 @@ def test_consecutive_headings_are_kept() -> None:
     assert lines(article(inside))[2:] == ["impl A", "impl B", "impl C", OTHER]
 
 
-def test_title_and_lead_belong_to_the_article_below() -> None:
+def test_the_lead_belongs_to_the_article_below_and_the_title_above_it_does_not() -> None:
     top = f"<header><h1>Title</h1><p>{OTHER}<p>1 May</header>"
     body = f"<div class=article-body>{f'<p>{SENTENCE}' * 5}</div>"
-    assert lines(f"<main>{top}{body}</main>") == ["Title", OTHER, *[SENTENCE] * 5]
+    assert lines(f"<main>{top}{body}</main>") == [OTHER, *[SENTENCE] * 5]
+
+
+def test_a_title_inside_the_article_is_its_first_line() -> None:
+    assert lines(f"<article><h1>Title</h1>{f'<p>{SENTENCE}' * 5}</article>")[0] == "Title"
 
 
 def test_several_equal_articles_are_all_kept() -> None:
@@ -132,12 +136,67 @@ def test_several_equal_articles_are_all_kept() -> None:
 def test_a_lead_that_is_long_compared_with_the_article_is_dropped() -> None:
     top = f"<h1>Title</h1><p>{OTHER}"
     body = f"<article>{f'<p>{SENTENCE}' * 2}</article>"
-    assert lines(f"<div>{top}</div>{body}") == ["Title", *[SENTENCE] * 2]
+    assert lines(f"<div>{top}</div>{body}") == [SENTENCE] * 2
 
 
 def test_text_marked_as_the_article_is_the_main_text() -> None:
     marked = f"<div itemprop=articleBody>{f'<p>{SENTENCE}' * 4}</div>"
     assert lines(f"<div><p>{OTHER}</div>{marked}") == [SENTENCE] * 4
+
+
+def test_what_a_script_or_a_click_shows_is_not_hidden() -> None:
+    for attributes in ("id=S:0", "class=accordion-item", "class=faq", "role=tabpanel"):
+        assert OTHER in lines(article(f"<div {attributes} hidden><p>{OTHER}</div>"))[2:]
+
+
+def test_text_that_only_programs_without_scripts_see_is_the_main_text_of_a_shell() -> None:
+    post = f"<div class=topic-body><p>{f'{SENTENCE} ' * 9}</div>"
+    shell = f"<p>{SENTENCE} {OTHER}<noscript>{post * 3}</noscript>"
+    assert len(lines(shell)) > 2
+    assert SENTENCE not in lines(f"{article()}<noscript>{post}</noscript>")[2:]
+
+
+TEA = "Green tea of the first harvest in spring, picked by hand"
+
+
+def cards(count: int) -> str:
+    card = f"<div class=card><a href=/x>{TEA}</a><p>Fine leaves, 100 g"
+    return f"<div class=grid>{f'{card}</div>' * count}</div>"
+
+
+def test_a_shop_keeps_its_cards_and_an_article_drops_them() -> None:
+    about = f"<div class=about><p>{SENTENCE}<p>{OTHER}</div>"
+    foot = f"<footer><p>{SENTENCE}</footer>"
+    assert lines(f"{about}{cards(20)}{foot}").count(TEA) == 20
+    said = "<meta property=og:type content=article>"
+    assert TEA not in lines(f"{said}{article(inside=f'<p>{OTHER}' * 3)}{cards(20)}{foot}")
+
+
+def thread(count: int, *, name: str) -> str:
+    return "".join(
+        f"<div class='post {name}'><ul><li>Joined 200{one}<li>Senior member</ul>"
+        f"<p>{SENTENCE} {one}.<p>{OTHER} {one}.<p>Quote, or report this post</div>"
+        for one in range(count)
+    )
+
+
+def test_posts_are_main_text_without_what_they_have_in_common() -> None:
+    for name in ("message", "reply", "comment"):
+        own = [[f"{SENTENCE} {one}.", f"{OTHER} {one}."] for one in range(5)]
+        page = f"<div class=comments>{thread(5, name=name)}</div><p>Short"
+        assert lines(page) == [line for both in own for line in both]
+
+
+def test_comments_on_an_article_are_dropped_however_long_they_are() -> None:
+    story = f"<article>{f'<p>{SENTENCE}' * 6}</article>"
+    assert lines(story + thread(90, name="comment")) == [SENTENCE] * 6
+
+
+def test_reviews_are_dropped_from_the_page_of_a_product() -> None:
+    reviews = f"<div class=reviews><p>{SENTENCE}</div>"
+    product = '<script type=application/ld+json>{"@type": "Product"}</script>'
+    assert lines(article(reviews)) == [SENTENCE, OTHER, SENTENCE]
+    assert lines(product + article(reviews)) == [SENTENCE, OTHER]
 
 
 def test_a_teaser_is_kept_unless_it_consists_of_links() -> None:
@@ -198,7 +257,7 @@ PIECES = st.one_of(
 
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_a_box_is_followed_by_all_boxes_inside_it(markup: str) -> None:
-    boxes = boxes_of(markup)
+    boxes = read(markup).boxes
     for at, box in enumerate(boxes):
         assert boxes[at : at + box.size] == list(preorder(box))
 

@@ -1,0 +1,141 @@
+"""Posts of a forum and other siblings that repeat, and have most of the text of a page.
+
+What the pages of a site teach of each other (see `site_places`), the posts of one page do, too:
+
+    div class=thread              no frame, whatever it is called: it has most of the page
+      div class="post reply"      so do its posts, together
+        ul                        "Joined 2009", "Senior member": in many posts, and no sentence
+        div class=reply-text        beside it in any of them, so all of the list is dropped
+        p "Quote, reply"          in many posts: dropped
+      div class="post reply"
+        ...
+
+Posts are boxes of one kind, a tag with a class, that are not inside each other. Numbers do not
+count, neither in names nor in short texts: post-17, 4,032 messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from minicrawl.text.boxes import Box
+from minicrawl.text.hints import FRAME_NAME, NAMED_MAIN, NONE, SEARCH, SURE_NAME, TEASER, words
+from minicrawl.text.main_box import SENTENCE, drop_frames
+
+_TAGS = words("article dd details div li section table td tr")
+_FEWEST, _SHORTEST = 3, 40
+"""Posts of a thread, and worth of each."""
+_LITTLE = 300
+"""Worth of a page below which nothing is a thread, and of an article beside a thread."""
+_MOST, _NEARLY_ALL, _OF_ONE = 0.5, 0.8, 0.6
+"""Shares of worth: of the page, in posts; for their names not to count; of all posts, in one."""
+_SHARED, _SHARED_OF_BOX = 0.34, 0.25
+"""Share of the posts that have a text in common, and of such letters in a box without sentences."""
+_NAME_OF_POST = re.compile(
+    r"(?i)post(?!-?card)|message|comment|discussion|repl(?:y|ies)|answer|thread"
+)
+_NO_LETTERS = re.compile(r"[\d\W_]+")
+
+
+def posts_of(boxes: list[Box]) -> list[range]:
+    """Return where the posts of a page are, or nothing if no siblings have most of its text."""
+    drop_frames(boxes, SURE_NAME)
+    total, found = boxes[0].worth, defaultdict[int, list[range]](list)
+    if total < _LITTLE:
+        return []
+    for at, box in enumerate(boxes):
+        if box.kind and box.tag in _TAGS and box.worth >= _SHORTEST:
+            siblings = found[box.kind]
+            if not siblings or at >= siblings[-1].stop:
+                siblings.append(range(at, at + box.size))
+
+    def worths(posts: list[range]) -> list[float]:
+        return [boxes[post.start].worth for post in posts]
+
+    threads = [
+        (len(posts), sum(worths(posts)), posts)
+        for posts in found.values()
+        if len(posts) >= _FEWEST
+        and sum(worths(posts)) >= _MOST * total
+        and max(worths(posts)) <= _OF_ONE * sum(worths(posts))
+    ]
+    return max(threads, key=lambda thread: thread[:2])[2] if threads else []
+
+
+def ignore_names(boxes: list[Box], posts: Sequence[range]) -> None:
+    """Ignore that posts, what is around them, and what has most of one, are named as frames."""
+    if sum(boxes[post.start].worth for post in posts) < _NEARLY_ALL * boxes[0].worth:
+        return
+    starts_before = [0] * (len(boxes) + 1)
+    for post in posts:
+        starts_before[post.start + 1] = 1
+        for at in post:
+            if boxes[at].worth > _MOST * boxes[post.start].worth:
+                _ignore(boxes[at])
+    for at in range(len(boxes)):
+        starts_before[at + 1] += starts_before[at]
+    for at, box in enumerate(boxes):
+        if starts_before[at + box.size] - starts_before[at] > 1:
+            _ignore(box)
+
+
+def _ignore(box: Box) -> None:
+    if box.hint in (SEARCH, TEASER, FRAME_NAME):
+        box.hint = NONE
+
+
+def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:
+    """Return True if the page has an article besides, which is not around the posts either."""
+    in_posts = {at for post in posts for at in post}
+    starts = [post.start for post in posts]
+    return any(
+        (box.tag == "article" or box.hint == NAMED_MAIN)
+        and box.worth >= _LITTLE
+        and at not in in_posts
+        and not any(at <= start < at + box.size for start in starts[:1] + starts[-1:])
+        for at, box in enumerate(boxes)
+    )
+
+
+def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
+    """Drop what the posts of a thread have in common: labels, buttons, cards of users."""
+    if not _NAME_OF_POST.search(_name(boxes[posts[0].start])):
+        return
+    times = Counter[tuple[int, str]]()
+    for post in posts:
+        times.update({_text_at(boxes[at]) for at in post if not boxes[at].tag})
+    least = max(_FEWEST, _SHARED * len(posts))
+    letters, shared, sentences = Counter[int](), Counter[int](), Counter[int]()
+    for post in posts:
+        of_box = dict[int, tuple[int, int]]()
+        for at in reversed(post):
+            box = boxes[at]
+            if box.tag:
+                inside = [of_box[id(child)] for child in box.boxes]
+                of_box[id(box)] = sum(one for one, _ in inside), sum(one for _, one in inside)
+            else:
+                is_shared = times[_text_at(box)] >= least
+                box.is_dropped = box.is_dropped or is_shared
+                of_box[id(box)] = box.letters * is_shared, box.letters >= SENTENCE
+            letters[box.place] += box.letters
+            shared[box.place] += of_box[id(box)][0]
+            sentences[box.place] += of_box[id(box)][1]
+    for post in posts:
+        for at in post[1:]:
+            box = boxes[at]
+            is_card = not sentences[box.place] and box.letters
+            if is_card and shared[box.place] >= _SHARED_OF_BOX * letters[box.place]:
+                for inside_card in boxes[at : at + box.size]:
+                    inside_card.is_dropped = True
+
+
+def _text_at(run: Box) -> tuple[int, str]:
+    """Return place and text of a run; sentences that differ in numbers alone are not the same."""
+    is_sentence = run.letters >= SENTENCE
+    return run.place, run.text if is_sentence else _NO_LETTERS.sub(" ", run.text.lower())
+
+
+def _name(box: Box) -> str:
+    return "" if box.node is None else box.node.attributes.get("class") or ""
