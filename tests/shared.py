@@ -1,4 +1,4 @@
-"""Finder of real graphs, conformance vectors and known pages, which the project cannot include."""
+"""Finder of real graphs, conformance vectors and real pages, which the project cannot include."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +8,7 @@ VARIABLES = {
     "graphs": "SHARED_GRAPHS",
     "vectors": "SHARED_VECTORS",
     "extraction": "SHARED_EXTRACTION",
+    "wcxb": "SHARED_WCXB",
 }
 
 

@@ -13,13 +13,13 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, Unpack
+from typing import NamedTuple, Protocol, Unpack
 
 import click
 
 from tests.bench.crawlers import Choice, Crawler, Task, choice_options, chosen
-from tests.bench.laps import conditions, laps_in_turn, measured, medians
-from tests.bench.manuals import Manuals, manuals
+from tests.bench.laps import PageVisits, Server, conditions, laps_in_turn, measured, medians
+from tests.bench.manuals import manuals
 from tests.bench.notes import head, into_document, row, tell
 from tests.bench.processes import exit_on_sigterm
 
@@ -50,7 +50,13 @@ COLUMNS = (
 COMPARED = 3  # of the columns
 
 
-def lap(crawler: Crawler, task: Task, server: Manuals) -> Lap:
+class PageServer(Server, Protocol):
+    """Server that knows which requests are pages."""
+
+    def visits(self) -> PageVisits: ...
+
+
+def lap(crawler: Crawler, task: Task, server: PageServer) -> Lap:
     visits = server.visits()
     ran = measured(crawler, task, server, visits)
     return Lap(

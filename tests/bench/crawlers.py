@@ -32,6 +32,11 @@ class Task(NamedTuple):
     per_host: int
     delay_s: int = 0
     authority: Path | None = None
+    scope: str = "host"
+    depth: int | None = None
+    """Most links between a seed and a page: 0 or None."""
+    is_loopback: bool = False
+    """True if loopback serves all names, and none of them has a robots.txt."""
 
 
 class Crawler(NamedTuple):
@@ -89,8 +94,13 @@ def choice_options(command: Command) -> Command:
     return command
 
 
-def chosen(choice: Choice, folder: Path) -> list[Crawler]:
-    """Return minicrawl, and the checkouts, its variants or the other crawlers."""
+def chosen(
+    choice: Choice, folder: Path, peers: Callable[[Path], Sequence[Crawler]] | None = None
+) -> list[Crawler]:
+    """Return minicrawl, and the checkouts, its variants or the other crawlers.
+
+    `peers` returns those, given a Python that has them; by default, all.
+    """
     options = shlex.split(choice["options"])
     if choice["checkouts"]:
         checkouts = [checkout.resolve() for checkout in choice["checkouts"]]
@@ -101,9 +111,13 @@ def chosen(choice: Choice, folder: Path) -> list[Crawler]:
             for one in choice["variants"]
         ]
     python = choice["python"] or _environment_with(folder / "peers", *PACKAGES)
+    crawlers = [minicrawl(options), *(peers or _peers)(python)]
+    return [one for one in crawlers if not choice["only"] or one.name in choice["only"]]
+
+
+def _peers(python: Path) -> list[Crawler]:
     wgets = (wget2(keeps=True), wget2(keeps=False)) if which("wget2") else ()
-    found = [minicrawl(options), scrapy(python), *wgets, silkworm(python), kreuzcrawl(python)]
-    return [one for one in found if not choice["only"] or one.name in choice["only"]]
+    return [scrapy(python), *wgets, silkworm(python), kreuzcrawl(python)]
 
 
 def _environment_with(folder: Path, *packages: str) -> Path:
@@ -122,13 +136,17 @@ def minicrawl(options: Sequence[str], checkout: Path | None = None) -> Crawler:
     environment = ("env", f"PYTHONPATH={checkout}") if checkout else ()
 
     def command(task: Task) -> list[str]:
-        per_address = () if task.delay_s else ("--per-address", str(task.per_host))
+        most = task.connections if task.is_loopback else task.per_host
+        per_address = () if task.delay_s else ("--per-address", str(most))
+        loopback = ("--resolve", "*=127.0.0.1", "--ignore-robots", "--address-delay", "0")
         return [
             *environment,
             *(sys.executable, "-m", "minicrawl", "crawl", *task.seeds, "--fresh"),
-            *("--pages", str(task.pages), "--scope", "host", "--delay", str(task.delay_s)),
+            *("--pages", str(task.pages), "--scope", task.scope, "--delay", str(task.delay_s)),
             *("--concurrency", str(task.connections), "--per-host", str(task.per_host)),
             *per_address,
+            *(() if task.depth is None else ("--max-depth", str(task.depth))),
+            *(loopback if task.is_loopback else ()),
             *(("--allow-private", "--ca", str(task.authority)) if task.authority else ()),
             *options,
         ]
@@ -144,16 +162,30 @@ from urllib.parse import urlsplit
 
 from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
+from scrapy.resolver import CachingThreadedResolver
 from scrapy.spiders import CrawlSpider, Rule
+from twisted.internet.defer import succeed
 
-settings, *seeds = sys.argv[1:]
+settings, is_bounded, depth, *seeds = sys.argv[1:]
+
+
+class Loopback(CachingThreadedResolver):
+    def getHostByName(self, name, timeout=None):
+        return succeed("127.0.0.1")
 
 
 class Pages(CrawlSpider):
     name = "pages"
     start_urls = seeds
-    allowed_domains = [urlsplit(seed).hostname for seed in seeds]
+    allowed_domains = [urlsplit(seed).hostname for seed in seeds] if is_bounded else []
     rules = [Rule(LinkExtractor(), follow=True)]
+
+    def parse_start_url(self, response):
+        if depth:  # of no page are links followed, but all are extracted
+            LinkExtractor().extract_links(response)
+
+    def _requests_to_follow(self, response):
+        return () if depth else super()._requests_to_follow(response)
 
 
 process = CrawlerProcess(json.loads(settings))
@@ -178,12 +210,14 @@ def scrapy(python: Path) -> Crawler:
             "CONCURRENT_REQUESTS_PER_DOMAIN": task.per_host,
             "DOWNLOAD_DELAY": task.delay_s,
             "RANDOMIZE_DOWNLOAD_DELAY": False,
-            "ROBOTSTXT_OBEY": True,
+            "ROBOTSTXT_OBEY": not task.is_loopback,
             "TELNETCONSOLE_ENABLED": False,
             "LOG_ENABLED": False,
             **(_FOR_BROAD_CRAWLS if task.delay_s else {}),
+            **({"DNS_RESOLVER": "__main__.Loopback"} if task.is_loopback else {}),
         }
-        return [str(python), "-c", _SCRAPY, json.dumps(settings), *task.seeds]
+        bounds = task.scope.replace("any", ""), "" if task.depth is None else str(task.depth)
+        return [str(python), "-c", _SCRAPY, json.dumps(settings), *bounds, *task.seeds]
 
     return Crawler("Scrapy", _first_line(str(python), "-m", "scrapy", "version"), command)
 

@@ -109,9 +109,8 @@ class Bench:
         self._recorder, self._clock, self._web = recorder, clock, web
         self._leasing = LeaseScheduler(settings, recorder, clock, lambda: np.zeros(0))
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
-        poster = StepPoster(
-            recorder, self._leasing.queue, (), replays.saw if replays.per_fetch else None
-        )
+        saw = replays.saw if replays.per_fetch else None
+        poster = StepPoster(recorder, self._leasing.queue, lambda _: None, None, saw)
         self._gate = ScopeGate(settings.scope, ())
         traps = TrapDetector(settings.traps, recorder, self._gate)
         self._settler = Settler(settings, recorder, poster, self._gate, traps)

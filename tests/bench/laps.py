@@ -51,6 +51,17 @@ class Visits(ABC):
     def _pages(self) -> int: ...
 
 
+class PageVisits(Visits):
+    """Requests of a crawler, and the sizes of pages by their URL."""
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(log)
+        self.pages: dict[str, int] = {}
+
+    def _pages(self) -> int:
+        return len(self.pages)
+
+
 def complete_lines(log: BinaryIO) -> Iterator[bytes]:
     """Yield the new lines of a log, without one that is still being written."""
     for line in log:

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 import click
 
 from tests.bench.crawlers import Task
-from tests.bench.laps import Visits
+from tests.bench.laps import PageVisits
 from tests.real.nginx import serving
 
 ROOTS = {
@@ -68,16 +68,12 @@ class Manuals:
         return cpu_s_of(self.worker)
 
 
-class ManualVisits(Visits):
-    """Requests of a crawler, and the sizes of pages by their URL."""
+class ManualVisits(PageVisits):
+    """Requests of a crawler for pages of manuals."""
 
     def __init__(self, log: Path, roots: Mapping[str, Path]) -> None:
         super().__init__(log)
-        self.pages: dict[str, int] = {}
         self._roots = roots
-
-    def _pages(self) -> int:
-        return len(self.pages)
 
     def _note(self, line: bytes) -> None:
         url = line.split()[1].decode()
