@@ -98,8 +98,6 @@ class ShardChild:
             case ShardCommand.STOP:
                 self._is_stopped = True
                 if self._crawl is not None:
-                    if argument and self._crawl.steering is not None:
-                        self._crawl.steering.end_complete()
                     self._crawl.stop()
 
     def _begin(self, work: Any) -> None:

@@ -104,7 +104,7 @@ class ShardCrawl:
             crawler.parts.hosts,
             shard.place.number,
             shard.setup.addresses,
-            lambda: self._waiting() > 0,
+            lambda: recorder.frontier.ledger.unread > 0,
         )
         self.level: AdmissionThreshold | None = None
         self._update_order: Callable[[], None] = lambda: None
@@ -115,11 +115,6 @@ class ShardCrawl:
             self.level = AdmissionThreshold(frontier, lambda: queue.leased, self._pages_soon)
             leases.admits = self.level.admits
             self._update_order = queue.look
-
-    def _waiting(self) -> int:
-        """Return the number of unread pages, without those that wait for a shorter path."""
-        unread = self._context.recorder.frontier.ledger.unread
-        return unread - sum(map(len, self._crawler.parts.trackers))
 
     def _interval_s(self, usual_s: float) -> float:
         """Return the current wait; `usual_s` is the wait in an old crawl."""
@@ -207,7 +202,7 @@ class ShardCrawl:
         recorder, core, traffic = self._context.recorder, self._shard.core, self.traffic
         frontier, number = recorder.frontier, recorder.counters.number
         ledger = frontier.ledger
-        waiting, now = self._waiting(), time.monotonic()
+        waiting, now = ledger.unread, time.monotonic()
         traffic.tell_of_shorter_ways()
         outbox = len(core.outbox)
         slots = self._context.settings.politeness.concurrency

@@ -152,10 +152,6 @@ class Crawler:
         self._time.stop()
         self._news.set()
 
-    def close_parked(self) -> None:
-        """Refuse the pages that wait for a shorter path, since nothing can find one any more."""
-        self._skipped.close_parked()
-
     def completed(self, progress: Progress) -> Progress:
         """Add to the progress the host that the crawl waits for, and the state of the browsers."""
         renderer = self._context.renderer
@@ -252,7 +248,7 @@ class Crawler:
         exchange = self._context.exchange
         if exchange.holds_back:
             return True
-        found = self._skipped.reopen_or_close(may_close=exchange.is_over())
+        found = self._skipped.reopen()
         if found:
             self._news.set()
         return found or self._skipped.waits_for_dead()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Settings
+from minicrawl.crawl.admission.met_pages import MetPages
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import TrapDetector
 from minicrawl.crawl.events import Listener, Noted
@@ -16,7 +17,7 @@ from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.slots import RequestSlots
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.crawl.schedule.depth import DepthTracker, DistanceTracker
+from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.orders import without_effect
 from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
@@ -58,7 +59,8 @@ class CrawlParts:
         settings, recorder, clock = context.settings, context.recorder, context.clock
         frontier = recorder.frontier
         endowment = float(settings.order.endowment * UNIT)
-        self.trackers = tuple(_trackers(settings, recorder))
+        limit = settings.scope.max_depth
+        self.depths = None if limit is None else DepthTracker(frontier, limit)
         # The importance of sites is looked up later, when `traps` exists.
         self.leases = LeaseScheduler(
             settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
@@ -80,7 +82,10 @@ class CrawlParts:
         saw = self.replays.saw if self.replays.per_fetch else None
         if self.leases.reads_again:
             saw = self._saw
-        poster = StepPoster(recorder, self.leases.queue, self.trackers, saw)
+        met_pages = MetPages(
+            recorder, context.gate, self.depths, self.hosts, self.onboarding, clock
+        )
+        poster = StepPoster(recorder, self.leases.queue, met_pages.refuse, self.depths, saw)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
 
@@ -93,7 +98,7 @@ class CrawlParts:
         """Load the state of earlier runs: waiting pages, reopened pages, and contents."""
         recorder = context.recorder
         for line in reopen(
-            recorder, context.gate, self.trackers, context.settings, context.clock.today()
+            recorder, context.gate, self.depths, context.settings, context.clock.today()
         ):
             context.tell(Noted(text=line))
         if note := without_effect(context.settings, len(recorder.frontier.urls.origins)):
@@ -114,10 +119,3 @@ def _families_of(frontier: Frontier) -> Callable[[int], tuple[int, int]]:
     """Return the function that gives the families of a host; without any, a host is its own."""
     siblings = frontier.siblings
     return (lambda host: (host, host)) if siblings is None else siblings.budgets.families_of
-
-
-def _trackers(settings: Settings, recorder: Recorder) -> Iterator[DistanceTracker]:
-    """Yield the trackers of the distances that the user limits."""
-    scope = settings.scope
-    if scope.max_depth is not None:
-        yield DepthTracker(recorder.frontier, scope.max_depth)

@@ -104,9 +104,6 @@ class Exchange(Protocol):
     ) -> Reason | None:
         """Return why the crawl ends, or None; `own` is the reason without other shards."""
 
-    def is_over(self) -> bool:
-        """Return whether no other shard sends anything any more."""
-
 
 class Whole:
     """The only shard of a crawl, in all three roles."""
@@ -152,9 +149,6 @@ class Whole:
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int
     ) -> Reason | None:
         return own
-
-    def is_over(self) -> bool:
-        return True
 
 
 WHOLE: Final = Whole()

@@ -196,6 +196,7 @@ class LastSpendings:
 _PAGES_AT_ONCE = 1 << 15
 _STATES_AT_ONCE = 1 << 21
 _PAYMENTS = frozenset((StepKind.ENDOWED, StepKind.GRANT))
+_OF_NEWBORN = frozenset((StepKind.PRESUME, StepKind.REFUSE))
 _SHARD_STEPS = frozenset((StepKind.FOREIGN, StepKind.SEND, StepKind.RECEIVE))
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 
@@ -287,6 +288,9 @@ class Frontier:
             self._end_turn(seq, state, step)
         elif kind is StepKind.REOPEN:
             self._reopen(step.spending.links)
+        elif kind is StepKind.REFUSE:
+            for page in step.spending.links:
+                self._change_state(page, state)
         elif kind in _PAYMENTS:
             self._changes.paid.extend(step.spending.links)
         elif kind in _SHARD_STEPS:
@@ -308,7 +312,7 @@ class Frontier:
                 changes.paid.extend(plan.links)
             if plan.extras:
                 changes.paid.extend([page for page, _ in plan.extras])
-        if step.kind is StepKind.PRESUME:
+        if step.kind in _OF_NEWBORN:
             for page in links:
                 changes.turned[page] = past(page)
 

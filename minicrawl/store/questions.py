@@ -283,7 +283,7 @@ def _in_blocks(cursor: sqlite3.Cursor) -> Iterator[Spendings]:
 
 LogRow = tuple[int, int, PageId, int, int, bytes | None]
 """Step, kind, page, state, number of new pages, and the spending of a kind in `_WITH_LINKS`."""
-_WITH_LINKS = f"({StepKind.VISIT}, {StepKind.FORWARD}, {StepKind.REOPEN})"
+_WITH_LINKS = f"({StepKind.VISIT}, {StepKind.FORWARD}, {StepKind.REOPEN}, {StepKind.REFUSE})"
 
 
 def log_after(connection: Connection, seq: int, until: int) -> Iterator[list[LogRow]]:

@@ -216,6 +216,17 @@ class Books(RuleBasedStateMachine):
     def dead_end(self, page: int) -> None:
         self.post(dead_end(self.ledger, self.page(page)))
 
+    @rule(pages=st.lists(st.integers(0, 99), max_size=4))
+    def refuse(self, pages: list[int]) -> None:
+        """Let pages give away their cash at once: what one pays reaches none of the others."""
+        refused = sorted({page for page in self.pages(pages) if not self.read[page]})
+        if refused:
+            total = sum(map(self.ledger.cash, refused))
+            self.ledger.refuse(refused)
+            for page in refused:
+                self.by_hand[page], self.read[page] = 0, True
+            self.pay(total / UNIT)
+
     @precondition(lambda self: any(self.read))
     @rule(page=st.integers(0, 99), links=st.lists(st.integers(0, 99), max_size=5))
     def replay(self, page: int, links: list[int]) -> None:

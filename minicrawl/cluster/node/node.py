@@ -19,7 +19,7 @@ from minicrawl.cluster import records
 from minicrawl.cluster.access import cancelled
 from minicrawl.cluster.channels.outbox import exchange_interval_s
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
-from minicrawl.cluster.node.crawl_state import NOTHING_LEFT, CrawlState
+from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.following import follow, listen
 from minicrawl.cluster.node.leases import BEAT_S, BEATS, HOLD_S, KEYS, ClusterView, plan
 from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now, lease_clock
@@ -247,7 +247,7 @@ class Node:
             await held.drop(todo.lost)
         if self._leaving.is_set() or state.state.is_over:
             for shard in held.numbers:
-                held.give_up(shard, is_complete=state.state.reason == NOTHING_LEFT)
+                held.give_up(shard)
             return
         for shard in todo.give_up:
             held.give_up(shard)

@@ -28,7 +28,7 @@ class ShardCommand(IntEnum):
     RUN = 1  # a ShardJob, once; replies with a ShardEnd when the crawl has ended
     UNTIL = 2  # moment up to which requests may begin, by CLOCK_BOOTTIME
     STEER = 3  # a ShardOrders
-    STOP = 4  # whether nothing is left in any shard: end after the requests under way
+    STOP = 4  # None: end after the requests under way
     YIELD = 5  # None; replies with the pages fetched and under way, the limit from now on
     WARNING = 6  # None; replies with the next warning of the crawl, one line
 
@@ -139,12 +139,9 @@ class ShardProcess:
             return spent
         return None
 
-    async def stop(self, *, is_complete: bool) -> ShardEnd:
-        """End after the requests under way, with all results committed to the log.
-
-        `is_complete` says that nothing is left in any shard.
-        """
-        await self._tell(ShardCommand.STOP, is_complete)
+    async def stop(self) -> ShardEnd:
+        """End after the requests under way, with all results committed to the log."""
+        await self._tell(ShardCommand.STOP, None)
         return await asyncio.shield(self._end)
 
     async def kill(self) -> None:

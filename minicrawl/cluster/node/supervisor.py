@@ -94,11 +94,11 @@ class ShardSupervisor:
             self._shards[shard] = held = HeldShard()
             self._busy_with(held, self._take(shard, held))
 
-    def give_up(self, shard: int, *, is_complete: bool = False) -> None:
+    def give_up(self, shard: int) -> None:
         """Begin to end the shard's crawl and give its lease back."""
         held = self._shards.setdefault(shard, HeldShard())
         if held.busy is None:
-            self._busy_with(held, self._give_up(shard, held, is_complete=is_complete))
+            self._busy_with(held, self._give_up(shard, held))
 
     async def drop(self, shards: Collection[int]) -> None:
         """Kill the crawls of shards that are no longer ours."""
@@ -135,9 +135,9 @@ class ShardSupervisor:
         self._view.hear_lease(shard, record, revision)
         return generation
 
-    async def _give_up(self, shard: int, held: HeldShard, *, is_complete: bool) -> None:
+    async def _give_up(self, shard: int, held: HeldShard) -> None:
         if held.crawl is not None and held.crawl.end is None:
-            await held.crawl.stop(is_complete=is_complete)
+            await held.crawl.stop()
         name, session = self._me
         lease = self._view.leases.get(shard)
         if lease is not None and self._view.is_mine(shard, name, session):

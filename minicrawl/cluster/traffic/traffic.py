@@ -63,8 +63,8 @@ class ShardTraffic:
         """Atoms that the pot must send, by receiver."""
         if isinstance(queue := parts.leases.queue, ByKey):
             shard.met_foreign = queue.met_foreign
-        for tracker in parts.trackers:
-            tracker.brought_nearer = set()
+        if parts.depths is not None:
+            parts.depths.brought_nearer = set()
 
     def jobs(self) -> tuple[Coroutine[Any, Any, None], ...]:
         """Return the tasks to run while the crawl runs."""
@@ -105,8 +105,8 @@ class ShardTraffic:
 
     def tell_of_shorter_ways(self) -> None:
         """Enqueue foreign pages to which a shorter path was found."""
-        for tracker in self._parts.trackers:
-            pages, tracker.brought_nearer = tracker.brought_nearer or (), set()
+        if (depths := self._parts.depths) is not None:
+            pages, depths.brought_nearer = depths.brought_nearer or (), set()
             self._shard.core.outbox.tell(pages, time.monotonic())
 
     async def _send_to(self, receiver: int) -> None:
@@ -177,10 +177,10 @@ class ShardTraffic:
             self._parts.traps.received(step.spending.links, step.spending.weights)
 
     def _come_nearer(self, batch: TransferBatch) -> None:
-        """Release pages for which the batch has the shorter path that they wait for."""
-        find, queue = self._frontier.urls.find, self._parts.leases.queue
-        for tracker in self._parts.trackers:
-            for transfer in batch.transfers:
-                if (page := find(transfer.url)) is not None:
-                    for released in tracker.begin_at(page, max(transfer.depth, 1)):
-                        queue.release(released)
+        """Reopen pages that were too far, and to which the batch has a shorter path."""
+        if (depths := self._parts.depths) is None:
+            return
+        find, reopen = self._frontier.urls.find, self._parts.settler.poster.reopen
+        for transfer in batch.transfers:
+            if (page := find(transfer.url)) is not None:
+                reopen(depths.begin_at(page, max(transfer.depth, 1)))

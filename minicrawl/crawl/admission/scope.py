@@ -40,6 +40,8 @@ class ScopeGate:
         self._rules = self._rules_for(self._folders if is_prefix else seeds)
         self._wider = self._rules_for(())
         self._led_to: list[str] = []
+        self.has_widened = False
+        """True if the scope has become wider since this was set to False."""
         self._max_depth = scope.max_depth
         self._per_host = scope.per_host_pages
 
@@ -100,6 +102,7 @@ class ScopeGate:
         if not (self._is_within(url) or self._gone.covers(url)):
             self._led_to.append(url)
             self._wider = self._rules_for(self._led_to)
+            self.has_widened = True
 
     def _rules_for(self, seeds: Iterable[str]) -> ScopeRules:
         scope = self._scope

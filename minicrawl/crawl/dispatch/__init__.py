@@ -2,5 +2,5 @@
 
 dispatcher     chooses the page or the host that has the next turn, and begins the turn
 host_turns     turns of hosts: address, robots.txt and sitemaps come before the first page
-skipped_pages  closes and parks pages without a request, and reopens them
+skipped_pages  closes pages without a request, and reopens them
 """

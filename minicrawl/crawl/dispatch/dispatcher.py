@@ -25,6 +25,7 @@ from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.crawl.turns.turn import Turn
+from minicrawl.model import State
 
 CLOSED_AT_ONCE = 500
 """Number of pages that are closed without a request before the loop continues."""
@@ -41,11 +42,8 @@ class Dispatcher:
         self._clock, self._gate, self._wake = context.clock, context.gate, context.wake
         self._counters, self._depth = recorder.counters, recorder.frontier.urls.depth
         self._hosts, self._leases, self._slots = parts.hosts, parts.leases, parts.slots
-        self._onboarding, self._traps, self._trackers = (
-            parts.onboarding,
-            parts.traps,
-            parts.trackers,
-        )
+        self._onboarding, self._traps = parts.onboarding, parts.traps
+        self._depths = parts.depths
         self.limit = None if wanted is None else ImportanceLimit(wanted, recorder)
         introducer = PageIntroducer(recorder, parts.settler.poster)
         self._page_turns = PageTurns(context, parts, introducer)
@@ -186,16 +184,14 @@ class Dispatcher:
             return self._begin(self._parts.suspended.turn_of(lease), state, now, is_known=False)
         pages, is_seed = 0 if again else state.pages, not self._depth[page]
         refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
+        if refused is None and self._depths is not None and self._depths.is_too_far(page):
+            refused = State.DEPTH
         if refused is not None:
-            # The scope needs no look-up and no request, and comes first: pages out of scope are the
-            # most common ones, and must not have their hosts located.
+            # The scope needs no look-up and no request, and comes first: such pages must not have
+            # their hosts located.
             self.skipped.close(lease, SkipReason(refused), now, began)
             return None
         turn = self._parts.suspended.turn_of(lease)
-        for tracker in self._trackers:
-            if tracker.is_too_far(page):
-                self.skipped.park(turn, tracker, now, began)
-                return None
         # The next calls may query the store. The checks above refuse many pages without that.
         pages_known = self._context.recorder.pages
         turn.own = pages_known.own_request(page)

@@ -1,11 +1,9 @@
-"""Pages that are not requested: closed, parked, and reopened when their reason is gone.
+"""Pages that are not requested: closed, and reopened when their reason is gone.
 
 Laws: a page that is closed without a request ends its turn with a reason. Its cost is charged to
-its host, which may be contacted for another page at once. A page that is too far is closed for
-that reason only when everything else is read.
+its host, which may be contacted for another page at once.
 
 closed   settled without a request: scope, limits, robots.txt, a failing host, a trap
-parked   too far from the seeds; waits until a shorter path to it is found
 """
 
 from __future__ import annotations
@@ -15,9 +13,8 @@ from time import perf_counter
 from minicrawl.crawl.admission.traps import SkipReason
 from minicrawl.crawl.events import Settled
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.schedule.depth import DistanceTracker
 from minicrawl.crawl.schedule.leases import Lease
-from minicrawl.crawl.turns.turn import Turn
+from minicrawl.crawl.start.waiting_again import in_scope_now
 from minicrawl.model import PageId, State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
@@ -28,7 +25,8 @@ class SkippedPages:
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
         self._recorder, self._clock, self._tell = context.recorder, context.clock, context.tell
         self._is_continuous = context.settings.budget.continuous
-        self._settler, self._traps, self._trackers = parts.settler, parts.traps, parts.trackers
+        self._settler, self._traps, self._depths = parts.settler, parts.traps, parts.depths
+        self._gate = context.gate
         self._leases, self._hosts = parts.leases, parts.hosts
         self._suspended, self._sitemaps = parts.suspended, parts.onboarding.sitemaps
 
@@ -42,13 +40,6 @@ class SkippedPages:
         else:
             self._close(lease.page, lease.url, reason)
         self._charge(lease.host, now, began)
-
-    def park(self, turn: Turn, tracker: DistanceTracker, now: float, began: float) -> None:
-        """Let the page wait until this tracker finds a shorter path."""
-        tracker.park(turn.page)
-        if turn.lease.again:
-            self._leases.drop(turn.lease)
-        self._charge(turn.host, now, began)
 
     def _leave(self, lease: Lease, state: State, now: float) -> None:
         """Skip a page that was read before: it keeps its state."""
@@ -79,8 +70,8 @@ class SkippedPages:
     # ------------------------------------------------------------ pages that wait
 
     def has_unread(self) -> bool:
-        """Return whether pages wait that are not parked."""
-        return self._leases.has_more(sum(map(len, self._trackers)))
+        """Return whether pages wait."""
+        return self._leases.has_more()
 
     def waits_for_dead(self) -> bool:
         """Return whether only dead targets are left, which a continuous crawl requests again."""
@@ -97,24 +88,21 @@ class SkippedPages:
         requests = self._recorder.counters.number("requests")
         return requests >= self._traps.due_at and self._reopen(self._traps.due(requests))
 
-    def reopen_or_close(self, *, may_close: bool = True) -> bool:
-        """Reopen pages that may be requested by now; if there are none, close the parked pages.
+    def reopen(self) -> bool:
+        """Reopen pages that may be requested by now. Return whether there are any.
 
-        To be called when everything else is read. Without `may_close`, a shorter path to a parked
-        page may still be found. Return whether any page changed.
+        To be called when everything else is read.
         """
-        return self._reopen(self._traps.earned()) or (may_close and self.close_parked())
+        return self._reopen(self._traps.earned())
 
     def _reopen(self, pages: list[int]) -> bool:
-        if pages:
-            self._settler.poster.reopen(pages)
+        pages += self._in_scope_now()
+        self._settler.poster.reopen(pages)
         return bool(pages)
 
-    def close_parked(self) -> bool:
-        """Refuse the pages that wait for a shorter path. Return whether there are any."""
-        trackers = self._trackers
-        pages = [(page, tracker.refusal) for tracker in trackers for page in tracker.give_up()]
-        for page, state in pages:
-            self._suspended.end(page)
-            self._close(page, self._recorder.pages.url_of(page), SkipReason(state))
-        return bool(pages)
+    def _in_scope_now(self) -> list[int]:
+        """Return the pages that were refused before a seed's redirect widened the scope."""
+        if not self._gate.has_widened:
+            return []
+        self._gate.has_widened = False
+        return list(in_scope_now(self._recorder, self._gate, self._depths))

@@ -238,10 +238,10 @@ class LeaseScheduler:
         self.refresh.forget(lease.page)
         self._dead.end(lease.page)
 
-    def has_more(self, parked: int) -> bool:
-        """Return whether pages wait that are not parked."""
+    def has_more(self) -> bool:
+        """Return whether pages wait."""
         unread = self._frontier.ledger.unread
-        return unread > parked or self.refresh.has_more() or bool(self._dead)
+        return unread > 0 or self.refresh.has_more() or bool(self._dead)
 
     def _unread(self) -> int | None:
         """Lease the next unread page."""

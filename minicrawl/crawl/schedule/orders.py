@@ -22,7 +22,7 @@ from minicrawl import ext
 from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import PageId, State
-from minicrawl.opic.ledger.ledger import Ledger, Plan
+from minicrawl.opic.ledger.ledger import UNREAD, Ledger, Plan
 from minicrawl.opic.queues.by_host import ByHost, BySite, ImportanceOfHosts
 from minicrawl.opic.queues.candidate_heap import random_keys
 from minicrawl.opic.queues.host_queue import EligiblePages
@@ -43,7 +43,7 @@ class PageQueue(Protocol):
     ) -> None:
         """Note posted plans, which ended the leases of their pages; `new` pages were born before.
 
-        The `paid` pages are unread and were endowed.
+        Some of the new pages may have been refused. The `paid` pages are unread and were endowed.
         """
 
     def wait_again(self, pages: Iterable[int]) -> None:
@@ -173,7 +173,8 @@ class ByKey(ByHost):
         """
         if new:
             self._grow(range(new[0], new[-1] + 1))
-            self.enqueue(new)
+            flags = self._frontier.ledger.flags
+            self.enqueue([page for page in new if flags[page] == UNREAD])
         if paid:
             self.offer(paid)
         for plan in plans:

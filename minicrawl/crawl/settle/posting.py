@@ -1,7 +1,8 @@
 """Posts steps: hands them to the recorder, and tells the schedule what they changed.
 
-Laws: pages born by a step wait from then on; pages that were given cash may move up in the queue.
-Parked pages wait again when a shorter path leads to them. A large number of URLs becomes known
+Laws: pages born by a step wait from then on, unless they are refused at once; pages that were given
+cash may move up in the queue. Pages that were too far wait again when a shorter path leads to them.
+A large number of URLs becomes known
 block by block, so that no page keeps the others waiting.
 
 replay   a page that was read spends the cash it got since, along its stored links. A replay costs
@@ -16,7 +17,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.crawl.schedule.depth import DistanceTracker
+from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
@@ -37,15 +38,17 @@ class StepPoster:
         self,
         recorder: Recorder,
         queue: PageQueue,
-        trackers: Sequence[DistanceTracker],
+        refuse: Callable[[Sequence[PageId]], None],
+        depths: DepthTracker | None,
         saw: Callable[[list[Plan]], None] | None,
     ) -> None:
         """Set up; `saw`, if given, is called with the plans of each step.
 
-        The `trackers` know the distances of pages, if the user limits these.
+        `refuse` refuses those of some new pages that may not be requested. `depths` knows the
+        distances of pages, if the user limits these.
         """
-        self._recorder = recorder
-        self._queue, self._trackers, self._saw = queue, trackers, saw
+        self._recorder, self._refuse = recorder, refuse
+        self._queue, self._depths, self._saw = queue, depths, saw
         self.reopened: set[int] = set()
 
     def post(
@@ -60,13 +63,12 @@ class StepPoster:
         queue = self._queue
         if new:
             self._recorder.counters.add("born", len(new))
+            self._refuse(new)
         queue.posted(plans, new, self._paid(step) if step.kind in _PAYS else ())
         if self._saw is not None:
             self._saw(plans)
-        if self._trackers and step.kind in _LEADS_ON:
-            for tracker in self._trackers:
-                for page in tracker.shorten(step.page, step.spending):
-                    queue.release(page)
+        if self._depths is not None and step.kind in _LEADS_ON:
+            self.reopen(self._depths.shorten(step.page, step.spending))
         return plans
 
     def _paid(self, step: Step) -> list[int]:
@@ -97,7 +99,9 @@ class StepPoster:
         return meeting
 
     def reopen(self, pages: Sequence[int]) -> None:
-        """Make pages that had their turn wait again."""
+        """Make pages that had their turn, or were refused, wait again."""
+        if not pages:
+            return
         pages = sorted(pages)
         self.post(Step(StepKind.REOPEN, spending=Spending(pages)))
         self.reopened.update(pages)

@@ -8,7 +8,7 @@ They are committed before the first request, so that the user's restrictions sur
 
 A page that an earlier run refused waits again only when the reason is gone:
 
-    out of scope          the scope admits it now
+    out of scope          the scope admits it now, maybe by a new seed
     type not read         this type is read now
     private address       --allow-private is given now
     trapped               a limit of traps has changed
@@ -21,7 +21,7 @@ With --refresh, other pages that failed are requested again as well (`schedule.d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.hosts.host_state import remaining_s
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.dead_targets import DEAD
-from minicrawl.crawl.schedule.depth import DistanceTracker
+from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.model import PASSING, READ_STATES, State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
@@ -57,12 +57,13 @@ _SCOPE_NAMES, _TRAP_NAMES = (
 )
 LAST_AT = "last_at"  # a counter: end of the last run
 FILTERED = "filtered"  # a counter: whether a Python program filters URLs
+_SEEDS = "seeds"  # a counter: number of seeds
 
 
 def reopen(
     recorder: Recorder,
     gate: ScopeGate,
-    trackers: Sequence[DistanceTracker],
+    depths: DepthTracker | None,
     settings: Settings,
     today: float,
 ) -> list[str]:
@@ -71,7 +72,7 @@ def reopen(
     Return notes on changed settings, and on the number of pages that wait again.
     """
     before, after = _settings_before(recorder), _settings_now(settings)
-    wanted = set(_wanted(recorder, gate, trackers, settings, before))
+    wanted = set(_wanted(recorder, gate, depths, settings, before))
     passed = set(_passed(recorder, settings.order.refresh, today)) - wanted
     pages = sorted(wanted | passed)
     for start in range(0, len(pages), _REOPENED_AT_ONCE):
@@ -125,7 +126,7 @@ def _waiting(pages: int, which: str = "") -> str:
 def _wanted(
     recorder: Recorder,
     gate: ScopeGate,
-    trackers: Sequence[DistanceTracker],
+    depths: DepthTracker | None,
     settings: Settings,
     before: Mapping[str, object],
 ) -> Iterator[int]:
@@ -134,8 +135,12 @@ def _wanted(
     new = {name for name, value in after.items() if name not in before or before[name] != value}
     if gate.has_filter or recorder.counters.get(FILTERED):
         new |= _SCOPE_NAMES  # a filter cannot be compared with an earlier one
-    if new & _SCOPE_NAMES or "focus-only" in before:  # older versions could refuse pages off focus
-        yield from _in_scope_now(recorder, gate, trackers)
+    seeds = len(recorder.seeds.ids())
+    has_more_seeds = recorder.counters.get(_SEEDS, seeds) != seeds
+    recorder.counters[_SEEDS] = seeds
+    # Seeds widen the scope. Older versions could refuse pages off focus.
+    if new & _SCOPE_NAMES or has_more_seeds or "focus-only" in before:
+        yield from in_scope_now(recorder, gate, depths)
     if new & _TRAP_NAMES:
         yield from _pages(recorder, *TRAPPED)
     if _TYPES.name in new:
@@ -193,18 +198,19 @@ def _pages(recorder: Recorder, *states: State) -> list[int]:
     return np.flatnonzero(np.isin(frontier.states(), states)).tolist()
 
 
-def _in_scope_now(
-    recorder: Recorder, gate: ScopeGate, trackers: Sequence[DistanceTracker]
-) -> Iterator[int]:
+def in_scope_now(recorder: Recorder, gate: ScopeGate, depths: DepthTracker | None) -> Iterator[int]:
+    """Yield pages that the scope or a limit refused, and that may be requested now."""
     frontier = recorder.frontier
     refused = _pages(recorder, *BY_THE_USER)
     if refused:
         read = np.isin(frontier.states(), READ_STATES)
         hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[read]
         pages_of_host = np.bincount(hosts, minlength=len(frontier.urls.origins)).tolist()
-        for page, url in zip(refused, recorder.pages.urls_of(refused), strict=True):
+        urls = recorder.pages.urls_at(refused)
+        for page in refused:
+            url = urls[page]
             pages = pages_of_host[frontier.urls.host_of[page]]
             depth = frontier.urls.depth[page]
             refusal = gate.refusal(url, depth, pages, is_seed=not depth)
-            if refusal is None and not any(one.is_too_far(page) for one in trackers):
+            if refusal is None and not (depths and depths.is_too_far(page)):
                 yield page

@@ -171,10 +171,6 @@ class CrawlSteering:
         )
         self._tell(", ".join(changes))
 
-    def end_complete(self) -> None:
-        """Refuse pages that wait for a shorter path: no shard has anything left to fetch."""
-        self._crawler.close_parked()
-
     def _keep(self, wanted: dict[str, object]) -> None:
         """Keep the settings for the next run, which must not report them as changed."""
         counters, settings = self._context.recorder.counters, self._context.settings
@@ -216,9 +212,8 @@ class CrawlSteering:
         depth = self._context.recorder.frontier.urls.depth
         for page in pages:
             self._parts.traps.vouch(page)
-            for tracker in self._parts.trackers:
-                for released in tracker.begin_at(page):
-                    self._parts.leases.queue.release(released)
+            if self._parts.depths is not None:
+                self._parts.settler.poster.reopen(self._parts.depths.begin_at(page))
             depth[page] = 0
 
     def _tell(self, text: str) -> None:

@@ -36,6 +36,7 @@ class StepKind(IntEnum):
     FOREIGN = 10  # newborn pages belong to other shards
     SEND = 11  # cash of foreign pages leaves for their shard
     RECEIVE = 12  # cash from another shard is credited to pages
+    REFUSE = 13  # newborn pages are refused together, each as a dead end
 
 
 class Spending(NamedTuple):
@@ -118,7 +119,7 @@ class Books:
         return [plan]
 
     def _arrange(self, step: Step) -> None:
-        """Carry out a step that moves no cash between pages."""
+        """Carry out a step that gives no page cash of another."""
         match step.kind:
             case StepKind.REOPEN:
                 for page in step.spending.links:
@@ -126,6 +127,8 @@ class Books:
                     self.ledger.reopen(page)
             case StepKind.ENDOWED:
                 self.ledger.endow(step.spending.links, step.amount)
+            case StepKind.REFUSE:
+                self.ledger.refuse(step.spending.links)
             case StepKind.GRANT:
                 self.ledger.grant(step.spending.links, step.amount)
             case StepKind.PRESUME:

@@ -269,6 +269,28 @@ class Ledger:
         self.flags[page] = UNREAD
         self.unread += 1
 
+    def refuse(self, pages: Sequence[PageId]) -> None:
+        """Let unread pages give all their cash to the virtual page, at the same moment.
+
+        They had no turn, but count as read.
+        """
+        if any(self.flags[page] != UNREAD for page in pages):
+            raise ValueError("only pages that wait can be refused: one was read, or is foreign")
+        key, virtual_page = self.key, self.virtual_page
+        share = virtual_page.pot // self.unread
+        amounts = [max(0, key[page] + share) for page in pages]
+        total = sum(amounts)
+        virtual_page.pot -= total - sum([key[page] for page in pages])
+        self.unread -= len(pages)
+        self.recorded += total
+        now, circulation = self.now, self.circulation
+        for page, cash in zip(pages, amounts, strict=True):
+            self.flags[page] = READ
+            key[page] = -virtual_page.dividend
+            for window in self.windows:
+                window.record(page, cash, now, circulation)
+        virtual_page.pay(total, self.own, self.unread)
+
     def is_read(self, page: PageId) -> bool:
         """Return True if the page had its turn and is not waiting for another one."""
         return self.flags[page] == READ

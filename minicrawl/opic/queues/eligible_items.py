@@ -169,18 +169,20 @@ class LonePages:
     def __init__(self, siblings: Siblings, hosts: ByHost) -> None:
         self._siblings, self._hosts = siblings, hosts
 
-    def among(self, known: int) -> Iterator[Pages]:
-        """Yield the waiting lone pages among the first `known` pages, as items, block by block."""
+    def among(self, known: range) -> Iterator[Pages]:
+        """Yield the waiting lone pages among these pages, as items, block by block."""
         flags = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)
-        for first in range(0, known, PAGES_AT_ONCE):
-            pages = np.arange(first, min(first + PAGES_AT_ONCE, known), dtype=np.uint32)
+        for first in range(known.start, known.stop, PAGES_AT_ONCE):
+            pages = np.arange(first, min(first + PAGES_AT_ONCE, known.stop), dtype=np.uint32)
             waits = self._siblings.groups.are_lone(pages) & (flags[pages] == UNREAD)
             yield pages[waits] + LONE_ITEM
 
     def enqueue_new(self, new: range) -> None:
-        """Enqueue the pages without siblings among these new pages."""
+        """Enqueue the pages without siblings among these new pages, except refused ones."""
+        flags, groups = self._siblings.ledger.flags, self._siblings.groups
         if len(new) <= _FEW_PAGES:
-            self._hosts.enqueue([LONE + page for page in self._siblings.groups.lone_among(new)])
+            lone = [page for page in groups.lone_among(new) if flags[page] == UNREAD]
+            self._hosts.enqueue([LONE + page for page in lone])
             return
-        pages = np.arange(new.start, new.stop, dtype=np.uint32)
-        self._hosts.enqueue_many(pages[self._siblings.groups.are_lone(pages)] + LONE_ITEM)
+        for items in self.among(new):
+            self._hosts.enqueue_many(items)

@@ -107,18 +107,19 @@ class GroupQueue:
         self.known = self._siblings.known
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         waiting = np.flatnonzero(flags == WAITING).astype(np.uint32)
-        self.hosts.enqueue_blocks([waiting, *self.lone.among(self.known)])
+        self.hosts.enqueue_blocks([waiting, *self.lone.among(range(self.known))])
 
     def enqueue_new(self) -> None:
         """Enqueue new groups and lone pages."""
         pages = range(self.known, self._siblings.known)
         self.known = pages.stop
         if new := range(len(self._keys), len(self._siblings.groups)):
-            if len(new) <= _FEW_GROUPS:
+            waiting = self._siblings.ledger.flags.count(UNREAD, pages.start, pages.stop)
+            if len(new) <= _FEW_GROUPS and waiting == len(pages):
                 self._add_few(new, pages)
             else:
                 self._add(new)
-            self.hosts.enqueue(new)
+            self.hosts.enqueue([group for group in new if self._flags[group] == WAITING])
         self.lone.enqueue_new(pages)
 
     def _add_few(self, new: range, pages: range) -> None:
@@ -312,7 +313,7 @@ class GroupQueue:
             most[groups] = np.maximum(worths, 0.0)
             self.key_many(groups)
         host_of = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
-        for items in self.lone.among(self.known):
+        for items in self.lone.among(range(self.known)):
             self._offer_lone(items - LONE_ITEM, host_of[items - LONE_ITEM])
 
     def key_all_of(self, host: int) -> Numbers:

@@ -17,12 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import CRAWLED, KNOWN, READ_STATES, State
+from minicrawl.model import CRAWLED, KNOWN, READ_STATES
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.store import questions, tables
 from minicrawl.store.stored_links import is_plain, pack, unpack, unpack_written
 
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
+_OF_MANY = frozenset((StepKind.REOPEN, StepKind.REFUSE))
 _NO_LINK, _NO_NODE = -1, -1
 Ids = NDArray[np.int64]
 
@@ -137,9 +138,9 @@ class LinkLog:
             self._end_turn(page, state)
             if blob is not None:
                 self._spend(page, kind, blob)
-        elif kind == StepKind.REOPEN and blob is not None:
-            for again in unpack(blob).links:
-                self._end_turn(again, State.UNREAD, keeps_links=True)
+        elif kind in _OF_MANY and blob is not None:
+            for one in unpack(blob).links:
+                self._end_turn(one, state, keeps_links=True)
 
     def _end_turn(self, page: int, state: int, *, keeps_links: bool = False) -> None:
         """Set the state of a page, discarding what its last turn did."""

@@ -42,7 +42,7 @@ class NotedCrawl(ShardProcess):
     def __init__(self) -> None:
         self.deadline = 0.0
         self.orders: ShardOrders | None = None
-        self.was_killed = self.is_complete = False
+        self.was_killed = False
         self.warned: list[str] = []
 
     def warnings(self) -> list[str]:
@@ -58,8 +58,7 @@ class NotedCrawl(ShardProcess):
     async def yield_pages(self) -> int | None:
         return 0
 
-    async def stop(self, *, is_complete: bool) -> ShardEnd:
-        self.is_complete = is_complete
+    async def stop(self) -> ShardEnd:
         self.end = ShardEnd(reason="stopped")
         return self.end
 
@@ -516,7 +515,6 @@ async def test_the_crawl_ends_when_nothing_is_left_in_any_shard(cluster: Cluster
     assert a.state.state.doing == CrawlActivity.ENDED
     assert a.state.state.reason == "nothing left to fetch"
     assert not a.held.running
-    assert all(crawl.is_complete for crawl in a.crawls.values())
 
 
 async def test_invalid_values_of_keys_are_named_and_change_nothing(

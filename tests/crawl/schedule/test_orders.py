@@ -67,6 +67,9 @@ class Known:
     def stands_for(self, page: int, other: int, state: State) -> None:
         self._take(Step(StepKind.FORWARD, page, spending=Spending((other,))), state)
 
+    def refuse(self, page: int) -> None:
+        self._take(Step(StepKind.REFUSE, spending=Spending((page,))), State.DEPTH)
+
     def _take(self, step: Step, state: State) -> None:
         seq = self.frontier.last_seq + 1
         self._spendings[seq] = step.spending
@@ -78,7 +81,7 @@ def test_a_shorter_path_found_by_another_shard_counts() -> None:
     known.read(FAR, FARTHER)
     depths = DepthTracker(known.frontier, 2)
     depths.brought_nearer = set()
-    depths.park(FARTHER)
+    known.refuse(FARTHER)
     assert depths.begin_at(FAR, 3) == depths.begin_at(SEED, 2) == []
     assert depths.begin_at(FAR, 1) == [FARTHER]
     assert list(known.frontier.urls.depth) == [0, 1, 2, 1]
@@ -89,7 +92,7 @@ def test_a_shorter_path_found_by_another_shard_counts() -> None:
 def test_a_page_is_as_deep_as_the_page_that_stands_for_it(state: State) -> None:
     known = Known(1, 5)
     depths = DepthTracker(known.frontier, 1)
-    depths.park(FAR)
+    known.refuse(FAR)
     known.stands_for(SEED, FAR, state)
     assert depths.shorten(SEED, Spending([FAR])) == [FAR]
     assert known.frontier.urls.depth[FAR] == 1

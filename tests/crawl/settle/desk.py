@@ -1,6 +1,7 @@
 """A settler with everything it needs, for tests."""
 
 import zlib
+from collections.abc import Callable, Sequence
 
 from minicrawl import Settings
 from minicrawl.config import Scope
@@ -16,6 +17,7 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.frontier.url_table import NO_PAGES
 from minicrawl.model import FailureKind, ParsedPage, Response, State
+from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import NOON
@@ -30,17 +32,27 @@ class Desk:
         self.recorder, self.frontier = recorder, recorder.frontier
         self.queue = ORDERS["greedy"](self.frontier)
         self.seen: list[Plan] = []
-        depths = (
-            ()
-            if scope is None or scope.max_depth is None
-            else (DepthTracker(self.frontier, scope.max_depth),)
-        )
-        poster = StepPoster(recorder, self.queue, depths, self.seen.extend)
+        limit = None if scope is None else scope.max_depth
+        depths = None if limit is None else DepthTracker(self.frontier, limit)
         gate = ScopeGate(scope or Scope(), [f"{A}/"])
+        poster = StepPoster(recorder, self.queue, self._refuse(gate), depths, self.seen.extend)
         traps = TrapDetector(Settings().traps, recorder, gate)
         self.settler = Settler(Settings(), recorder, poster, gate, traps)
         self.said = ""
         self.chains: dict[int, RedirectChain] = {}
+
+    def _refuse(self, gate: ScopeGate) -> Callable[[Sequence[int]], None]:
+        """Return what refuses new pages, by the gate alone."""
+
+        def refuse(new: Sequence[int]) -> None:
+            for page in new:
+                depth, url = self.frontier.urls.depth[page], self.recorder.pages.url_of(page)
+                if depth and (state := gate.refusal(url, depth, 0)) is not None:
+                    self.recorder.apply_step(
+                        Step(StepKind.REFUSE, spending=Spending([page])), state
+                    )
+
+        return refuse
 
     def page(self, name: str) -> int:
         """Return the number of a page, which becomes known if it is new."""
