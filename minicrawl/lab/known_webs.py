@@ -284,6 +284,8 @@ def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress
 # births    share of the pages that die during a lap. Each is replaced by a new page with the links
 #           of the dead page and as many in-links.
 # policy    a window and its width: in readings for `variable`, in circulations for the others
+# history   the paper's rule for new pages: until a new page has a history, it counts as having that
+#           of the pages introduced before it. Windows know of it, cash and order do not.
 #
 # All policies watch the same run, because a window does not influence what is read. Errors against
 # the importance in the current web are measured after each lap of the second half, and averaged.
@@ -294,15 +296,21 @@ WARM_UPS = (0, 40)
 few links are read once in five laps."""
 _BURSTS = 100
 """Number of bursts of changes per lap, between the reads."""
+_RECENT = 100
+"""Number of new pages whose mean importance is the default history of the next ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPolicy:
-    """Name and width of a window, and the maximum number of measures per page."""
+    """Name and width of a window, and the maximum number of measures per page.
+
+    With `default_history`, a new page counts as having the mean history of recent new pages.
+    """
 
     name: str
     width: float
     most: int | None = None
+    default_history: bool = False
 
     def __post_init__(self) -> None:
         if self.name == "variable" and self.width != int(self.width):
@@ -312,9 +320,10 @@ class WindowPolicy:
         return WINDOWS[self.name](self.width, self.most)
 
     def __str__(self) -> str:
+        history = "+history" if self.default_history else ""
         if self.name == "static":
-            return self.name
-        return f"{self.name} {self.width:g}" + (f" in {self.most}" if self.most else "")
+            return f"{self.name}{history}"
+        return f"{self.name} {self.width:g}" + (f" in {self.most}" if self.most else "") + history
 
 
 POLICIES = (
@@ -352,6 +361,7 @@ class WindowPoint:
             "policy": self.policy.name,
             "width": self.policy.width,
             "measures": self.policy.most,
+            "default_history": self.policy.default_history,
             "rate": self.rate,
             "warm_up": self.warm_up,
             **self.errors.as_json(),
@@ -454,9 +464,7 @@ def windows(
     """Measure every policy at every rate. All rates share one warm-up."""
     warm_up, laps = watching.warm_up, watching.laps
     whole = warm_up + laps * len(rates)
-    reader = _Reader(
-        graph, [policy.window() for policy in policies], watching.small_edge, is_cold=not warm_up
-    )
+    reader = _Reader(graph, policies, watching.small_edge, is_cold=not warm_up)
     tell = part(progress, 0, warm_up / whole)
     for lap in range(warm_up):
         reader.read(reader.pages)
@@ -518,12 +526,22 @@ class _Reader:
     """Reader of a web in greedy order. It begins at the fixpoint, or cold."""
 
     def __init__(
-        self, graph: Csr, watched: Sequence[Window], small_edge: float | None, *, is_cold: bool
+        self,
+        graph: Csr,
+        policies: Sequence[WindowPolicy],
+        small_edge: float | None,
+        *,
+        is_cold: bool,
     ) -> None:
         self.pages = graph.nodes
         self.links = graph.adjacency()
-        self.watched = watched
-        self.ledger = Ledger(windows=watched, small_edge=edge_of(small_edge))
+        self.watched = [policy.window() for policy in policies]
+        self._presuming = [
+            window
+            for window, policy in zip(self.watched, policies, strict=True)
+            if policy.default_history
+        ]
+        self.ledger = Ledger(windows=self.watched, small_edge=edge_of(small_edge))
         self.ledger.mint(self.pages, pool=READ)
         if not is_cold:
             restate(self.ledger, shares(true_importance(graph, small_edge)))
@@ -534,8 +552,21 @@ class _Reader:
 
     def discover(self, pages: int) -> None:
         """Make new pages known, up to `pages` in total."""
-        if born := pages - len(self.ledger):
-            self._greedy.add(self.ledger.mint(born, pool=READ))
+        known = len(self.ledger)
+        if pages == known:
+            return
+        # Before there are new pages, the mean page: a unit flows through it in a circulation.
+        recent = (
+            slice(max(self.pages, known - _RECENT), known) if known > self.pages else slice(known)
+        )
+        flows = [known * self._estimate(window)[recent].mean() for window in self._presuming]
+        born = self.ledger.mint(pages - known, pool=READ)
+        self._greedy.add(born)
+        for window, flow in zip(self._presuming, flows, strict=True):
+            window.presume(born, int(flow * UNIT), self.ledger.now, self.ledger.circulation)
+
+    def _estimate(self, window: Window) -> Floats:
+        return shares(Importance(self.ledger, window).of_all())
 
     def errors(self, truth: Floats, living: Sequence[int]) -> list[EstimateErrors]:
         """Return the errors of each window on the living pages."""

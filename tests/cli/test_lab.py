@@ -50,18 +50,18 @@ def test_the_small_edge_of_a_known_web_can_be_set(experiment: str, capsys: Captu
 
 
 def test_windows_prints_a_series_for_each_policy_and_rate_as_json(capsys: Captured) -> None:
-    chosen = ["--policy", "variable=3", "--policy", "interpolation", "--width", "5"]
+    chosen = ["--policy", "variable=3", "--policy", "interpolation+history", "--width", "5"]
     rates = ["--rate", "0.1", "--rate", "0"]
     starts = ["--warm-up", "0", "--warm-up", "1"]
     found = document(
         capsys, "windows", *SMALL, "--laps", "2", *chosen, *rates, *starts, "--draws", "2"
     )
-    names = ("warm_up", "rate", "policy", "width")
+    names = ("warm_up", "rate", "policy", "width", "default_history")
     assert [tuple(map(point.get, names)) for point in found["series"]] == [
         (laps, rate, *policy)
         for laps in (0, 1)
         for rate in (0.1, 0)
-        for policy in (("variable", 3), ("interpolation", 5))
+        for policy in (("variable", 3, False), ("interpolation", 5, True))
     ]
     assert all(point["standard_error"]["error_all"] > 0 for point in found["series"])
     assert all(one["error_all"] > 0 < one["error_top10"] for one in found["series"])

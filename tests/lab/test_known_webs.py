@@ -249,6 +249,22 @@ def test_every_window_but_static_follows_births_and_deaths() -> None:
         assert of_all(busy, policy, 0) < of_all(busy, STATIC, 0)
 
 
+def test_a_default_history_helps_important_pages_and_harms_the_mean_of_all() -> None:
+    graph = synthetic_web(Model.POWER_LAW, 500, SEED).graph
+    policies = [STATIC, INTERPOLATION_8]
+    both = [*policies, *(replace(policy, default_history=True) for policy in policies)]
+    calm, busy = (
+        watched(graph, both, [0], Watching(laps=4, warm_up=20, births=share, seed=SEED))
+        for share in (0, 0.05)
+    )
+    for policy in policies:
+        with_history = replace(policy, default_history=True)
+        assert calm[with_history, 0].errors == calm[policy, 0].errors
+        assert busy[with_history, 0].errors.top10 < busy[policy, 0].errors.top10
+    assert of_all(busy, both[3], 0) > of_all(busy, INTERPOLATION_8, 0)
+    assert [str(policy) for policy in both[2:]] == ["static+history", "interpolation 8+history"]
+
+
 def test_pages_that_gain_importance_rise_and_others_fall() -> None:
     """Rising, which knows only cash, is compared with the growth of true importance."""
     graph = synthetic_web(Model.POWER_LAW, 1500, SEED).graph

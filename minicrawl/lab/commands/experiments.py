@@ -520,15 +520,20 @@ POSITIVE = Number(min=0, min_open=True)
 MEASURES: click.ParamType[int] = click.IntRange(min=2)
 
 
-class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
+PolicyParts = tuple[str, float | None, int | None, bool]
+_HISTORY = "+history"
+
+
+class PolicyType(click.ParamType[PolicyParts]):
     """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; the default width is --width."""
 
     name = "policy"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float | None, int | None]:
-        name, equals, size = str(value).partition("=")
+    ) -> PolicyParts:
+        written = str(value)
+        name, equals, size = written.removesuffix(_HISTORY).partition("=")
         if name not in WINDOWS:
             self.fail(f"{name!r} is not one of {', '.join(WINDOWS)}", param, ctx)
         width, slash, most = size.partition("/")
@@ -540,6 +545,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
             name,
             POSITIVE.convert(width, param, ctx) if equals else None,
             MEASURES.convert(most, param, ctx) if slash else None,
+            written.endswith(_HISTORY),
         )
 
 
@@ -561,9 +567,10 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     "policies",
     multiple=True,
     type=PolicyType(),
-    metavar="NAME[=WIDTH[/MEASURES]]",
+    metavar="NAME[=WIDTH[/MEASURES]][+history]",
     help="Window, with its width in circulations of all cash (in readings for variable) and the "
-    "maximum number of measures per page; repeatable.  [default: all]",
+    "maximum number of measures per page. With +history, pages born by --births count as having "
+    "the mean history of those before them; repeatable.  [default: all]",
 )
 @click.option(
     "--width",
@@ -597,7 +604,7 @@ def windows(
     choice: WebChoice,
     laps: int | None,
     warm_ups: Sequence[int],
-    policies: Sequence[tuple[str, float | None, int | None]],
+    policies: Sequence[PolicyParts],
     width: float,
     rates: Sequence[float],
     births: float,
@@ -611,7 +618,10 @@ def windows(
     percent, over the second half of the laps, with standard errors over the draws. A measure is an
     amount of cash and its time.
     """
-    chosen = [known.WindowPolicy(name, own or width, most) for name, own, most in policies]
+    chosen = [
+        known.WindowPolicy(name, own or width, most, default_history)
+        for name, own, most, default_history in policies
+    ]
     graphs = choice.watched(choice.otherwise(draws, DRAWS, QUICK_DRAWS))
     watching = Watching(
         laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
