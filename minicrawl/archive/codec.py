@@ -38,10 +38,10 @@ class Codec(local):
         import zstandard
 
         fast = zstandard.ZstdCompressionParameters(strategy=zstandard.STRATEGY_FAST, **_FAST)
-        found = self._compression_dictionary(number)
-        if found is not None:
-            found.precompute_compress(compression_params=fast)
-        return zstandard.ZstdCompressor(dict_data=found, compression_params=fast)
+        dictionary = self._compression_dictionary(number)
+        if dictionary is not None:
+            dictionary.precompute_compress(compression_params=fast)
+        return zstandard.ZstdCompressor(dict_data=dictionary, compression_params=fast)
 
     def _decompressor(self, number: int) -> zstandard.ZstdDecompressor:
         import zstandard

@@ -36,21 +36,21 @@ def trained(
 
     samples: list[bytes | bytearray | memoryview] = list(_samples(archive, stays))
     with suppress(zstandard.ZstdError):
-        found = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, **_TRAINING)
-        return pack_dictionary(number, found.as_bytes())
+        dictionary = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, **_TRAINING)
+        return pack_dictionary(number, dictionary.as_bytes())
     return None
 
 
 def _samples(archive: ArchiveReader, stays: Callable[[IndexRow], bool]) -> Iterator[bytes]:
-    seen = set()
+    sampled = set()
     for place in archive.segments.spread(_SAMPLES):
-        found = archive.index.next_body(place)
-        if found is not None and found not in seen:
-            seen.add(found)
-            if not all(map(stays, archive.index.between(found, found + 1))):
+        body = archive.index.next_body(place)
+        if body is not None and body not in sampled:
+            sampled.add(body)
+            if not all(map(stays, archive.index.between(body, body + 1))):
                 continue
             with suppress(Damaged):
-                yield archive.beginning(found, _SAMPLE_BYTES)
+                yield archive.beginning(body, _SAMPLE_BYTES)
 
 
 def leave_spare(segments: Segments, number: int, record: bytes) -> None:

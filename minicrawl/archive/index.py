@@ -88,8 +88,8 @@ class ArchiveIndex:
     @property
     def end(self) -> int:
         """Place up to which the index is complete."""
-        found = self._connection.execute("SELECT end FROM made").fetchone()
-        return int(found[0])
+        row = self._connection.execute("SELECT end FROM made").fetchone()
+        return int(row[0])
 
     def close(self) -> None:
         """Close the file and discard uncommitted changes."""
@@ -147,16 +147,16 @@ class ArchiveIndex:
         if self.end >= end:
             return
         self.begin(end)
-        for found in scan(segments, self.end, end):
-            if found.header is not None:
-                self.add(found.place, found.header)
+        for stretch in scan(segments, self.end, end):
+            if stretch.header is not None:
+                self.add(stretch.place, stretch.header)
         self.commit(end)
 
     def of_key(self, key: int, end: int) -> list[IndexRow]:
         """Return the records of a URL, oldest first. Keys can collide, though rarely."""
         query = f"{_SELECT} AND key = ? ORDER BY place"
-        found = self._connection.execute(query, (self.first, end, key))
-        return [IndexRow._make(row) for row in found]
+        rows = self._connection.execute(query, (self.first, end, key))
+        return [IndexRow._make(row) for row in rows]
 
     def with_digest(self, digest: bytes, begin: int = 0) -> Iterator[int]:
         """Yield the places of records that may have the body with this digest."""
@@ -164,34 +164,34 @@ class ArchiveIndex:
             "SELECT place FROM records WHERE digest = ? AND kind IN (1, 2) AND place >= ? "
             "ORDER BY place"
         )
-        wanted = short(digest), max(begin, self.first)
-        yield from (place for (place,) in self._connection.execute(query, wanted))
+        digest_from = short(digest), max(begin, self.first)
+        yield from (place for (place,) in self._connection.execute(query, digest_from))
 
     def known(self, digests: Sequence[int]) -> set[int]:
         """Return those of the digest halves that belong to a record with a body."""
-        found: set[int] = set()
+        archived: set[int] = set()
         for start in range(0, len(digests), _ASKED_AT_ONCE):
             some = digests[start : start + _ASKED_AT_ONCE]
             marks = ", ".join("?" * len(some))
             query = f"SELECT digest FROM records WHERE kind IN (1, 2) AND digest IN ({marks})"
-            found.update(digest for (digest,) in self._connection.execute(query, some))
-        return found
+            archived.update(digest for (digest,) in self._connection.execute(query, some))
+        return archived
 
     def dictionaries(self, number: int | None = None) -> list[tuple[int, int]]:
         """Return number and place of each copy of a dictionary; by default of all dictionaries."""
         query = "SELECT dictionary, place FROM records WHERE kind = 4 AND place >= ? ORDER BY place"
-        found = self._connection.execute(query, (self.first,)).fetchall()
-        return [(name, place) for name, place in found if number in (None, name)]
+        copies = self._connection.execute(query, (self.first,)).fetchall()
+        return [(name, place) for name, place in copies if number in (None, name)]
 
     def rows(self, end: int) -> Iterator[IndexRow]:
         """Yield all records before `end` in the order they were written."""
-        found = self._connection.execute(f"{_SELECT} ORDER BY place", (self.first, end))
-        yield from map(IndexRow._make, found)
+        rows = self._connection.execute(f"{_SELECT} ORDER BY place", (self.first, end))
+        yield from map(IndexRow._make, rows)
 
     def between(self, begin: int, end: int) -> list[IndexRow]:
         """Return the records that begin in [begin, end)."""
-        found = self._connection.execute(f"{_SELECT} ORDER BY place", (begin, end))
-        return [IndexRow._make(row) for row in found]
+        rows = self._connection.execute(f"{_SELECT} ORDER BY place", (begin, end))
+        return [IndexRow._make(row) for row in rows]
 
     def versions(self, end: int) -> Iterator[IndexRow]:
         """Yield all answers before `end`, grouped by URL, newest first."""
@@ -204,14 +204,14 @@ class ArchiveIndex:
             "SELECT kind, count(*), sum(bytes) FROM records WHERE place >= ? AND place < ? "
             "GROUP BY kind"
         )
-        found = self._connection.execute(query, (self.first, end))
-        return [KindTotal(RecordKind(kind), count, size) for kind, count, size in found]
+        totals = self._connection.execute(query, (self.first, end))
+        return [KindTotal(RecordKind(kind), count, size) for kind, count, size in totals]
 
     def next_body(self, place: int) -> int | None:
         """Return the place of the first record with a body at or after `place`, or None."""
         query = "SELECT place FROM records WHERE place >= ? AND kind IN (1, 2) LIMIT 1"
-        found = self._connection.execute(query, (place,)).fetchone()
-        return None if found is None else int(found[0])
+        row = self._connection.execute(query, (place,)).fetchone()
+        return None if row is None else int(row[0])
 
 
 def open_index(segments: Segments, end: int, *, writes: bool = False) -> ArchiveIndex:
@@ -221,8 +221,8 @@ def open_index(segments: Segments, end: int, *, writes: bool = False) -> Archive
     readers. If the file cannot be written, the index is built in memory.
     """
     file = segments.folder / INDEX_FILE
-    if not writes and (found := _opened_to_read(file, end)) is not None:
-        return found
+    if not writes and (existing := _opened_to_read(file, end)) is not None:
+        return existing
     for _ in range(2):
         try:
             return _opened_index(file, segments, end)

@@ -32,7 +32,7 @@ from minicrawl.archive.record import (
     seal,
     with_digest_of,
 )
-from minicrawl.archive.scan import Found, scan
+from minicrawl.archive.scan import ScanStep, scan
 from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, disk_errors
 from minicrawl.own_files import make_folder, sync
 
@@ -117,7 +117,7 @@ class JoinedArchive:
         self._sources[name] = JoinedSource(max(first, end), note, numbers, digests)
         self._save()
 
-    def _add_block(self, segments: Segments, block: list[Found]) -> None:
+    def _add_block(self, segments: Segments, block: list[ScanStep]) -> None:
         self._records.expect(one.header for one in block if one.header is not None)
         for one in block:
             if one.header is None:
@@ -134,9 +134,9 @@ class JoinedArchive:
             else:
                 self._records.put(self._reduced(self._renumbered(segments, one, one.header)))
 
-    def _renumbered(self, segments: Segments, found: Found, header: Header) -> bytes:
+    def _renumbered(self, segments: Segments, stretch: ScanStep, header: Header) -> bytes:
         """Return the record with its dictionary number translated to this archive."""
-        record = segments.read(found.place)
+        record = segments.read(stretch.place)
         if not header.dictionary:
             return record
         number = self._numbers.get(header.dictionary)
@@ -197,7 +197,7 @@ def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:
     return FIRST, {}
 
 
-def _blocks(found: Iterable[Found]) -> Iterator[list[Found]]:
-    source = iter(found)
+def _blocks(stretches: Iterable[ScanStep]) -> Iterator[list[ScanStep]]:
+    source = iter(stretches)
     while block := list(islice(source, _AT_ONCE)):
         yield block

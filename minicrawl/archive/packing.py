@@ -71,8 +71,8 @@ class AnswerPacker:
         `content` is the hash of the body, if already known.
         """
         if self.only_text:
-            found = _text_only(request, response)
-            return self._pack_with_dictionary(RecordKind.TEXT, request, found)
+            text = _text_only(request, response)
+            return self._pack_with_dictionary(RecordKind.TEXT, request, text)
         return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
 
     def pack_other(self, request: Request, refused: Refused) -> Refused:
@@ -104,17 +104,17 @@ class AnswerPacker:
         """Return the record of a failure's body, such as an error page."""
         return self._pack_with_dictionary(RecordKind.FAILURE, request, answer)
 
-    def pack_rendered(self, request: Request, response: Response, asked: WantedFiles) -> bytes:
+    def pack_rendered(self, request: Request, response: Response, files: WantedFiles) -> bytes:
         """Return the record of a page after its scripts, or of its text."""
         if self.only_text:
             return self.pack(request, response)
-        more = {"asked": asked} if any(asked) else NOTHING_MORE
+        more = {"asked": files} if any(files) else NOTHING_MORE
         return self._pack_with_dictionary(RecordKind.RENDERED, request, response, more=more)
 
     def pack_text(self, request: Request, response: Response, text: str) -> bytes:
         """Return the record of an answer whose body is `text`, which a parser extracted."""
-        found = response._replace(body=text.encode("utf-8", "replace"))
-        return self._pack_with_dictionary(RecordKind.TEXT, request, found)
+        of_text = response._replace(body=text.encode("utf-8", "replace"))
+        return self._pack_with_dictionary(RecordKind.TEXT, request, of_text)
 
     def _pack_with_dictionary(
         self,
@@ -197,7 +197,7 @@ def _text_only(request: Request, response: Response) -> Response:
         text = decode(read, parse_content_type(content_type)[1])[0]
     else:
         text = text_of(read, content_type)
-    found = response._replace(body=text.encode("utf-8", "replace"))
+    of_text = response._replace(body=text.encode("utf-8", "replace"))
     if len(read) == len(response.body):
-        return found
-    return found._replace(cut=FailureKind.TOO_LARGE, cut_detail=_CUT)
+        return of_text
+    return of_text._replace(cut=FailureKind.TOO_LARGE, cut_detail=_CUT)

@@ -32,7 +32,7 @@ from minicrawl.archive.record import (
     read_packed,
     unpacked,
 )
-from minicrawl.archive.scan import Found, scan
+from minicrawl.archive.scan import ScanStep, scan
 from minicrawl.archive.segments import Segments, StoredPayload, held, held_alone, segment_of, shown
 from minicrawl.errors import Damaged
 from minicrawl.wording import counted
@@ -84,10 +84,10 @@ class ArchiveReader:
 
     def identity(self) -> str:
         """Return a name that changes when the archive is rewritten; "" for an empty archive."""
-        for found in scan(self.segments, self.begin, self.end):
-            if found.header is not None:
-                length = min(found.length, _IDENTITY_BYTES)
-                return self.segments.read_bytes(found.place, length).hex()
+        for stretch in scan(self.segments, self.begin, self.end):
+            if stretch.header is not None:
+                length = min(stretch.length, _IDENTITY_BYTES)
+                return self.segments.read_bytes(stretch.place, length).hex()
         return ""
 
     def versions(self, url: str) -> list[IndexRow]:
@@ -109,29 +109,29 @@ class ArchiveReader:
     def answer(self, place: int) -> Answer:
         """Return the answer at `place`. A revisit gets the body of its original."""
         with _named(place):
-            found = read(self.segments.read(place), self.codec)
-            if found.kind is not RecordKind.REVISIT:
-                return found
-            place_of_body = self.place_of_body(found.digest)
+            answer = read(self.segments.read(place), self.codec)
+            if answer.kind is not RecordKind.REVISIT:
+                return answer
+            place_of_body = self.place_of_body(answer.digest)
             if place_of_body is None:
                 raise Damaged(_NO_BODY)
             original = read(self.segments.read(place_of_body), self.codec)
             # A 304 response has no headers worth keeping: show those of the original.
-            headers = found.headers or original.headers
+            headers = answer.headers or original.headers
             is_as_sent = headers.get(_CODING) == original.headers.get(_CODING)
             coded = original.coded if is_as_sent else None
-            return found._replace(
+            return answer._replace(
                 body=original.body, coded=coded, kind=original.kind, headers=headers
             )
 
     def shown(self, place: int) -> Answer:
         """Return the answer at `place`; for an unchanged page that was rendered, its last DOM."""
-        found = self.answer(place)
-        if found.status != HTTPStatus.NOT_MODIFIED:
-            return found
-        rows = [row for row in self.versions(found.url) if row.place <= place]
+        answer = self.answer(place)
+        if answer.status != HTTPStatus.NOT_MODIFIED:
+            return answer
+        rows = [row for row in self.versions(answer.url) if row.place <= place]
         chosen = rows[last_page(rows) - 1]
-        return found if chosen.place == place else self.answer(chosen.place)
+        return answer if chosen.place == place else self.answer(chosen.place)
 
     def check(self, place: int) -> None:
         """Raise `Damaged` where `answer` would, without holding a body in memory."""
@@ -228,10 +228,10 @@ def verify(
     read.
     """
     unnamed: list[tuple[str, set[int]]] = []
-    for found in scan(reader.segments, reader.begin, reader.end):
-        if (wrong := _wrong(reader, found)) is None:
+    for stretch in scan(reader.segments, reader.begin, reader.end):
+        if (wrong := _wrong(reader, stretch)) is None:
             continue
-        urls, keys = _names(reader, found)
+        urls, keys = _names(reader, stretch)
         if keys:
             unnamed.append((wrong, keys))
         yield from (f"{wrong}: {url}" for url in urls)
@@ -245,11 +245,11 @@ def verify(
         yield f"the archive ends at {shown(reader.segments.end)}, not at {shown(reader.end)}"
 
 
-def _names(reader: ArchiveReader, found: Found) -> tuple[list[str], set[int]]:
-    """Return the URLs of the records in `found`, and the keys of those whose URL is unreadable."""
+def _names(reader: ArchiveReader, stretch: ScanStep) -> tuple[list[str], set[int]]:
+    """Return the URLs of the records in `stretch`, and the keys of those with an unreadable URL."""
     urls: list[str] = []
     keys: set[int] = set()
-    for row in reader.index.between(found.place, found.place + found.length):
+    for row in reader.index.between(stretch.place, stretch.place + stretch.length):
         if row.kind == RecordKind.DICTIONARY:
             urls.append("a dictionary")
             continue
@@ -265,13 +265,13 @@ def _names(reader: ArchiveReader, found: Found) -> tuple[list[str], set[int]]:
     return urls, keys
 
 
-def _wrong(reader: ArchiveReader, found: Found) -> str | None:
-    if found.header is None:
-        return f"{shown(found.place)}: {counted(found.length, 'byte is', 'bytes are')} damaged"
+def _wrong(reader: ArchiveReader, stretch: ScanStep) -> str | None:
+    if stretch.header is None:
+        return f"{shown(stretch.place)}: {counted(stretch.length, 'byte is', 'bytes are')} damaged"
     try:
-        if found.header.kind == RecordKind.DICTIONARY:
+        if stretch.header.kind == RecordKind.DICTIONARY:
             return None
-        reader.check(found.place)
+        reader.check(stretch.place)
     except Damaged as error:
         return str(error)
     return None

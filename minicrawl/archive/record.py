@@ -133,7 +133,7 @@ class Answer(NamedTuple):
     wire: Wire | None = None  # not in older records
     coded: bytes | None = None  # the body as it was sent, if it was encoded and is kept so
     by: AskedBy | None = None  # of a file that a browser asked for
-    asked: WantedFiles = WantedFiles()  # by a rendered page
+    requested: WantedFiles = WantedFiles()  # by a rendered page
 
 
 def key_of(url: str) -> int:
@@ -452,7 +452,7 @@ def _answer(content: bytes, header: Header) -> Answer:
             digest=header.digest,
             wire=_wire(fields["wire"]) if "wire" in fields else None,
             by=AskedBy(*map(str, fields["by"])) if "by" in fields else None,
-            asked=WantedFiles(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
+            requested=WantedFiles(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Damaged(f"its head cannot be read ({error})") from error

@@ -17,7 +17,7 @@ from minicrawl.errors import Damaged
 _SEARCHED_AT_ONCE = 1 << 20
 
 
-class Found(NamedTuple):
+class ScanStep(NamedTuple):
     """One step of a scan: a record, or a damaged stretch if `header` is None."""
 
     place: int
@@ -25,7 +25,7 @@ class Found(NamedTuple):
     length: int
 
 
-def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iterator[Found]:
+def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iterator[ScanStep]:
     """Yield the records and the damaged stretches between two places, in order."""
     for number in segments.numbers():
         first = max(begin, place_at(number, 0))
@@ -35,19 +35,19 @@ def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iter
             yield from _scan_segment(segments, first, last)
 
 
-def _scan_segment(segments: Segments, place: int, end: int) -> Iterator[Found]:
+def _scan_segment(segments: Segments, place: int, end: int) -> Iterator[ScanStep]:
     while place < end:
-        found = _whole_at(segments, place, end)
-        if found is None:
+        record = _whole_at(segments, place, end)
+        if record is None:
             following = _next_whole(segments, place + 1, end)
-            yield Found(place, None, following - place)
+            yield ScanStep(place, None, following - place)
             place = following
         else:
-            yield found
-            place += found.length
+            yield record
+            place += record.length
 
 
-def _whole_at(segments: Segments, place: int, end: int) -> Found | None:
+def _whole_at(segments: Segments, place: int, end: int) -> ScanStep | None:
     """Return the record at `place`, or None if it is damaged."""
     try:
         header = segments.header(place)
@@ -56,7 +56,7 @@ def _whole_at(segments: Segments, place: int, end: int) -> Found | None:
         is_whole = segments.is_whole(place, header.record_bytes)
     except Damaged:
         return None
-    return Found(place, header, header.record_bytes) if is_whole else None
+    return ScanStep(place, header, header.record_bytes) if is_whole else None
 
 
 def _next_whole(segments: Segments, place: int, end: int) -> int:

@@ -201,10 +201,10 @@ class Segments:
             file = self._handles[number]
         except OSError as error:
             raise Damaged(f"{_name(number)} cannot be read: {error.strerror}") from error
-        found = os.pread(file, count, offset_of(place))
-        if len(found) < count:
+        content = os.pread(file, count, offset_of(place))
+        if len(content) < count:
             raise Damaged("the file ends within it")
-        return found
+        return content
 
     def spread(self, count: int) -> Iterator[int]:
         """Yield about `count` places, evenly spread over all bytes, not aligned to records."""

@@ -126,11 +126,11 @@ class ShardChild:
         self._exchange = exchange = BatchExchange(engine, place, job.run)
         exchange.until = self._until
         loaded = settings_of_shard(job, store)
-        storing, tell = loaded.settings.storing, self._warnings.put_nowait
+        storing, emit = loaded.settings.storing, self._warnings.put_nowait
         last = await last_told(engine, job.shard, job.run)
         least = 0 if last is None else last.facts.entry
         age_s = last.facts.age_s if last is not None and last.run == job.run else 0.0
-        async with _replicated(engine, job, storing, least, tell) as replica:
+        async with _replicated(engine, job, storing, least, emit) as replica:
             records = AddressRecords(engine, place, job.generation)
             setup = ClusterShard(
                 place,
@@ -215,16 +215,16 @@ async def _replicated(
     job: ShardJob,
     storing: Storing,
     least: int,
-    tell: Callable[[str], None],
+    emit: Callable[[str], None],
 ) -> AsyncIterator[ShardReplica]:
     """Take the shard over: its store and, if pages are kept, its archive.
 
     From then on a commit counts only when it is in the engine.
     """
     shard, store, pages = job.shard, storing.store, None
-    taken = await take_over(engine, shard, store, least=least, tell=tell)
+    taken = await take_over(engine, shard, store, least=least, emit=emit)
     if storing.keeps_answers:
-        pages = await take_over_pages(engine, shard, archive_folder(store), tell)
+        pages = await take_over_pages(engine, shard, archive_folder(store), emit)
     connect = partial(connect_engine, job.access)
     replica = await asyncio.to_thread(
         ShardReplica, shard, store, taken, connect, ReplicaLimits(), pages

@@ -40,14 +40,14 @@ class DemoCluster(NamedTuple):
 
 
 @asynccontextmanager
-async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[DemoCluster]:
+async def demo_cluster(loaded: Loaded, pages: int, emit: Tell) -> AsyncIterator[DemoCluster]:
     """Start servers and nodes, which wait for the crawl of a web of `pages` pages."""
     web, stopped = DemoWeb(pages), asyncio.Event()
     with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
         settings = demo_settings(loaded, pages, server.address)
         async with local_servers(Path(folder) / "servers", DEMO_SERVERS) as servers:
             if WHEEL in (server_program() or ""):
-                tell(f"{PROGRAM} is that of {WHEEL_VERSION}, for demos and tests only")
+                emit(f"{PROGRAM} is that of {WHEEL_VERSION}, for demos and tests only")
             access = ClusterAccess(servers.url)
             names = [f"demo-{number}" for number in range(1, DEMO_NODES + 1)]
             workers = workers_of_node(loaded)
@@ -57,7 +57,7 @@ async def demo_cluster(loaded: Loaded, pages: int, tell: Tell) -> AsyncIterator[
             ]
             nodes = [
                 asyncio.create_task(
-                    run_node(access, config, own, _named(config.name, tell), stopped)
+                    run_node(access, config, own, _named(config.name, emit), stopped)
                 )
                 for config in places
             ]
@@ -78,5 +78,5 @@ async def save_demo_store(engine: ClusterEngine) -> None:
     await gather_cluster(engine, DEMO_STORE)
 
 
-def _named(name: str, tell: Tell) -> Tell:
-    return lambda text: tell(f"{name}: {text}")
+def _named(name: str, emit: Tell) -> Tell:
+    return lambda text: emit(f"{name}: {text}")

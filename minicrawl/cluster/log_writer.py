@@ -97,11 +97,11 @@ _UNREADABLE = (
 
 
 async def read_entry(
-    entry: LogEntry, log: str, read: Callable[[bytes], T], tell: Callable[[str], None]
+    entry: LogEntry, log: str, read: Callable[[bytes], T], emit: Callable[[str], None]
 ) -> T | None:
     """Call `read` with the entry, in a thread. Skip an empty entry, which no node writes."""
     if not entry.content:
-        tell(f"entry {entry.number} of {log} is empty: it was skipped")
+        emit(f"entry {entry.number} of {log} is empty: it was skipped")
         return None
     try:
         return await asyncio.to_thread(read, entry.content)

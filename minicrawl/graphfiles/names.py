@@ -29,11 +29,11 @@ class Texts:
 
     def find(self, names: Sequence[str]) -> list[int | None]:
         """Look up all names in one pass over the nodes."""
-        found: dict[str, int | None] = dict.fromkeys(names)
+        nodes: dict[str, int | None] = dict.fromkeys(names)
         for node, name in enumerate(self._all()):
-            if name in found and found[name] is None:
-                found[name] = node
-        return [found[name] for name in names]
+            if name in nodes and nodes[name] is None:
+                nodes[name] = node
+        return [nodes[name] for name in names]
 
     def hosts(self) -> NodeHosts:
         """Return the hosts of all nodes; a name that is not a URL is its own host."""

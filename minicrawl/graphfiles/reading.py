@@ -38,22 +38,24 @@ MOST_SWELLING = 100
 ALWAYS_UNPACKED = 1 << 24
 
 
-def read(path: Path, tell: Progress = unreported) -> NamedGraph:
+def read(path: Path, progress: Progress = unreported) -> NamedGraph:
     """Read a graph file: text, or a saved graph (`.g`), whose pages have numbers for names."""
     if (saved := _saved(path)) is not None:
         return saved
-    (graph, weights), ids, names = parse(blocks(path, tell), str(path))
+    (graph, weights), ids, names = parse(blocks(path, progress), str(path))
     return NamedGraph(graph, Texts(names) if ids is None else NumericNames(ids), weights)
 
 
-def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> Iterator[LineBlock]:
+def blocks(
+    path: Path, progress: Progress = unreported, at_once: int = _AT_ONCE
+) -> Iterator[LineBlock]:
     """Yield the text of the file in blocks of about `at_once` bytes."""
     with _opened(path) as raw:
         size = os.fstat(raw.fileno()).st_size
         for block in _whole_lines(_unpacked(raw, str(path)), str(path), at_once):
             yield block
             if size and raw.seekable():
-                tell(raw.tell() / size)
+                progress(raw.tell() / size)
 
 
 def _saved(path: Path) -> NamedGraph | None:
@@ -62,12 +64,12 @@ def _saved(path: Path) -> NamedGraph | None:
     if not data:
         return None
     try:
-        found = unpack(data).graph
+        saved = unpack(data).graph
     except ValueError as error:
         raise GraphFileError(f"{path}: {error}") from error
-    ends = np.array(found.edges, dtype=np.int64).reshape(-1, 2)
-    graph = Csr.from_edges(found.nodes, ends[:, 0], ends[:, 1])
-    return NamedGraph(graph, NumericNames(np.arange(found.nodes)))
+    ends = np.array(saved.edges, dtype=np.int64).reshape(-1, 2)
+    graph = Csr.from_edges(saved.nodes, ends[:, 0], ends[:, 1])
+    return NamedGraph(graph, NumericNames(np.arange(saved.nodes)))
 
 
 @contextmanager

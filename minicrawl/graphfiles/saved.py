@@ -87,8 +87,8 @@ def unpack(data: bytes) -> SavedGraph:
     ends = np.frombuffer(data, _U32, 2 * edges, len(data) - 8 * edges)
     if (ends >= nodes).any() or (component_of >= nodes).any():
         raise ValueError(f"a page number is not below {nodes:,}, the number of pages")
-    if (found := len(np.unique(component_of))) != components:
-        raise ValueError(f"{found:,} components, expected {components:,} by the sizes")
+    if (distinct := len(np.unique(component_of))) != components:
+        raise ValueError(f"{distinct:,} components, expected {components:,} by the sizes")
     pairs = [(source, target) for source, target in ends.reshape(-1, 2).tolist()]
     name = data[len(MAGIC) : end].decode(errors="replace")
     graph = EdgeSequence(name, nodes, tuple(pairs))

@@ -36,11 +36,11 @@ class Indexing(Companion):
         ),
     )
 
-    def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
+    def beside(self, crawl: "Crawl", request: CrawlRequest) -> AbstractContextManager[None]:
         """Index pages while the crawl runs, and the rest after it."""
-        if not asked.given["has_index"]:
+        if not request.given["has_index"]:
             return nullcontext()
-        return _indexing_beside(crawl, quiet=asked.given["quiet"])
+        return _indexing_beside(crawl, quiet=request.given["quiet"])
 
     def next_commands(self, store: Path) -> Sequence[str]:
         """Return the search, if its index is complete."""

@@ -92,8 +92,8 @@ class StoredEntry:
             "headings": "\n".join(about.headings),
             "url": unquote(about.url),
         }
-        found = {name: comparable(text).encode() for name, text in texts.items()}
-        return found | {"body": self._compared or self.written.lower()}
+        parts = {name: comparable(text).encode() for name, text in texts.items()}
+        return parts | {"body": self._compared or self.written.lower()}
 
 
 def packed(entry: Entry) -> bytes:

@@ -20,10 +20,10 @@ _HEADER = struct.Struct("<dq")
 Floats = NDArray[np.float32] | NDArray[np.float64]
 
 
-def keep_importance(folder: Path, seen: Snapshot) -> None:
+def keep_importance(folder: Path, view: Snapshot) -> None:
     """Write the importance of all pages beside the index."""
-    row = seen.converged
-    values = (seen.importance * len(seen)).astype(np.float32)
+    row = view.converged
+    values = (view.importance * len(view)).astype(np.float32)
     draft = folder / f"{IMPORTANCE}.draft"
     try:
         draft.write_bytes(_header(row) + values.tobytes())
@@ -38,8 +38,8 @@ def join_importance(folder: Path, store: Path) -> str:
     """Bring the importance beside the index up to date, or return why it cannot be."""
     if is_importance_old(folder, store):
         try:
-            with snapshot(store) as seen:
-                keep_importance(folder, seen)
+            with snapshot(store) as view:
+                keep_importance(folder, view)
         except NoRoom as error:
             return f"{error}; results use the earlier importance"
     return ""

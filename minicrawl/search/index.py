@@ -253,8 +253,8 @@ class SearchIndex:
         """Languages of most pages, among those with a stemmer."""
         import tantivy
 
-        found = self._counted(tantivy.Query.all_query()).facets["language"]
-        return tuple(name for name, _ in found if name in STEMMERS)[:_MOST_LANGUAGES]
+        values = self._counted(tantivy.Query.all_query()).facets["language"]
+        return tuple(name for name, _ in values if name in STEMMERS)[:_MOST_LANGUAGES]
 
     def counts(self, query: Query) -> Counts:
         """Count the pages that `best` finds."""
@@ -265,28 +265,28 @@ class SearchIndex:
         least = 1 if len(with_all) < ENOUGH else None
         matching = self._query(query, weights, least=least)
         pages = (tantivy.Query.term_query(self._schema, "page", hit.page) for hit in others)
-        found = [(tantivy.Occur.Should, one) for one in (matching, *pages)]
-        return self._counted(tantivy.Query.boolean_query(found))
+        clauses = [(tantivy.Occur.Should, one) for one in (matching, *pages)]
+        return self._counted(tantivy.Query.boolean_query(clauses))
 
     def _counted(self, query: tantivy.Query) -> Counts:
-        asked = {name: {"terms": {"field": name, "size": _MOST_VALUES}} for name in FACETS} | {
-            "pages": {"value_count": {"field": "page"}}
-        }
+        aggregations = {
+            name: {"terms": {"field": name, "size": _MOST_VALUES}} for name in FACETS
+        } | {"pages": {"value_count": {"field": "page"}}}
         with index_errors(self._folder):
-            found = self.searcher.aggregate(query, asked)
+            buckets = self.searcher.aggregate(query, aggregations)
         facets = {
-            name: [(str(one["key"]), int(one["doc_count"])) for one in found[name]["buckets"]]
+            name: [(str(one["key"]), int(one["doc_count"])) for one in buckets[name]["buckets"]]
             for name in FACETS
         }
-        return Counts(int(found["pages"]["value"]), facets)
+        return Counts(int(buckets["pages"]["value"]), facets)
 
     def read_pages(self) -> Iterator[StoredEntry]:
         """Yield all pages that were read, by page number."""
         import tantivy
 
         everything = self._hits(tantivy.Query.all_query(), max(len(self), 1))
-        found = (self.stored(hit.address) for hit in sorted(everything))
-        return (one for one in found if one.about.at is not None)
+        entries = (self.stored(hit.address) for hit in sorted(everything))
+        return (one for one in entries if one.about.at is not None)
 
     def at_url(self, url: str) -> Hit | None:
         """Return the page at a URL, or None."""
@@ -299,8 +299,8 @@ class SearchIndex:
                 self._schema, "url", list[str | tuple[int, str]](words)
             )
             parts.append((tantivy.Occur.Must, alike))
-        found = self._hits(tantivy.Query.boolean_query(parts), CANDIDATES)
-        return next((hit for hit in found if self.stored(hit.address).about.url == url), None)
+        hits = self._hits(tantivy.Query.boolean_query(parts), CANDIDATES)
+        return next((hit for hit in hits if self.stored(hit.address).about.url == url), None)
 
     def best(
         self, query: Query, weights: FieldWeights, count: int = WITH_ALL
@@ -359,10 +359,10 @@ class SearchIndex:
         ]
 
 
-def _joined(*found: Sequence[Hit]) -> list[Hit]:
+def _joined(*lists: Sequence[Hit]) -> list[Hit]:
     """Return all hits in order, each page once."""
     joined: dict[int, Hit] = {}
-    for hit in chain(*found):
+    for hit in chain(*lists):
         joined.setdefault(hit.page, hit)
     return list(joined.values())
 
@@ -410,13 +410,13 @@ class _QueryBuilder:
     def _filters(self, query: Query) -> Iterator[tantivy.Query]:
         import tantivy
 
-        wanted: Sequence[tuple[str, Sequence[str | int]]] = (
+        conditions: Sequence[tuple[str, Sequence[str | int]]] = (
             ("site", query.sites),
             ("language", query.languages),
             ("type", query.types),
             ("year", query.years),
         )
-        for name, values in wanted:
+        for name, values in conditions:
             if values:
                 any_of = [tantivy.Query.term_query(self._schema, name, value) for value in values]
                 either = tantivy.Query.boolean_query(

@@ -70,9 +70,9 @@ class _Judge:
         return is_alike
 
     def _read(self, page: int) -> ReadText:
-        title, found = self._shingles(page)
-        left = np.setdiff1d(found, self._common(self._host_of(page)), assume_unique=True)
-        return ReadText(title, found, left)
+        title, hashes = self._shingles(page)
+        left = np.setdiff1d(hashes, self._common(self._host_of(page)), assume_unique=True)
+        return ReadText(title, hashes, left)
 
     def _common_of(self, host: int) -> Hashes:
         """Return the shingles that a host repeats, from a sample of pages across it."""

@@ -104,7 +104,7 @@ def _alike(signatures: Signatures) -> dict[int, set[tuple[float, int]]]:
 
     Of many candidates, only some are included.
     """
-    found: dict[int, set[tuple[float, int]]] = defaultdict(set)
+    likes: dict[int, set[tuple[float, int]]] = defaultdict(set)
     for begin in range(0, PLACES, _BAND):
         keys = np.ascontiguousarray(signatures[:, begin : begin + _BAND]).view(np.uint32).ravel()
         for ones, others in _pairs(keys):
@@ -114,8 +114,8 @@ def _alike(signatures: Signatures) -> dict[int, set[tuple[float, int]]]:
                 others[good].tolist(), alike[good].tolist(), ones[good].tolist(), strict=True
             )
             for other, share, one in rows:
-                found[other].add((share, -one))
-    return found
+                likes[other].add((share, -one))
+    return likes
 
 
 def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
@@ -151,5 +151,5 @@ def common_among(texts: Sequence[Hashes]) -> Hashes:
     """Return the shingles that a host repeats, given some of its pages."""
     if not texts:
         return np.empty(0, np.uint32)
-    found, counts = np.unique(np.concatenate(texts), return_counts=True)
-    return found[counts >= max(FEWEST, SHARE * len(texts))]
+    hashes, counts = np.unique(np.concatenate(texts), return_counts=True)
+    return hashes[counts >= max(FEWEST, SHARE * len(texts))]

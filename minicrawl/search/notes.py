@@ -249,9 +249,9 @@ class TextNotes:
             self._connection.execute("INSERT INTO signatures VALUES (?, ?, ?)", row)
         self._connection.execute("INSERT OR IGNORE INTO unsorted VALUES (?)", (page,))
 
-    def keep_judged(self, found: Mapping[tuple[int, int], bool]) -> None:
+    def keep_judged(self, judged: Mapping[tuple[int, int], bool]) -> None:
         """Store the judged pairs, and mark all pages as sorted."""
-        rows = ((page, other, is_alike) for (page, other), is_alike in found.items())
+        rows = ((page, other, is_alike) for (page, other), is_alike in judged.items())
         self._connection.execute("BEGIN IMMEDIATE")
         self._connection.execute("DELETE FROM judged")
         self._connection.executemany("INSERT INTO judged VALUES (?, ?, ?)", rows)

@@ -209,10 +209,10 @@ def _anchored(sought: Sought, stored: StoredEntry) -> _Anchored:
 
 def _title_of_links(sought: Sought, links: Sequence[tuple[str, int]]) -> float:
     """Return the share of the query in anchor texts that say nothing else."""
-    asked, by_share = set(sought.words), list[tuple[float, int]]()
+    query_words, by_share = set(sought.words), list[tuple[float, int]]()
     for text, site in links:
         words = set(text.split())
-        if words <= asked:
+        if words <= query_words:
             by_share.append((sought.share(words), site))
     return max(
         (
@@ -237,49 +237,49 @@ def judged(
     `has_all` says that the page has all words, even if they are far down, where nobody looks.
     """
     words, title = sought.words, stored.title_words
-    found = {name: places(text, words) for name, text in stored.compared.items()}
+    by_field = {name: places(text, words) for name, text in stored.compared.items()}
     anchored = _anchored(sought, stored)
     names = _written(sought, stored.names, stored.compared_names)
     heading = max(names, anchored.heading)
-    asked, exact = _of_title(sought, title)
+    of_query, exact = _of_title(sought, title)
     phrase = sought.phrase.is_in(stored.names, stored.compared_names) or sought.phrase.is_in(
         stored.written, stored.compared["body"]
     )
     score = Score(
         complete=0.0,
         bm25=bm25,
-        share=_share_of(sought, found),
-        title=max(asked, anchored.title),
+        share=_share_of(sought, by_field),
+        title=max(of_query, anchored.title),
         exact=exact,
         heading=heading,
         written=max(heading, _written(sought, stored.written, stored.compared["body"])),
         phrase=max(float(phrase), anchored.phrase),
         importance=importance_part(relative) / max(len(words), 1),
-        proximity=_proximity(len(words), found),
-        natural=min(_natural(found[name]) ** power for name, power in _PENALTY.items()),
+        proximity=_proximity(len(words), by_field),
+        natural=min(_natural(by_field[name]) ** power for name, power in _PENALTY.items()),
         total=0.0,
     )
     score = score._replace(total=_total(score, weights))
     forms = sought.forms(stored.about.language)
     if any(forms):
-        found = {name: with_forms(one, forms) for name, one in found.items()}
-        loose = _loosened(score, stored, sought, found, forms)
+        by_field = {name: with_forms(one, forms) for name, one in by_field.items()}
+        loose = _loosened(score, stored, sought, by_field, forms)
         loose = loose._replace(total=weights.form * _total(loose, weights))
         score = max(score, loose, key=lambda one: one.total)
-    return score._replace(complete=float(_is_complete(sought, found, has_all=has_all)))
+    return score._replace(complete=float(_is_complete(sought, by_field, has_all=has_all)))
 
 
-def _is_complete(sought: Sought, found: Mapping[str, Places], *, has_all: bool) -> bool:
+def _is_complete(sought: Sought, by_field: Mapping[str, Places], *, has_all: bool) -> bool:
     needed = sought.needed
     if not has_all:
-        has = {number for one in found.values() for _, number in one.hits}
-        if not all(_has_longer(sought.words[number], found) for number in needed - has):
+        has = {number for one in by_field.values() for _, number in one.hits}
+        if not all(_has_longer(sought.words[number], by_field) for number in needed - has):
             return False
     reach = next(reach for least, reach in reversed(_REACHES.items()) if len(needed) >= least)
     if reach == inf:
         return True
-    named = {number for name, one in found.items() if name != "body" for _, number in one.hits}
-    body = distances(len(sought.words), found["body"])
+    named = {number for name, one in by_field.items() if name != "body" for _, number in one.hits}
+    body = distances(len(sought.words), by_field["body"])
     return all(
         (distance is not None and distance <= reach) or not named.isdisjoint((first, first + 1))
         for first, distance in enumerate(body)
@@ -287,7 +287,7 @@ def _is_complete(sought: Sought, found: Mapping[str, Places], *, has_all: bool) 
     )
 
 
-def _has_longer(word: str, found: Mapping[str, Places]) -> bool:
+def _has_longer(word: str, by_field: Mapping[str, Places]) -> bool:
     """Return True if the page has the word with an ending: `postgresql` for `postgres`.
 
     Pages without a known language have no other forms, and no stemmer knows all endings.
@@ -296,40 +296,40 @@ def _has_longer(word: str, found: Mapping[str, Places]) -> bool:
         return False
     most = int(_LONGEST_ENDING * len(word))
     longer = rb"(?<!%b)%b%b{1,%d}(?!%b)" % (LETTER, word.encode(), LETTER, most, LETTER)
-    return any(re.search(longer, one.text) for one in found.values())
+    return any(re.search(longer, one.text) for one in by_field.values())
 
 
 def _loosened(
-    score: Score, stored: StoredEntry, sought: Sought, found: Mapping[str, Places], forms: Forms
+    score: Score, stored: StoredEntry, sought: Sought, by_field: Mapping[str, Places], forms: Forms
 ) -> Score:
-    """Return the parts of the score for `found`, where other forms count as the words."""
+    """Return the parts of the score for `by_field`, where other forms count as the words."""
     words = sought.words
     meant = defaultdict[str, list[str]](list)  # a form may stand for two words written as one
     for word, others in zip(words, forms, strict=True):
         for form in others:
             meant[form].append(word)
     title = list(chain.from_iterable(meant.get(word, [word]) for word in stored.title_words))
-    asked, exact = _of_title(sought, title)
+    of_query, exact = _of_title(sought, title)
     return score._replace(
-        share=_share_of(sought, found),
-        title=max(score.title, asked),
+        share=_share_of(sought, by_field),
+        title=max(score.title, of_query),
         exact=max(score.exact, exact),
-        proximity=_proximity(len(words), found),
+        proximity=_proximity(len(words), by_field),
     )
 
 
-def _share_of(sought: Sought, found: Mapping[str, Places]) -> float:
+def _share_of(sought: Sought, by_field: Mapping[str, Places]) -> float:
     """Return the share of the query that a page has; 1 if it is a single word."""
     words = sought.words
-    has = {words[number] for one in found.values() for _, number in one.hits}
+    has = {words[number] for one in by_field.values() for _, number in one.hits}
     return sought.share(has) if len(words) > 1 else 1.0
 
 
 def _of_title(sought: Sought, title: Sequence[str]) -> tuple[float, float]:
     """Return the parts `title` and `exact` of a title of these words."""
-    asked = _share(title, set(sought.words))
-    is_all = asked == 1
-    return sought.share(title) if is_all else 0.0, _share(sought.words, set(title)) * asked
+    of_query = _share(title, set(sought.words))
+    is_all = of_query == 1
+    return sought.share(title) if is_all else 0.0, _share(sought.words, set(title)) * of_query
 
 
 def _total(score: Score, weights: RankingWeights) -> float:
@@ -360,21 +360,21 @@ def _written(sought: Sought, written: bytes, compared: bytes) -> float:
     return sum(one.share for one in sought.pieces if one.is_in(written, compared))
 
 
-def _natural(found: Places) -> float:
+def _natural(word_places: Places) -> float:
     """Return the factor for natural text; less than 1 if a query word is repeated excessively."""
-    most = max(found.counts, default=0)
-    if most < _OFTEN[len(found.text) >= _LONG_TEXT]:
+    most = max(word_places.counts, default=0)
+    if most < _OFTEN[len(word_places.text) >= _LONG_TEXT]:
         return 1.0
-    words = found.text.count(b" ") + found.text.count(b"\n") + 1
+    words = word_places.text.count(b" ") + word_places.text.count(b"\n") + 1
     return min(1.0, _MOST_NATURAL * words / most)
 
 
-def _proximity(words: int, found: Mapping[str, Places]) -> float:
+def _proximity(words: int, by_field: Mapping[str, Places]) -> float:
     """Return the mean proximity of neighbouring query words, each in its best field."""
     if words < 2:  # noqa: PLR2004 - one word has no neighbour
         return 0.0
     best = [0.0] * (words - 1)
     for name, factor in _FIELDS.items():
-        near = grades(words, found[name])
+        near = grades(words, by_field[name])
         best = [max(known, factor * one) for known, one in zip(best, near, strict=True)]
     return sum(best) / (words - 1)

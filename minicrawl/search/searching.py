@@ -138,16 +138,16 @@ class Finder:
         """Return True if the index or a file beside it has changed since it was opened."""
         return _modified_ns(folder) != self._modified
 
-    def answer(self, text: str, asked: SearchRequest) -> Answered:
+    def answer(self, text: str, request: SearchRequest) -> Answered:
         """Return the best pages for a query as it was typed, or as it was probably meant."""
         meant = respelt(text, self._known_or_nearest)
         more_usual = respelt(meant, lambda word: vocabulary.more_usual(word, self._index) or word)
         query = parse(meant)
         return Answered(
-            self.find(query, asked),
+            self.find(query, request),
             instead=meant if meant != text else "",
             suggestion=more_usual if more_usual != meant else "",
-            counts=self._index.counts(self._with_synonyms(query)) if asked.counts else None,
+            counts=self._index.counts(self._with_synonyms(query)) if request.counts else None,
         )
 
     def all_pages(self) -> Iterator[tuple[Entry, float]]:
@@ -165,26 +165,26 @@ class Finder:
             among = parse(before) if before.strip() else None
         except UsageError:  # such as a minus alone
             among = None
-        found = self._index.words_from(last, count, among=among)
-        return [f"{before}{word}" for word, _ in found]
+        words_counted = self._index.words_from(last, count, among=among)
+        return [f"{before}{word}" for word, _ in words_counted]
 
     def _known_or_nearest(self, word: str) -> str:
         if self._index.pages_with(word) or word in self._curation.synonyms:
             return word
         return vocabulary.nearest(word, self._index) or word
 
-    def find(self, query: Query, asked: SearchRequest) -> list[Result]:
+    def find(self, query: Query, request: SearchRequest) -> list[Result]:
         """Return the best pages."""
-        query, wanted = self._with_synonyms(query), asked.offset + asked.count
-        found = self._folded(query, asked)
-        pinned = self._pinned(query, asked)
+        query, end = self._with_synonyms(query), request.offset + request.count
+        results = self._folded(query, request)
+        pinned = self._pinned(query, request)
         if pinned:
             pages = {stored.about.page for (stored, _), _ in pinned}
-            found = pinned + [one for one in found if one[0][0].about.page not in pages]
+            results = pinned + [one for one in results if one[0][0].about.page not in pages]
         return [
             self._result(stored.entry, score, query, folded, is_pinned=place < len(pinned))
-            for place, ((stored, score), folded) in enumerate(found[:wanted])
-            if place >= asked.offset
+            for place, ((stored, score), folded) in enumerate(results[:end])
+            if place >= request.offset
         ]
 
     def _result(
@@ -200,19 +200,19 @@ class Finder:
     def _with_synonyms(self, query: Query) -> Query:
         """Return the query with synonyms of its words, also two adjacent words written as one."""
         known, words = self._curation.synonyms, query.words
-        found = {one: list(known.get(one, ())) for one in words}
+        others = {one: list(known.get(one, ())) for one in words}
         for one, other in pairwise(words):
             if self._index.pages_with(joined := one + other):
-                found[one].append((joined,))
-                found[other].append((joined,))
-        synonyms = {one: tuple(others) for one, others in found.items() if others}
+                others[one].append((joined,))
+                others[other].append((joined,))
+        synonyms = {one: tuple(others) for one, others in others.items() if others}
         return replace(query, synonyms=synonyms)
 
-    def _pinned(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
+    def _pinned(self, query: Query, request: SearchRequest) -> list[tuple[_Found, int]]:
         urls = self._curation.pins.get(" ".join(query.words), ()) if query.is_plain else ()
         hits = [hit for hit in map(self._index.at_url, urls) if hit is not None]
         sought = self._sought(query) if hits else None
-        return [(self._judged(hit, sought, asked), 0) for hit in hits if sought is not None]
+        return [(self._judged(hit, sought, request), 0) for hit in hits if sought is not None]
 
     def _sought(self, query: Query) -> Sought:
         forms = {one: self._forms_in(query, one) for one in ("", *self._index.languages)}
@@ -228,20 +228,20 @@ class Finder:
             for word in query.sought
         ]
 
-    def _folded(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
+    def _folded(self, query: Query, request: SearchRequest) -> list[tuple[_Found, int]]:
         """Return the results, with the number of near-duplicates folded behind each.
 
         More candidates are examined if many of the best are near-duplicates.
         """
-        wanted = asked.offset + asked.count
-        looked_at = max(-(-wanted // WITH_ALL), 1) * WITH_ALL
+        end = request.offset + request.count
+        looked_at = max(-(-end // WITH_ALL), 1) * WITH_ALL
         while True:
-            found = self._ordered(query, asked, looked_at)
-            if not asked.folds:
-                return [(one, 0) for one in found]
-            groups = self._groups([stored.about.page for stored, _ in found])
-            if len(groups) >= wanted or len(found) < looked_at or looked_at >= MOST_LOOKED_AT:
-                return [(found[first], others) for first, others in groups]
+            results = self._ordered(query, request, looked_at)
+            if not request.folds:
+                return [(one, 0) for one in results]
+            groups = self._groups([stored.about.page for stored, _ in results])
+            if len(groups) >= end or len(results) < looked_at or looked_at >= MOST_LOOKED_AT:
+                return [(results[first], others) for first, others in groups]
             # Starting with many candidates would slow down all searches, for the few whose best
             # pages are near-duplicates.
             looked_at *= 4
@@ -255,52 +255,57 @@ class Finder:
         ordered = sorted(firsts.items(), key=itemgetter(1))
         return [(place, sizes[group] - 1) for group, place in ordered]
 
-    def _ordered(self, query: Query, asked: SearchRequest, count: int) -> list[_Found]:
+    def _ordered(self, query: Query, request: SearchRequest, count: int) -> list[_Found]:
         sought = self._sought(query)
-        if not query.sought or (self._scores is not None and asked.linear is None):
+        if not query.sought or (self._scores is not None and request.linear is None):
             hits = self._index.matches(query, MOST_ORDERED)
             scores = self._rank(query)
             best = sorted(hits, key=lambda hit: (-_value_of(scores, hit.page), hit.page))[:count]
-            return [self._judged(hit, sought, asked) for hit in best]
-        found = self._by_relevance(query, sought, asked, count)
-        if asked.linear is not None:
-            return sorted(_mixed_with_rank(found, self._rank(query), asked.linear), key=_place)
-        return found
+            return [self._judged(hit, sought, request) for hit in best]
+        results = self._by_relevance(query, sought, request, count)
+        if request.linear is not None:
+            return sorted(_mixed_with_rank(results, self._rank(query), request.linear), key=_place)
+        return results
 
     def _by_relevance(
-        self, query: Query, sought: Sought, asked: SearchRequest, count: int
+        self, query: Query, sought: Sought, request: SearchRequest, count: int
     ) -> list[_Found]:
         """Return at least `count` pages, if there are as many. With more, the first ones stay.
 
         Pages are ordered in blocks. Those that lack words are candidates of the first block: the
         ones that come after its last page with all words come after all of these pages.
         """
-        hits, others = self._index.best(query, asked.weights.fields, count + 1)
+        hits, others = self._index.best(query, request.weights.fields, count + 1)
         with_all = {hit.page for hit in hits}
 
         def ordered(*some: Hit) -> list[_Found]:
-            found = (self._judged(hit, sought, asked, has_all=hit.page in with_all) for hit in some)
-            return sorted(found, key=_place)
+            scored = (
+                self._judged(hit, sought, request, has_all=hit.page in with_all) for hit in some
+            )
+            return sorted(scored, key=_place)
 
         first = CANDIDATES - len(hits[:WITH_ALL])
-        found = ordered(*hits[:WITH_ALL], *others[:first])
-        places = [place for place, (one, _) in enumerate(found, 1) if one.about.page in with_all]
-        found, last = found[: places[-1]] if places else [], found[places[-1] if places else 0 :]
+        results = ordered(*hits[:WITH_ALL], *others[:first])
+        places = [place for place, (one, _) in enumerate(results, 1) if one.about.page in with_all]
+        results, last = (
+            results[: places[-1]] if places else [],
+            results[places[-1] if places else 0 :],
+        )
         for at in range(WITH_ALL, count, WITH_ALL):
-            found += ordered(*hits[at : min(at + WITH_ALL, count)])
+            results += ordered(*hits[at : min(at + WITH_ALL, count)])
         if len(hits) > count:
-            return found
-        found += last
+            return results
+        results += last
         for at in range(first, first + count // WITH_ALL * CANDIDATES - CANDIDATES, CANDIDATES):
-            found += ordered(*others[at : at + CANDIDATES])
-        return found
+            results += ordered(*others[at : at + CANDIDATES])
+        return results
 
     def _judged(
-        self, hit: Hit, sought: Sought, asked: SearchRequest, *, has_all: bool = False
+        self, hit: Hit, sought: Sought, request: SearchRequest, *, has_all: bool = False
     ) -> _Found:
         stored = self._index.stored(hit.address)
         relative = float(_value_of(self._importance, hit.page))
-        score = judged(hit.score, stored, sought, relative, asked.weights, has_all=has_all)
+        score = judged(hit.score, stored, sought, relative, request.weights, has_all=has_all)
         return stored, score
 
     def _rank(self, query: Query) -> Floats:
@@ -313,22 +318,22 @@ class Finder:
         return _value_of(self._importance, page) / max(len(self._importance), 1)
 
 
-def _place(found: _Found) -> tuple[float, float, int]:
+def _place(result: _Found) -> tuple[float, float, int]:
     """Return the sort key of a result: the best one first, and the older one among equals."""
-    stored, score = found
+    stored, score = result
     return -score.complete, -score.total, stored.about.page
 
 
-def _mixed_with_rank(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
+def _mixed_with_rank(results: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
     """Return the scores as a weighted sum of relevance and rank, both scaled to at most 1."""
-    scores = [_value_of(ranks, stored.about.page) for stored, _ in found]
-    most, highest = max((score.total for _, score in found), default=1.0), max(scores, default=0)
+    scores = [_value_of(ranks, stored.about.page) for stored, _ in results]
+    most, highest = max((score.total for _, score in results), default=1.0), max(scores, default=0)
     return [
         (
             stored,
             score._replace(total=part * score.total / most + (1 - part) * rank / (highest or 1)),
         )
-        for (stored, score), rank in zip(found, scores, strict=True)
+        for (stored, score), rank in zip(results, scores, strict=True)
     ]
 
 

@@ -56,24 +56,26 @@ class SearchAnswers:
         )
 
     async def _search(self, request: Request) -> Response:
-        asked = request.query_params
-        offset = asked.get("offset", "")
-        wanted = SearchRequest(
+        given = request.query_params
+        offset = given.get("offset", "")
+        search_request = SearchRequest(
             count=AT_ONCE,
             offset=min(int(offset[:_DIGITS]), MOST_SHOWN) if offset.isdecimal() else 0,
-            folds=not asked.get("all"),
+            folds=not given.get("all"),
         )
-        text = asked.get("q", "")[:LONGEST_QUERY]
-        return await self._answer(lambda finder: _found(text, wanted, finder) | _lack(self._store))
+        text = given.get("q", "")[:LONGEST_QUERY]
+        return await self._answer(
+            lambda finder: answer_document(text, search_request, finder) | _lack(self._store)
+        )
 
     async def _answer(self, make: Callable[[Finder], object]) -> Response:
         """Return the result of `make` on the current index, or a one-line error."""
 
         def answer() -> Response:
             try:
-                found = json.dumps(make(self._latest()))
-                headers = names_header(found)
-                return Response(found, media_type="application/json", headers=headers)
+                document = json.dumps(make(self._latest()))
+                headers = names_header(document)
+                return Response(document, media_type="application/json", headers=headers)
             except MinicrawlError as error:
                 return JSONResponse({"error": str(error)}, status_code=422)
 
@@ -104,12 +106,12 @@ def _lack(store: Path) -> dict[str, object]:
     return {"indexed": lack and lack._asdict()}
 
 
-def _found(text: str, wanted: SearchRequest, finder: Finder) -> dict[str, object]:
+def answer_document(text: str, request: SearchRequest, finder: Finder) -> dict[str, object]:
     began = time.perf_counter()
-    found = finder.answer(text, wanted)
-    results = [one.as_json(rank) for rank, one in enumerate(found.results, wanted.offset + 1)]
+    answer = finder.answer(text, request)
+    results = [one.as_json(rank) for rank, one in enumerate(answer.results, request.offset + 1)]
     ms = round(1000 * (time.perf_counter() - began), 1)
-    corrected = {"instead": found.instead, "suggestion": found.suggestion}
+    corrected = {"instead": answer.instead, "suggestion": answer.suggestion}
     return {"results": results, "ms": ms, "at": finder.at, **corrected}
 
 

@@ -67,7 +67,7 @@ class _Posting(NamedTuple):
     weight: float
 
 
-def write_static(index: Path, folder: Path, tell: Progress = unreported) -> SiteSize:
+def write_static(index: Path, folder: Path, progress: Progress = unreported) -> SiteSize:
     """Write the search page of an index into a folder."""
     _clear(folder)
     finder = Finder(index)
@@ -79,7 +79,7 @@ def write_static(index: Path, folder: Path, tell: Progress = unreported) -> Site
         lengths.append(max(counts.total(), 1))
         for word, weight in counts.items():
             postings[word].append(_Posting(number, weight))
-        tell(0.8 * number / len(pages))
+        progress(0.8 * number / len(pages))
     boosts = [1 + _IMPORTANCE * importance_part(relative) for _, relative in pages]
     scored = _scores(postings, lengths, boosts)
     firsts = []
@@ -100,7 +100,7 @@ def write_static(index: Path, folder: Path, tell: Progress = unreported) -> Site
     for name, own in (("search.js", "static.js"), ("search.css", "public.css")):
         shutil.copyfile(_PAGE / own, folder / name)
     shutil.copyfile(_PAGE / "static.html", folder / "index.html")
-    tell(1.0)
+    progress(1.0)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     return SiteSize(len(pages), len(postings), size)
 
@@ -119,15 +119,15 @@ def _clear(folder: Path) -> None:
 
 def _weights(entry: Entry) -> Counter[str]:
     """Return the words of a page, with their weighted frequencies."""
-    found = Counter(words_of(entry.body[:_LONGEST_TEXT]))
+    counts = Counter(words_of(entry.body[:_LONGEST_TEXT]))
     for text, times in (
         (entry.own_title, _IN_TITLE),
         ("\n".join(entry.headings), _IN_HEADING),
         ("\n".join(entry.anchors), _IN_ANCHOR),
     ):
         for word, count in Counter(words_of(text)).items():
-            found[word] += times * count
-    return Counter({word: count for word, count in found.items() if len(word) <= _LONGEST_WORD})
+            counts[word] += times * count
+    return Counter({word: count for word, count in counts.items() if len(word) <= _LONGEST_WORD})
 
 
 def _scores(
@@ -137,10 +137,10 @@ def _scores(
     mean_length = sum(lengths) / max(len(lengths), 1)
     highest = (_SATURATION + 1) * (1 + _IMPORTANCE)
     for word in sorted(postings):
-        found = postings[word]
-        rarity = log(1 + (len(lengths) - len(found) + 0.5) / (len(found) + 0.5))
+        of_word = postings[word]
+        rarity = log(1 + (len(lengths) - len(of_word) + 0.5) / (len(of_word) + 0.5))
         scored = []
-        for page, weight in found:
+        for page, weight in of_word:
             length = _SATURATION * (1 - _LENGTH + _LENGTH * lengths[page] / mean_length)
             score = weight * (_SATURATION + 1) / (weight + length) * boosts[page]
             scored.append((page, max(1, min(_HIGHEST, round(_HIGHEST * score / highest)))))

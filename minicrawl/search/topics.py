@@ -32,16 +32,16 @@ _LONGEST = 5_000
 class TopicMixture:
     """Ranks of some topics, mixed by query."""
 
-    def __init__(self, seen: Snapshot, index: SearchIndex, family: str = "") -> None:
+    def __init__(self, view: Snapshot, index: SearchIndex, family: str = "") -> None:
         """Load the topics of this family; by default the usual one, or the only one."""
-        family, topics = _chosen(seen, family)
-        found = {topic: kept_scores(seen, f"{family}-{topic}") for topic in topics}
-        if missing := [topic for topic, scores in found.items() if scores is None]:
+        family, topics = _chosen(view, family)
+        scores_by_topic = {topic: kept_scores(view, f"{family}-{topic}") for topic in topics}
+        if missing := [topic for topic, scores in scores_by_topic.items() if scores is None]:
             raise UsageError(
-                f"{seen.path} has no rank {family}-{missing[0]} any more: "
+                f"{view.path} has no rank {family}-{missing[0]} any more: "
                 "make it again with `minicrawl rank pagerank --topics`"
             )
-        ranks = [scores for scores in found.values() if scores is not None]
+        ranks = [scores for scores in scores_by_topic.values() if scores is not None]
         self._ranks = np.stack(ranks).astype(np.float32)
         self._counts = {topic: _words(index, pages) for topic, pages in topics.items()}
 
@@ -61,14 +61,14 @@ def is_by_topics(by: str) -> bool:
     return by.partition(":")[0] == BY_TOPICS
 
 
-def _chosen(seen: Snapshot, family: str) -> tuple[str, Mapping[str, list[int]]]:
-    known = kept_topics(seen.path, seen.connection)
+def _chosen(view: Snapshot, family: str) -> tuple[str, Mapping[str, list[int]]]:
+    known = kept_topics(view.path, view.connection)
     if not family:
         family = USUAL_FAMILY if USUAL_FAMILY in known or len(known) != 1 else next(iter(known))
     if family not in known:
         others = f"only {', '.join(known)}" if known else "and no others"
         raise UsageError(
-            f"{seen.path} has no ranks of topics called {family}, {others}: "
+            f"{view.path} has no ranks of topics called {family}, {others}: "
             "make them with `minicrawl rank pagerank --topics FILE`"
         )
     return family, known[family]

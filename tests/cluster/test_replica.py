@@ -180,7 +180,7 @@ def test_an_empty_entry_fences_the_holder_and_is_skipped_by_its_successor(tmp_pa
     node.end()
     told: list[str] = []
     path = tmp_path / "next.db"
-    taken = asyncio.run(take_over(FakeEngine(servers), SHARD, path, tell=told.append))
+    taken = asyncio.run(take_over(FakeEngine(servers), SHARD, path, emit=told.append))
     assert taken.entry == alien + 1
     assert content(path) == before
     assert len(told) == 1

@@ -89,18 +89,18 @@ class CaptureIndex:
 
     def original(self, digest: str) -> tuple[str, float] | None:
         """Return URL and time of the first capture with this body, or None."""
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT url, at FROM captures WHERE digest = ? AND url IS NOT NULL ORDER BY place",
             (digest,),
         ).fetchone()
-        return None if found is None else (str(found[0]), float(found[1]))
+        return None if row is None else (str(row[0]), float(row[1]))
 
     def last_digest(self, key: int) -> str | None:
         """Return the digest of the URL's most recent page, or None."""
-        found = self._connection.execute(
+        row = self._connection.execute(
             "SELECT digest FROM captures WHERE key = ? ORDER BY place DESC", (key,)
         ).fetchone()
-        return None if found is None else str(found[0])
+        return None if row is None else str(row[0])
 
 
 def open_captures(file: Path) -> CaptureIndex:

@@ -90,13 +90,13 @@ def _posted_query(request: bytes) -> str:
 
 
 def _type_in(head: bytes) -> str:
-    found = _TYPE_LINE.search(head)
-    return found[1].decode("latin-1").strip().lower() if found else ""
+    match = _TYPE_LINE.search(head)
+    return match[1].decode("latin-1").strip().lower() if match else ""
 
 
 def _named_values(document: object) -> dict[str, str]:
     """Return the values of a JSON document by their nearest name; repeated names get numbers."""
-    found, repeats = dict[str, str](), Counter[str]()
+    values, repeats = dict[str, str](), Counter[str]()
     waiting: list[tuple[str, object]] = [("", document)]
     while waiting:
         name, value = waiting.pop()
@@ -105,11 +105,11 @@ def _named_values(document: object) -> dict[str, str]:
         elif isinstance(value, list):
             waiting.extend((name, one) for one in reversed(value))
         elif name:
-            if name in found:
+            if name in values:
                 repeats[name] += 1
                 name = f"{name}.{repeats[name] + 1}_"
-            found[name] = value if isinstance(value, str) else json.dumps(value)
-    return found
+            values[name] = value if isinstance(value, str) else json.dumps(value)
+    return values
 
 
 def surt(url: str) -> str:
@@ -123,17 +123,17 @@ def surt(url: str) -> str:
     name = _WWW.sub("", (parts.hostname or "").strip("."))
     host = name if ":" in name else ",".join(reversed(name.split(".")))
     usual = parts.port is None or parts.port == _USUAL_PORTS.get(parts.scheme)
-    kept = list[bytes]()
+    segments = list[bytes]()
     for one in _unescaped(parts.path).split(b"/")[1:]:
-        if one == b".." and kept:
-            kept.pop()
+        if one == b".." and segments:
+            segments.pop()
         elif one != b".":
-            kept.append(one)
-    path = b"/" + b"/".join([one for one in kept[:-1] if one] + kept[-1:])
+            segments.append(one)
+    path = b"/" + b"/".join([one for one in segments[:-1] if one] + segments[-1:])
     query = _minimal(_unescaped(parts.query))
     for pattern in _SESSION_IDS:
-        if found := [*pattern.finditer(query)]:
-            query = query[: found[-1].start()] + query[found[-1].end() :]
+        if session_ids := [*pattern.finditer(query)]:
+            query = query[: session_ids[-1].start()] + query[session_ids[-1].end() :]
     arguments = sorted(part.split("=", 1) for part in query.lower().split("&"))
     query = "?" + "&".join(map("=".join, arguments)) if query else ""
     path_ = _minimal(path).lower()
@@ -142,12 +142,12 @@ def surt(url: str) -> str:
 
 def _unescaped(text: str) -> bytes:
     """Undo percent-escapes until none is left, or `_MOST_ESCAPES` times."""
-    found = text.encode("utf-8", "surrogatepass")
+    content = text.encode("utf-8", "surrogatepass")
     for _ in range(_MOST_ESCAPES):
-        if (plain := unquote_to_bytes(found)) == found:
+        if (plain := unquote_to_bytes(content)) == content:
             break
-        found = plain
-    return found
+        content = plain
+    return content
 
 
 def _minimal(content: bytes) -> str:

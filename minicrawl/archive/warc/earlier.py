@@ -74,11 +74,11 @@ class EarlierArchive:
             self._connection = sqlite3.connect(place, uri=True, check_same_thread=False)
             made_from = "SELECT coalesce(max(file), '') FROM made_from"
             try:
-                found = self._connection.execute(made_from).fetchone()
+                row = self._connection.execute(made_from).fetchone()
             except BaseException:
                 self.close()
                 raise
-            self.made_from = str(found[0])
+            self.made_from = str(row[0])
             """Path, size and time of the CDXJ that this file was made from."""
 
     def close(self) -> None:
@@ -89,13 +89,13 @@ class EarlierArchive:
         """Return the earlier response that holds the body of this capture, or None."""
         ask, sha1, before = self._connection.execute, _sha1_in(digest), int(at) - 1
         with index_errors(self._file, _ADVICE):
-            found = ask(_OF_URL, (before, key_of(canonical(url) or url), sha1)).fetchone()
-            if found is not None and found[0] is None:
-                found = ask(_OF_DIGEST, (before, sha1)).fetchone()
-        return None if found is None else Original(found[0], iso(found[1]))
+            row = ask(_OF_URL, (before, key_of(canonical(url) or url), sha1)).fetchone()
+            if row is not None and row[0] is None:
+                row = ask(_OF_DIGEST, (before, sha1)).fetchone()
+        return None if row is None else Original(row[0], iso(row[1]))
 
 
-def read_earlier(cdxj: Path, file: Path, tell: Callable[[str], None]) -> None:
+def read_earlier(cdxj: Path, file: Path, say: Callable[[str], None]) -> None:
     """Make the file beside a store from a CDXJ, unless it is made from this one already."""
     try:
         status = cdxj.stat()
@@ -109,7 +109,7 @@ def read_earlier(cdxj: Path, file: Path, tell: Callable[[str], None]) -> None:
         if file.exists() and _is_made_from(file, made_from):
             return
         if status.st_size > _LONG_BYTES:
-            tell(f"{cdxj}: reading it, which takes 20 seconds for a million lines")
+            say(f"{cdxj}: reading it, which takes 20 seconds for a million lines")
         lines = _Cdxj(cdxj, raw)
         draft = file.with_name(f"{file.name}.draft")
         with disk_errors(draft):
@@ -123,7 +123,7 @@ def read_earlier(cdxj: Path, file: Path, tell: Callable[[str], None]) -> None:
             except BaseException:
                 draft.unlink(missing_ok=True)
                 raise
-        tell(str(lines))
+        say(str(lines))
 
 
 def _is_made_from(file: Path, made_from: str) -> bool:
@@ -217,7 +217,7 @@ def _row(line: bytes) -> _Row | None:
 
 def _sha1_in(digest: str) -> bytes | None:
     """Return the SHA-1 in a digest, in base32 or hexadecimal, or None for another algorithm."""
-    found = _SHA1.fullmatch(digest)
-    if found is None:
+    match = _SHA1.fullmatch(digest)
+    if match is None:
         return None
-    return b32decode(found[1].upper()) if found[1] else bytes.fromhex(found[2])
+    return b32decode(match[1].upper()) if match[1] else bytes.fromhex(match[2])

@@ -64,10 +64,10 @@ def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:
     if not is_whole:
         head = head[: head.rfind(b"\n", 0, MOST_HEAD_BYTES) + 1]
     pattern = _FRAMING_HEADER_LINE if is_as_sent else _BODY_HEADER_LINE
-    found = [*pattern.finditer(head)]
+    matches = [*pattern.finditer(head)]
     length = b"%d" % body_bytes
-    names = [match[1].lower() for match in found]
-    if is_whole and names == [b"content-length"] and found[0][2].strip() == length:
+    names = [match[1].lower() for match in matches]
+    if is_whole and names == [b"content-length"] and matches[0][2].strip() == length:
         return head
     if not is_whole:
         head += b"\r\n"

@@ -83,9 +83,9 @@ class WarcSeries(NamedTuple):
         if not isinstance(value, dict):
             return None
         with suppress(TypeError, ValueError):
-            found = cls(**value)
-            if Path(found.prefix).name == found.prefix:  # else it could lead out of the folder
-                return found._replace(end=int(found.end))
+            series = cls(**value)
+            if Path(series.prefix).name == series.prefix:  # else it could lead out of the folder
+                return series._replace(end=int(series.end))
         return None
 
     def has(self, store: Path, folder: Path, name: str) -> bool:
@@ -113,7 +113,7 @@ class WarcSeries(NamedTuple):
         """Return the path of the index of a complete file."""
         return Path(self.folder) / f"{self.prefix}-{number:05}.cdxj"
 
-    def found(self, number: int) -> Path | None:
+    def existing(self, number: int) -> Path | None:
         """Return the path of a file, complete or not, if it is in the folder."""
         both = self.open_path(number), self.path(number)
         return next((path for path in both if path.exists()), None)
@@ -185,7 +185,7 @@ class WarcFiles:
         """Complete the last file, unless it has records that the store may not know."""
         number = segment_of(self._mark)
         try:
-            path, later = self._series.found(number), self._series.found(number + 1)
+            path, later = self._series.existing(number), self._series.existing(number + 1)
             length = 0 if path is None else path.stat().st_size
             if completes and later is None and length == offset_of(self._mark):
                 self._complete_before(number + 1)
@@ -194,22 +194,24 @@ class WarcFiles:
             if self._earlier is not None:
                 self._earlier.close()
 
-    def _append(self, kept: KeptAnswer) -> None:
-        if header_of(kept.record).kind == RecordKind.RENDERED:
-            answer = read_packed(kept.record, self._codec)
-            self._writer.add_rendered(capture_of(answer, at=kept.at))
+    def _append(self, kept_answer: KeptAnswer) -> None:
+        if header_of(kept_answer.record).kind == RecordKind.RENDERED:
+            answer = read_packed(kept_answer.record, self._codec)
+            self._writer.add_rendered(capture_of(answer, at=kept_answer.at))
             return
         if self._writer.offset >= self._full_bytes:
             self._write()
             self._ahead = place_at(segment_of(self._ahead) + 1, 0)
             self._writer = self._writer_at(self._ahead)
         if self._writer.offset == 0:
-            self._writer.begin(kept.at, self._about())
-        if kept.payload is not None:
-            self._append_file(kept, kept.payload)
+            self._writer.begin(kept_answer.at, self._about())
+        if kept_answer.payload is not None:
+            self._append_file(kept_answer, kept_answer.payload)
             return
-        answer = read_packed(kept.record, self._codec)
-        capture = capture_of(answer, at=kept.at, importance=kept.importance, hops=kept.hops)
+        answer = read_packed(kept_answer.record, self._codec)
+        capture = capture_of(
+            answer, at=kept_answer.at, importance=kept_answer.importance, hops=kept_answer.hops
+        )
         if capture.is_confirmed:
             digest = self._captures.last_digest(key_of(capture.url)) or ""
         else:
@@ -219,9 +221,9 @@ class WarcFiles:
         if self._unwritten.tell() >= _WRITTEN_AT_ONCE:
             self._write()
 
-    def _append_file(self, kept: KeptAnswer, payload: IO[bytes]) -> None:
+    def _append_file(self, kept_answer: KeptAnswer, payload: IO[bytes]) -> None:
         """Append a response whose body is in a file, which is never in memory as a whole."""
-        header, digest = header_of(kept.record), sha1(usedforsecurity=False)
+        header, digest = header_of(kept_answer.record), sha1(usedforsecurity=False)
 
         def body() -> Iterator[bytes]:
             payload.seek(0)
@@ -232,8 +234,8 @@ class WarcFiles:
             digest.update(piece)
             length += len(piece)
         payload.seek(0)
-        answer = read_head(kept.record + payload.read(MOST_OF_A_HEAD), self._codec)
-        capture = capture_of(answer, at=kept.at)._replace(length=length)
+        answer = read_head(kept_answer.record + payload.read(MOST_OF_A_HEAD), self._codec)
+        capture = capture_of(answer, at=kept_answer.at)._replace(length=length)
         named = shown_digest(digest.digest())
         original = self._original(capture, named)
         if original is not None:
@@ -248,8 +250,8 @@ class WarcFiles:
 
     def _original(self, capture: Capture, digest: str) -> Original | None:
         """Return the response that has this body, here or in an earlier archive."""
-        if (found := self._captures.original(digest)) is not None:
-            return Original(found[0], moment(found[1]))
+        if (here := self._captures.original(digest)) is not None:
+            return Original(here[0], moment(here[1]))
         if self._earlier is None:
             return None
         return self._earlier.original(capture.url, digest, capture.at)
@@ -273,7 +275,7 @@ class WarcFiles:
         """
         end = self._series.end
         number = segment_of(end)
-        path, first = self._series.found(number), place_at(number, 0)
+        path, first = self._series.existing(number), place_at(number, 0)
         self.was_shortened = path is not None and path.stat().st_size != offset_of(end)
         is_open = path == self._series.open_path(number) and not self.was_shortened
         if offset_of(end) == 0 or (is_open and self._captures.has_lines(first, end)):
@@ -323,8 +325,8 @@ def cut_off(series: WarcSeries) -> None:
     """Remove everything behind the end of a series."""
     number, keep = segment_of(series.end), offset_of(series.end)
     with disk_errors(Path(series.folder)):
-        path = series.found(number)
+        path = series.existing(number)
         if path is not None and path.stat().st_size > keep:
             os.truncate(path, keep) if keep else path.unlink()
-        while (path := series.found(number := number + 1)) is not None:
+        while (path := series.existing(number := number + 1)) is not None:
             path.unlink()

@@ -70,8 +70,8 @@ class _Record(NamedTuple):
     @property
     def url(self) -> str:
         """URL in the target, which some programs name like `urn:text:http://a.example/`."""
-        found = _URL.search(self.fields.get("warc-target-uri", "").strip("<> "))
-        return found[0] if found else ""
+        match = _URL.search(self.fields.get("warc-target-uri", "").strip("<> "))
+        return match[0] if match else ""
 
 
 def take_down(places: Iterable[Path], fits: Fits) -> Rewritten:
@@ -253,7 +253,7 @@ def _rewrite_index(
             captures.append((int(fields.get("offset", 0)), number, fields, key))
     if not captures:
         return
-    left = {key: deque(found) for key, found in places.items()}
+    left = {key: deque(waiting_places) for key, waiting_places in places.items()}
     for _, number, fields, key in sorted(captures, key=lambda one: one[0]):
         if waiting := left.get(key):
             offset, length = waiting.popleft()

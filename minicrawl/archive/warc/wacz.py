@@ -54,10 +54,10 @@ def write_wacz(
             _add(package, "pages/pages.jsonl", _text(folder, _pages(lines))),
         ]
         manifest = _text(folder, [_manifest(resources, iso(made_at))])
-        told = _add(package, "datapackage.json", manifest)
-        digest = {"path": "datapackage.json", "hash": told["hash"]}
+        listed = _add(package, "datapackage.json", manifest)
+        digest = {"path": "datapackage.json", "hash": listed["hash"]}
         if key is not None:
-            digest["signedData"] = key.signed(str(told["hash"]), iso(made_at))
+            digest["signedData"] = key.signed(str(listed["hash"]), iso(made_at))
         _add(package, "datapackage-digest.json", _text(folder, [json.dumps(digest)]))
 
 
@@ -105,5 +105,5 @@ def _add(
         digest = sha256()
         while piece := source.read(_PIECE_BYTES):
             digest.update(piece)
-    short, told = name.rpartition("/")[2], f"sha256:{digest.hexdigest()}"
-    return {"name": short, "path": name, "hash": told, "bytes": info.file_size}
+    short, checksum = name.rpartition("/")[2], f"sha256:{digest.hexdigest()}"
+    return {"name": short, "path": name, "hash": checksum, "bytes": info.file_size}

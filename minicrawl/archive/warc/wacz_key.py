@@ -40,12 +40,12 @@ class WaczKey:
 
         try:
             if file.exists():
-                found = serialization.load_pem_private_key(file.read_bytes(), password=None)
-                if not isinstance(found, ec.EllipticCurvePrivateKey):
+                private = serialization.load_pem_private_key(file.read_bytes(), password=None)
+                if not isinstance(private, ec.EllipticCurvePrivateKey):
                     raise TypeError
-                if not isinstance(found.curve, ec.SECP384R1):
+                if not isinstance(private.curve, ec.SECP384R1):
                     raise TypeError
-                return cls(found)
+                return cls(private)
             made = ec.generate_private_key(ec.SECP384R1())
             pem = made.private_bytes(
                 serialization.Encoding.PEM,

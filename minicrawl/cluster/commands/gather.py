@@ -39,15 +39,15 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
     shards, the cash in transit to them, and their kept responses. If cash is missing, FILE is not
     written, and the error says where.
     """
-    with progress("gather") as tell:
+    with progress("gather") as report:
         if stores:
             from minicrawl.cluster.gathering.kept_store import gather_stores
 
-            made = gather_stores(stores, file, tell)
+            made = gather_stores(stores, file, report)
         else:
             from minicrawl.cluster.gathering.kept_store import gather_cluster
 
-            made = with_engine(settings, lambda engine: gather_cluster(engine, file, tell))
+            made = with_engine(settings, lambda engine: gather_cluster(engine, file, report))
     _warn_of_ages(made)
     if as_json:
         show_json(made.as_json())

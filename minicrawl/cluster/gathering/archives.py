@@ -39,7 +39,7 @@ def has_pages(store: Path) -> bool:
 
 
 async def fetch_archives(
-    engine: ClusterEngine, store: Path, joined: Path, tell: Progress = unreported
+    engine: ClusterEngine, store: Path, joined: Path, progress: Progress = unreported
 ) -> None:
     """Join the archives that the engine has, and note their end in the gathered store."""
     ends = archives_of(store)
@@ -48,7 +48,7 @@ async def fetch_archives(
         for count, (shard, end) in enumerate(ends.items(), 1):
             if archive.source(str(shard)).place < end:
                 await _fetch(engine, archive, shard, end)
-            tell(count / len(ends))
+            progress(count / len(ends))
         await to_thread(_note_archive_end, store, archive.end)
 
 
@@ -65,7 +65,7 @@ async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end:
             await to_thread(archive.add, str(shard), segments, end, restored.begins_in)
 
 
-def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreported) -> None:
+def join_archives(paths: Sequence[Path], store: Path, progress: Progress = unreported) -> None:
     """Join the archives beside the stores of the shards, for a store gathered from these."""
     ends, folders = archives_of(store), {_shard_of(path): archive_folder(path) for path in paths}
     with closing(JoinedArchive(archive_folder(store))) as archive:
@@ -77,7 +77,7 @@ def join_archives(paths: Sequence[Path], store: Path, tell: Progress = unreporte
                         f"the pages up to {shown(end)}"
                     )
                 archive.add(str(shard), segments, end)
-            tell(count / len(ends))
+            progress(count / len(ends))
         _note_archive_end(store, archive.end)
 
 

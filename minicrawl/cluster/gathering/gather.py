@@ -61,7 +61,7 @@ class Gathered:
 def gather(
     paths: Sequence[Path],
     into: Path,
-    tell: Progress = unreported,
+    progress: Progress = unreported,
     *,
     absent: Collection[int] = (),
 ) -> Gathered:
@@ -73,25 +73,25 @@ def gather(
         terms = of_whole_crawl(stores[0].terms)
         begin_draft(out)
         out.agree(terms)
-        gathered = _merged(stores, terms, out, part(tell, 0, _GATHERED))
+        gathered = _merged(stores, terms, out, part(progress, 0, _GATHERED))
         end_draft(out)
     if terms.links:
-        refine(into, tell=part(tell, _GATHERED, 1))
+        refine(into, tell=part(progress, _GATHERED, 1))
     return gathered
 
 
 def _merged(
-    stores: Sequence[ShardStore], terms: StoreTerms, out: StoreWriter, tell: Progress
+    stores: Sequence[ShardStore], terms: StoreTerms, out: StoreWriter, progress: Progress
 ) -> Gathered:
     hosts, shards = Hosts(), list[LoadedShard]()
     for count, store in enumerate(stores, 1):
         shards.append(load_shard(store, hosts, shards[-1].own.stop if shards else 0))
-        part(tell, 0, 0.1)(count / len(stores))
+        part(progress, 0, 0.1)(count / len(stores))
     wrong, ahead = audited(shards)
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if wrong[_SHOWN:] else ""
         raise StoreError(f"cash of the shards is wrong: {'; '.join(wrong[:_SHOWN])}{more}")
-    unknown = number_pages(shards, hosts, out, part(tell, 0.1, 0.5))
+    unknown = number_pages(shards, hosts, out, part(progress, 0.1, 0.5))
     gathered = GatheredLedger(shards, terms, unknown)
     broken = gathered.break_circles()
     in_outboxes = sum(map(gathered.receive_outbox, shards))
@@ -99,9 +99,9 @@ def _merged(
     gathered.take_from_pot(sum(one.atoms for one in ahead))
     if lost := gathered.missing():
         raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
-    last = write_log(out, shards, unknown, gathered, broken, part(tell, 0.5, 0.8))
+    last = write_log(out, shards, unknown, gathered, broken, part(progress, 0.5, 0.8))
     _write(out, shards, gathered, last)
-    tell(1)
+    progress(1)
     return Gathered(
         store=out.path,
         shards=len(shards),

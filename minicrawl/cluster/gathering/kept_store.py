@@ -52,23 +52,23 @@ class KeptStore(NamedTuple):
 
 
 async def gather_cluster(
-    engine: ClusterEngine, into: Path, tell: Progress = unreported
+    engine: ClusterEngine, into: Path, progress: Progress = unreported
 ) -> Gathered:
     """Gather the whole cluster into one store, including kept pages."""
     with _drafted(into) as draft:
         ends = await _ends(engine, await _terms(engine))
-        made = await _gathered(engine, ends, draft, part(tell, 0, _MADE))
+        made = await _gathered(engine, ends, draft, part(progress, 0, _MADE))
         if not has_pages(draft):
-            await fetch_archives(engine, draft, archive_folder(draft), part(tell, _MADE, 1))
+            await fetch_archives(engine, draft, archive_folder(draft), part(progress, _MADE, 1))
     return replace(made, store=into)
 
 
-def gather_stores(paths: Sequence[Path], into: Path, tell: Progress = unreported) -> Gathered:
+def gather_stores(paths: Sequence[Path], into: Path, progress: Progress = unreported) -> Gathered:
     """Gather the stores of all shards into one, including the archives beside them."""
     with _drafted(into) as draft:
-        made = gather(paths, draft, part(tell, 0, _MADE))
+        made = gather(paths, draft, part(progress, 0, _MADE))
         if not has_pages(draft):
-            join_archives(paths, draft, part(tell, _MADE, 1))
+            join_archives(paths, draft, part(progress, _MADE, 1))
     return replace(made, store=into)
 
 
@@ -87,7 +87,7 @@ def _drafted(into: Path) -> Iterator[Path]:
 async def kept_store(
     engine: ClusterEngine,
     folder: Path,
-    tell: Progress = unreported,
+    progress: Progress = unreported,
     *,
     pages: bool = False,
     reading: ExitStack | None = None,
@@ -104,12 +104,14 @@ async def kept_store(
         reading.enter_context(in_use(store))
     if not store.exists():
         with _drafted(store) as draft:
-            made = await _gathered(engine, ends, draft, part(tell, 0, _MADE) if pages else tell)
+            made = await _gathered(
+                engine, ends, draft, part(progress, 0, _MADE) if pages else progress
+            )
         made = replace(made, store=store)
         _remove_older(folder, store)
     if pages and not has_pages(store):
         joined = shared_archive(store)
-        await fetch_archives(engine, store, joined, part(tell, _MADE, 1))
+        await fetch_archives(engine, store, joined, part(progress, _MADE, 1))
         with suppress(FileExistsError):
             store.with_name(f"{store.name}{ARCHIVE}").symlink_to(joined.name)
     return KeptStore(store, made)
@@ -133,7 +135,7 @@ async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
 
 
 async def _gathered(
-    engine: ClusterEngine, ends: Sequence[int], into: Path, tell: Progress
+    engine: ClusterEngine, ends: Sequence[int], into: Path, progress: Progress
 ) -> Gathered:
     into.parent.mkdir(parents=True, exist_ok=True)
     with scratch("gather", into.parent) as folder:
@@ -146,10 +148,12 @@ async def _gathered(
                 begun.append(path)
             else:
                 absent.append(shard)
-            part(tell, 0, _RESTORED)((shard + 1) / len(ends))
+            part(progress, 0, _RESTORED)((shard + 1) / len(ends))
         if not begun:
             raise UsageError("the crawl of this cluster has no pages yet: no node has begun it")
-        return await asyncio.to_thread(gather, begun, into, part(tell, _RESTORED, 1), absent=absent)
+        return await asyncio.to_thread(
+            gather, begun, into, part(progress, _RESTORED, 1), absent=absent
+        )
 
 
 def _digest(ends: Sequence[int]) -> str:

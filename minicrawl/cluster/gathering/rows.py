@@ -118,7 +118,7 @@ _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
 
 
 def number_pages(
-    shards: Sequence[LoadedShard], hosts: Hosts, out: StoreWriter, tell: Progress
+    shards: Sequence[LoadedShard], hosts: Hosts, out: StoreWriter, progress: Progress
 ) -> int:
     """Number the foreign pages of all shards, and write URLs and hosts.
 
@@ -129,7 +129,7 @@ def number_pages(
         with reporting_damage(shard.store.path):
             known += _write_own(shard, out)
             _refuse_pages_of_others(shard, hosts)
-        part(tell, 0, 0.5)(count / len(shards))
+        part(progress, 0, 0.5)(count / len(shards))
     index = PageIndex(np.concatenate(known))
     if (twice := index.twice()) is not None:
         first, other = (tables.url_of(out.connection, page) for page in twice)
@@ -137,7 +137,7 @@ def number_pages(
     unknown = PagesUnknownToOwners(shards[-1].own.stop)
     for count, shard in enumerate(shards, 1):
         _find_foreign(shard, index, unknown)
-        part(tell, 0.5, 1)(count / len(shards))
+        part(progress, 0.5, 1)(count / len(shards))
     for block in blocks(unknown.rows):
         out.commit(Batch(urls=block))
     out.commit(Batch(hosts=hosts.rows))

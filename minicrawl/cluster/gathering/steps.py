@@ -72,7 +72,7 @@ def write_log(
     unknown: int,
     gathered: GatheredLedger,
     broken: Sequence[int],
-    tell: Progress,
+    progress: Progress,
 ) -> int:
     """Write all steps, and return the number of the last one.
 
@@ -99,7 +99,7 @@ def write_log(
                 for turn in block
             ]
         )
-        tell(min(log.turns / max(all_turns, 1), 1.0))
+        progress(min(log.turns / max(all_turns, 1), 1.0))
     wait_again = np.flatnonzero((gathered.state == State.UNREAD) & (gathered.spent > 0)).tolist()
     for some in blocks(wait_again, _REOPENED_AT_ONCE):
         log.add(StepKind.REOPEN, pages=some)

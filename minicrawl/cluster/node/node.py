@@ -50,15 +50,15 @@ class Node:
         presence: NodePresence,
         state: CrawlState,
         start: Start,
-        tell: Tell,
+        emit: Tell,
         leaving: asyncio.Event,
         now: Now = lease_clock,
     ) -> None:
         """Once `leaving` is set, the node gives up all shards and ends."""
         self._engine, self.presence, self.state = engine, presence, state
-        self._tell, self._now = tell, now
+        self._tell, self._now = emit, now
         self.view = ClusterView(state.shards)
-        self.held = ShardSupervisor(engine, self.view, presence.me, start, tell)
+        self.held = ShardSupervisor(engine, self.view, presence.me, start, emit)
         self._last_beat = now()
         self._until = now()  # deadline for requests to begin
         self._is_cut_off = False

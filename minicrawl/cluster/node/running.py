@@ -56,23 +56,23 @@ async def run_node(
     access: ClusterAccess,
     place: NodeConfig,
     own_settings: Mapping[str, object],
-    tell: Tell,
+    emit: Tell,
     stopped: asyncio.Event,
 ) -> None:
     """Run a node until it is stopped. If there is no crawl yet, wait for one."""
     with _locked(place.folder):
         check_disk(place.folder)
         async with opened(access) as engine:
-            terms = await _terms_or_stop(engine, stopped, tell)
+            terms = await _terms_or_stop(engine, stopped, emit)
             if terms is not None:
                 check_terms(terms, own_settings)
                 state = CrawlState(engine, terms, place.workers)
-                crawls = ShardCrawls(access, place, own_settings, state, tell)
+                crawls = ShardCrawls(access, place, own_settings, state, emit)
                 presence = NodePresence(
                     engine, engine.beats, place.name, _record_of(place), lease_clock
                 )
                 try:
-                    await Node(engine, presence, state, crawls.start, tell, stopped).run()
+                    await Node(engine, presence, state, crawls.start, emit, stopped).run()
                 finally:
                     await crawls.close()
 
@@ -98,10 +98,10 @@ class ShardCrawls:
         place: NodeConfig,
         own_settings: Mapping[str, object],
         state: CrawlState,
-        tell: Tell,
+        emit: Tell,
     ) -> None:
         self._access, self._place, self._state = access, place, state
-        self._own_settings, self._tell = dict(own_settings), tell
+        self._own_settings, self._tell = dict(own_settings), emit
         self._told = ""
         self._children = WarmChildren()
 
@@ -132,7 +132,7 @@ class ShardCrawls:
 
 
 async def _terms_or_stop(
-    engine: ClusterEngine, stopped: asyncio.Event, tell: Tell
+    engine: ClusterEngine, stopped: asyncio.Event, emit: Tell
 ) -> TermsRecord | None:
     """Wait for a crawl and return its terms, or None if the node is stopped first."""
     begun = asyncio.ensure_future(wait_for_terms(engine))
@@ -140,7 +140,7 @@ async def _terms_or_stop(
     try:
         done, _ = await asyncio.wait((begun,), timeout=_NOTE_AFTER_S)
         if not done:
-            tell("no crawl in this cluster yet: waiting for minicrawl crawl SEEDS --cluster URL")
+            emit("no crawl in this cluster yet: waiting for minicrawl crawl SEEDS --cluster URL")
             await asyncio.wait((begun, ended), return_when=asyncio.FIRST_COMPLETED)
         return begun.result() if begun.done() else None
     finally:

@@ -56,11 +56,11 @@ class ShardSupervisor:
     """Shards of one node: takes them, watches their crawls, and gives them back."""
 
     def __init__(
-        self, engine: KeyValues, view: ClusterView, me: tuple[str, str], start: Start, tell: Tell
+        self, engine: KeyValues, view: ClusterView, me: tuple[str, str], start: Start, emit: Tell
     ) -> None:
         """`me` is the node's name and session."""
         self._engine, self._view, self._me = engine, view, me
-        self._start, self._tell = start, tell
+        self._start, self._tell = start, emit
         self._shards: dict[int, HeldShard] = {}
 
     def __len__(self) -> int:

@@ -86,7 +86,7 @@ class RestoredPages(NamedTuple):
 
 
 async def take_over_pages(
-    engine: ClusterEngine, shard: int, folder: Path, tell: Callable[[str], None] = ignore
+    engine: ClusterEngine, shard: int, folder: Path, emit: Callable[[str], None] = ignore
 ) -> TakenPages:
     """Fence off all earlier senders of the shard's pages, and restore its archive.
 
@@ -94,7 +94,7 @@ async def take_over_pages(
     """
     mark = pack_piece(ArchivePiece(PieceKind.TAKEN, 0, token_bytes(16)))
     taken = await mark_taken(engine.pages, shard, mark)
-    if (await restore_pages(engine, shard, folder, tell=tell)).entry != taken:
+    if (await restore_pages(engine, shard, folder, emit=emit)).entry != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
     return TakenPages(folder, taken)
 
@@ -105,7 +105,7 @@ async def restore_pages(
     folder: Path,
     first: int = 1,
     until: int = FIRST,
-    tell: Callable[[str], None] = ignore,
+    emit: Callable[[str], None] = ignore,
 ) -> RestoredPages:
     """Write the log from entry `first` on into segments in the folder.
 
@@ -115,7 +115,7 @@ async def restore_pages(
     async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
         async for entry in entries:
             last = entry.number
-            place = await read_entry(entry, f"the kept pages of shard {shard}", restorer.add, tell)
+            place = await read_entry(entry, f"the kept pages of shard {shard}", restorer.add, emit)
             if place is not None and place <= until:
                 begins_in = last
     return RestoredPages(restorer.end or FIRST, last, begins_in)

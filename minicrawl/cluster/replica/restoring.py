@@ -42,7 +42,7 @@ async def restore(
     shard: int,
     path: Path,
     until: int | None = None,
-    tell: Callable[[str], None] = ignore,
+    emit: Callable[[str], None] = ignore,
 ) -> Restored:
     """Write the store of a shard to `path`, in place of any older file.
 
@@ -51,7 +51,7 @@ async def restore(
     """
     for _ in range(_TRIES):
         try:
-            restored = await _restore(engine, shard, path, until, tell)
+            restored = await _restore(engine, shard, path, until, emit)
         except _OvertakenError:
             continue  # a newer snapshot has replaced entries of the log
         if until is None or restored.entry >= until:
@@ -66,7 +66,7 @@ async def take_over(
     path: Path,
     *,
     least: int = 0,
-    tell: Callable[[str], None] = ignore,
+    emit: Callable[[str], None] = ignore,
 ) -> Restored:
     """Fence off all earlier writers of the shard, and restore its store.
 
@@ -76,7 +76,7 @@ async def take_over(
     mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
     await find_end(engine, shard, least)
     taken = await mark_taken(engine, shard, mark)
-    restored = await restore(engine, shard, path, tell=tell)
+    restored = await restore(engine, shard, path, emit=emit)
     if restored.entry != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
     return restored
@@ -107,7 +107,7 @@ async def _restore(
     shard: int,
     path: Path,
     until: int | None,
-    tell: Callable[[str], None],
+    emit: Callable[[str], None],
 ) -> Restored:
     path.parent.mkdir(parents=True, exist_ok=True)
     snapshot = await last_snapshot(engine, shard)
@@ -129,7 +129,7 @@ async def _restore(
                     break
                 if entry.number != last + 1:  # a refused message lies between, or some were removed
                     await _check_cut(engine, shard, last)
-                await read_entry(entry, f"the log of shard {shard}", folding.add, tell)
+                await read_entry(entry, f"the log of shard {shard}", folding.add, emit)
                 last, size = entry.number, size + len(entry.content)
     except EngineUnavailable as error:
         await _check_cut(engine, shard, last)

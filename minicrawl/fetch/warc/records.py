@@ -101,11 +101,11 @@ class WarcRecords:
         file: WarcFile,
         most_bytes: int,
         note: Callable[[str], None],
-        tell: Progress = unreported,
+        progress: Progress = unreported,
     ) -> None:
         """`most_bytes` limits the part of a block that is held; the rest is skipped."""
         self._file, self._most_bytes = file, most_bytes
-        self._note, self._tell = note, tell
+        self._note, self._tell = note, progress
         self._current = ""
         self._wrong = self._notes = 0
 

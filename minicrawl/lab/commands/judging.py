@@ -35,9 +35,9 @@ from minicrawl.search.commands.page_options import refuse_others
 from minicrawl.search.commands.ranking_options import RankingChoice, ranking_options
 from minicrawl.search.commands.search_command import (
     SETTINGS,
-    FoundPages,
+    ResultPage,
+    ResultRequest,
     SearchCommand,
-    WantedPages,
     results_options,
     show_result,
 )
@@ -379,7 +379,7 @@ def judge(
     if explain and as_json:
         raise click.UsageError("--json has all parts of each score: leave out --explain")
     text = " ".join(words)
-    found = WantedPages(store=store, text=text, choice=choice, **asked).found()
+    found = ResultRequest(store=store, text=text, choice=choice, **asked).results()
     verdicts = verdicts_of_options(said, found.results, found.first)
     with keeping_verdicts(store, found.finder, choice, text, verdicts):
         if as_json:
@@ -392,7 +392,7 @@ def judge(
 
 
 def _show(
-    found: FoundPages,
+    found: ResultPage,
     judged: Judgement | None,
     verdicts: dict[str, Verdict] | None,
     *,
@@ -500,7 +500,7 @@ def _keep(
     store: Path, finder: Finder, choice: RankingChoice, said: Mapping[str, Mapping[str, Verdict]]
 ) -> None:
     """Save verdicts on searches with their current results, and print a summary."""
-    asked = choice.asked(SHOWN)
+    asked = choice.request(SHOWN)
     found = [
         Judgement(query=query, verdicts=verdicts, shown=first_places(finder, query, asked))
         for query, verdicts in said.items()
@@ -550,7 +550,7 @@ def searches(store: Path, choice: RankingChoice, as_json: bool) -> None:
     judged = kept(store)
     if not judged:
         raise UsageError(f"no searches are judged in {file_of(store)}: run `minicrawl lab judge`")
-    found = compared(choice.finder(store), judged.values(), choice.asked(SHOWN))
+    found = compared(choice.finder(store), judged.values(), choice.request(SHOWN))
     if as_json:
         show_json(found.as_json())
         return
@@ -588,7 +588,7 @@ def _facts(found: SearchAgreement) -> Iterator[tuple[str, str]]:
 def tell_of_all_judged(store: Path, finder: Finder, choice: RankingChoice) -> None:
     """Print the quality of this ranking on all judged searches, if there are any."""
     if judged := kept(store):
-        found = compared(finder, judged.values(), choice.asked(SHOWN))
+        found = compared(finder, judged.values(), choice.request(SHOWN))
         means = _change(found.mean_ndcg(now=False), found.mean_ndcg(now=True))
         queries = counted(len(judged), "judged search", "judged searches")
         click.echo(f"{queries}: nDCG@10 {means}, {found.better} better, {found.worse} worse")

@@ -117,7 +117,7 @@ def _with_needed(
             if permitted is not None and permitted.drops(row.url, page):
                 continue
             yield row, answer
-            requisites.add(answer.asked.fetched)
+            requisites.add(answer.requested.fetched)
             if has_requisites:
                 requisites.add_page(answer)
             if has_files:

@@ -52,7 +52,7 @@ def needed_by_file(answer: Answer) -> Needed:
 
 def needed_by_page(answer: Answer) -> Needed:
     """Yield the resources that a page needs."""
-    yield from ((url, False) for url in answer.asked.left_out)
+    yield from ((url, False) for url in answer.requested.left_out)
     if media_type_of(answer)[0] in PAGE_TYPES:
         found = references(*decoded_page(answer))
         base = canonical(found.base, answer.url) if found.base else None

@@ -182,7 +182,7 @@ class PageReferences:
             return _NOTHING
         self._reader = self._reader or ReferenceReader()
         found = page.references(self._reader)
-        found.assets += (Reference(url, "", "", "") for url in page.answer.asked.left_out)
+        found.assets += (Reference(url, "", "", "") for url in page.answer.requested.left_out)
         return found
 
 

@@ -83,12 +83,12 @@ def bring_index_up_to_date(
     def say(text: str) -> None:
         click.echo(text, err=True)
 
-    with progress("index") as tell:
+    with progress("index") as report:
         done = bring_up_to_date(
-            store, tell, say, fresh=fresh, is_over=unlimited if most_s == inf else is_over
+            store, report, say, fresh=fresh, is_over=unlimited if most_s == inf else is_over
         )
-    with snapshot(store) as seen:
-        keep_importance(search_folder(store), seen)
+    with snapshot(store) as view:
+        keep_importance(search_folder(store), view)
     if as_json:
         counts = {"pages": done.of_all, "read": done.pages, "by_links": done.by_links}
         show_json(counts | {"cut": len(done.cut)})

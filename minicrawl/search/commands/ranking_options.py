@@ -58,16 +58,16 @@ class RankingChoice:
         folder = search_folder(store)
         if self.by is None:
             return Finder(folder)
-        with snapshot(store) as seen:
-            if not is_by_topics(self.by) or kept_scores(seen, self.by) is not None:
-                return Finder(folder, scores(seen, self.by))
-            mixture = TopicMixture(seen, SearchIndex(folder / FOLDER), self.by.partition(":")[2])
+        with snapshot(store) as view:
+            if not is_by_topics(self.by) or kept_scores(view, self.by) is not None:
+                return Finder(folder, scores(view, self.by))
+            mixture = TopicMixture(view, SearchIndex(folder / FOLDER), self.by.partition(":")[2])
         if query is not None:
             parts = (f"{topic} {share(part)}" for topic, part in mixture.parts(query).items())
             click.echo(f"topics: {visible(', '.join(parts))}", err=True)
         return Finder(folder, mixture.scores)
 
-    def asked(self, count: int, offset: int = 0, *, folds: bool = True) -> SearchRequest:
+    def request(self, count: int, offset: int = 0, *, folds: bool = True) -> SearchRequest:
         """Return a request for `count` pages in this order."""
         return SearchRequest(
             count=count, offset=offset, folds=folds, linear=self.linear, weights=self.weights

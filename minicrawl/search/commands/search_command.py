@@ -88,7 +88,7 @@ def search(
     explain: bool,
     page: PageChoice,
     as_json: bool,
-    **asked: Any,
+    **choices: Any,
 ) -> None:
     """Search the text of kept pages.
 
@@ -103,18 +103,18 @@ def search(
     elif explain and as_json:
         raise click.UsageError("--json has all parts of each score: leave out --explain")
     else:
-        wanted = WantedPages(store=store, text=" ".join(words), **asked)
-        found = wanted.found(corrects=True)
+        request = ResultRequest(store=store, text=" ".join(words), **choices)
+        results = request.results(corrects=True)
         if as_json:
-            show_json(found.as_json())
+            show_json(results.as_json())
             return
-        for rank, one in found.ranked():
+        for rank, one in results.ranked():
             show_result(rank, one, explain=explain)
             click.echo()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedPages:
+class ResultRequest:
     """Search query and order of results."""
 
     store: Path
@@ -124,28 +124,28 @@ class WantedPages:
     offset: int
     shows_all: bool
 
-    def found(self, *, corrects: bool = False) -> FoundPages:
+    def results(self, *, corrects: bool = False) -> ResultPage:
         """Find the pages. `corrects` replaces words that no page has by the nearest words."""
         query = parse(self.text)
         if query.ignored:
             click.echo(f"only the first {MOST_WORDS} words count", err=True)
         finder = self.choice.finder(self.store, query)
         tell_of_lack(self.store)
-        asked = self.choice.asked(self.n, self.offset, folds=not self.shows_all)
+        request = self.choice.request(self.n, self.offset, folds=not self.shows_all)
         if not corrects:
-            found = finder.find(query, asked)
-            return FoundPages(self.store, finder, found, self.offset + 1)
-        answered = finder.answer(self.text, asked)
+            results = finder.find(query, request)
+            return ResultPage(self.store, finder, results, self.offset + 1)
+        answered = finder.answer(self.text, request)
         for text, said in (
             (answered.instead, "no page has these words; shown is"),
             (answered.suggestion, "did you mean"),
         ):
             if text:
                 click.echo(f"{said}: {visible(text)}", err=True)
-        return FoundPages(self.store, finder, answered.results, self.offset + 1)
+        return ResultPage(self.store, finder, answered.results, self.offset + 1)
 
 
-class FoundPages(NamedTuple):
+class ResultPage(NamedTuple):
     """Search results, with the place of the first result."""
 
     store: Path
@@ -164,17 +164,17 @@ class FoundPages(NamedTuple):
         return enumerate(self.results, self.first)
 
 
-def show_result(rank: int, found: Result, *, explain: bool) -> None:
+def show_result(rank: int, result: Result, *, explain: bool) -> None:
     """Show a page: its place, title and URL, and the passage with the words."""
-    entry = found.entry
+    entry = result.entry
     title = visible(entry.title or entry.url)
     show_paragraph(title, f"{rank:>3}. ", lambda line: line[:5] + click.style(line[5:], bold=True))
-    _show_url(visible(entry.url), percent(found.importance))
-    show_paragraph(_marked(found.snippet), _INDENT, _dressed)
-    if found.folded:
-        click.echo(f"     and {counted(found.folded, 'page')} like it (--all)")
+    _show_url(visible(entry.url), percent(result.importance))
+    show_paragraph(_marked(result.snippet), _INDENT, _dressed)
+    if result.folded:
+        click.echo(f"     and {counted(result.folded, 'page')} like it (--all)")
     if explain:
-        parts = (f"{name} {value:.3g}" for name, value in found.score._asdict().items())
+        parts = (f"{name} {value:.3g}" for name, value in result.score._asdict().items())
         show_paragraph(", ".join(parts), _INDENT)
 
 
@@ -188,9 +188,9 @@ def _show_url(url: str, importance: str) -> None:
         click.echo(f"{_INDENT}{click.style(url, fg='cyan')}  {importance}")
 
 
-def _marked(found: Snippet) -> str:
+def _marked(snippet: Snippet) -> str:
     """Return the snippet with marks around the search words."""
-    text, marks, at, shown = found.text, found.marks, 0, []
+    text, marks, at, shown = snippet.text, snippet.marks, 0, []
     for begin, end in marks:
         shown += [visible(text[at:begin]), f"{_BEGIN}{visible(text[begin:end])}{_END}"]
         at = end

@@ -23,18 +23,18 @@ _TARGETS_REMEMBERED = 1 << 16
 class AnchorFinder:
     """Finder of the anchor texts that pages contribute to other pages."""
 
-    def __init__(self, seen: Snapshot, urls: UrlTable, gone: Collection[int]) -> None:
+    def __init__(self, view: Snapshot, urls: UrlTable, gone: Collection[int]) -> None:
         """`gone` are the pages that were taken down."""
-        self._seen, self._urls, self._gone = seen, urls, gone
+        self._seen, self._urls, self._gone = view, urls, gone
         self._site_ids: dict[str, int] = {}
         self._met: set[int] = set()
         self._target = lru_cache(_TARGETS_REMEMBERED)(self._found_target)
 
-    def of(self, page: int, found: ReadPage) -> Iterator[AnchorRow]:
+    def of(self, page: int, read: ReadPage) -> Iterator[AnchorRow]:
         """Yield the anchors not seen on earlier pages. A hash collision, though rare, loses one."""
         own = self._site_of(page)
-        codes = [hash((own, anchor)) for anchor in found.text.anchors]
-        for code, (url, text) in zip(codes, found.text.anchors, strict=True):
+        codes = [hash((own, anchor)) for anchor in read.text.anchors]
+        for code, (url, text) in zip(codes, read.text.anchors, strict=True):
             if code not in self._met:
                 self._met.add(code)
                 target = self._target(url)

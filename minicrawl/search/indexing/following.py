@@ -57,8 +57,8 @@ class IndexFollower:
         if now == self._known and not completes:
             return
         self._bring_up_to_date(completes=completes)
-        with snapshot(self._store) as seen:
-            keep_importance(search_folder(self._store), seen)
+        with snapshot(self._store) as view:
+            keep_importance(search_folder(self._store), view)
         self._known = now
 
     def _bring_up_to_date(self, *, completes: bool) -> None:

@@ -113,10 +113,10 @@ def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:
 
 
 @contextmanager
-def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
+def opened_index(folder: Path, view: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
     index = SearchIndex(folder / FOLDER)
     with closing(Notes(folder)) as notes:
-        if notes.store != (birth := tables.birth(seen.connection)):
+        if notes.store != (birth := tables.birth(view.connection)):
             notes.record_store(birth)
         index.write()
         with closing(index):

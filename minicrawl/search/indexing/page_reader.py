@@ -211,8 +211,8 @@ def _read(
 
 
 def _type(answer: Answer) -> str:
-    found = type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
-    return str((found or DocumentType.HTML).name).lower()
+    media_type = type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
+    return str((media_type or DocumentType.HTML).name).lower()
 
 
 def _site(url: str) -> str:
@@ -250,16 +250,16 @@ def _pdf_text(body: bytes) -> tuple[PageText, str]:
     """Return the text of a PDF, or why there is none. Its file is not cut: its table is last."""
     if not can_read_pdf():
         return PageText(), ""
-    found = parse_pdf(body)
-    text = PageText(found.title, lines=_bounded_lines(found.lines))
-    return text, "" if found.lines else found.limit
+    document = parse_pdf(body)
+    text = PageText(document.title, lines=_bounded_lines(document.lines))
+    return text, "" if document.lines else document.limit
 
 
 def _text_of(read: Callable[[str], Written], body: bytes, content_type: str | None) -> PageText:
     text, _ = decoded_text(body, content_type)
-    found = read(text)
+    document = read(text)
     lines = (" ".join(line.split()) for line in text.split("\n"))
-    return PageText(found.title, found.headings, _bounded_lines(filter(None, lines)))
+    return PageText(document.title, document.headings, _bounded_lines(filter(None, lines)))
 
 
 def _bounded_lines(lines: Iterable[str]) -> tuple[str, ...]:

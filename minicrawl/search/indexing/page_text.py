@@ -84,18 +84,18 @@ def page_text(
     said = language(markup[:LONGEST_LINE])
     _drop([node for node in tree.css(_PERHAPS_HIDDEN) if _is_hidden(node)])
     main = () if main_text is None else tuple(_lines(main_text(tree.html or "", url)))
-    found = tuple(filter(None, map(_line, tree.css(_HEADINGS))))
+    page_headings = tuple(filter(None, map(_line, tree.css(_HEADINGS))))
     frame = tuple(_frame(tree))
     body = tree.body
     lines = () if body is None else tuple(_lines(body.text()))
-    return PageText(title, found, lines, frame, said, anchors, main)
+    return PageText(title, page_headings, lines, frame, said, anchors, main)
 
 
 def simple_text(markup: str) -> PageText:
     """Return the text without links, in time proportional to the length."""
     lines = tuple(plain_text(markup).split("\n")[:MOST_LINES])
-    found = tuple(one.text for one in headings(markup))
-    return PageText("", found, lines, (), language(markup))
+    page_headings = tuple(one.text for one in headings(markup))
+    return PageText("", page_headings, lines, (), language(markup))
 
 
 def _anchors(
@@ -104,12 +104,12 @@ def _anchors(
     base = tree.css_first("base[href]") if has_base else None
     own = (base and canonical(base.attributes.get("href") or "", url)) or url
     folder = own[: own.rindex("/") + 1]
-    seen = set()
+    known = set()
     for node in tree.css("a[href]")[:_MOST_LINKS]:
         href, words = node.attributes.get("href") or "", _line(node)[:_LONGEST_ANCHOR]
-        if not words or href[:1] == "#" or (href, words) in seen:
+        if not words or href[:1] == "#" or (href, words) in known:
             continue
-        seen.add((href, words))
+        known.add((href, words))
         href = encoded_query(href, encoding)
         below = _BELOW_FOLDERS.match(href)
         target = _resolved(href, folder) if below else canonical(href, own)

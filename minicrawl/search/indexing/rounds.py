@@ -91,7 +91,7 @@ class Indexed(NamedTuple):
 
 def bring_up_to_date(
     store: Path,
-    tell: Progress = unreported,
+    progress: Progress = unreported,
     say: Callable[[str], None] = lambda _: None,
     *,
     fresh: bool = False,
@@ -105,26 +105,26 @@ def bring_up_to_date(
     `is_over` returns True waits for the next run.
     """
     folder = search_folder(store)
-    with snapshot(store) as seen, kept_pages(seen) as archive:
+    with snapshot(store) as view, kept_pages(view) as archive:
         if not archive.segments.folder.is_dir():
             raise UsageError(f"{archive.segments.folder} is gone: there are no pages to index")
         with locked_folder(folder), translating_derived_errors(folder):
-            why = why_useless(folder, seen.connection) or why_pruned(folder, archive)
+            why = why_useless(folder, view.connection) or why_pruned(folder, archive)
             if fresh and has_index(folder) and not why:
                 refuse_if_lost(archive, folder)
             if fresh or why:
                 say(f"{folder} is rebuilt" + ("" if fresh else f": {why}"))
             if fresh or why or not has_index(folder):  # without an index, notes would be wrong
                 clear_folder(folder)
-            with opened_index(folder, seen) as (index, notes):
-                indexing = _Indexing(seen, archive, index, notes, is_over)
-                done = indexing.run(part(tell, 0, _SHARE_OF_INDEXING), completes=completes)
+            with opened_index(folder, view) as (index, notes):
+                indexing = _Indexing(view, archive, index, notes, is_over)
+                done = indexing.run(part(progress, 0, _SHARE_OF_INDEXING), completes=completes)
                 if completes and not is_over():
-                    birth, host_of = tables.birth(seen.connection), seen.host_of
+                    birth, host_of = tables.birth(view.connection), view.host_of
                     find_near_duplicates(
                         folder, birth, index, notes.texts, lambda page: int(host_of[page])
                     )
-                tell(1.0)
+                progress(1.0)
                 return done
 
 
@@ -140,22 +140,22 @@ class _Indexing:
 
     def __init__(
         self,
-        seen: Snapshot,
+        view: Snapshot,
         archive: ArchiveReader,
         index: SearchIndex,
         notes: Notes,
         is_over: Callable[[], bool],
     ) -> None:
-        self._seen, self._archive, self._is_over = seen, archive, is_over
+        self._seen, self._archive, self._is_over = view, archive, is_over
         self._index, self._notes = index, notes
-        self._urls = UrlTable(partial(_urls_of, seen.connection))
+        self._urls = UrlTable(partial(_urls_of, view.connection))
         self._lines: dict[int, HostLines] = {}
-        self._gone = taken_down_pages(seen.connection)
-        self._anchors = AnchorFinder(seen, self._urls, self._gone)
+        self._gone = taken_down_pages(view.connection)
+        self._anchors = AnchorFinder(view, self._urls, self._gone)
         self._was_empty = not len(index)
         self._done_so_far = Indexed(0, 0, 0, 0)
 
-    def run(self, tell: Progress, *, completes: bool) -> Indexed:
+    def run(self, progress: Progress, *, completes: bool) -> Indexed:
         """Index all rounds, or those for which there is time."""
         self._meet_archive()
         begin, last = self._notes.watermark, self._seen.frontier.last_seq
@@ -164,14 +164,14 @@ class _Indexing:
             return self._done()
         self._urls.load(self._seen.connection)
         self._remove_gone(begin.step)
-        told = part(tell, 0, _SHARE_OF_READING)
+        reading_progress = part(progress, 0, _SHARE_OF_READING)
         reader = PageReader(self._archive.segments.folder, self._archive.end)
         with closing(reader):
             for places, end in self._rounds(begin.place):
                 self._round(reader, places, Watermark(end, begin.step))
                 if self._is_over():
                     return self._done()
-                told(_share_read(end, begin.place, self._archive.end))
+                reading_progress(_share_read(end, begin.place, self._archive.end))
         if completes:
             while pages := self._notes.stale(ROUND):
                 self._notes.begin()
@@ -184,7 +184,7 @@ class _Indexing:
         self._notes.begin()
         self._index.commit()
         self._notes.commit(Watermark(self._archive.end, last))
-        tell(1.0)
+        progress(1.0)
         return self._done()
 
     def _meet_archive(self) -> None:
@@ -211,11 +211,11 @@ class _Indexing:
         """Yield the places of records in rounds, with the end of each round."""
         most = ROUND if self._is_over is unlimited else _LIMITED_ROUND
         places: list[int] = []
-        for found in scan(self._archive.segments, begin, self._archive.end):
-            if found.header is not None and found.header.kind in WITH_PAGES:
-                places.append(found.place)
+        for stretch in scan(self._archive.segments, begin, self._archive.end):
+            if stretch.header is not None and stretch.header.kind in WITH_PAGES:
+                places.append(stretch.place)
             if len(places) >= most:
-                yield places, found.place + found.length
+                yield places, stretch.place + stretch.length
                 places = []
         if places:
             yield places, self._archive.end
@@ -227,9 +227,9 @@ class _Indexing:
             if self._is_over():
                 watermark = watermark._replace(place=places[start])
                 break
-            for found in reader.read(places[start : start + _ASKED_AT_ONCE]):
-                if found is not None and (page := self._urls.find(found.url)) is not None:
-                    self._meet(pages, page, found)
+            for read in reader.read(places[start : start + _ASKED_AT_ONCE]):
+                if read is not None and (page := self._urls.find(read.url)) is not None:
+                    self._meet(pages, page, read)
         self._add(pages)
         for host in {self._host(page) for page in pages}:
             lines = self._lines.pop(host)
@@ -238,16 +238,16 @@ class _Indexing:
         self._index.commit()
         self._notes.commit(watermark)
 
-    def _meet(self, pages: dict[int, _MetPage], page: int, found: ReadPage) -> None:
+    def _meet(self, pages: dict[int, _MetPage], page: int, read: ReadPage) -> None:
         """Note the anchors and lines of a page."""
         if self._seen.states[page] != State.FETCHED or page in self._gone:
             return
-        codes = codes_of(found.text.lines)
-        pages[page] = _MetPage(found._replace(text=found.text._replace(anchors=())), codes)
+        codes = codes_of(read.text.lines)
+        pages[page] = _MetPage(read._replace(text=read.text._replace(anchors=())), codes)
         lines = self._lines_of(self._host(page))
         if lines.takes_more:
-            lines.add(found.text.title, codes)
-        self._notes.add_anchors(self._anchors.of(page, found))
+            lines.add(read.text.title, codes)
+        self._notes.add_anchors(self._anchors.of(page, read))
 
     def _add(self, pages: dict[int, _MetPage]) -> None:
         documents = questions.documents(self._seen.connection, list(pages))
@@ -267,7 +267,7 @@ class _Indexing:
         self._notes.mark_fresh(pages)
 
     def _entry(self, page: int, met: _MetPage, title: str) -> Entry:
-        found, text, anchors = met.read, met.read.text, self._notes.anchors(page)
+        read, text, anchors = met.read, met.read.text, self._notes.anchors(page)
         lines = self._lines_of(self._host(page))
         own, repeated = lines.part(text.lines, met.codes)
         if text.main:
@@ -278,7 +278,7 @@ class _Indexing:
         title = text.title or title
         return Entry(
             page=page,
-            url=found.url,
+            url=read.url,
             title=title,
             own_title=lines.own_title(title),
             headings=text.headings,
@@ -286,9 +286,9 @@ class _Indexing:
             repeated="\n".join(chain(repeated, text.frame)),
             anchors=anchors.words,
             language=text.language,
-            at=_changed_at(found),
+            at=_changed_at(read),
             anchor_sites=anchors.sites,
-            type=found.type,
+            type=read.type,
         )
 
     def _add_known(self, page: int, url: str) -> None:

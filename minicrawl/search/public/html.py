@@ -30,29 +30,29 @@ class PublicQuery:
         offset = (self.page - 1) * self.each
         return finder.answer(self.text, SearchRequest(count=self.each, offset=offset, counts=True))
 
-    def pages(self, found: Answered) -> int:
+    def pages(self, answer: Answered) -> int:
         """Return the number of pages of results that can be asked for."""
-        total = found.counts.pages if found.counts else 0
+        total = answer.counts.pages if answer.counts else 0
         return min(-(-total // self.each), _DEEPEST // self.each)
 
-    def as_json(self, found: Answered) -> dict[str, object]:
+    def as_json(self, answer: Answered) -> dict[str, object]:
         """Return the answer as a JSON document, see docs/how-to/publish-a-search.md."""
         first = (self.page - 1) * self.each + 1
-        results = [one.as_json(rank) for rank, one in enumerate(found.results, first)]
+        results = [one.as_json(rank) for rank, one in enumerate(answer.results, first)]
         for one in results:
             del one["score"]
-        counts = found.counts
+        counts = answer.counts
         facets = {
             name: [{"value": value, "pages": pages} for value, pages in values]
             for name, values in (counts.facets if counts else {}).items()
         }
         return {
             "query": self.text,
-            "answered_instead": found.instead or None,
-            "did_you_mean": found.suggestion or None,
+            "answered_instead": answer.instead or None,
+            "did_you_mean": answer.suggestion or None,
             "total": counts.pages if counts else 0,
             "page": self.page,
-            "pages": self.pages(found),
+            "pages": self.pages(answer),
             "per_page": self.each,
             "facets": facets,
             "results": results,
@@ -60,9 +60,9 @@ class PublicQuery:
 
     def link(self, text: str, page: int = 1) -> str:
         """Return a link to another query or page of results."""
-        asked = {"q": text} | ({"page": page} if page > 1 else {})
-        asked |= {"n": self.each} if self.each != _PER_PAGE else {}
-        return escape(f"./?{urlencode(asked)}")
+        arguments = {"q": text} | ({"page": page} if page > 1 else {})
+        arguments |= {"n": self.each} if self.each != _PER_PAGE else {}
+        return escape(f"./?{urlencode(arguments)}")
 
 
 def _number(text: str, usual: int, most: int) -> int:
@@ -109,12 +109,12 @@ _FACET_NAMES = {"host": "Site", "type": "Type", "language": "Language", "year": 
 _FILTERS = {"host": "site", "type": "type", "language": "lang", "year": "year"}
 
 
-def html_page(name: str, asked: PublicQuery, content: str) -> str:
-    title = f"{asked.text} - Search {name}" if asked.text else f"Search {name}"
+def html_page(name: str, query: PublicQuery, content: str) -> str:
+    title = f"{query.text} - Search {name}" if query.text else f"Search {name}"
     return _TEMPLATE.format(
         title=_safe(title),
         name=_safe(name),
-        text=escape(asked.text),
+        text=escape(query.text),
         longest=LONGEST_PUBLIC_QUERY,
         content=content,
     )
@@ -136,22 +136,24 @@ def notice(text: str) -> str:
     return f'<p role="status">{_safe(text)}</p>'
 
 
-def results_html(asked: PublicQuery, found: Answered) -> Iterator[str]:
-    total = found.counts.pages if found.counts else 0
-    yield notice(f"{counted(total, 'page')} found" if found.results else "No page has these words.")
-    if found.instead:
-        yield f"<p>No page has the words as typed. Shown is <b>{_safe(found.instead)}</b>.</p>"
-    if found.suggestion:
-        link = asked.link(found.suggestion)
-        yield f'<p>Did you mean <a href="{link}">{_safe(found.suggestion)}</a>?</p>'
+def results_html(query: PublicQuery, answer: Answered) -> Iterator[str]:
+    total = answer.counts.pages if answer.counts else 0
+    yield notice(
+        f"{counted(total, 'page')} found" if answer.results else "No page has these words."
+    )
+    if answer.instead:
+        yield f"<p>No page has the words as typed. Shown is <b>{_safe(answer.instead)}</b>.</p>"
+    if answer.suggestion:
+        link = query.link(answer.suggestion)
+        yield f'<p>Did you mean <a href="{link}">{_safe(answer.suggestion)}</a>?</p>'
     yield '<div class="columns">'
-    first = (asked.page - 1) * asked.each + 1
+    first = (query.page - 1) * query.each + 1
     yield f'<ol id="results" start="{first}" aria-label="Results">'
-    yield from map(_result, found.results)
+    yield from map(_result, answer.results)
     yield "</ol>"
-    yield from _facets(asked, found)
+    yield from _facets(query, answer)
     yield "</div>"
-    yield from _other_pages(asked, found)
+    yield from _other_pages(query, answer)
 
 
 def _result(one: Result) -> str:
@@ -179,10 +181,10 @@ def _marked(one: Result) -> str:
     return "".join((*pieces, _safe(text[at:])))
 
 
-def _facets(asked: PublicQuery, found: Answered) -> Iterator[str]:
+def _facets(query: PublicQuery, answer: Answered) -> Iterator[str]:
     """Yield links that narrow the query, for facets with several values."""
-    text = found.instead or asked.text
-    facets = found.counts.facets if found.counts else {}
+    text = answer.instead or query.text
+    facets = answer.counts.facets if answer.counts else {}
     several = {name: values for name, values in facets.items() if len(values) > 1}
     if not several:
         return
@@ -190,18 +192,18 @@ def _facets(asked: PublicQuery, found: Answered) -> Iterator[str]:
     for name, values in several.items():
         yield f"<h2>{_FACET_NAMES[name]}</h2><ul>"
         for value, pages in values[:_VALUES_SHOWN]:
-            link = asked.link(f"{text} {_FILTERS[name]}:{value}")
+            link = query.link(f"{text} {_FILTERS[name]}:{value}")
             yield f'<li><a href="{link}">{_safe(value)}</a> <span>{pages:,}</span></li>'
         yield "</ul>"
     yield "</nav>"
 
 
-def _other_pages(asked: PublicQuery, found: Answered) -> Iterator[str]:
-    text, pages = found.instead or asked.text, asked.pages(found)
-    links = [("Previous", asked.page - 1)] if asked.page > 1 else []
-    links += [("Next", asked.page + 1)] if asked.page < pages and found.results else []
+def _other_pages(query: PublicQuery, answer: Answered) -> Iterator[str]:
+    text, pages = answer.instead or query.text, query.pages(answer)
+    links = [("Previous", query.page - 1)] if query.page > 1 else []
+    links += [("Next", query.page + 1)] if query.page < pages and answer.results else []
     if links:
         yield '<nav aria-label="Pages of results" class="pages">'
         for label, page in links:
-            yield f'<a href="{asked.link(text, page)}">{label} page</a> '
-        yield f"<span>Page {asked.page} of {pages:,}</span></nav>"
+            yield f'<a href="{query.link(text, page)}">{label} page</a> '
+        yield f"<span>Page {query.page} of {pages:,}</span></nav>"

@@ -78,27 +78,27 @@ class PublicSearch:
         return PublicGuard(app, self._base, limit)
 
     async def _html(self, request: Request) -> Response:
-        asked = PublicQuery(request.query_params)
-        if not asked.text:
+        query = PublicQuery(request.query_params)
+        if not query.text:
             pages = await self._answer(request, len)
-            return _html(html_page(self._name, asked, about_html(pages)), 200)
+            return _html(html_page(self._name, query, about_html(pages)), 200)
         try:
-            found, lack = await self._answer(request, self._with_lack(asked))
+            answer, lack = await self._answer(request, self._with_lack(query))
         except UsageError as error:
-            return _html(html_page(self._name, asked, notice(str(error))), 422)
+            return _html(html_page(self._name, query, notice(str(error))), 422)
         said = notice(f"{lack}; the rest follows") if lack else ""
-        return _html(html_page(self._name, asked, said + "".join(results_html(asked, found))), 200)
+        return _html(html_page(self._name, query, said + "".join(results_html(query, answer))), 200)
 
     def _with_lack(
-        self, asked: PublicQuery
+        self, query: PublicQuery
     ) -> Callable[[Finder], tuple[Answered, Completeness | None]]:
-        return lambda finder: (asked.answer(finder), lack_of(self._store))
+        return lambda finder: (query.answer(finder), lack_of(self._store))
 
     async def _json(self, request: Request) -> Response:
-        asked, began = PublicQuery(request.query_params), time.perf_counter()
+        query, began = PublicQuery(request.query_params), time.perf_counter()
         allowed = {"Access-Control-Allow-Origin": "*"}
         try:
-            found, lack = await self._answer(request, self._with_lack(asked))
+            answer, lack = await self._answer(request, self._with_lack(query))
         except UsageError as error:
             return JSONResponse({"error": str(error)}, 422, allowed)
         took = {
@@ -106,12 +106,12 @@ class PublicSearch:
             "indexed_at": iso(self._finder.at),
             "indexed": lack and lack._asdict(),
         }
-        return JSONResponse(asked.as_json(found) | took, 200, allowed)
+        return JSONResponse(query.as_json(answer) | took, 200, allowed)
 
     async def _suggest(self, request: Request) -> Response:
         text = request.query_params.get("q", "")[:LONGEST_PUBLIC_QUERY]
-        found = await self._answer(request, lambda finder: finder.completions(text, _SUGGESTED))
-        return Response(json.dumps([text, found]), media_type="application/x-suggestions+json")
+        texts = await self._answer(request, lambda finder: finder.completions(text, _SUGGESTED))
+        return Response(json.dumps([text, texts]), media_type="application/x-suggestions+json")
 
     async def _description(self, request: Request) -> Response:
         base = self._base or str(request.base_url)

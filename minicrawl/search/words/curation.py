@@ -48,12 +48,12 @@ def curation(folder: Path) -> Curation:
     if not file.is_file():
         return Curation({}, {})
     try:
-        found = tomllib.loads(file.read_text("utf-8"))
+        document = tomllib.loads(file.read_text("utf-8"))
     except (ValueError, OSError) as error:
         raise UsageError(f"{file}: {error}") from error
-    if unknown := found.keys() - set(_CURATED):
+    if unknown := document.keys() - set(_CURATED):
         raise UsageError(f"{file}: {min(unknown)!r} is not one of {', '.join(_CURATED)}")
-    groups, pins = found.get("synonyms", []), found.get("pins", {})
+    groups, pins = document.get("synonyms", []), document.get("pins", {})
     if not isinstance(groups, list) or not all(map(_is_text_list, groups)):
         raise UsageError(f"{file}: synonyms must be lists of words, such as [['tv', 'television']]")
     if not isinstance(pins, dict) or not all(map(_is_text_list, pins.values())):
@@ -69,10 +69,10 @@ def _is_text_list(value: object) -> bool:
 
 
 def _synonyms(groups: list[list[str]]) -> dict[str, tuple[Phrase, ...]]:
-    found = defaultdict[str, list[Phrase]](list)
+    synonyms = defaultdict[str, list[Phrase]](list)
     for group in groups:
         phrases = [phrase for text in group if (phrase := tuple(of_phrase(text)))]
         for phrase in phrases:
             if len(phrase) == 1:
-                found[phrase[0]] += (other for other in phrases if other != phrase)
-    return {word: tuple(others) for word, others in found.items()}
+                synonyms[phrase[0]] += (other for other in phrases if other != phrase)
+    return {word: tuple(others) for word, others in synonyms.items()}

@@ -113,7 +113,7 @@ def parse(text: str) -> Query:
     words = list(dict.fromkeys(parts.words))
     signs = list(filter(is_single_sign, words))
     words = [word for word in words if word not in signs[MOST_SIGNS:]]
-    found = Query(
+    query = Query(
         words=tuple(words[:MOST_WORDS]),
         compounds=tuple(parts.compounds[:_MOST_FILTERS]),
         phrases=tuple(parts.phrases[:_MOST_FILTERS]),
@@ -131,10 +131,10 @@ def parse(text: str) -> Query:
         written=" ".join(parts.written[:MOST_WORDS]),
         ignored=max(len(words) - MOST_WORDS, 0) + len(signs[MOST_SIGNS:]),
     )
-    filters = found.sites, found.languages, found.types, found.years, found.after
-    if not (found.sought or any(filters)):
+    filters = query.sites, query.languages, query.types, query.years, query.after
+    if not (query.sought or any(filters)):
         raise UsageError(f"{_shown(text)} has no word to search for")
-    return found
+    return query
 
 
 def respelt(text: str, change: Callable[[str], str]) -> str:
@@ -145,13 +145,13 @@ def respelt(text: str, change: Callable[[str], str]) -> str:
     """
     left = MOST_RESPELT
 
-    def part(found: re.Match[str]) -> str:
-        name, plain = (found[2] or "").lower(), found[4]
+    def part(match: re.Match[str]) -> str:
+        name, plain = (match[2] or "").lower(), match[4]
         if not plain or name not in _WITH_WORDS:
-            return found[0]
+            return match[0]
         nonlocal left
-        begin = len(found[0]) - len(plain)
-        pieces, at = [found[0][:begin]], 0
+        begin = len(match[0]) - len(plain)
+        pieces, at = [match[0][:begin]], 0
         for span in spans(plain):
             if len(span.words) != 1 or not left:
                 continue
@@ -206,9 +206,9 @@ def _leave_out(parts: _Parts, name: str, value: str) -> None:
 
 def sought_words(text: str) -> Iterator[str]:
     """Yield the words to search for; of a run of CJK characters, only the bigrams."""
-    found = words_of(text)
-    for place, word in enumerate(found):
-        is_end_of_run = place > 0 and is_single_sign(word) and found[place - 1].endswith(word)
+    words = words_of(text)
+    for place, word in enumerate(words):
+        is_end_of_run = place > 0 and is_single_sign(word) and words[place - 1].endswith(word)
         if not is_end_of_run:
             yield word
 
@@ -218,14 +218,14 @@ def _language(value: str) -> str:
 
 
 def _site(value: str) -> str:
-    found = _SITE.match(value)
-    return found[1].lower().rstrip(".") if found else value.lower()
+    match = _SITE.match(value)
+    return match[1].lower().rstrip(".") if match else value.lower()
 
 
 def _moment(value: str) -> float:
-    found = _DATE.fullmatch(value)
+    match = _DATE.fullmatch(value)
     try:
-        year, month, day = found.groups() if found else ("", None, None)
+        year, month, day = match.groups() if match else ("", None, None)
         return datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC).timestamp()
     except ValueError as error:
         raise UsageError(f"after:{_shown(value)} is not a date such as 2024-05-01") from error

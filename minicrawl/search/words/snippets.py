@@ -33,43 +33,43 @@ class Snippet(NamedTuple):
 
 def snippet(text: str, words: Collection[str]) -> Snippet:
     """Return the passage with most of these words, or the beginning if it has none."""
-    wanted = set(words)
+    sought = set(words)
     lines = text[:_LONGEST_READ].split("\n")
-    passage = " ".join(_best(lines, wanted))
+    passage = " ".join(_best(lines, sought))
     if len(passage) > ABOUT:
-        passage = _cut(passage, wanted)
-    return Snippet(passage, tuple(_marks(passage, wanted)))
+        passage = _cut(passage, sought)
+    return Snippet(passage, tuple(_marks(passage, sought)))
 
 
-def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
+def _best(lines: Sequence[str], sought: set[str]) -> Sequence[str]:
     """Return consecutive lines with the most words; the first ones among equals."""
-    found = _words_by_line(lines, wanted)
+    by_line = _words_by_line(lines, sought)
     best, chosen = 0, _passage_at(lines, 0)
-    for first in sorted(found):
+    for first in sorted(by_line):
         passage = _passage_at(lines, first)
         passed = range(first, first + len(passage))
-        words = set().union(*(found[line] for line in passed if line in found))
+        words = set().union(*(by_line[line] for line in passed if line in by_line))
         if len(words) > best:
             best, chosen = len(words), passage
-            if best == len(wanted):
+            if best == len(sought):
                 break
     return chosen
 
 
-def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]]:
+def _words_by_line(lines: Sequence[str], sought: set[str]) -> dict[int, set[str]]:
     """Return the query words in each line that has any."""
-    found: dict[int, set[str]] = defaultdict(set)
+    by_line: dict[int, set[str]] = defaultdict(set)
     for number, line in enumerate(lines):
-        if not line.isascii() and (words := _wanted_of(words_of(line), wanted)):
-            found[number] |= words
+        if not line.isascii() and (words := _wanted_of(words_of(line), sought)):
+            by_line[number] |= words
     begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
     # One search for each word in all ASCII lines together, which are most. The other lines are
     # blanked out, not left out, so that offsets stay those of the text.
     plain = "\n".join(line if line.isascii() else "\0" * len(line) for line in lines).lower()
-    for word in wanted:
+    for word in sought:
         for at in islice(_places(plain, word), _MOST_PLACES):
-            found[bisect_right(begins, at) - 1].add(word)
-    return found
+            by_line[bisect_right(begins, at) - 1].add(word)
+    return by_line
 
 
 def _places(text: str, word: str) -> Iterator[int]:
@@ -82,11 +82,11 @@ def _places(text: str, word: str) -> Iterator[int]:
         at = text.find(word, end)
 
 
-def _wanted_of(words: Sequence[str], wanted: set[str]) -> set[str]:
+def _wanted_of(words: Sequence[str], sought: set[str]) -> set[str]:
     """Return the query words present here; a lone CJK character matches a bigram prefix."""
-    found = wanted.intersection(words)
-    singles = _single_signs(frozenset(wanted))
-    return found | singles.intersection(word[0] for word in words) if singles else found
+    in_text = sought.intersection(words)
+    singles = _single_signs(frozenset(sought))
+    return in_text | singles.intersection(word[0] for word in words) if singles else in_text
 
 
 @lru_cache(64)
@@ -102,9 +102,9 @@ def _passage_at(lines: Sequence[str], first: int) -> Sequence[str]:
     return lines[first:last]
 
 
-def _cut(passage: str, wanted: set[str]) -> str:
+def _cut(passage: str, sought: set[str]) -> str:
     """Return about `ABOUT` characters around the place with the most different words."""
-    marks = list(_marks(passage, wanted))
+    marks = list(_marks(passage, sought))
     starts = [max(begin - _BEFORE, 0) for begin, _ in marks] or [0]
 
     def density(start: int) -> int:
@@ -122,11 +122,11 @@ def _cut(passage: str, wanted: set[str]) -> str:
     return f"{before}{passage[start:end].strip()}{after}"
 
 
-def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
+def _marks(text: str, sought: set[str]) -> Iterator[tuple[int, int]]:
     """Yield the ranges of query words, joined where they touch."""
     begin, end = 0, 0
     for span in spans(text):
-        if not _wanted_of(span.words, wanted):
+        if not _wanted_of(span.words, sought):
             continue
         if span.begin > end and end:
             yield begin, end

@@ -78,11 +78,11 @@ def _by_one(word: str) -> Mapping[str, float]:
     exchanged = (
         word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)
     )
-    found = dict.fromkeys(_others(word, letters), 1.0) | dict.fromkeys(exchanged, _EXCHANGED)
-    found.pop(word, None)
+    nearness = dict.fromkeys(_others(word, letters), 1.0) | dict.fromkeys(exchanged, _EXCHANGED)
+    nearness.pop(word, None)
     return {
         other: weight * (1.0 if other[0] == word[0] else _OTHER_BEGINNING)
-        for other, weight in found.items()
+        for other, weight in nearness.items()
     }
 
 
@@ -102,10 +102,12 @@ def _is_near(word: str, other: str) -> bool:
     two_before, before = list[int](), list(range(len(other) + 1))
     for row, letter in enumerate(word, 1):
         costs = [row]
-        for column, wanted in enumerate(other, 1):
-            cost = min(before[column] + 1, costs[-1] + 1, before[column - 1] + (letter != wanted))
+        for column, letter_there in enumerate(other, 1):
+            cost = min(
+                before[column] + 1, costs[-1] + 1, before[column - 1] + (letter != letter_there)
+            )
             is_exchange = (
-                row > 1 < column and letter == other[column - 2] and wanted == word[row - 2]
+                row > 1 < column and letter == other[column - 2] and letter_there == word[row - 2]
             )
             costs.append(min(cost, two_before[column - 2] + 1) if is_exchange else cost)
         two_before, before = before, costs

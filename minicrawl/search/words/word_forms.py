@@ -61,7 +61,7 @@ def forms(word: str, language: str, words: Words) -> tuple[str, ...]:
         return ()
     others = [other for other, _ in words.words_from(beginning, _LOOKED_AT) if other != word]
     stemmed = zip(others, stems(others, language), strict=True)
-    return tuple(other for other, found in stemmed if found == stem)[:_MOST_FORMS]
+    return tuple(other for other, other_stem in stemmed if other_stem == stem)[:_MOST_FORMS]
 
 
 _WITH_STOP_WORDS = ("da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ru", "sv")

@@ -43,23 +43,23 @@ def places(text: bytes, words: Sequence[str]) -> Places:
     counts = []
     for number, word in enumerate(words):
         coded, within = word.encode(), is_single_sign(word)
-        found = list(_offsets(text, coded, within=within))
-        hits += [(at, number) for at in found]
-        is_all = len(found) < _MOST_PLACES
-        counts.append(len(found) if is_all else _count(text, coded, within=within))
+        offsets = list(_offsets(text, coded, within=within))
+        hits += [(at, number) for at in offsets]
+        is_all = len(offsets) < _MOST_PLACES
+        counts.append(len(offsets) if is_all else _count(text, coded, within=within))
     hits.sort()
     return Places(text, hits, tuple(counts))
 
 
-def with_forms(found: Places, forms: Sequence[Sequence[str]]) -> Places:
+def with_forms(word_places: Places, forms: Sequence[Sequence[str]]) -> Places:
     """Return the places of the words, and of the other forms of each."""
     more = [
         (at, number)
         for number, others in enumerate(forms)
         for other in others
-        for at in _offsets(found.text, other.encode(), within=False)
+        for at in _offsets(word_places.text, other.encode(), within=False)
     ]
-    return found._replace(hits=sorted(found.hits + more)) if more else found
+    return word_places._replace(hits=sorted(word_places.hits + more)) if more else word_places
 
 
 def _offsets(text: bytes, word: bytes, *, within: bool) -> Iterator[int]:
@@ -97,9 +97,9 @@ def is_in(text: bytes, piece: bytes) -> bool:
     return False
 
 
-def grades(words: int, found: Places) -> list[float]:
+def grades(words: int, word_places: Places) -> list[float]:
     """Return how near each query word is to the next one: 1 if they are adjacent."""
-    return [_grade(distance) for distance in distances(words, found)]
+    return [_grade(distance) for distance in distances(words, word_places)]
 
 
 def _grade(distance: int | None) -> float:
@@ -108,18 +108,18 @@ def _grade(distance: int | None) -> float:
     return next((grade for most, grade in _GRADES if distance <= most), _FAR)
 
 
-def distances(words: int, found: Places) -> list[int | None]:
+def distances(words: int, word_places: Places) -> list[int | None]:
     """Return the smallest distance of each query word to the next one; reversed order adds 1."""
     last: list[int | None] = [None] * words
     nearest: list[int | None] = [None] * (words - 1)
-    for at, number in found.hits:
+    for at, number in word_places.hits:
         last[number] = at
         for pair, other, more in ((number - 1, number - 1, 0), (number, number + 1, 1)):
             if 0 <= pair < words - 1 and (before := last[other]) is not None:
                 known = nearest[pair]
                 if known == 1:
                     continue
-                distance = _words_between(found.text, before, at) + more
+                distance = _words_between(word_places.text, before, at) + more
                 nearest[pair] = distance if known is None else min(known, distance)
     return nearest
 
