@@ -1,7 +1,6 @@
 """Cores of communities: hubs, and the authorities that they link to, one core after another.
 
-A core begins with the best
-authority of the graph. Hubs and authorities join in turn:
+A core begins with the best authority of the graph. Hubs and authorities join in turn:
 
     to Hubs         the page v of best h(v) with v -> w, w in Authorities, v not in Hubs
     to Authorities  the page w of best a(w) with v -> w, v in Hubs, w not in Authorities
@@ -30,7 +29,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
 from heapq import heappop, heappush
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,6 +242,11 @@ ROUNDS = 60
 """Default number of HITS iterations before each core."""
 
 
+def between_hosts(graph: Csr, hosts: NDArray[np.integer]) -> Csr:
+    """Return the graph without the links inside a host."""
+    return with_links(graph, hosts[graph.sources()] != hosts[graph.targets])
+
+
 def extracted(
     graph: Csr,
     count: int,
@@ -253,64 +256,28 @@ def extracted(
     tell: Progress = unreported,
 ) -> list[Core]:
     """Return up to `count` cores of a graph, whose links inside hosts were dropped."""
-    cores = []
-    for core in islice(_all_cores(graph, rule, rounds), count):
-        cores.append(core)
+    cores = list[Core]()
+    backwards, pages = graph.reversed(), np.arange(graph.nodes)  # of the whole graph
+    while len(cores) < count and graph.edges:
+        is_linked = (graph.out_degrees() > 0) | (backwards.out_degrees() > 0)
+        graph, backwards = with_pages(graph, is_linked), with_pages(backwards, is_linked)
+        pages = pages[is_linked]
+        scores = textbook(graph, rounds=rounds)
+        hubs, authorities = scores.hubs.values, scores.authorities.values
+        core = grown(
+            RankedGraph(graph=graph, backwards=backwards, hubs=hubs, authorities=authorities), rule
+        )
+        cores.append(
+            replace(
+                core,
+                best_hub=int(pages[core.best_hub]),
+                hubs=tuple(pages[list(core.hubs)].tolist()),
+                authorities=tuple(pages[list(core.authorities)].tolist()),
+            )
+        )
+        is_left = np.ones(len(pages), dtype=np.bool_)
+        is_left[[*core.hubs, *core.authorities]] = False
+        graph, backwards = with_pages(graph, is_left), with_pages(backwards, is_left)
+        pages = pages[is_left]
         tell(len(cores) / count)
     return cores
-
-
-def between_hosts(graph: Csr, hosts: NDArray[np.integer]) -> Csr:
-    """Return the graph without the links inside a host."""
-    return with_links(graph, hosts[graph.sources()] != hosts[graph.targets])
-
-
-def _all_cores(graph: Csr, rule: CoreRule, rounds: int) -> Iterator[Core]:
-    left = _Left(graph=graph, backwards=graph.reversed(), pages=np.arange(graph.nodes))
-    while (left := left.linked()).graph.edges:
-        core = grown(left.ranked(rounds), rule)
-        yield _renumbered(core, left.pages)
-        left = left.without(core)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Left:
-    """Rest of a graph; page i of the rest is page `pages[i]` of the whole graph."""
-
-    graph: Csr
-    backwards: Csr
-    pages: NDArray[np.integer]
-
-    def linked(self) -> "_Left":
-        """Return the rest without pages that have no links."""
-        return self._with((self.graph.out_degrees() > 0) | (self.backwards.out_degrees() > 0))
-
-    def without(self, core: Core) -> "_Left":
-        is_kept = np.ones(len(self.pages), dtype=np.bool_)
-        is_kept[[*core.hubs, *core.authorities]] = False
-        return self._with(is_kept)
-
-    def ranked(self, rounds: int) -> RankedGraph:
-        found = textbook(self.graph, rounds=rounds)
-        return RankedGraph(
-            graph=self.graph,
-            backwards=self.backwards,
-            hubs=found.hubs.values,
-            authorities=found.authorities.values,
-        )
-
-    def _with(self, is_kept: NDArray[np.bool_]) -> "_Left":
-        return _Left(
-            graph=with_pages(self.graph, is_kept),
-            backwards=with_pages(self.backwards, is_kept),
-            pages=self.pages[is_kept],
-        )
-
-
-def _renumbered(core: Core, pages: NDArray[np.integer]) -> Core:
-    return replace(
-        core,
-        best_hub=int(pages[core.best_hub]),
-        hubs=tuple(pages[list(core.hubs)].tolist()),
-        authorities=tuple(pages[list(core.authorities)].tolist()),
-    )

@@ -62,7 +62,9 @@ def between_cores(
     pages = [[*core.hubs, *core.authorities] for core in cores]
     rows = []
     for sources in pages:
-        rows.append(_nearest(levels(graph, sources), pages))
+        level = levels(graph, sources)
+        # As unsigned numbers, UNREACHED is farther than any distance.
+        rows.append([level[core].view(np.uint32).min().view(np.int32) for core in pages])
         tell(len(rows) / len(pages))
     return np.array(rows, dtype=np.int32).reshape(len(pages), len(pages))
 
@@ -77,25 +79,21 @@ class CoreDistances(NamedTuple):
 
 def summary_of(distances: NDArray[np.int32]) -> CoreDistances | None:
     """Summarise the result of `between_cores`; None if no core reaches another."""
-    found = distances[distances > 0]
-    if not found.size:
+    paths = distances[distances > 0]
+    if not paths.size:
         return None
-    return CoreDistances(int(found.min()), float(found.mean()), int(found.max()))
+    return CoreDistances(int(paths.min()), float(paths.mean()), int(paths.max()))
 
 
-class DegreeCounts(NamedTuple):
-    """Degrees above 0 that occur, and the number of pages with each."""
+def distribution(degrees: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the degrees above 0 that occur, and the number of pages with each.
 
-    degrees: NDArray[np.intp]
-    pages: NDArray[np.intp]
-
-
-def distribution(degrees: NDArray[np.integer]) -> DegreeCounts:
-    """Return the distribution of degrees, without 0: 0 has no place on a logarithmic axis."""
+    0 has no place on a logarithmic axis.
+    """
     pages = np.bincount(degrees)
-    found = np.flatnonzero(pages)
-    found = found[found > 0]
-    return DegreeCounts(found, pages[found])
+    occurring = np.flatnonzero(pages)
+    occurring = occurring[occurring > 0]
+    return occurring, pages[occurring]
 
 
 def compared(
@@ -108,16 +106,38 @@ def compared(
     tell: Progress = unreported,
 ) -> CrawlComparison:
     """Compare a crawl from the seeds with `draws` crawls from random pages."""
-    marks = _marks(len(seeds), graph.nodes)
-    crawls = [_crawl(graph, importance, seeds, marks)]
-    for _ in range(draws):
-        tell(len(crawls) / (draws + 1))
-        drawn = rng.choice(graph.nodes, size=len(seeds), replace=False)
-        crawls.append(_crawl(graph, importance, drawn, marks))
+    # Crawls are compared after 1, 2, 5, 10, ... pages, and after all.
+    steps = [count * 10**power for power in range(len(str(graph.nodes))) for count in (1, 2, 5)]
+    marks = [mark for mark in steps if len(seeds) < mark < graph.nodes]
+    marks += [graph.nodes] * (graph.nodes > 0)
+    sums, gathered = list[list[_Sum]](), list[Floats]()
+    for crawl in range(draws + 1):
+        tell(crawl / (draws + 1))
+        starts = rng.choice(graph.nodes, size=len(seeds), replace=False) if crawl else seeds
+        read = list(fronts(graph, starts))
+        sums.append([_Sum(len(pages), float(importance[pages].sum())) for pages in read])
+        in_order = importance[np.concatenate(read)] if read else np.zeros(0)
+        totals = np.concatenate(([0.0], np.cumsum(in_order)))
+        gathered.append(totals[np.minimum(np.array(marks, dtype=np.int64), len(in_order))])
     tell(1.0)
-    by_depth = zip_longest(*(crawl.depths for crawl in crawls), fillvalue=_Sum(0, 0.0))
-    depths = [Depth(_mean(sums[:1]), _mean(sums[1:])) for sums in by_depth]
-    return CrawlComparison(depths, _after(marks, crawls))
+    depths = [
+        Depth(_mean(of_depth[:1]), _mean(of_depth[1:]))
+        for of_depth in zip_longest(*sums, fillvalue=_Sum(0, 0.0))
+    ]
+    most = max(sum(depth.pages for depth in of_crawl) for of_crawl in sums)
+    random = np.array(gathered[1:])
+    errors = random.std(axis=0, ddof=1) / len(random) ** 0.5 if len(random) > 1 else None
+    after = [
+        EqualPages(
+            pages=min(mark, most),
+            seeds=float(gathered[0][place]),
+            random=float(random[:, place].mean()),
+            random_error=None if errors is None else float(errors[place]),
+        )
+        for place, mark in enumerate(marks)
+        if not place or marks[place - 1] < most
+    ]
+    return CrawlComparison(depths, after)
 
 
 class _Sum(NamedTuple):
@@ -127,53 +147,8 @@ class _Sum(NamedTuple):
     importance: float
 
 
-class _Crawl(NamedTuple):
-    """One crawl: its depths, and the importance gathered at each mark."""
-
-    depths: list[_Sum]
-    gathered: Floats
-    pages: int
-
-
-def _nearest(level: NDArray[np.int32], cores: Sequence[Sequence[int]]) -> list[int]:
-    # As unsigned numbers, UNREACHED is farther than any distance.
-    return [int(level[core].view(np.uint32).min().view(np.int32)) for core in cores]
-
-
-def _marks(first: int, last: int) -> NDArray[np.int64]:
-    """Return the page counts to compare at: 1, 2, 5, 10, ... above `first`, and `last`."""
-    steps = [count * 10**power for power in range(len(str(last))) for count in (1, 2, 5)]
-    return np.array([count for count in steps if first < count < last] + [last] * (last > 0))
-
-
-def _crawl(graph: Csr, importance: Floats, seeds: Nodes, marks: NDArray[np.int64]) -> _Crawl:
-    read = list(fronts(graph, seeds))
-    sums = [_Sum(len(pages), float(importance[pages].sum())) for pages in read]
-    in_order = importance[np.concatenate(read)] if read else np.zeros(0)
-    so_far = np.concatenate(([0.0], np.cumsum(in_order)))
-    return _Crawl(sums, so_far[np.minimum(marks, len(in_order))], len(in_order))
-
-
-def _after(marks: NDArray[np.int64], crawls: Sequence[_Crawl]) -> list[EqualPages]:
-    """Return the comparisons at all marks, up to the end of the longest crawl."""
-    first, *others = crawls
-    most = max((crawl.pages for crawl in crawls), default=0)
-    shown = int(np.searchsorted(marks, most)) + 1
-    random = np.array([crawl.gathered for crawl in others])
-    errors = random.std(axis=0, ddof=1) / len(random) ** 0.5 if len(random) > 1 else None
-    return [
-        EqualPages(
-            pages=int(min(marks[place], most)),
-            seeds=float(first.gathered[place]),
-            random=float(random[:, place].mean()),
-            random_error=None if errors is None else float(errors[place]),
-        )
-        for place in range(min(shown, len(marks)))
-    ]
-
-
 def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
-    pages = sum(one.pages for one in sums)
+    pages = sum(depth.pages for depth in sums)
     if not pages:
         return DepthCoverage()
-    return DepthCoverage(pages / len(sums), sum(one.importance for one in sums) / pages)
+    return DepthCoverage(pages / len(sums), sum(depth.importance for depth in sums) / pages)

@@ -1,7 +1,10 @@
 """Seeds for a crawl, one from each community of a graph (Daneshpajouh, Nasiri, Ghodsi, 2008).
 
-Seeds of an old graph are looked up in a newer one: a seed that is gone is replaced by its most
-similar page.
+Seeds of an old graph are looked up in a newer one, where a seed still exists if a node has its
+name. Otherwise a similar page may replace it: the page of its host that shares the most links with
+it, at least one. Links of the seed in the old graph are compared with links of the page in the
+newer one, in and out, with ends matched by name. Ties go to the page with the fewest other links,
+then to the first of the graph. No page replaces two seeds, and no seed replaces another.
 """
 
 from collections.abc import Sequence
@@ -18,14 +21,6 @@ from minicrawl.graph.named_graph import NamedGraph, NodeHosts
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.cores import Core, CoreRule, between_hosts, extracted
 
-# Seeds of an old graph are looked up in a newer one. Vanished seeds may be replaced.
-#
-# A seed still exists if the newer graph has a node of its name. Otherwise a similar page replaces
-# it: the page of its host that shares the most links with it, at least one. Links of the seed in
-# the old graph are compared with links of the page in the newer one, in and out, with ends matched
-# by name. Ties go to the page with the fewest other links, then to the first of the graph. No page
-# replaces two seeds, and no seed replaces another.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedReplacement:
@@ -40,23 +35,26 @@ class SeedReplacement:
 def still_there(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[SeedReplacement]:
     """Look up the seeds in the newer graph by name."""
     names = old.names.of(seeds)
-    found = new.names.find(names)
-    return [SeedReplacement(seed=name, node=node) for name, node in zip(names, found, strict=True)]
+    nodes = new.names.find(names)
+    return [SeedReplacement(seed=name, node=node) for name, node in zip(names, nodes, strict=True)]
 
 
 def most_similar(old: NamedGraph, new: NamedGraph, seeds: Sequence[int]) -> list[SeedReplacement]:
     """Look up the seeds by name; similar pages replace vanished seeds."""
-    found = still_there(old, new, seeds)
-    taken = [one.node for one in found if one.node is not None]
-    if not (vanished := [place for place, one in enumerate(found) if one.node is None]):
-        return found
-    similarity = _Similarity(old, new, [seeds[place] for place in vanished])
-    for place in vanished:
-        if best := similarity.best(seeds[place], taken):
+    replacements = still_there(old, new, seeds)
+    taken = [replaced.node for replaced in replacements if replaced.node is not None]
+    if len(taken) == len(seeds):
+        return replacements
+    vanished = {
+        place: seeds[place] for place, replaced in enumerate(replacements) if replaced.node is None
+    }
+    similarity = _Similarity(old, new, list(vanished.values()))
+    for place, seed in vanished.items():
+        if best := similarity.best(seed, taken):
             node, shared_links = best
-            found[place] = replace(found[place], node=node, shared_links=shared_links)
+            replacements[place] = replace(replacements[place], node=node, shared_links=shared_links)
             taken.append(node)
-    return found
+    return replacements
 
 
 class _Similarity:
@@ -69,7 +67,9 @@ class _Similarity:
         self._hosts, self._new_hosts = old.names.hosts(), new.names.hosts()
         ends = [self._links.targets_of(node) for node in nodes]
         ends += [self._backlinks.targets_of(node) for node in nodes]
-        self._new_node = _in_the_new(old, new, np.unique(np.concatenate(ends)))
+        # One look-up for all: it may scan all names.
+        linked = np.unique(np.concatenate(ends)).tolist()
+        self._new_node = dict(zip(linked, new.names.find(old.names.of(linked)), strict=True))
 
     def best(self, node: int, taken: Sequence[int]) -> tuple[int, int] | None:
         """Return the most similar node and the number of shared links, or None."""
@@ -78,7 +78,8 @@ class _Similarity:
         similar = linked_from(self._new_backlinks, linked), linked_from(self._new_links, linking)
         shared = np.bincount(np.concatenate(similar), minlength=self._new_links.nodes)
         shared[taken] = 0
-        shared[~self._is_on_host(node)] = 0
+        host, names = self._hosts.names[self._hosts.of_node[node]], list(self._new_hosts.names)
+        shared[self._new_hosts.of_node != (names.index(host) if host in names else -1)] = 0
         if not (most := shared.max(initial=0)):
             return None
         tied = np.flatnonzero(shared == most)
@@ -86,23 +87,8 @@ class _Similarity:
 
     def _new_nodes(self, nodes: NDArray[np.int32]) -> NDArray[np.int64]:
         """Map nodes to the newer graph, without nodes that have vanished."""
-        found = map(self._new_node.get, nodes.tolist())
-        return np.array([node for node in found if node is not None], dtype=np.int64)
-
-    def _is_on_host(self, node: int) -> NDArray[np.bool_]:
-        host = self._hosts.names[self._hosts.of_node[node]]
-        names = list(self._new_hosts.names)
-        number = names.index(host) if host in names else -1
-        on_host: NDArray[np.bool_] = self._new_hosts.of_node == number
-        return on_host
-
-
-def _in_the_new(
-    old: NamedGraph, new: NamedGraph, nodes: NDArray[np.integer]
-) -> dict[int, int | None]:
-    """Map nodes to the newer graph by name, in one look-up, which may scan all names."""
-    places = nodes.tolist()
-    return dict(zip(places, new.names.find(old.names.of(places)), strict=True))
+        new_nodes = map(self._new_node.get, nodes.tolist())
+        return np.array([node for node in new_nodes if node is not None], dtype=np.int64)
 
 
 POOL = 10

@@ -345,9 +345,9 @@ def test_distances_agree_with_networkx(case: tuple[int, list[Link]], data: st.Da
 def test_a_distribution_has_each_degree_above_0_and_how_many_pages_have_it(
     degrees: list[int],
 ) -> None:
-    found = distribution(np.array(degrees, dtype=np.int64))
-    counts = sorted((degree, pages) for degree, pages in Counter(degrees).items() if degree)
-    assert list(zip(found.degrees.tolist(), found.pages.tolist(), strict=True)) == counts
+    occurring, pages = distribution(np.array(degrees, dtype=np.int64))
+    counts = sorted((degree, count) for degree, count in Counter(degrees).items() if degree)
+    assert list(zip(occurring.tolist(), pages.tolist(), strict=True)) == counts
 
 
 # ---------------------------------------------------------------- crawls

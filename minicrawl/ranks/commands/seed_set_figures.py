@@ -24,77 +24,70 @@ def draw(out: Path, report: Report) -> None:
 
 
 def _figures(report: Report) -> Iterator[Figure]:
-    found = report.found
-    graph, pruned = found.named.graph, found.between_hosts
-    yield _degrees_figure("in", "links to a page", graph.in_degrees(), pruned.in_degrees())
-    yield _degrees_figure("out", "links from a page", graph.out_degrees(), pruned.out_degrees())
-    yield _cores_figure(
-        "core-sizes",
-        "Hubs and authorities of each core",
-        "pages",
-        hubs=[len(core.hubs) for core in found.cores],
-        authorities=[len(core.authorities) for core in found.cores],
-    )
-    yield _cores_figure(
-        "links-left",
-        "Links between hosts that earlier cores left",
-        "links",
-        links=[core.links_left for core in found.cores],
-    )
+    graph, pruned, cores = report.found.named.graph, report.found.between_hosts, report.found.cores
+    for name, links, everywhere, between in (
+        ("in-degrees", "links to a page", graph.in_degrees(), pruned.in_degrees()),
+        ("out-degrees", "links from a page", graph.out_degrees(), pruned.out_degrees()),
+    ):
+        counts = {"all links": everywhere, "links between hosts": between}
+        lines = [_line(label, *distribution(degrees)) for label, degrees in counts.items()]
+        title = f"Pages by the {links}"
+        yield Figure(name, title, links, "pages", lines, log_x=True, log_y=True, points=True)
+    numbers = range(1, len(cores) + 1)
+    lines = [
+        _line("hubs", numbers, [len(core.hubs) for core in cores]),
+        _line("authorities", numbers, [len(core.authorities) for core in cores]),
+    ]
+    yield Figure("core-sizes", "Hubs and authorities of each core", "core", "pages", lines)
+    lines = [_line("links", numbers, [core.links_left for core in cores])]
+    title = "Links between hosts that earlier cores left"
+    yield Figure("links-left", title, "core", "links", lines)
     if (trial := report.trial) is not None:
-        yield _depth_figure("Mean PageRank", trial.crawls.depths, lambda read: read.importance)
-        yield _depth_figure("Pages", trial.crawls.depths, lambda read: read.pages or None)
+        depths = trial.crawls.depths
+        yield _depth_figure("Mean PageRank", depths, lambda read: read.importance)
+        yield _depth_figure("Pages", depths, lambda read: read.pages or None)
         yield _after_figure(trial.crawls.after)
         yield _distances_figure(trial.between_cores)
         yield _map_figure(trial.between_cores)
 
 
-def _degrees_figure(
-    direction: str, links: str, everywhere: Degrees, between_hosts: Degrees
+def _depth_figure(
+    name: str, depths: Sequence[Depth], value: Callable[[DepthCoverage], float | None]
 ) -> Figure:
-    degrees = {"all links": everywhere, "links between hosts": between_hosts}
-    return Figure(
-        name=f"{direction}-degrees",
-        title=f"Pages by the {links}",
-        x_label=links,
-        y_label="pages",
-        lines=[
-            PlotLine(label=label, x=counts.degrees.tolist(), y=counts.pages.tolist())
-            for label, counts in zip(degrees, map(distribution, degrees.values()), strict=True)
-        ],
-        log_x=True,
-        log_y=True,
-        points=True,
-    )
+    lines = []
+    for label, reads in (
+        ("from the seeds", [depth.seeds for depth in depths]),
+        ("from random pages", [depth.random for depth in depths]),
+    ):
+        values = {depth: value(read) for depth, read in enumerate(reads)}
+        known = {depth: number for depth, number in values.items() if number is not None}
+        lines.append(_line(label, list(known), list(known.values())))
+    title = f"{name} at each depth of a breadth-first crawl"
+    file = f"depth-{name.lower().replace(' ', '-')}"
+    return Figure(file, title, "links from the nearest seed", name, lines, log_y=True)
 
 
-def _cores_figure(name: str, title: str, y_label: str, **values: Sequence[int]) -> Figure:
-    return Figure(
-        name=name,
-        title=title,
-        x_label="core",
-        y_label=y_label,
-        lines=[
-            PlotLine(label=label, x=range(1, len(numbers) + 1), y=numbers)
-            for label, numbers in values.items()
-        ],
-    )
+def _after_figure(after: Sequence[EqualPages]) -> Figure:
+    pages = [equal.pages for equal in after]
+    errors = [equal.random_error for equal in after if equal.random_error is not None]
+    lines = [
+        _line("from the seeds", pages, [equal.seeds for equal in after]),
+        _line("from random pages", pages, [equal.random for equal in after], errors or None),
+    ]
+    title = "PageRank gathered after equal numbers of pages"
+    y_label = "PageRank gathered, share of all"
+    return Figure("gathered-pagerank", title, "pages read", y_label, lines, log_x=True)
 
 
 def _distances_figure(between: Degrees) -> Figure:
     """Draw the distances from each core to the nearest and to the farthest other core."""
-    found = {core: row[row > 0] for core, row in enumerate(between, 1) if (row > 0).any()}
-    return Figure(
-        name="core-distances",
-        title="Links from a core to the nearest and to the farthest other core",
-        x_label="core",
-        y_label="links",
-        lines=[
-            PlotLine(label=label, x=list(found), y=[int(of(row)) for row in found.values()])
-            for label, of in (("smallest distance", np.min), ("largest distance", np.max))
-        ],
-        points=True,
-    )
+    paths = {core: row[row > 0] for core, row in enumerate(between, 1) if (row > 0).any()}
+    lines = [
+        _line("smallest distance", list(paths), [row.min() for row in paths.values()]),
+        _line("largest distance", list(paths), [row.max() for row in paths.values()]),
+    ]
+    title = "Links from a core to the nearest and to the farthest other core"
+    return Figure("core-distances", title, "core", "links", lines, points=True)
 
 
 def _map_figure(between: Degrees) -> Figure:
@@ -109,53 +102,15 @@ def _map_figure(between: Degrees) -> Figure:
         lines.append(PlotLine(label=counted(length, "link"), x=x, y=y))
     cores = [str(core) for core in range(1, len(points) + 1)]
     x, y = points.T.tolist()
-    return Figure(
-        name="core-map",
-        title="Cores, as far apart as the shorter path between them is long",
-        x_label="x in links",
-        y_label="y in links",
-        lines=[*reversed(lines), PlotLine(label="core", x=x, y=y, names=cores)],
-        is_map=True,
-    )
+    lines = [*reversed(lines), PlotLine(label="core", x=x, y=y, names=cores)]
+    title = "Cores, as far apart as the shorter path between them is long"
+    return Figure("core-map", title, "x in links", "y in links", lines, is_map=True)
 
 
-def _after_figure(after: Sequence[EqualPages]) -> Figure:
-    pages = [one.pages for one in after]
-    errors = [one.random_error for one in after if one.random_error is not None]
-    return Figure(
-        name="gathered-pagerank",
-        title="PageRank gathered after equal numbers of pages",
-        x_label="pages read",
-        y_label="PageRank gathered, share of all",
-        lines=[
-            PlotLine(label="from the seeds", x=pages, y=[one.seeds for one in after]),
-            PlotLine(
-                label="from random pages",
-                x=pages,
-                y=[one.random for one in after],
-                error=errors or None,
-            ),
-        ],
-        log_x=True,
-    )
-
-
-def _depth_figure(
-    name: str, depths: Sequence[Depth], value: Callable[[DepthCoverage], float | None]
-) -> Figure:
-    return Figure(
-        name=f"depth-{name.lower().replace(' ', '-')}",
-        title=f"{name} at each depth of a breadth-first crawl",
-        x_label="links from the nearest seed",
-        y_label=name,
-        lines=[
-            _line("from the seeds", [value(depth.seeds) for depth in depths]),
-            _line("from random pages", [value(depth.random) for depth in depths]),
-        ],
-        log_y=True,
-    )
-
-
-def _line(label: str, values: Sequence[float | None]) -> PlotLine:
-    known = {depth: value for depth, value in enumerate(values) if value is not None}
-    return PlotLine(label=label, x=list(known), y=list(known.values()))
+def _line(
+    label: str,
+    x: Sequence[int] | Degrees,
+    y: Sequence[float] | Degrees,
+    error: Sequence[float] | None = None,
+) -> PlotLine:
+    return PlotLine(label=label, x=np.asarray(x).tolist(), y=np.asarray(y).tolist(), error=error)

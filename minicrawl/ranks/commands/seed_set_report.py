@@ -14,22 +14,16 @@ from numpy.typing import NDArray
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.output import show_list, show_table
 from minicrawl.graph.distances import UNREACHED, Extent
-from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.ranks.cores import Core, CoreRule
+from minicrawl.ranks.cores import CoreRule
 from minicrawl.ranks.seed_evaluation import (
-    CoreDistances,
     CrawlComparison,
     DepthCoverage,
-    EqualPages,
     summary_of,
 )
 from minicrawl.ranks.seeds import SeedReplacement, SeedSet, TransferredSeeds
 from minicrawl.ranks.sites import sites_of
 from minicrawl.wording import counted, visible
 
-CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
-DEPTH_HEADINGS = ("depth", "pages", "mean PageRank", "random pages", "mean PageRank")
-AFTER_HEADINGS = ("pages read", "PageRank from seeds", "from random pages", "± standard error")
 _EXAMPLES = 5
 
 
@@ -67,7 +61,7 @@ def show(report: Report) -> None:
         )
         for number, (core, seed) in enumerate(cores, start=1)
     )
-    show_list(CORE_HEADINGS, lines, texts=1, err=True)
+    show_list(("core", "hubs×authorities", "density", "seed"), lines, texts=1, err=True)
     for remark in _remarks(report):
         click.echo(f"{PROGRAM}: {visible(remark)}", err=True)
     if report.trial is not None:
@@ -87,7 +81,19 @@ def document(report: Report) -> dict[str, object]:
         "asked": report.asked,
         "core": report.rule.kind.value,
         "seeds": in_crawl.named.names.of(in_crawl.seeds),
-        "cores": [_core_document(core, seed, found.named) for core, seed in cores],
+        "cores": [
+            {
+                "seed": seed,
+                "hubs": len(core.hubs),
+                "authorities": len(core.authorities),
+                "links": core.links,
+                "density": core.density,
+                "links_left": core.links_left,
+                "first_hubs": found.named.names.of(core.hubs[:_EXAMPLES]),
+                "first_authorities": found.named.names.of(core.authorities[:_EXAMPLES]),
+            }
+            for core, seed in cores
+        ],
         "heirs": [
             {"seed": one.seed, "now": name, "shared_links": one.shared_links}
             for one, name in _named_replacements(in_crawl)
@@ -95,25 +101,6 @@ def document(report: Report) -> dict[str, object]:
         or None,
         "evaluation": report.trial and _trial_document(report.trial),
     }
-
-
-# ---------------------------------------------------------------- cores
-
-
-def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object]:
-    return {
-        "seed": seed,
-        "hubs": len(core.hubs),
-        "authorities": len(core.authorities),
-        "links": core.links,
-        "density": core.density,
-        "links_left": core.links_left,
-        "first_hubs": named.names.of(core.hubs[:_EXAMPLES]),
-        "first_authorities": named.names.of(core.authorities[:_EXAMPLES]),
-    }
-
-
-# ---------------------------------------------------------------- remarks
 
 
 def _remarks(report: Report) -> Iterator[str]:
@@ -149,11 +136,10 @@ def _remarks(report: Report) -> Iterator[str]:
 
 def _sites_of_seeds(found: SeedSet) -> str:
     sites = sites_of(found.named.names)
-    of_seeds = [sites.names[site] for site in sites.of_node[list(found.seeds)].tolist()]
-    (site, most), *_ = Counter(of_seeds).most_common(1)
+    counts = Counter(sites.names[site] for site in sites.of_node[list(found.seeds)].tolist())
+    site, most = counts.most_common(1)[0]
     together = "" if most == 1 else f", {most:,} of them on {site}"
-    seeds, on = counted(len(of_seeds), "seed"), counted(len(set(of_seeds)), "site")
-    return f"{seeds} on {on}{together}"
+    return f"{counted(counts.total(), 'seed')} on {counted(len(counts), 'site')}{together}"
 
 
 def _named_replacements(in_crawl: TransferredSeeds) -> Iterator[tuple[SeedReplacement, str | None]]:
@@ -163,15 +149,12 @@ def _named_replacements(in_crawl: TransferredSeeds) -> Iterator[tuple[SeedReplac
     return ((one, None if one.node is None else next(names)) for one in in_crawl.replacements)
 
 
-# ---------------------------------------------------------------- the evaluation
-
-
 def _show_trial(trial: Trial, seeds: int) -> None:
     show_table(
         f"breadth-first crawls from {counted(seeds, 'seed')} and from as many random pages",
-        DEPTH_HEADINGS,
+        ("depth", "pages", "mean PageRank", "random pages", "mean PageRank"),
         (
-            (f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random))
+            (f"{number:,}", *_cells(depth.seeds), *_cells(depth.random))
             for number, depth in enumerate(trial.crawls.depths)
         ),
         caption(trial),
@@ -179,39 +162,41 @@ def _show_trial(trial: Trial, seeds: int) -> None:
     )
     show_table(
         "PageRank gathered after equal numbers of pages",
-        AFTER_HEADINGS,
-        map(_after_line, trial.crawls.after),
+        ("pages read", "PageRank from seeds", "from random pages", "± standard error"),
+        (
+            (
+                f"{equal.pages:,}",
+                _percent(equal.seeds),
+                _percent(equal.random),
+                _percent(equal.random_error, 2),
+            )
+            for equal in trial.crawls.after
+        ),
         "a crawl that ends earlier keeps what it gathered",
         err=True,
     )
 
 
-def _after_line(one: EqualPages) -> tuple[str, ...]:
-    error = "-" if one.random_error is None else f"{100 * one.random_error:.2g} %"
-    return f"{one.pages:,}", f"{100 * one.seeds:.3g} %", f"{100 * one.random:.3g} %", error
+def _cells(read: DepthCoverage) -> tuple[str, str]:
+    return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", _percent(read.importance)
 
 
-def _read_cells(read: DepthCoverage) -> tuple[str, str]:
-    worth = "-" if read.importance is None else f"{100 * read.importance:.3g} %"
-    return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", worth
+def _percent(share: float | None, digits: int = 3) -> str:
+    return "-" if share is None else f"{100 * share:.{digits}g} %"
 
 
 def caption(trial: Trial) -> str:
     """Return how far cores and pages are from each other, and whether that is an estimate."""
+    cores, distances = len(trial.between_cores), summary_of(trial.between_cores)
+    between = _links(distances and distances.mean)
+    if distances is not None:
+        between += f", {distances.smallest:,} at least and {distances.largest:,} at most"
     connected = int(np.count_nonzero(trial.between_cores > 0))
-    pairs = len(trial.between_cores) * (len(trial.between_cores) - 1)
     return (
-        f"between cores: {_distances(summary_of(trial.between_cores))}, "
-        f"{connected:,} of {counted(pairs, 'pair')} connected; "
-        f"between pages: {_links(trial.extent.mean_distance)}"
+        f"between cores: {between}, {connected:,} of {counted(cores * (cores - 1), 'pair')} "
+        f"connected; between pages: {_links(trial.extent.mean_distance)}"
         f"{'' if trial.extent.is_exact else ', estimated'}"
     )
-
-
-def _distances(found: CoreDistances | None) -> str:
-    if found is None:
-        return _links(None)
-    return f"{_links(found.mean)}, {found.smallest:,} at least and {found.largest:,} at most"
 
 
 def _links(mean: float | None) -> str:
@@ -221,15 +206,15 @@ def _links(mean: float | None) -> str:
 
 
 def _trial_document(trial: Trial) -> dict[str, object]:
-    found = summary_of(trial.between_cores)
+    distances = summary_of(trial.between_cores)
     return {
         "core_distances": [
             [None if links == UNREACHED else links for links in row]
             for row in trial.between_cores.tolist()
         ],
-        "smallest_core_distance": found and found.smallest,
-        "mean_core_distance": found and found.mean,
-        "largest_core_distance": found and found.largest,
+        "smallest_core_distance": distances and distances.smallest,
+        "mean_core_distance": distances and distances.mean,
+        "largest_core_distance": distances and distances.largest,
         "mean_distance": trial.extent.mean_distance,
         "mean_distance_is_exact": trial.extent.is_exact,
         "depths": [

@@ -43,7 +43,7 @@ class PlotLine:
     """Names of the points, drawn into circles instead of the line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Figure:
     """Content of a figure."""
 
