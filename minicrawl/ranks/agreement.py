@@ -170,16 +170,13 @@ def _in_order(scores: Vector) -> Ints:
     return np.argsort(-scores, kind="stable")
 
 
-def _errors(scores: Vector, reference: Vector) -> tuple[RankErrors | None, RankErrors | None]:
-    """Return the errors over all nodes, and over the best tenth by the reference."""
+def _errors(scores: Vector, reference: Vector) -> Iterator[RankErrors | None]:
+    """Yield the errors over all nodes, and over the best tenth by the reference."""
     estimate, truth = shares(scores), shares(reference)
     order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
     errors = np.abs(estimate[order] - truth[order]) / truth[order]
-    return _summary(errors), _summary(errors[: max(1, len(truth) // 10)])
-
-
-def _summary(errors: Vector) -> RankErrors | None:
-    return RankErrors(float(errors.mean()), float(np.median(errors))) if len(errors) else None
+    for some in (errors, errors[: max(1, len(truth) // 10)]):
+        yield RankErrors(float(some.mean()), float(np.median(some))) if len(some) else None
 
 
 def _remarks(scores: Vector, reference: Vector, ks: Sequence[int]) -> Iterator[str]:
@@ -250,22 +247,23 @@ def mean_grades(grades: Vector) -> Ints:
 
 def beside_mean(grades: Vector) -> list[JudgeAgreement | None]:
     """Return the agreement of each judge with the mean; None if the judge graded no node."""
-    means = mean_grades(grades)
-    return [_beside(judge, means) for judge in grades.T]
-
-
-def _beside(judge: Vector, means: Ints) -> JudgeAgreement | None:
-    has_graded = ~np.isnan(judge)
-    if not has_graded.any():
-        return None
-    own, mean = judge[has_graded], means[has_graded].astype(np.float64)
-    apart = np.abs(own - mean)
-    return JudgeAgreement(
-        judged=len(own),
-        equal=float((apart == 0).mean()),
-        within_one=float((apart <= 1).mean()),
-        spearman=spearman(own, mean),
-    )
+    means, judges = mean_grades(grades), list[JudgeAgreement | None]()
+    for judge in grades.T:
+        has_graded = ~np.isnan(judge)
+        own, mean = judge[has_graded], means[has_graded].astype(np.float64)
+        apart = np.abs(own - mean)
+        agreement = (
+            JudgeAgreement(
+                judged=len(own),
+                equal=float((apart == 0).mean()),
+                within_one=float((apart <= 1).mean()),
+                spearman=spearman(own, mean),
+            )
+            if len(own)
+            else None
+        )
+        judges.append(agreement)
+    return judges
 
 
 def graded(scores: Vector, grades: Ints) -> Ints:
@@ -281,16 +279,10 @@ def _upward(grades: Ints, best: int) -> Ints:
 
 
 def _remarks_on_grades(scores: Vector, cut: Ints) -> Iterator[str]:
-    if decided := _tied_across(scores, cut):
+    # Nodes share their score with a node of another grade if their grades have a variance.
+    _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    sums, squares = np.bincount(levels, cut), np.bincount(levels, cut * cut)
+    if decided := int(counts[squares * counts != sums * sums].sum()):
         yield f"nodes with equal scores but different grades, the first the better: {decided:,}"
     if (scores == scores[0]).all():
         yield "all scores are equal: they have no order"
-
-
-def _tied_across(scores: Vector, cut: Ints) -> int:
-    """Return the number of nodes that share their score with a node of another grade."""
-    _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    sums = np.bincount(levels, cut)
-    squares = np.bincount(levels, cut * cut)
-    is_mixed: NDArray[np.bool_] = squares * counts != sums * sums
-    return int(counts[is_mixed].sum())

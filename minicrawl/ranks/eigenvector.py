@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import linked_from
 from minicrawl.graph.link_builder import BuiltGraph, Weights
 from minicrawl.graph.products import Adjacency, Vector
 from minicrawl.ports import Progress, unreported
@@ -81,27 +82,18 @@ def eigenvector(
     matrix, with_page, tolerance, most_steps = options
     if matrix is LinkMatrix.WALK and with_page:
         terms = PageRankOptions(
-            damping=None,
-            dangling=Dangling.VIRTUAL,
-            tolerance=tolerance,
-            most_iterations=most_steps,
+            damping=None, dangling=Dangling.VIRTUAL, tolerance=tolerance, most_iterations=most_steps
         )
         return pagerank(graph, weights, options=terms, tell=tell)
     product, start = _product(graph, weights, options)
     if not start.any():
         return all_alike(graph.nodes).authorities
-    stop = _Stop(tolerance * _FINER if with_page else tolerance, most_steps, tell)
-    extended = (_by_lanczos if matrix is LinkMatrix.EITHER else _by_power)(product, start, stop)
+    by = _by_lanczos if matrix is LinkMatrix.EITHER else _by_power
+    extended = by(product, start, tolerance * _FINER if with_page else tolerance, most_steps, tell)
     return _without_virtual_page(extended, tolerance) if with_page else extended
 
 
 Product = Callable[[Vector], Vector]
-
-
-class _Stop(NamedTuple):
-    tolerance: float
-    most_steps: int
-    tell: Progress
 
 
 def _product(
@@ -150,13 +142,11 @@ def _with_virtual_page(graph: Csr, weights: Weights | None) -> BuiltGraph:
 
 def reached_from_cycle(graph: Csr) -> NDArray[np.bool_]:
     """Return a mask of the nodes that are on a cycle of links or reached from one."""
-    left, starts = graph.in_degrees(), graph.starts
+    left = graph.in_degrees()
     front = np.flatnonzero(left == 0)
     while front.size:
         left[front] = -1
-        counts = starts[front + 1] - starts[front]
-        links = np.repeat(starts[front] - np.cumsum(counts) + counts, counts)
-        ends = graph.targets[links + np.arange(len(links))]
+        ends = linked_from(graph, front)
         np.subtract.at(left, ends, 1)
         front = np.unique(ends[left[ends] == 0])
     return left > 0
@@ -165,29 +155,31 @@ def reached_from_cycle(graph: Csr) -> NDArray[np.bool_]:
 # ---------------------------------------------------------------- methods
 
 
-def _by_lanczos(product: Product, start: Vector, stop: _Stop) -> Scores:
-    for approximation in leading(
-        product, start, most_images=images_within(_LANCZOS_BYTES, len(start))
-    ):
-        stop.tell(share_done(approximation.sine, stop.tolerance))
-        may_suffice = FURTHEST * chord(approximation.sine) <= stop.tolerance
-        if approximation.products >= stop.most_steps or (
-            may_suffice and _ranked(approximation, stop).converged
-        ):
-            break
-    return _ranked(approximation, stop)
+def _by_lanczos(
+    product: Product, start: Vector, tolerance: float, most_steps: int, tell: Progress
+) -> Scores:
+    most_images = images_within(_LANCZOS_BYTES, len(start))
+    for approximation in leading(product, start, most_images=most_images):
+        tell(share_done(approximation.sine, tolerance))
+        is_last = approximation.products >= most_steps
+        if is_last or FURTHEST * chord(approximation.sine) <= tolerance:
+            ranked = _ranked(approximation, tolerance)
+            if is_last or ranked.converged:
+                return ranked
+    return _ranked(approximation, tolerance)
 
 
-def _ranked(approximation: Approximation, stop: _Stop) -> Scores:
+def _ranked(approximation: Approximation, tolerance: float) -> Scores:
     """Return the scores. The limit has no negative entries, so a minus sign is rounding."""
-    return scores(
-        np.abs(approximation.vector()), approximation.sine, approximation.products, stop.tolerance
-    )
+    x = np.abs(approximation.vector())
+    return scores(x, approximation.sine, approximation.products, tolerance)
 
 
-def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
+def _by_power(
+    product: Product, start: Vector, tolerance: float, most_steps: int, tell: Progress
+) -> Scores:
     x, change, left, steps = start / start.sum(), inf, inf, 0
-    while left > stop.tolerance and steps < stop.most_steps:
+    while left > tolerance and steps < most_steps:
         y = product(x)
         # On a bipartite graph, such as an index and pages that link only to each other, the
         # iteration would oscillate for ever; a part of the old vector dampens that.
@@ -198,8 +190,8 @@ def _by_power(product: Product, start: Vector, stop: _Stop) -> Scores:
         rate = min(change / before, _SLOWEST) if steps else _SLOWEST
         left = change * rate / (1 - rate)
         x, steps = y, steps + 1
-        stop.tell(share_done(left, stop.tolerance))
-    return Scores(values=x, iterations=steps, error_bound=inf, converged=left <= stop.tolerance)
+        tell(share_done(left, tolerance))
+    return Scores(values=x, iterations=steps, error_bound=inf, converged=left <= tolerance)
 
 
 def _without_virtual_page(extended: Scores, tolerance: float) -> Scores:

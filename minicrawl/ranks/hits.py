@@ -136,11 +136,11 @@ def textbook(
         if not hubs.any():
             return all_alike(graph.nodes)
         tell((done + 1) / rounds)
-    return Hits(authorities=_without_bound(authorities, rounds), hubs=_without_bound(hubs, rounds))
-
-
-def _without_bound(x: Vector, rounds: int) -> Scores:
-    return Scores(values=shares(x), iterations=rounds, error_bound=inf, converged=False)
+    sides = (
+        Scores(values=shares(x), iterations=rounds, error_bound=inf, converged=False)
+        for x in (authorities, hubs)
+    )
+    return Hits(authorities=next(sides), hubs=next(sides))
 
 
 def all_alike(nodes: int) -> Hits:

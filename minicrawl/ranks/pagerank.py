@@ -100,11 +100,11 @@ class Walk:
 
     def step(self, xs: AnyFloats, teleports: AnyFloats) -> AnyFloats:
         """Return G x for each row x of `xs`, with jumps to the same row of `teleports`."""
-        found = self.links.pushed_all(xs * self.per_weight)
+        ys = self.links.pushed_all(xs * self.per_weight)
         for row, x in enumerate(xs):
             jumping, to_all = self.jumps(x)
-            found[row] += teleports[row] * x.dtype.type(jumping) + x.dtype.type(to_all / len(x))
-        return found
+            ys[row] += teleports[row] * x.dtype.type(jumping) + x.dtype.type(to_all / len(x))
+        return ys
 
 
 def walk_of(
@@ -189,7 +189,12 @@ class ResidualMethod:
             while iterations < stop.most_iterations and (left := self._bound(x, r)) > goal:
                 jumping, to_all, taken = self._pass_on(x, r)
                 if self.turns is above_average:
-                    jumping, to_all = self._without_usual_jumps(jumping, to_all, taken)
+                    # The 1 - κ of `taken` always jumps or is spread.
+                    usual = (1 - self.walk.contraction) * taken
+                    if self.walk.dangling is Dangling.VIRTUAL:
+                        to_all -= usual
+                    else:
+                        jumping -= usual
                 r += self.teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
                 iterations += 1
                 tell(share_done(left, stop.tolerance))
@@ -211,15 +216,6 @@ class ResidualMethod:
             jumping, to_all = jumping + jumps, to_all + spread
             total += float(taken.sum(dtype=np.float64))
         return jumping, to_all, total
-
-    def _without_usual_jumps(
-        self, jumping: float, to_all: float, taken: float
-    ) -> tuple[float, float]:
-        """Subtract the 1 - κ of `taken` that always jumps or is spread."""
-        usual = (1 - self.walk.contraction) * taken
-        if self.walk.dangling is Dangling.VIRTUAL:
-            return jumping, to_all - usual
-        return jumping - usual, to_all
 
     def _bound(self, x: AnyFloats, r: AnyFloats) -> float:
         """Return the error bound |r| / ((1 - κ) |x|)."""
@@ -359,21 +355,14 @@ def _ranks(
     walk = walk_of(graph, weights, options.damping, options.dangling, PRECISIONS[options.precision])
     xs = np.broadcast_to(begin, (len(jumps), graph.nodes)).copy()
     method = options.method or (Method.GAUSS_SEIDEL if len(jumps) == 1 else Method.POWER)
-    if method is Method.POWER:
-        return _by_power(walk, jumps, xs, options, tell)
-    stop = _stop(walk, options)
-    found = [
-        ResidualMethod(
-            walk=walk, teleport=jump, turns=_TURNS[method], lazy=options.lazy, stop=stop
-        ).run(x, tell)
-        for jump, x in zip(jumps, xs, strict=True)
-    ]
-    return [_scores(x, *each, options.tolerance) for x, each in zip(xs, found, strict=True)]
+    contraction = (1 + walk.contraction) / 2 if options.lazy else walk.contraction
+    stop = PowerMethod(
+        contraction=contraction,
+        tolerance=options.tolerance,
+        most_iterations=options.most_iterations,
+        floor=rounding_floor(walk.contraction, walk.shares.dtype),
+    )
 
-
-def _by_power(
-    walk: Walk, jumps: AnyFloats, xs: AnyFloats, options: PageRankOptions, tell: Progress
-) -> list[Scores]:
     def step() -> NDArray[np.float64]:
         nonlocal xs
         ys = walk.step(xs, jumps)
@@ -383,22 +372,16 @@ def _by_power(
         xs = ys
         return changes
 
-    iterations, bounds = _stop(walk, options).run(step, tell)
+    if method is Method.POWER:
+        iterations, bounds = stop.run(step, tell)
+        ends = [(iterations, bound) for bound in bounds]
+    else:
+        turns, lazy = _TURNS[method], options.lazy
+        ends = [
+            ResidualMethod(walk=walk, teleport=jump, turns=turns, lazy=lazy, stop=stop).run(x, tell)
+            for jump, x in zip(jumps, xs, strict=True)
+        ]
     return [
-        _scores(x, iterations, bound, options.tolerance)
-        for x, bound in zip(xs, bounds, strict=True)
+        Scores.within((x / x.sum(dtype=np.float64)).astype(x.dtype), *end, options.tolerance)
+        for x, end in zip(xs, ends, strict=True)
     ]
-
-
-def _stop(walk: Walk, options: PageRankOptions) -> PowerMethod:
-    return PowerMethod(
-        contraction=(1 + walk.contraction) / 2 if options.lazy else walk.contraction,
-        tolerance=options.tolerance,
-        most_iterations=options.most_iterations,
-        floor=rounding_floor(walk.contraction, walk.shares.dtype),
-    )
-
-
-def _scores(x: AnyFloats, iterations: int, bound: float, tolerance: float) -> Scores:
-    values = (x / x.sum(dtype=np.float64)).astype(x.dtype)
-    return Scores.within(values, iterations, bound, tolerance)

@@ -81,19 +81,24 @@ def without_dangling(
     for nodes in removed:
         stays[nodes] = False
     part = with_pages(graph, stays)
-    kept = None if weights is None else weights[links_between(graph, stays)]
+    part_weights = None if weights is None else weights[links_between(graph, stays)]
     # The returning nodes multiply an error of this part, and the final scaling doubles it.
     passed_on = 2 / (1 - options.damping)
     finer = replace(options, tolerance=options.tolerance / passed_on)
-    found = pagerank(part, kept, options=finer, tell=tell)
+    scores = pagerank(part, part_weights, options=finer, tell=tell)
     values = np.zeros(graph.nodes)
-    values[stays] = found.values
+    values[stays] = scores.values
     jump = (1 - options.damping) / (part.nodes or max(graph.nodes, 1))
-    given = _Given(graph, backwards, weights)
+    totals = np.bincount(graph.sources(), weights, minlength=graph.nodes)
+    per_weight = np.divide(1.0, totals, out=np.zeros(graph.nodes), where=totals > 0)
+    shares_of_links = per_weight[backwards.targets]
+    if weights is not None:
+        shares_of_links *= graph.turned(weights)
     for nodes in reversed(removed):
-        values[nodes] = jump + options.damping * given.to(nodes, values)
+        inflow = _inflow(backwards, shares_of_links, nodes, values)
+        values[nodes] = jump + options.damping * inflow
     return Scores.within(
-        shares(values), found.iterations, found.error_bound * passed_on, options.tolerance
+        shares(values), scores.iterations, scores.error_bound * passed_on, options.tolerance
     )
 
 
@@ -109,26 +114,14 @@ def _removed_in_rounds(graph: Csr, backwards: Csr, rounds: int) -> list[NDArray[
     return removed
 
 
-class _Given:
-    """Distributes the scores of nodes along their links, by weight."""
-
-    def __init__(self, graph: Csr, backwards: Csr, weights: Weights | None) -> None:
-        self._backwards = backwards
-        totals = np.bincount(graph.sources(), weights, minlength=graph.nodes)
-        per_weight = np.divide(1.0, totals, out=np.zeros(graph.nodes), where=totals > 0)
-        self._shares = per_weight[backwards.targets]
-        if weights is not None:
-            self._shares *= graph.turned(weights)
-
-    def to(self, nodes: NDArray[np.intp], values: Vector) -> Vector:
-        """Return the inflow of each of these nodes along all links to it."""
-        starts = self._backwards.starts[nodes]
-        counts = self._backwards.starts[nodes + 1] - starts
-        links = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        given = values[self._backwards.targets[links]] * self._shares[links]
-        getters = np.repeat(np.arange(len(nodes)), counts)
-        gotten = np.bincount(getters, given, minlength=len(nodes))
-        return gotten.astype(np.float64, copy=False)
+def _inflow(backwards: Csr, shares_of_links: Vector, nodes: NDArray[np.intp], x: Vector) -> Vector:
+    """Return the inflow of these nodes along all links to them, which pass on shares of x."""
+    starts = backwards.starts[nodes]
+    counts = backwards.starts[nodes + 1] - starts
+    links = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    given = x[backwards.targets[links]] * shares_of_links[links]
+    getters = np.repeat(np.arange(len(nodes)), counts)
+    return np.bincount(getters, given, minlength=len(nodes)).astype(np.float64, copy=False)
 
 
 def topic_ranks(
@@ -143,15 +136,15 @@ def topic_ranks(
     if options.dangling is Dangling.VIRTUAL:
         raise UsageError("the virtual page links to all pages: it has no topics")
     teleports = np.stack([teleport(graph.nodes, nodes) for nodes in topics.values()])
-    found = pageranks(graph, weights, options=options, teleports=teleports, tell=tell)
-    return dict(zip(topics, found, strict=True))
+    ranks = pageranks(graph, weights, options=options, teleports=teleports, tell=tell)
+    return dict(zip(topics, ranks, strict=True))
 
 
 def teleport(count: int, nodes: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return uniform jumps to these nodes, as a vector of length `count`."""
-    found = np.zeros(count)
-    found[list(nodes)] = 1.0
-    return found
+    jumps = np.zeros(count)
+    jumps[list(nodes)] = 1.0
+    return jumps
 
 
 def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
@@ -173,10 +166,10 @@ def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
 def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, float]:
     """Return the weights of the topics for this query, which sum to 1."""
     counts = {topic: Counter(words_of(" ".join(lines))) for topic, lines in texts.items()}
-    wanted = words_of(query)
-    if not any(word in count for count in counts.values() for word in wanted):
+    query_words = words_of(query)
+    if not any(word in count for count in counts.values() for word in query_words):
         raise UsageError(f"no topic has a word of {query!r}: use other words, or --mix")
-    return parts_by_counts(counts, wanted)
+    return parts_by_counts(counts, query_words)
 
 
 def words_of(text: str) -> list[str]:

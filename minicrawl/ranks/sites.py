@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import NamedGraph, Names, NodeHosts
@@ -60,23 +59,15 @@ def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
     if by_page:
         keys, amounts = np.unique(keys), None
     pages, linked = np.divmod(keys, max(len(names), 1))
-    return _summed(SiteNames(names), of_node[pages], linked, amounts)
+    links, link = np.unique(
+        of_node[pages].astype(np.int64) * len(names) + linked, return_inverse=True
+    )
+    sums = np.bincount(link, amounts, minlength=len(links)).astype(np.float32)
+    between = Csr.from_edges(len(names), *np.divmod(links, max(len(names), 1)))
+    return NamedGraph(between, SiteNames(names), sums)
 
 
 def of_pages(scores: Scores, sites: NodeHosts) -> Scores:
     """Return scores of pages from scores of their sites, with the same error bound."""
     pages = np.bincount(sites.of_node, minlength=len(sites.names))
     return replace(scores, values=(scores.values / pages)[sites.of_node])
-
-
-def _summed(
-    names: SiteNames,
-    sources: NDArray[np.int32],
-    targets: NDArray[np.int64],
-    amounts: NDArray[np.float64] | None,
-) -> NamedGraph:
-    """Return the graph of these links, merging duplicates."""
-    keys, which = np.unique(sources.astype(np.int64) * len(names) + targets, return_inverse=True)
-    ends = np.divmod(keys, max(len(names), 1))
-    weights = np.bincount(which, amounts, minlength=len(keys)).astype(np.float32)
-    return NamedGraph(Csr.from_edges(len(names), *ends), names, weights)

@@ -109,7 +109,12 @@ def trust(
         return pagerank(graph, weights, options=usual, teleport=initial, tell=tell)
     passed_on = _passing_on(graph, weights, options, initial)
     passes = _MOST_PASSES if options.passes is None else options.passes
-    amounts, done, is_still = _passed(initial, passed_on, passes, tell)
+    amounts, done, is_still = initial, 0, False
+    while done < passes and not is_still:
+        before, amounts = amounts, passed_on(amounts)
+        done += 1
+        tell(done / passes)
+        is_still = np.array_equal(amounts, before)
     bound = _ROUNDING if is_still and options.passing is Passing.MAXIMUM else FURTHEST
     return Scores.within(amounts / amounts.sum(), done, bound, options.tolerance)
 
@@ -161,16 +166,3 @@ def _passing_on(
             return lambda t: np.minimum(1.0, initial + damping * links.pushed(t))
         case other:
             assert_never(other)
-
-
-def _passed(
-    initial: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Progress
-) -> tuple[Trust, int, bool]:
-    """Pass on trust; return it, the number of passes, and True if it is a fixpoint."""
-    trust = initial
-    for done in range(1, passes + 1):
-        before, trust = trust, passed_on(trust)
-        tell(done / passes)
-        if np.array_equal(trust, before):
-            return trust, done, True
-    return trust, passes, False
