@@ -52,6 +52,7 @@ def _html(title: str, body: str) -> DemoResponse:
     return DemoResponse(200, {"Content-Type": "text/html"}, page.encode())
 
 
+@pytest.mark.slow
 @pytest.mark.documents
 @pytest.mark.parametrize(
     ("name", "web"),

@@ -239,6 +239,7 @@ def found_outside(
     }
 
 
+@pytest.mark.slow
 def test_only_fetch_opens_connections_by_asyncio_or_the_standard_library() -> None:
     assert found_outside(("fetch/",), ways_to_connect) == ALLOWED
 
@@ -320,6 +321,7 @@ def test_a_request_past_the_gate_is_found() -> None:
 # ---------------------------------------------------------------- questions change nothing
 
 
+@pytest.mark.slow
 def test_no_question_changes_anything() -> None:
     """Functions named is_, has_, may_, are_ or can_ have no side effects."""
     found = [

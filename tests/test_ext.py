@@ -128,6 +128,7 @@ def output_of(site: Path, *arguments: str, cwd: Path) -> str:
 
 
 class TestOnTheCommandLine:
+    @pytest.mark.slow
     def test_a_command_is_listed_and_runs(self, installed: Path, tmp_path: Path) -> None:
         filled_store(tmp_path / "crawl.db")
         listed = output_of(installed, "--help", cwd=tmp_path)
@@ -135,6 +136,7 @@ class TestOnTheCommandLine:
         shown = output_of(installed, "hosts", "--store", "crawl.db", cwd=tmp_path)
         assert "\tb.example\n" in shown
 
+    @pytest.mark.slow
     def test_a_rank_is_computed_kept_and_compared(self, installed: Path, tmp_path: Path) -> None:
         filled_store(tmp_path / "crawl.db")
         assert "reciprocal" in output_of(installed, "rank", "--help", cwd=tmp_path)

@@ -21,6 +21,7 @@ sys.exit(main(sys.argv[2:]))
 _KEY = "about --new-key bot.pem --contact https://bot.example/"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "extra", "command"),
     [
@@ -52,6 +53,7 @@ def test_the_error_names_the_extra(package: str, extra: str, command: str, tmp_p
     assert f"minicrawl[{extra}]" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_crawl_in_a_cluster_needs_no_other_extra(tmp_path: Path) -> None:
     for module in ("commands.crawling", "child"):
         code = (

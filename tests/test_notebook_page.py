@@ -17,6 +17,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "how-to" / "from-crawl-to-plot.md"
 CELL = re.compile(r"```python\n(?P<code>.*?)```(?:\n\n```text\n(?P<output>.*?)\n```)?", re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_from_the_crawl_to_the_plots(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

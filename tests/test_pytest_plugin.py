@@ -6,6 +6,8 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 TESTS = """
@@ -47,6 +49,7 @@ def test_two_webs_are_apart_and_may_change(serve_pages, tmp_path):
 """
 
 
+@pytest.mark.slow
 def test_the_fixture_serves_pages_until_the_test_is_over(tmp_path: Path) -> None:
     (tmp_path / "test_crawl.py").write_text(TESTS, encoding="utf-8")
     plugin = "minicrawl.demo.pytest_plugin"

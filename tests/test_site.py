@@ -34,6 +34,7 @@ def page_of(document: Path) -> Path:
     return (place.parent if place.name == "index" else place) / "index.html"
 
 
+@pytest.mark.slow
 def test_every_document_is_a_page_that_the_first_page_leads_to(site: Path) -> None:
     start = (site / "index.html").read_text(encoding="utf-8")
     for document in (ROOT / "docs").rglob("*.md"):

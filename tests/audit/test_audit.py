@@ -117,6 +117,7 @@ def test_a_page_without_words_is_thin(tmp_path: Path) -> None:
     assert issues(crawled(tmp_path / "crawl.db", site))["text-thin"] == {page.path}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["none", "text"])
 @pytest.mark.parametrize("runs", [1, 2])
 def test_skipped_checks_are_named(tmp_path: Path, keep: str, runs: int) -> None:

@@ -402,6 +402,7 @@ class TestPoliteness:
         assert max(ends.values()) - START < 20
         assert web.visits[-1].ended - START >= 120
 
+    @pytest.mark.slow
     def test_checks_keep_the_hours(self, tmp_path: Path) -> None:
         closes, opens = (_local(NOON + START + 60 * minutes) for minutes in (2, 62))
         web = web_with(*(f"{OTHER}/{number}" for number in range(8)))
@@ -492,6 +493,7 @@ class LoggedWeb:
         return DemoResponse(200, {"Content-Type": kind}, body)
 
 
+@pytest.mark.slow
 def test_pages_checks_and_requisites_share_the_delay_on_a_real_server(tmp_path: Path) -> None:
     """The crawl delays after each response, so the server never sees a shorter interval."""
     web = LoggedWeb()
@@ -511,6 +513,7 @@ def test_pages_checks_and_requisites_share_the_delay_on_a_real_server(tmp_path: 
         assert min(later - at for (_, at), (_, later) in pairwise(asked)) >= 0.2
 
 
+@pytest.mark.slow
 def test_checks_continue_after_a_stop_without_repetition(tmp_path: Path) -> None:
     """The checks use up to 4 connections at once, by --per-host."""
     path, web = tmp_path / "crawl.db", web_with(*(f"{HOST}/{number}.pdf" for number in range(200)))

@@ -126,6 +126,7 @@ def test_a_file_is_requested_once_even_without_a_suffix(path: Path, web: Web) ->
     assert not list(archive_folder(path).glob(f"{PAYLOAD}*"))
 
 
+@pytest.mark.slow
 def test_equal_files_are_kept_and_requested_once_in_an_intact_archive(path: Path) -> None:
     assert main(["archive", "--verify", "--store", str(path)]) == 0
     assert main(["check", "--store", str(path)]) == 0
@@ -157,6 +158,7 @@ class SlowFilm(httpx.AsyncByteStream):
         self._events.append("cut")
 
 
+@pytest.mark.slow
 def test_films_that_never_end_keep_no_other_file_waiting(tmp_path: Path) -> None:
     films = [f"http://film-{number}.example/film.mp4" for number in range(12)]
     files = [f"{HOST}/{number}.zip" for number in range(12)]
@@ -188,6 +190,7 @@ class WebWithFilm(Web):
         return super().by_path(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("web", "chosen"), [(Web, {}), (WebWithFilm, {"types": "html", "requisites": True})]
 )
@@ -222,6 +225,7 @@ def test_a_document_that_is_too_long_to_be_read_is_kept_as_a_file(
     assert asked["/long"] == 1
 
 
+@pytest.mark.slow
 def test_wacz_files_have_each_file_once(path: Path, tmp_path: Path) -> None:
     file = tmp_path / "site.wacz"
     assert main(["export", str(file), "--store", str(path)]) == 0
@@ -230,6 +234,7 @@ def test_wacz_files_have_each_file_once(path: Path, tmp_path: Path) -> None:
     assert all(lines.count(f'"{HOST}/{one}"') == 1 for one in ("film.mp4", "report", "endless.mkv"))
 
 
+@pytest.mark.slow
 def test_warc_files_of_a_crawl_have_all_files(tmp_path: Path) -> None:
     web, folder = Web(), tmp_path / "warcs"
     path = crawled(tmp_path / "crawl.db", web, warc=folder, max_file=9 * MEGABYTE)

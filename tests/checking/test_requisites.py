@@ -225,6 +225,7 @@ def test_a_style_longer_than_max_body_is_kept_and_not_read(tmp_path: Path) -> No
 MANY = 10_000
 
 
+@pytest.mark.slow
 def test_a_page_with_very_many_requisites_keeps_no_other_waiting(tmp_path: Path) -> None:
     asked: list[str] = []
 

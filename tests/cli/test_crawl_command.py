@@ -161,6 +161,7 @@ REFUSED |= {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", REFUSED)
 def test_a_mistake_is_one_line_and_nothing_is_made(
     line: str, place: Path, capsys: Captured
@@ -593,6 +594,7 @@ class TestSignals:
             retries = Counter(url for (url,) in failed)
         assert not Counter(pages) - (Counter(pages.keys()) + retries)
 
+    @pytest.mark.slow
     def test_a_second_signal_aborts_at_once(self) -> None:
         with create_server(("127.0.0.1", 0)) as deaf:
             deaf.settimeout(PATIENCE_S)

@@ -242,6 +242,7 @@ def test_a_damaged_record_is_reported_and_costs_no_other_page(capsys: Captured) 
 TEN_GB = 10 * 1024**3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_there", [True, False], ids=["all there", "not there"])
 def test_a_record_of_ten_gigabytes_is_reported_and_costs_no_other_page(
     capsys: Captured, is_there: bool
@@ -294,6 +295,7 @@ main(["import", "a.warc"])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_import_leaves_no_store_and_hinders_none(capsys: Captured, place: Path) -> None:
     many = [response(f"{SITE}{n}", page(f"/{n + 1}", text=f"{n}" * 500)) for n in range(300)]
     Path("a.warc").write_bytes(b"".join(many))

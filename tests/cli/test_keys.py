@@ -80,6 +80,7 @@ def test_g_shows_and_hides_the_graph_and_the_terminal_is_restored(tmp_path: Path
     assert termios.tcgetattr(terminal.theirs) == terminal.before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs os.login_tty")
 def test_a_second_signal_restores_the_terminal(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # so the crawl does not end by itself

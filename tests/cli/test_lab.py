@@ -126,6 +126,7 @@ def test_standard_errors_gains_and_spam_are_printed(
     assert "…" not in shown
 
 
+@pytest.mark.slow
 def test_a_larger_small_edge_gathers_less_importance_early(capsys: Captured) -> None:
     """The small edge changes the true importance and PageRank as well as the order."""
     orders = ["order", *SMALL, "--draws", "2", "--strategy", "opic", "--strategy", "pagerank"]

@@ -25,6 +25,7 @@ def test_a_table_has_a_row_for_each_chosen_algorithm(capsys: Captured) -> None:
     assert shown.count("passed") == 2
 
 
+@pytest.mark.slow
 def test_matrices_are_shown(capsys: Captured) -> None:
     shown = run(capsys, "sc3", "--algorithm", "a1", "--print-matrices")
     assert shown.splitlines()[-4:] == ["0 1 2 2", "2 0 1 1", "1 2 0 3", "1 2 1 0"]

@@ -63,6 +63,7 @@ class TestLaziness:
         assert "click" in loaded
         assert loaded.isdisjoint(HEAVY - {"asyncio"} if "crawl" in arguments else HEAVY)
 
+    @pytest.mark.slow
     def test_commands_that_only_read_a_store_import_no_network_and_no_parser(
         self, tmp_path: Path
     ) -> None:

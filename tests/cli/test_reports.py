@@ -219,6 +219,7 @@ class TestLinks:
         assert len(lines) == 6
         assert printed(capsys, "links", DEEP) == f"url    {DEEP}\npages  0\n"
 
+    @pytest.mark.slow
     def test_json_has_all_pages(self, capsys: Captured) -> None:
         found = as_json(capsys, "links", A)
         pages = found.pop("pages")

@@ -164,6 +164,7 @@ class TestKeptSettings:
         out = printed(capsys, "crawl", SEED, "--dry-run", "--fresh", *network)
         assert out.startswith("scope  any\nknown  1 page")
 
+    @pytest.mark.slow
     def test_the_store_of_a_demo_keeps_only_flags(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -117,6 +117,7 @@ def test_unknown_words_find_nothing(store: Path, capsys: Captured) -> None:
     assert (out, err) == ("", "no page has these words\n")
 
 
+@pytest.mark.slow
 def test_an_incomplete_index_says_so(tmp_path: Path, capsys: Captured) -> None:
     store, first = tmp_path / "crawl.db", dict(list(PAGES.items())[:1])
     read_into(store, first)

@@ -115,6 +115,7 @@ def path(original: Path, tmp_path: Path) -> Path:
     return shutil.copytree(original, tmp_path / "copy") / "crawl.db"
 
 
+@pytest.mark.slow
 def test_no_file_has_the_url_or_its_texts(path: Path) -> None:
     assert found_in(path.parent) == []
     with closing(ArchiveReader(archive_folder(path))) as archive:

@@ -127,6 +127,7 @@ def test_an_update_has_the_budget_of_the_last_run(site: Site, capsys: Captured) 
         assert len([url for url in server.requests if "robots" not in url]) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("site")
 def test_a_limit_of_an_update_counts_for_this_update_alone(capsys: Captured) -> None:
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "50", "-q"]) == 0

@@ -196,6 +196,7 @@ async def test_a_new_inbox_has_the_batches_that_were_not_acknowledged(connect: C
     assert again == {0, 1, 2} - {done}
 
 
+@pytest.mark.slow
 async def test_a_batch_that_came_too_early_is_delivered_again(engine: ClusterEngine) -> None:
     await engine.publish(batch(0, 2))
     async with aclosing(engine.inbox(SHARD)) as inbox:

@@ -312,6 +312,7 @@ async def test_a_cluster_of_two_servers_is_refused_at_once(tmp_path: Path) -> No
         assert monotonic() - began < LONG_S / 2
 
 
+@pytest.mark.slow
 async def test_of_entries_appended_after_the_same_one_only_the_first_counts(tmp_path: Path) -> None:
     # The others stay in the stream, where readers skip them.
     async def appending(engine: ClusterEngine, last: int, content: bytes) -> int | None:

@@ -120,6 +120,7 @@ def test_hosts_that_wait_for_silent_ones_do_not_make_the_loop_spin_on_a_full_dis
     assert run.reason is Reason.EMPTY
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_a_crawl_on_a_full_disk(path: Path, disk: Disk) -> None:
     web = FakeWeb(web_of(LINKS), takes_s=0.3)
     with pytest.raises(NoRoom, match="full"):
@@ -170,6 +171,7 @@ MOST = 12
 A_COMMIT_S = 30.0
 
 
+@pytest.mark.slow
 def test_a_crawl_waits_for_its_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
     path, commit = tmp_path / "crawl.db", Committer.commit

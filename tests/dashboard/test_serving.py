@@ -275,6 +275,7 @@ def test_the_page_names_a_store_that_has_vanished(tmp_path: Path) -> None:
         assert "no store" in get(running, "api/search?q=x").json()["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_dashboard_while_browsers_watch(tmp_path: Path, how: int) -> None:
     path = filled_store(tmp_path / "crawl.db")

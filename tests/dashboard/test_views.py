@@ -11,6 +11,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from minicrawl import MinicrawlError, State
 from minicrawl.dashboard import views
 from minicrawl.dashboard.shared_view import SharedView
@@ -25,6 +27,7 @@ from tests.crawl.fakes import in_time
 from tests.stores import HandCrawl, filled_store
 
 
+@pytest.mark.slow
 def test_curves_of_the_graph_read_new_samples_only_and_keep_their_ends_and_few_points(
     tmp_path: Path,
 ) -> None:

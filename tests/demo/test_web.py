@@ -3,6 +3,7 @@ import subprocess
 import sys
 
 import networkx
+import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.demo.web import DemoWeb
@@ -18,6 +19,7 @@ print(zlib.crc32(repr((web.hosts, web.seeds, link_graph(web))).encode()))
 """
 
 
+@pytest.mark.slow
 def test_the_web_depends_on_its_seed_and_not_on_that_of_hashes() -> None:
     assert link_graph(DemoWeb(500)) == GRAPH
     assert link_graph(DemoWeb(500, seed=1)) != GRAPH
@@ -43,6 +45,7 @@ def test_every_page_of_an_open_host_can_be_reached_from_the_seeds() -> None:
     assert len(GRAPH) == 500 - shut + hubs
 
 
+@pytest.mark.slow
 def test_the_top_ten_are_front_pages_of_large_hosts_and_the_licence() -> None:
     graph = link_graph(DemoWeb(2000))
     ranks: dict[str, float] = networkx.pagerank(networkx.DiGraph(graph))

@@ -86,6 +86,7 @@ EVENTS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.lists(EVENTS, max_size=15))
 def test_any_history_of_a_shard_is_loaded_as_it_was(

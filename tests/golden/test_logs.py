@@ -11,6 +11,7 @@ A log has changed. To see the rows, run `python -m tests.golden --dump FOLDER` h
 checkout of the commit before, and `diff -r`. To accept them: `python -m tests.golden --write`."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_crawl_and_a_killed_and_resumed_crawl_leave_the_golden_logs(case: Case) -> None:
     with folder_in_memory() as folder:

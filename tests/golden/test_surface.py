@@ -1,11 +1,14 @@
 import copy
 
+import pytest
+
 from tests.cli.inert.walk import leaves, options_of
 from tests.golden.surface import OTHERS, READERS, WITHOUT_JSON, differences, kept, surface
 
 _HOW = "if the change is intended: `python -m tests.golden --write`"
 
 
+@pytest.mark.slow
 def test_options_exit_codes_and_json_keys_are_the_golden_ones() -> None:
     found = list(differences(kept(), surface()))
     assert not found, "\n".join([*found, _HOW])

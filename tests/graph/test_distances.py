@@ -187,6 +187,7 @@ def agree(graph: Csr, seed: int) -> None:
     assert found.diameter <= right.diameter
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("at_once", [1, 7 * 64, 5000])
 def test_the_size_of_pieces_does_not_change_how_balls_grow(at_once: int) -> None:

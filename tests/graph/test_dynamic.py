@@ -67,6 +67,7 @@ def agrees_with_networkx(found: Outline, nodes: int, edges: Sequence[Edge]) -> N
         assert counted.most == max((degree for _, degree in degrees), default=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_scipy", [True, False])
 @given(data=st.data())
 def test_any_sequence_of_changes(has_scipy: bool, data: st.DataObject) -> None:
@@ -96,6 +97,7 @@ def change_at_random(data: st.DataObject) -> None:
             assert found == whole(nodes, left)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(nodes_and_links())
 @example((8, [*SMALL["sc1"].edges]))

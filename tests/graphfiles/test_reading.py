@@ -113,6 +113,7 @@ def test_a_packed_file_that_swells_beyond_the_limit_is_refused_there(
     assert sum(unpacked) <= ALWAYS_UNPACKED + MOST_SWELLING * file.stat().st_size
 
 
+@pytest.mark.slow
 def test_a_packed_file_may_swell_a_little_or_be_small(file: Path) -> None:
     file.write_bytes(gzip.compress(b"0 1\n" * 1_000_000, mtime=0))
     assert sum(block.line_count for block in blocks(file)) == 1_000_000

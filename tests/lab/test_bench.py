@@ -58,6 +58,7 @@ def series(text: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["order", "bench"])
 def test_an_order_of_a_package_is_compared(
     command: str, graph: Path, short: dict[str, str]

@@ -208,6 +208,7 @@ def web() -> SyntheticWeb:
     return copying_web(200_000, np.random.default_rng(1))
 
 
+@pytest.mark.slow
 def test_the_default_web_has_large_hosts_and_pages(web: SyntheticWeb) -> None:
     """Three pages of a hundred found a host, and two of three links stay inside theirs."""
     assert web.host.max() + 1 == pytest.approx(6000, abs=250)

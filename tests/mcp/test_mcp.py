@@ -107,6 +107,7 @@ def untrusted(target: Any, name: str, **given: Any) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_each_tool_answers_and_says_that_it_only_reads(store: Path) -> None:
     server = server_for(store)
 
@@ -135,6 +136,7 @@ def test_each_tool_answers_and_says_that_it_only_reads(store: Path) -> None:
     assert untrusted(server, "sql", query="SELECT count(*) FROM pages")["rows"] == [[42]]
 
 
+@pytest.mark.slow
 def test_pages_are_found_by_title_and_with_an_index_by_text(tmp_path: Path) -> None:
     store = crawled(tmp_path / "crawl.db")
     found = untrusted(server_for(store), "search", query="harbours")
@@ -265,6 +267,7 @@ def test_an_answer_is_cut_to_its_limit() -> None:
 # ---------------------------------------------------------------- the store
 
 
+@pytest.mark.slow
 def test_no_tool_changes_the_store(store: Path) -> None:
     before = store.read_bytes()
     asked(

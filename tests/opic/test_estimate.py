@@ -248,6 +248,7 @@ def crawled(web: Web, share: float, seed: int, endowment: int) -> Crawled:
     return Crawled(estimated, by_cash, converged.importance, is_unread)
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_an_unfinished_crawl_knows_the_importance_of_unread_pages() -> None:
     """They have a quarter of the error of their cash, all pages two thirds, and order is kept."""
@@ -430,6 +431,7 @@ def test_a_start_at_the_result_takes_no_round() -> None:
     assert refinement.importance == pytest.approx(refined(flow))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_cold", [True, False])
 @given(web=webs(), data=st.data(), edge=st.floats(0.02, 1), rounds=st.integers(0, 6))
 def test_the_error_bound_holds_from_any_start(
@@ -475,6 +477,7 @@ def test_after_any_change_the_last_ranks_lead_to_pagerank(
     assert off <= refinement.error + 1e-12 <= 1e-9 + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_weights", [False, True])
 def test_after_a_change_only_pages_near_it_spend(has_weights: bool) -> None:
     """Of 1,000 rings half are read; a page of the first then leads to another."""

@@ -101,6 +101,7 @@ def small_rankings(few_members: int, **more: int) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few_members", [0, 16])
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1 << 30))
@@ -245,6 +246,7 @@ def test_a_loaded_queue_continues_like_the_original(seed: int) -> None:
     assert again.take() is None
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1 << 30))
 def test_by_sites_the_best_page_of_the_most_important_site_is_taken(seed: int) -> None:

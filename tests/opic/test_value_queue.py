@@ -39,6 +39,7 @@ class ValuedWorld(SiblingWorld):
         return list(map(int, self.estimate.levels(np.array(pages, dtype=np.uint32), self._weight)))
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("few_members", [0, 16])
 @settings(max_examples=20, deadline=None)

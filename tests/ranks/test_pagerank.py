@@ -100,6 +100,7 @@ def test_links_followed_backwards_keep_their_weights() -> None:
 # ---------------------------------------------------------------- oracles
 
 
+@pytest.mark.slow
 @given(some_links, some_jumps, st.sampled_from(Dangling), st.sampled_from(WAYS))
 def test_scores_solve_the_equation_within_their_bound(
     pairs: Pairs, jumps: list[int], dangling: Dangling, way: tuple[Method, bool]

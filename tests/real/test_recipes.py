@@ -306,6 +306,7 @@ FOUND_IN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BY_TYPE)
 def test_types_select_documents_by_the_media_types_of_nginx(
     kind: str, servers: Servers, tmp_path: Path

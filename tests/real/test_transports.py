@@ -212,6 +212,7 @@ def test_every_server_is_read_without_a_proxy(site: Site, kind: str) -> None:
     assert_all_read(site, site.network, kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_server_is_read_through_every_proxy(
     site: Site, proxies: list[str], kind: str

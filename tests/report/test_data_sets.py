@@ -67,6 +67,7 @@ def exported(store: Path, folder: Path, *arguments: str) -> dict[str, Any]:
 COLUMNS = ("--with", "html,text,links,headings,usage")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["parquet", "jsonl", "csv", "warc.gz"])
 def test_files_have_the_requested_size_and_are_in_the_manifest(
     name: str, store: Path, tmp_path: Path

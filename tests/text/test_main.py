@@ -294,6 +294,7 @@ def folded(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 def test_the_main_text_of_known_pages_is_found() -> None:
     pages = known_pages(environ)[::3]
     texts = [folded(main_text(markup)) for markup, _, _ in pages]

@@ -178,6 +178,7 @@ def test_pages_share_a_process() -> None:
     assert process.child.returncode is not None
 
 
+@pytest.mark.slow
 def test_a_slow_page_harms_no_other() -> None:
     hostile = "<div>" * 100_000
     with PageTexts(["main"], deadline_s=0.5) as texts:
@@ -207,6 +208,7 @@ def test_other_pages_of_a_site_help_to_find_the_main_text() -> None:
         assert texts.of(site[0].markup, "http://news.example/") == [site[0].main]
 
 
+@pytest.mark.slow
 def test_if_learning_from_a_site_is_too_slow_pages_are_read_singly() -> None:
     with PageTexts(["main"], lambda _: ["<div>" * 100_000] * 50, deadline_s=0.5) as texts:
         for _ in range(2):
@@ -276,6 +278,7 @@ def test_a_process_that_sleeps_is_given_up() -> None:
     process.end()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limit_s", "answer"), [(0.3, None), (600.0, b"done")])
 def test_deadlines_count_processor_time(limit_s: float, answer: bytes | None) -> None:
     """The process gets little of a busy machine, so its work takes far longer than the patience."""
@@ -321,6 +324,7 @@ def test_an_export_names_slow_pages(
     assert f"left out: {URLS[0]}: late" in output.err
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_the_same_store_gives_the_same_bytes_on_a_busy_machine(
     tmp_path: Path, capsys: Captured
@@ -393,6 +397,7 @@ LINKS = [
 ]
 
 
+@pytest.mark.slow
 def test_headings_and_links_are_lists_in_jsonl_and_parquet(
     tmp_path: Path, capsys: Captured
 ) -> None:

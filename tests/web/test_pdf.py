@@ -56,6 +56,7 @@ def test_pages_are_limited() -> None:
     assert f"{reader.MOST_PAGES:,} pages" in found.limit
 
 
+@pytest.mark.slow
 def test_characters_are_limited() -> None:
     found = reader.parse_pdf(pdf(*[words("a" * 4000)] * (reader.MOST_CHARS // 4000 + 2)))
     assert len("".join(found.lines)) == reader.MOST_CHARS

@@ -427,6 +427,7 @@ USUAL_PATH = (
 USUAL_PATHS = [USUAL_PATH[:length] for length in (20, 40, 60, 80, 100, 120, 140)]
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_real_files_are_parsed_restored_and_checked_exactly(
     shared_vector: Callable[[str], Path],

@@ -211,6 +211,7 @@ def test_a_gzip_file_is_unpacked_as_far_as_it_goes() -> None:
     assert pages(packed[:-8] + bytes(8))[:1_000] == whole[:1_000], "a checksum that is wrong"
 
 
+@pytest.mark.slow
 def test_a_sitemap_is_read_up_to_a_number_of_bytes_packed_or_not() -> None:
     inside = b"https://example.com/a\n".ljust(MAX_BYTES - 1) + b"\nhttps://example.com/b\n"
     for body in (inside, gzip.compress(inside, compresslevel=0)):
@@ -220,6 +221,7 @@ def test_a_sitemap_is_read_up_to_a_number_of_bytes_packed_or_not() -> None:
     assert not parse(inside[: MAX_BYTES - 1], AT).limit
 
 
+@pytest.mark.slow
 def test_no_more_urls_are_taken_than_a_sitemap_may_have() -> None:
     many = [f"https://example.com/{n}" for n in range(MAX_URLS + 1)]
     for write in (urlset, lambda *urls: "\n".join(urls)):
@@ -229,6 +231,7 @@ def test_no_more_urls_are_taken_than_a_sitemap_may_have() -> None:
         assert not parse(write(*many[:2]).encode(), AT).limit
 
 
+@pytest.mark.slow
 @pytest.mark.large
 def test_the_number_of_tags_is_limited_and_that_of_leaves_is_not() -> None:
     found = parse(f"<urlset><loc>/a</loc>{'<a/>' * 800_000}<loc>/b</loc></urlset>".encode(), AT)

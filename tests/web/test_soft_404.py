@@ -154,6 +154,7 @@ class TestFigures:
         by_text = [one for one in found if one.case.kind not in ("home", "other words")]
         assert recall(by_text) >= LEAST_RECALL, figures
 
+    @pytest.mark.slow
     @pytest.mark.large
     @pytest.mark.parametrize("recorded", [manuals, of_pages])
     def test_recorded_pages(self, half: str, recorded: Callable[[str], Iterable[Case]]) -> None:

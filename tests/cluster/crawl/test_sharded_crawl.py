@@ -228,6 +228,7 @@ def test_a_holder_that_has_lost_its_shard_sends_no_request(
     assert server.requests
 
 
+@pytest.mark.slow
 def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None:
     # Its sender sends the cash again.
     servers = crawl.servers

@@ -257,6 +257,7 @@ def test_large_sitemaps_take_turns_with_pages(listed: int, order: str, path: Pat
     assert in_order(web) == order
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"delay": 1}, {"deterministic": True}])
 def test_all_sitemaps_are_read_though_no_page_may_be_requested_any_more(
     settings: dict[str, Any], path: Path

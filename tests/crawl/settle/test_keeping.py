@@ -208,6 +208,7 @@ def test_a_reader_postpones_pruning_and_status_says_so(path: Path) -> None:
     assert {texts[-1] for texts in committed(path).values()} == {version(n, 45) for n in range(5)}
 
 
+@pytest.mark.slow
 def test_an_archive_has_at_most_twice_what_must_stay(path: Path) -> None:
     """This holds even if an examination finds that pruning would free just under a quarter."""
     sizes = list[int]()

@@ -168,6 +168,7 @@ def _work_slowly(_: bytes) -> None:
         pass
 
 
+@pytest.mark.slow
 @in_loop
 async def test_a_process_that_dies_is_replaced_for_the_next_task() -> None:
     other = ParserProcess(LONGEST_S)

@@ -68,6 +68,7 @@ def test_link_texts_of_many_sites_put_a_page_first(
     assert [search(store, query)[0] for query in queries] == [HOUSE] * len(queries)
 
 
+@pytest.mark.slow
 def test_the_page_is_first_even_if_more_pages_match_than_are_scored(tmp_path: Path) -> None:
     assert found(tmp_path, web(["bill clinton"], 120), "bill clinton")[0] == HOUSE
 

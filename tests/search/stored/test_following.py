@@ -66,6 +66,7 @@ def test_pages_known_by_links_alone_are_indexed_seldom(tmp_path: Path) -> None:
     assert entries(path) == followed  # apart from links of the last page
 
 
+@pytest.mark.slow
 def test_the_follower_waits_for_another_writer(tmp_path: Path) -> None:
     path = begun_store(tmp_path)
     pauses = IndexFollower(path).pauses()

@@ -177,6 +177,7 @@ def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(tmp_path: Path) ->
     assert not found[1].cut
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("follows", [False, True])
 def test_texts_that_a_limit_has_cut_are_named_by_every_run(
     follows: bool,

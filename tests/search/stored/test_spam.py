@@ -23,6 +23,7 @@ def hosts(results: list[Result]) -> list[str]:
     return [one.entry.url.split("/")[2] for one in results]
 
 
+@pytest.mark.slow
 def test_keyword_stuffing_ranks_below_an_honest_page(tmp_path: Path) -> None:
     pages = {
         "stuffed.example": f"<title>Page</title><p>{'lighthouse ' * 300}{prose(1)}",
