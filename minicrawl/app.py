@@ -230,8 +230,8 @@ class Crawl:
         from minicrawl.report.selected_pages import PageSelection, rows
         from minicrawl.report.snapshot import snapshot
 
-        with snapshot(self.settings.storing.store) as seen:
-            yield from rows(seen, PageSelection(count=count))
+        with snapshot(self.settings.storing.store) as view:
+            yield from rows(view, PageSelection(count=count))
 
     async def run_async(self, *, show: bool = False) -> Reason:
         """Crawl like `run`, but inside a running event loop, as in notebooks and servers.

@@ -109,10 +109,12 @@ def request_of(line: bytes) -> ControlRequest:
 
 
 def _numbers(message: Reply, name: str) -> tuple[int, ...]:
-    found = message.get(name) or []
-    if not isinstance(found, list) or not all(isinstance(one, int) and one >= 0 for one in found):
+    numbers = message.get(name) or []
+    if not isinstance(numbers, list) or not all(
+        isinstance(one, int) and one >= 0 for one in numbers
+    ):
         raise UsageError(f"{name} must be a list of numbers")
-    return tuple(found)
+    return tuple(numbers)
 
 
 def message_of(line: bytes) -> Reply:

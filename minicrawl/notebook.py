@@ -32,17 +32,17 @@ class ShownProgress:
 
     def facts(self) -> list[tuple[str, str]]:
         """Return names and values, in display order."""
-        found = [("crawl", "is running" if self._reason is None else str(self._reason))]
+        rows = [("crawl", "is running" if self._reason is None else str(self._reason))]
         estimate = " (estimate)" if self._reason is None else ""
         if (now := self._progress) is not None:
-            found += [
+            rows += [
                 ("fetched", counted(now.fetched, "page")),
                 ("known", f"{counted(now.known, 'page')} of {counted(now.hosts, 'host')}"),
                 ("failed", f"{now.failed:,}"),
                 ("importance gathered", f"{percentage(now.importance_gathered)}{estimate}"),
                 ("time", f"{now.running_s:,.0f} s"),
             ]
-        return [*found, ("last", self._url)] if self._reason is None else found
+        return [*rows, ("last", self._url)] if self._reason is None else rows
 
     def __repr__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.facts())

@@ -59,8 +59,8 @@ _USUAL = Storing().store
 class StoreGraph:
     """Pages of a store by ID, and the links between them."""
 
-    def __init__(self, source: Source, seen: Snapshot) -> None:
-        self._source, self._seen = source, seen
+    def __init__(self, source: Source, snapshot: Snapshot) -> None:
+        self._source, self._seen = source, snapshot
 
     def __repr__(self) -> str:
         return f"<StoreGraph of {counted(len(self._seen), 'page')}>"
@@ -108,8 +108,8 @@ class PageTable(Iterable[ExportRow]):
     Each conversion takes the names of ranks for further columns.
     """
 
-    def __init__(self, seen: Snapshot, selection: PageSelection) -> None:
-        self._seen, self._selection = seen, selection
+    def __init__(self, snapshot: Snapshot, selection: PageSelection) -> None:
+        self._seen, self._selection = snapshot, selection
 
     def __iter__(self) -> Iterator[ExportRow]:
         return selected_pages.rows(self._seen, self._selection)
@@ -199,10 +199,10 @@ class Store(AbstractContextManager["Store"]):
         self.path = Path(path)
         self._open = ExitStack()
         self._source = self._open.enter_context(opened(self.path, None))
-        seen = self._source.snapshot
-        assert seen is not None  # not a graph file
-        self._seen = seen
-        self._texts = self._open.enter_context(MadeTexts(seen))
+        snapshot = self._source.snapshot
+        assert snapshot is not None  # not a graph file
+        self._seen = snapshot
+        self._texts = self._open.enter_context(MadeTexts(snapshot))
         self._is_closed = False
 
     @classmethod
@@ -315,21 +315,23 @@ class Store(AbstractContextManager["Store"]):
 _PAGES_AT_ONCE = 1_000
 
 
-def _pages_again(seen: Snapshot, host: str | None) -> Iterator[PageRead]:
+def _pages_again(snapshot: Snapshot, host: str | None) -> Iterator[PageRead]:
     """Yield the kept pages as `on_page` got them; the links of PDF files are left out."""
     from minicrawl.crawl.workers.scoring import PageRead
     from minicrawl.web.documents import parse_document
     from minicrawl.web.html_page import ParseOptions
 
-    strip_marks = seen.frontier.terms.strip_marks
-    names: Any = tables.settings(seen.connection).get("types", Scope().types)
+    strip_marks = snapshot.frontier.terms.strip_marks
+    names: Any = tables.settings(snapshot.connection).get("types", Scope().types)
     types = (types_of(names) | FROM_SEEDS) & ~DocumentType.PDF
     options = ParseOptions(strip_marks=strip_marks)
-    with kept_pages(seen) as archive:
-        for found, reading in _kept_versions(seen, archive, host):
-            answer = found.answer
+    with kept_pages(snapshot) as archive:
+        for version, reading in _kept_versions(snapshot, archive, host):
+            answer = version.answer
             if answer.kind is RecordKind.TEXT:
-                raise UsageError(f"{seen.path} keeps only text: replay needs `crawl --keep pages`")
+                raise UsageError(
+                    f"{snapshot.path} keeps only text: replay needs `crawl --keep pages`"
+                )
             page = parse_document(answer.body, answer.url, answer.headers, options, types=types)
             yield PageRead(
                 url=answer.url,
@@ -346,23 +348,23 @@ def _pages_again(seen: Snapshot, host: str | None) -> Iterator[PageRead]:
 
 
 def _kept_versions(
-    seen: Snapshot, archive: ArchiveReader, host: str | None
+    snapshot: Snapshot, archive: ArchiveReader, host: str | None
 ) -> Iterator[tuple[PageVersion, int]]:
     """Yield the last version of each page, with the number of earlier readings."""
     selection = PageSelection(host=host, states=frozenset(READ_STATES))
-    pages = selected_pages.selected_pages(seen, selection)
+    pages = selected_pages.selected_pages(snapshot, selection)
     for first in range(0, len(pages), _PAGES_AT_ONCE):
         some = pages[first : first + _PAGES_AT_ONCE].tolist()
-        urls = questions.locations(seen.connection, some).urls
-        documents = {row.page: row.checks for row in questions.documents(seen.connection, some)}
+        urls = questions.locations(snapshot.connection, some).urls
+        documents = {row.page: row.checks for row in questions.documents(snapshot.connection, some)}
         for page, url in zip(some, urls, strict=True):
             try:
-                found = last_version(archive, url)
+                version = last_version(archive, url)
             except Damaged as error:
                 warnings.warn(f"{url} is left out: {error}", stacklevel=4)
                 continue
-            if found is not None:
-                yield found, documents.get(page, 0)
+            if version is not None:
+                yield version, documents.get(page, 0)
 
 
 async def _awaited(waits: Awaitable[None]) -> None:

@@ -182,12 +182,12 @@ def _no_return(site: AuditedSite) -> Mask:
 
 
 def _no_way_back(site: AuditedSite) -> Mask:
-    found, own = site.none(), np.arange(len(site), dtype=np.int32)
+    is_alone, own = site.none(), np.arange(len(site), dtype=np.int32)
     for head, back in (("next", "prev"), ("prev", "next")):
         target, returned = site.target(head), site.target(back)
         at = np.maximum(target, 0)
-        found |= (target >= 0) & site.html[at] & (returned[at] != own)
-    return found & site.html
+        is_alone |= (target >= 0) & site.html[at] & (returned[at] != own)
+    return is_alone & site.html
 
 
 def _endless(site: AuditedSite) -> Mask:

@@ -69,47 +69,47 @@ def audit(
     if out is not None and suffix not in WRITERS:
         raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(WRITERS)}")
     known = None if baseline is None else read_baseline(baseline)
-    with progress("pages") as tell, audited(store, issues, host, tell) as whole:
-        found = whole if known is None else whole.new_since(known)
+    with progress("pages") as advance, audited(store, issues, host, advance) as whole:
+        audit_result = whole if known is None else whole.new_since(known)
         if out is not None:
             with replacing(out) as file:
-                WRITERS[suffix](found, found.pages(), file)
+                WRITERS[suffix](audit_result, audit_result.pages(), file)
         if as_json:
-            show_json(as_document(found, found.pages(n)))
+            show_json(as_document(audit_result, audit_result.pages(n)))
         elif issues:
-            _show_pages(found, n)
+            _show_pages(audit_result, n)
         else:
-            _show_issues(found)
-        has_new = known is not None and any(one.count for one in found.found)
+            _show_issues(audit_result)
+        has_new = known is not None and any(one.count for one in audit_result.found)
     if has_new:
         raise click.exceptions.Exit(1)
 
 
-def _show_issues(found: SiteAudit) -> None:
-    rows = found.issues()
+def _show_issues(audit: SiteAudit) -> None:
+    rows = audit.issues()
     lines = [(one.severity, f"{one.pages:,}", one.issue, one.example) for one in rows]
     if lines:
         show_list(("severity", "pages", "issue", "example"), lines, texts=2)
-    looked = len(found.found)
+    looked = len(audit.found)
     click.echo(
-        f"found {counted(len(rows), 'issue')}, checked {looked}, read {counted(found.read, 'page')}"
+        f"found {counted(len(rows), 'issue')}, checked {looked}, read {counted(audit.read, 'page')}"
     )
-    _tell_skipped(found)
+    _tell_skipped(audit)
 
 
-def _show_pages(found: SiteAudit, count: int) -> None:
+def _show_pages(audit: SiteAudit, count: int) -> None:
     lines = [
         (percent(page.importance), "-" if page.value is None else f"{page.value:.12g}", page.url)
-        for page in found.pages(count)
+        for page in audit.pages(count)
     ]
     show_list(("importance", "value", "url"), lines, texts=1)
-    left = sum(max(one.count - count, 0) for one in found.found) if count else 0
+    left = sum(max(one.count - count, 0) for one in audit.found) if count else 0
     if left:
         click.echo(f"{counted(left, 'more page')}: --n 0 shows all")
-    _tell_skipped(found)
+    _tell_skipped(audit)
 
 
-def _tell_skipped(found: SiteAudit) -> None:
-    for what, left in (("not checked", found.skipped), ("checked in part", found.partial)):
+def _tell_skipped(audit: SiteAudit) -> None:
+    for what, left in (("not checked", audit.skipped), ("checked in part", audit.partial)):
         for why, issues in Counter(why for _, why in left).items():
             click.echo(f"{what}: {counted(issues, 'issue')} ({why})", err=True)

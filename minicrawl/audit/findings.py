@@ -70,8 +70,8 @@ class IssueFinding:
     @property
     def pages(self) -> Column:
         """The pages, most important first."""
-        found: Column = self.by_importance[self.ranks]
-        return found
+        pages: Column = self.by_importance[self.ranks]
+        return pages
 
     @property
     def ranks(self) -> Column:
@@ -80,8 +80,8 @@ class IssueFinding:
 
     def among(self, ranks: Column) -> Column:
         """Return those of these ranks whose pages have the issue, in time proportional to them."""
-        found: Column = ranks[self._bits[ranks >> 3] >> (7 - (ranks & 7)) & 1 == 1]
-        return found
+        ranks_among: Column = ranks[self._bits[ranks >> 3] >> (7 - (ranks & 7)) & 1 == 1]
+        return ranks_among
 
     def without(self, pages: Column) -> IssueFinding:
         """Return a copy without these pages."""
@@ -132,23 +132,23 @@ class SiteAudit:
         return replace(self, found=left)
 
 
-def issue_table(seen: Snapshot, found: Sequence[tuple[Check, int, int]]) -> list[Issue]:
+def issue_table(snapshot: Snapshot, counted: Sequence[tuple[Check, int, int]]) -> list[Issue]:
     """Return the table of checks, each with its number of pages and the most important of them."""
-    examples = urls(seen, np.array([first for _, _, first in found], np.int64))
+    examples = urls(snapshot, np.array([first for _, _, first in counted], np.int64))
     rows = [
         Issue(check.name, check.severity, pages, check.means, example)
-        for (check, pages, _), example in zip(found, examples, strict=True)
+        for (check, pages, _), example in zip(counted, examples, strict=True)
     ]
     return sorted(rows, key=lambda row: (SEVERITIES.index(row.severity), -row.pages))
 
 
 def issue_pages(
-    seen: Snapshot, check: Check, pages: Column, values: Column | None
+    snapshot: Snapshot, check: Check, pages: Column, values: Column | None
 ) -> Iterator[IssuePage]:
     """Yield some pages of an issue, with the values that its check shows."""
-    shares = seen.importance
-    title_of = titles(seen, pages.tolist())
-    for place, (page, url) in enumerate(zip(pages.tolist(), urls(seen, pages), strict=True)):
+    shares = snapshot.importance
+    title_of = titles(snapshot, pages.tolist())
+    for place, (page, url) in enumerate(zip(pages.tolist(), urls(snapshot, pages), strict=True)):
         value = None if values is None else round(float(values[place]), 2)
         title = title_of.get(page, "")
         yield IssuePage(check.name, check.severity, float(shares[page]), value, url, title)
@@ -159,44 +159,47 @@ def audited(
     store: Path,
     names: Iterable[str] = (),
     host: str | None = None,
-    tell: Progress = unreported,
+    progress: Progress = unreported,
 ) -> Iterator[SiteAudit]:
     """Audit a store, also while a crawl writes it; with `names`, run only these checks."""
     checks = chosen_checks(names)
-    with snapshot(store) as seen:
-        yield audit_of(seen, checks, host, tell)
+    with snapshot(store) as view:
+        yield audit_of(view, checks, host, progress)
 
 
 def audit_of(
-    seen: Snapshot, checks: Sequence[Check], host: str | None = None, tell: Progress = unreported
+    snapshot: Snapshot,
+    checks: Sequence[Check],
+    host: str | None = None,
+    progress: Progress = unreported,
 ) -> SiteAudit:
     """Run these checks on the pages of a snapshot, or on those of one host."""
-    keys = UrlKeys(seen)
-    noted = note_facts(seen, keys, part(tell, 0, _SHARE_OF_NOTING))
-    site = AuditedSite(seen, keys, part(tell, _SHARE_OF_NOTING, 1))
-    keeps_text = tables.settings(seen.connection).get("keep") == "text" and not site.html.any()
+    keys = UrlKeys(snapshot)
+    noted = note_facts(snapshot, keys, part(progress, 0, _SHARE_OF_NOTING))
+    site = AuditedSite(snapshot, keys, part(progress, _SHARE_OF_NOTING, 1))
+    keeps_text = tables.settings(snapshot.connection).get("keep") == "text" and not site.html.any()
     lacks = {
         MARKUP: ""
         if noted.has_markup and not keeps_text
         else "needs kept pages: crawl with --keep pages",
-        LINKS: "" if seen.frontier.terms.links else "needs links: crawl with --links",
+        LINKS: "" if snapshot.frontier.terms.links else "needs links: crawl with --links",
         LISTED: "" if site.listed.any() else "needs sitemaps: crawl with --sitemaps",
         CHECKED: "" if site.was_checked else "needs checks: crawl with --check assets",
         TIMED: "" if site.first_byte_s.any() else "needs response times: crawl again",
     }
     skipped = [(one.name, why) for one in checks if (why := lacks.get(one.by.needs, ""))]
     missing = {name for name, _ in skipped}
-    chosen = np.ones(len(seen), np.bool_)
+    chosen = np.ones(len(snapshot), np.bool_)
     if host is not None:
-        chosen = np.isin(seen.host_of, hosts_named(seen, host))
-    by_importance = seen.best.astype(np.int32)
-    found = [
+        chosen = np.isin(snapshot.host_of, hosts_named(snapshot, host))
+    by_importance = snapshot.best.astype(np.int32)
+    findings = [
         IssueFinding(check, (check.by.find(site) & chosen)[by_importance], by_importance)
         for check in checks
         if check.name not in missing
     ]
-    partial = [(one.check.name, why) for one in found if (why := _unseen(site, one.check))]
-    return SiteAudit(site, found, skipped, partial, int(np.count_nonzero(site.html)))
+    partial = [(one.check.name, why) for one in findings if (why := _unseen(site, one.check))]
+    return SiteAudit(site, findings, skipped, partial, int(np.count_nonzero(site.html)))
 
 
 def _unseen(site: AuditedSite, check: Check) -> str:
@@ -211,11 +214,11 @@ def _unseen(site: AuditedSite, check: Check) -> str:
 def chosen_checks(names: Iterable[str]) -> list[Check]:
     """Return the checks with these names, or all."""
     known = {check.name: check for check in all_checks()}
-    wanted = list(names)
-    for name in wanted:
+    chosen = list(names)
+    for name in chosen:
         if name not in known:
             raise UsageError(f"{name!r} is not an issue: `minicrawl audit --list` lists all")
-    return [known[name] for name in wanted] if wanted else list(known.values())
+    return [known[name] for name in chosen] if chosen else list(known.values())
 
 
 def as_document(audit: SiteAudit, pages: Iterable[IssuePage]) -> dict[str, Any]:
@@ -233,10 +236,10 @@ def as_document(audit: SiteAudit, pages: Iterable[IssuePage]) -> dict[str, Any]:
 def read_baseline(baseline: Path) -> set[tuple[str, int]]:
     """Return the issues of a baseline, each with the key of its page."""
     try:
-        found = json.loads(baseline.read_bytes())
-        if found["format"] != _FORMAT:
-            raise ValueError(f"format {found['format']!r}")
-        return {(str(one["issue"]), key_of(str(one["url"]))) for one in found["pages"]}
+        document = json.loads(baseline.read_bytes())
+        if document["format"] != _FORMAT:
+            raise ValueError(f"format {document['format']!r}")
+        return {(str(one["issue"]), key_of(str(one["url"]))) for one in document["pages"]}
     except OSError as error:
         raise UsageError(f"{baseline}: {error.strerror}") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

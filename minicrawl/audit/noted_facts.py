@@ -56,10 +56,10 @@ REFERENCE_KINDS = ("canonical", "next", "prev", "alternate", "session")
 class UrlKeys:
     """Index of the pages of a store by the keys of their URLs."""
 
-    def __init__(self, seen: Snapshot) -> None:
-        keys = np.zeros(len(seen), np.int64)
-        place, origins = 0, seen.origins
-        for hosts, paths in tables.hosts_and_paths(seen.connection):
+    def __init__(self, snapshot: Snapshot) -> None:
+        keys = np.zeros(len(snapshot), np.int64)
+        place, origins = 0, snapshot.origins
+        for hosts, paths in tables.hosts_and_paths(snapshot.connection):
             urls = (origins[host] + path for host, path in zip(hosts, paths, strict=True))
             keys[place : place + len(hosts)] = list(map(key_of, urls))
             place += len(hosts)
@@ -82,43 +82,43 @@ class NotedFacts(NamedTuple):
     pages: int
 
 
-def note_facts(seen: Snapshot, keys: UrlKeys, tell: Progress) -> NotedFacts:
+def note_facts(snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> NotedFacts:
     """Save the facts of the pages that were kept since the last call."""
-    end = tables.archive_end(seen.connection)
-    if end is None or not archive_folder(seen.path).is_dir():
+    end = tables.archive_end(snapshot.connection)
+    if end is None or not archive_folder(snapshot.path).is_dir():
         return NotedFacts(has_markup=False, pages=0)
-    with kept_pages(seen) as archive:
-        name, until = archive.identity(), facts_until(seen.path, seen.connection)
+    with kept_pages(snapshot) as archive:
+        name, until = archive.identity(), facts_until(snapshot.path, snapshot.connection)
         # Another name means that the archive was rewritten, as by `forget`: places in it changed,
         # so it is read from the beginning.
         is_same = until is not None and until[:2] == (VERSION, name)
         begin = until.place if until is not None and is_same else archive.begin
         pages = 0
         for places, reached in _rounds(archive, begin):
-            found = _Round(archive, keys, places)
-            pages += len(found.rows)
+            noting = _Round(archive, keys, places)
+            pages += len(noting.rows)
             keep_facts(
-                seen.path,
-                seen.connection,
+                snapshot.path,
+                snapshot.connection,
                 FactsUntil(VERSION, name, reached),
-                found.rows.values(),
-                found.listed,
+                noting.rows.values(),
+                noting.listed,
             )
-            tell((reached - begin) / max(archive.end - begin, 1))
+            progress((reached - begin) / max(archive.end - begin, 1))
     return NotedFacts(has_markup=True, pages=pages)
 
 
 def _rounds(archive: ArchiveReader, begin: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
     """Yield rounds: places and keys of records with markup, and the end of the round."""
-    found: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     for one in scan(archive.segments, begin, archive.end):
         if one.header is not None and one.header.kind in _WITH_MARKUP:
-            found.append((one.place, one.header.key))
-        if len(found) >= _ROUND:
-            yield found, one.place + one.length
-            found = []
-    if found or begin < archive.end:
-        yield found, archive.end
+            places.append((one.place, one.header.key))
+        if len(places) >= _ROUND:
+            yield places, one.place + one.length
+            places = []
+    if places or begin < archive.end:
+        yield places, archive.end
 
 
 class _Round:
@@ -138,8 +138,8 @@ class _Round:
 
     def _read(self, answer: Answer, key: int, page: int) -> None:
         content_type = answer.headers.get("content-type")
-        if page < 0 and (found := list(_entries(answer, key))):
-            self.listed[key] = found
+        if page < 0 and (entries := list(_entries(answer, key))):
+            self.listed[key] = entries
         if answer.kind is RecordKind.TEXT:  # of a page that was read again, and had not changed
             return
         kind = type_of(content_type, answer.url, answer.body, ALL)

@@ -220,8 +220,8 @@ class _Page:
         # A sorted set: pages with the same long lines in another order are duplicates as well.
         prose = sorted({line for line in plain.split("\n") if len(line) >= _LINE_OF_PROSE})
         hashes = [content_hash("\n".join(prose))]
-        for name, found in reversed(self._texts.items()):
-            first = next(filter(None, found), "")
+        for name, text in reversed(self._texts.items()):
+            first = next(filter(None, text), "")
             counts[f"{name}_chars"] = len(first)
             hashes.insert(0, content_hash(first))
         codes = self._languages
@@ -238,10 +238,10 @@ class _Page:
             numbers[name] = value
         for name, value in (counts | {"size": size}).items():
             numbers[name] = min(value, np.iinfo(LAYOUT[name]).max)
-        kept = [
+        alternates = [
             one for one in self._references if one.kind not in _RELATIONS or one.url != self._url
         ]
-        return PageFacts(numbers.tobytes(), tuple(kept[:_MOST_REFERENCES]))
+        return PageFacts(numbers.tobytes(), tuple(alternates[:_MOST_REFERENCES]))
 
     # ------------------------------------------------------------ tags
 

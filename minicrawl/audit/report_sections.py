@@ -13,10 +13,10 @@ from minicrawl.report.snapshot import Snapshot
 _SHOWN_OF_AN_ISSUE = 50
 
 
-def report_sections(seen: Snapshot, tell: Progress) -> Iterator[ReportSection]:
+def report_sections(snapshot: Snapshot, progress: Progress) -> Iterator[ReportSection]:
     """Yield the sections of `minicrawl report`: the issues, and the first pages of each."""
     try:
-        audit = audit_of(seen, chosen_checks(()), tell=tell)
+        audit = audit_of(snapshot, chosen_checks(()), progress=progress)
     except (UsageError, NoRoom) as error:  # a read-only folder, or a full disk, has no place
         yield ReportSection("Issues", f"Not checked: {error}", (), (), 0)
         return

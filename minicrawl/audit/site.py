@@ -72,9 +72,9 @@ _BLOCKS_AT_ONCE = 16
 _MOST_HOPS, _MOST_DATES, _MOST_COUNTED = 1000, 1 << 16, 0xFFFF
 
 
-def titles(seen: Snapshot, pages: list[int]) -> dict[int, str]:
+def titles(snapshot: Snapshot, pages: list[int]) -> dict[int, str]:
     """Return the titles of some pages of a snapshot."""
-    rows = questions.documents(seen.connection, sorted(pages))
+    rows = questions.documents(snapshot.connection, sorted(pages))
     return {row.page: row.title for row in rows}
 
 
@@ -117,10 +117,10 @@ class _Facts(NamedTuple):
 class AuditedSite:
     """Facts of all pages of a store, as arrays and masks with one entry per page."""
 
-    def __init__(self, seen: Snapshot, keys: UrlKeys, tell: Progress) -> None:
-        self.seen, self._keys, self._tell = seen, keys, tell
+    def __init__(self, snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> None:
+        self.seen, self._keys, self._tell = snapshot, keys, progress
         self.now = time.time()
-        self.states = seen.states
+        self.states = snapshot.states
 
     def __repr__(self) -> str:
         return f"<AuditedSite of {counted(len(self), 'page')}>"
@@ -134,9 +134,9 @@ class AuditedSite:
 
     def of(self, pages: Any) -> Mask:
         """Return a mask that selects these pages."""
-        found = self.none()
-        found[np.asarray(pages, np.int64)] = True
-        return found
+        column = self.none()
+        column[np.asarray(pages, np.int64)] = True
+        return column
 
     def is_in(self, *states: State) -> Mask:
         """Return the pages in any of these states."""
@@ -193,9 +193,9 @@ class AuditedSite:
     @cached_property
     def noindex(self) -> Mask:
         """Pages that ask all robots or search engines not to index them."""
-        found = self.flag("noindex_meta") | self.flag("noindex_header")
-        found[questions.noindex_pages(self.seen.connection)] = True
-        return found
+        is_hidden = self.flag("noindex_meta") | self.flag("noindex_header")
+        is_hidden[questions.noindex_pages(self.seen.connection)] = True
+        return is_hidden
 
     @cached_property
     def indexable(self) -> Mask:
@@ -258,7 +258,7 @@ class AuditedSite:
     @cached_property
     def _url_faults(self) -> Column:
         """Faults of each URL, a bit for each."""
-        found, lengths = bytearray(), list(map(len, self.seen.origins))
+        fault_bits, lengths = bytearray(), list(map(len, self.seen.origins))
         for hosts, paths in tables.hosts_and_paths(self.seen.connection):
             for host, path in zip(hosts, paths, strict=True):
                 is_long = lengths[host] + len(path) > _LONGEST_URL
@@ -268,8 +268,8 @@ class AuditedSite:
                     for fault, pattern in _URL_PATTERNS.items():
                         if pattern.search(path):
                             faults |= _URL_BITS[fault]
-                found.append(faults)
-        return np.frombuffer(found, np.uint8)
+                fault_bits.append(faults)
+        return np.frombuffer(fault_bits, np.uint8)
 
     @cached_property
     def has_session(self) -> Mask:
@@ -376,21 +376,21 @@ class AuditedSite:
         ends = np.array([forwards.get(page, page) for page in pages.tolist()], np.int64)
         target = np.arange(len(self), dtype=np.int32)
         target[pages] = ends
-        found: Column = np.zeros(len(self), np.int16)
-        found[pages] = ends != pages
+        column: Column = np.zeros(len(self), np.int16)
+        column[pages] = ends != pages
         # Each round doubles the counted part of a chain: a chain of 1,000 takes 10 rounds.
-        while (rest := found[target]).any():
-            found, target = np.minimum(found + rest, _MOST_HOPS), target[target]
-            if (found[rest > 0] == _MOST_HOPS).all():
+        while (rest := column[target]).any():
+            column, target = np.minimum(column + rest, _MOST_HOPS), target[target]
+            if (column[rest > 0] == _MOST_HOPS).all():
                 break
-        return found
+        return column
 
     # ------------------------------------------------------------ references
 
     def target(self, head: str) -> Column:
         """Return the target of a head element of each page: canonical, next or prev."""
-        found = self._facts.heads.get(head)
-        return self._no_targets() if found is None else found
+        key = self._facts.heads.get(head)
+        return self._no_targets() if key is None else key
 
     def _no_targets(self) -> Column:
         return np.full(len(self), NO_TARGET, np.int32)
@@ -436,14 +436,14 @@ class AuditedSite:
 
     @cached_property
     def _findings(self) -> dict[str, Column]:
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for row in all_findings(self.seen.path, self.seen.connection):
             if row.target in self._unknown_files:
                 continue
-            if row.kind not in found:
-                found[row.kind] = self.none()
-            found[row.kind][row.source] = True
-        return found
+            if row.kind not in columns:
+                columns[row.kind] = self.none()
+            columns[row.kind][row.source] = True
+        return columns
 
     def finding(self, kind: str) -> Mask:
         """Return the pages with a missing asset or anchor of this kind, if assets were checked."""
@@ -452,10 +452,10 @@ class AuditedSite:
     @cached_property
     def image_bytes(self) -> Column:
         """Size of the largest image of each page, if that is large and assets were checked."""
-        found = np.zeros(len(self), np.int64)
+        sizes = np.zeros(len(self), np.int64)
         for row in all_findings(self.seen.path, self.seen.connection, LARGE_IMAGE):
-            found[row.source] = max(found[row.source], int(row.text))
-        return found
+            sizes[row.source] = max(sizes[row.source], int(row.text))
+        return sizes
 
     @cached_property
     def unknown_files(self) -> Counter[str]:

@@ -25,15 +25,15 @@ _SHORT_BYTES = 32_768
 class BodyReader:
     """Reads long bodies in a child process, so that requests to other hosts go on meanwhile."""
 
-    def __init__(self, tell: Listener) -> None:
-        self._process, self._tell = ParserProcess(MOST_READING_S), tell
+    def __init__(self, emit: Listener) -> None:
+        self._process, self._tell = ParserProcess(MOST_READING_S), emit
 
-    async def read(self, read: Callable[[bytes], T], found: Response, url: str) -> T | None:
+    async def read(self, read: Callable[[bytes], T], response: Response, url: str) -> T | None:
         """Return what `read` finds in the body; None if it was killed for taking too long."""
-        if len(found.body) <= _SHORT_BYTES:  # most: starting a process takes longer
-            return read(found.body)
+        if len(response.body) <= _SHORT_BYTES:  # most: starting a process takes longer
+            return read(response.body)
         try:
-            return (await self._process.run(read, BytesIO(found.body), host(url))).value
+            return (await self._process.run(read, BytesIO(response.body), host(url))).value
         except ParserLost as lost:
             self._tell(Noted(text=f"{url} is not read: {lost}"))
             return None

@@ -107,20 +107,20 @@ async def _ask(crawler: Crawler, url: str, through: PageFetcher) -> PageAnswer:
     context, onboarding = crawler.context, crawler.parts.onboarding
     for _ in range(MOST_REDIRECTS + 1):
         request = Request(url=url, max_bytes=context.settings.network.max_body_bytes)
-        found = await onboarding.ask_in_time(request, context.tell, through)
-        target = canonical(found.target, url) if isinstance(found, Moved) else None
+        response = await onboarding.ask_in_time(request, context.tell, through)
+        target = canonical(response.target, url) if isinstance(response, Moved) else None
         if target is None:
             break
         url = target
-    return _answer(url, found)
+    return _answer(url, response)
 
 
-def _answer(url: str, found: FetchResult | State) -> PageAnswer:
-    match found:
+def _answer(url: str, result: FetchResult | State) -> PageAnswer:
+    match result:
         case State.ROBOTS:
             return PageAnswer(None, url, "robots.txt forbids it")
         case State():
-            return PageAnswer(None, url, found.label)
+            return PageAnswer(None, url, result.label)
         case Response(status=status, headers=headers, body=body):
             _, charset = parse_content_type(headers.get("content-type"))
             markup, _ = decode(body, charset)

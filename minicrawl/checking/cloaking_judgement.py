@@ -124,17 +124,17 @@ def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer
     """Compare the responses to both names."""
     texts = _Sides([one.shingles for one in crawler], [one.shingles for one in browser])
     links = _Sides([one.links for one in crawler], [one.links for one in browser])
-    found = list(_value_differences(crawler, browser))
+    differences = list(_value_differences(crawler, browser))
     if not any(one.why for one in (*crawler, *browser)):
         if texts.likeness < ALIKE and texts.steadiness >= _LEAST_STEADINESS:
-            found.append(_difference("text", texts, "shingle"))
+            differences.append(_difference("text", texts, "shingle"))
         if links.is_apart(url):
-            found.append(_difference("links", links, "link"))
+            differences.append(_difference("links", links, "link"))
     return Cloaking(
         url=url,
         crawler=crawler,
         browser=browser,
-        differences=found,
+        differences=differences,
         likeness=texts.likeness,
         steadiness=texts.steadiness,
         links=links.likeness,

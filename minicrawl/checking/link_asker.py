@@ -131,8 +131,8 @@ class LinkAsker:
         """Return all hops to the end of the URL's redirects."""
         hops = [(url, await send(url))]
         for _ in range(MOST_REDIRECTS):
-            url, found = hops[-1]
-            target = canonical(found.target, url) if isinstance(found, Moved) else None
+            url, result = hops[-1]
+            target = canonical(result.target, url) if isinstance(result, Moved) else None
             if target is None:
                 break
             hops.append((target, await send(target)))
@@ -146,11 +146,11 @@ class LinkAsker:
             # The body of a failure may show that it is a challenge, or is archived.
             reads_failures = is_file or want is Want.STATUS
             request = Request(url=url, want=want, max_bytes=most, keeps_failures=reads_failures)
-            tell = self._crawler.context.tell
-            found = await self._onboarding.ask_in_time(request, tell, in_scope=in_scope)
-            if not (isinstance(found, Failed) and found.status in _HEAD_IS_REFUSED):
+            emit = self._crawler.context.tell
+            result = await self._onboarding.ask_in_time(request, emit, in_scope=in_scope)
+            if not (isinstance(result, Failed) and result.status in _HEAD_IS_REFUSED):
                 break
-        return found
+        return result
 
 
 def came_to_their_end(tasks: Iterable[asyncio.Task[bool]]) -> bool:
@@ -158,10 +158,10 @@ def came_to_their_end(tasks: Iterable[asyncio.Task[bool]]) -> bool:
     return all(not task.cancelled() and task.result() for task in tasks)
 
 
-def _wire_bytes(found: Response) -> int | None:
-    told = found.headers.get("content-length", "")
-    is_number = told.isascii() and told.isdigit() and len(told) <= _LONGEST_LENGTH
-    return int(told) if is_number else found.wire_bytes or None
+def _wire_bytes(response: Response) -> int | None:
+    length = response.headers.get("content-length", "")
+    is_number = length.isascii() and length.isdigit() and len(length) <= _LONGEST_LENGTH
+    return int(length) if is_number else response.wire_bytes or None
 
 
 VALID_S = 86_400.0

@@ -58,19 +58,19 @@ _IN_STYLE = "in "
 async def check_links(crawler: Crawler) -> None:
     """Keep requisites and linked files, and check links outside the crawl, as settings say."""
     context = crawler.context
-    storing, tell = context.settings.storing, context.tell
+    storing, emit = context.settings.storing, context.tell
     asker = LinkAsker(crawler)
     if storing.requisites:
-        kept = await _keep_requisites(context, asker)
-        tell(Noted(text=f"kept {counted(kept, 'page requisite')}"))
+        kept_files = await _keep_requisites(context, asker)
+        emit(Noted(text=f"kept {counted(kept_files, 'page requisite')}"))
     if context.settings.keeps_files:
-        kept = await _keep_linked_files(context, asker)
-        tell(Noted(text=f"kept {counted(kept, 'linked file')}"))
+        kept_files = await _keep_linked_files(context, asker)
+        emit(Noted(text=f"kept {counted(kept_files, 'linked file')}"))
     if storing.check:
         external, assets = "external" in storing.check, "assets" in storing.check
         clock = context.clock
-        asked = await check(storing.store, asker, clock, tell, external=external, assets=assets)
-        tell(Noted(text=f"checked {counted(asked, 'link')} outside the crawl"))
+        requested = await check(storing.store, asker, clock, emit, external=external, assets=assets)
+        emit(Noted(text=f"checked {counted(requested, 'link')} outside the crawl"))
     await _check_again(context, asker)
 
 
@@ -104,27 +104,27 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
     """Keep the requisites of pages; those that fail are recorded as broken."""
 
     store = context.settings.storing.store
-    with snapshot(store) as seen:
-        needed = (await targets_of(seen, context.tell)).assets
+    with snapshot(store) as view:
+        needed = (await targets_of(view, context.tell)).assets
     leading_on = {url: any(kind in LEADS_ON for kind, _ in of) for url, of in needed.items()}
-    kept, rows = await keep_requisites(context, asker, leading_on, _failed_lately(context))
+    files, rows = await keep_requisites(context, asker, leading_on, _failed_lately(context))
     _keep(store, rows)
     keep_all_findings(store, needed, [])
-    return kept
+    return files
 
 
 async def _keep_linked_files(context: CrawlContext, asker: LinkAsker) -> int:
     """Keep the linked files within the scope; check rows record why others are not kept."""
     store, max_depth = context.settings.storing.store, context.settings.scope.max_depth
     depths = context.recorder.frontier.urls.depth
-    with snapshot(store) as seen:
-        found = np.flatnonzero(seen.states == State.TYPE)
+    with snapshot(store) as view:
+        places = np.flatnonzero(view.states == State.TYPE)
         if max_depth is not None:
-            found = found[[depths[page] <= max_depth for page in found.tolist()]]
-        linked = list(urls(seen, found))
-    kept, rows = await keep_files(context, asker, linked, _failed_lately(context))
+            places = places[[depths[page] <= max_depth for page in places.tolist()]]
+        linked = list(urls(view, places))
+    files, rows = await keep_files(context, asker, linked, _failed_lately(context))
     _keep(store, rows)
-    return kept
+    return files
 
 
 def _failed_lately(context: CrawlContext) -> set[str]:
@@ -134,27 +134,27 @@ def _failed_lately(context: CrawlContext) -> set[str]:
 
 
 async def check(
-    store: Path, asker: LinkAsker, clock: Clock, tell: Listener, *, external: bool, assets: bool
+    store: Path, asker: LinkAsker, clock: Clock, emit: Listener, *, external: bool, assets: bool
 ) -> int:
     """Request URLs that are not crawled. Return their number."""
-    with snapshot(store) as seen:
-        wanted = set(external_urls(seen)) if external else set[str]()
-        found = await targets_of(seen, tell)
-        needed = found.assets if assets else {}
-        links = found.links if external else {}
-        waiting = wanted | _unjudged(seen, needed | links)
+    with snapshot(store) as view:
+        urls = set(external_urls(view)) if external else set[str]()
+        targets = await targets_of(view, emit)
+        needed = targets.assets if assets else {}
+        links = targets.links if external else {}
+        waiting = urls | _unjudged(view, needed | links)
     fresh = {row.url for row in _checked_lately(store, clock.today())}
     waiting -= fresh
     rows, rows_at_the_end = list[CheckRow](), list[CheckRow]()
-    reader = BodyReader(tell)
+    reader = BodyReader(emit)
     styles = _Styles(needed, reader)
-    asked, kept_at, is_whole = 0, clock.now(), True
+    requested, kept_at, is_whole = 0, clock.now(), True
 
     async def keep(hops: Hops, rows_of_kind: list[CheckRow] = rows) -> None:
-        nonlocal asked, kept_at
-        asked += 1
+        nonlocal requested, kept_at
+        requested += 1
         rows_of_kind.append(asker.row_of(hops))
-        tell(Checking(done=asked, all=len(waiting)))
+        emit(Checking(done=requested, all=len(waiting)))
         if clock.now() >= kept_at + _KEPT_EVERY_S:
             _keep(store, rows)
             kept_at = clock.now()
@@ -181,7 +181,7 @@ async def check(
         _keep(store, rows)
         await reader.close()
     if assets or links:
-        more = [*found.anchors, *await folders.soft_404s(), *_within(store, fresh)]
+        more = [*targets.anchors, *await folders.soft_404s(), *_within(store, fresh)]
         rows_at_the_end += map(asker.row_of, folders.hops)
         keep_all_findings(
             store,
@@ -189,7 +189,7 @@ async def check(
             more if assets else [],
             rows_at_the_end if is_whole else [],
         )
-    return asked
+    return requested
 
 
 def _checked_lately(store: Path, today: float) -> list[CheckRow]:
@@ -230,17 +230,17 @@ class _Styles:
 
 def _within(store: Path, fresh: Set[str]) -> list[FindingRow]:
     """Return the stored findings from styles that were read lately."""
-    wanted = {f"{_IN_STYLE}{url}" for url in fresh}
+    texts = {f"{_IN_STYLE}{url}" for url in fresh}
     with reading(store) as connection:
-        return [row for row in all_findings(store, connection) if row.text in wanted]
+        return [row for row in all_findings(store, connection) if row.text in texts]
 
 
-def _unjudged(seen: Snapshot, found: Collection[str]) -> set[str]:
+def _unjudged(snapshot: Snapshot, urls: Collection[str]) -> set[str]:
     """Return the URLs that the crawl does not know, or skips for their scope or type."""
-    pages = questions.find_all(seen.connection, list(map(split, found)))
+    pages = questions.find_all(snapshot.connection, list(map(split, urls)))
     aside = (State.SCOPE, State.TYPE)
     return {
         url
-        for url, page in zip(found, pages, strict=True)
-        if page is None or seen.states[page] in aside
+        for url, page in zip(urls, pages, strict=True)
+        if page is None or snapshot.states[page] in aside
     }

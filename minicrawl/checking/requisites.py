@@ -91,12 +91,12 @@ class _Requisites:
 
     async def run(self, asker: LinkAsker, needed: Mapping[str, bool]) -> None:
         """Run all rounds."""
-        seen: set[str] = set()
+        names: set[str] = set()
         for _ in range(MOST_ROUNDS):
-            new = {url: leads_on for url, leads_on in needed.items() if url not in seen}
+            new = {url: leads_on for url, leads_on in needed.items() if url not in names}
             if not new:
                 return
-            seen |= new.keys()
+            names |= new.keys()
             await self.ask(asker, new)
             self._archive.go_on_to(_end(self._context))
             # The archive has been committed, and is read with the new files: what they need is the
@@ -131,16 +131,16 @@ class _Requisites:
 
     async def _keep(self, hops: Hops) -> None:
         recorder, today = self._context.recorder, self._context.clock.today()
-        for url, found in hops:
-            if isinstance(found, Response) and found.spooled is not None:
+        for url, result in hops:
+            if isinstance(result, Response) and result.spooled is not None:
                 payload: IO[bytes] = TemporaryFile()  # noqa: SIM115  # the archive closes it
-                with found.spooled as body:
-                    record = await asyncio.to_thread(pack_spooled, url, found, body, payload)
+                with result.spooled as body:
+                    record = await asyncio.to_thread(pack_spooled, url, result, body, payload)
                 recorder.keep(None, KeptAnswer(record, today, url, payload=payload))
                 await recorder.committer.written()
-            elif (packed := pack_any(url, found)) is not None:
+            elif (packed := pack_any(url, result)) is not None:
                 recorder.keep(None, KeptAnswer(packed, today, url))
-            self.kept += isinstance(found, Response | Moved)
+            self.kept += isinstance(result, Response | Moved)
 
     def _answers(self, url: str) -> Iterable[Answer]:
         """Return the last kept response, if it can be read and is not longer than --max-body."""

@@ -53,12 +53,12 @@ class MissingPages:
 
     def siblings(self) -> list[str]:
         """Return URLs that should not exist in the largest folders, or none if asked lately."""
-        with snapshot(self._store) as seen:
-            counts = Counter(folder for _, url in read_pages(seen) for folder in _folders(url))
+        with snapshot(self._store) as view:
+            counts = Counter(folder for _, url in read_pages(view) for folder in _folders(url))
         largest = [folder for folder, count in counts.most_common(_MOST_FOLDERS) if count > 1]
-        wanted = [url for folder in largest for url in missing_siblings(folder)]
-        self._was_asked = not self._fresh.isdisjoint(wanted)
-        return [] if self._was_asked else wanted
+        urls = [url for folder in largest for url in missing_siblings(folder)]
+        self._was_asked = not self._fresh.isdisjoint(urls)
+        return [] if self._was_asked else urls
 
     async def keep(self, hops: Hops) -> None:
         """Keep the text of a page that should not exist, unless it redirects to another page."""
@@ -74,21 +74,23 @@ class MissingPages:
 
     async def soft_404s(self) -> list[FindingRow]:
         """Return pages that look like missing ones; those of the last check if it was lately."""
-        with snapshot(self._store) as seen:
+        with snapshot(self._store) as view:
             if self._was_asked:
-                return list(all_findings(self._store, seen.connection, SOFT_404))
-            return [row async for row in self._like_missing(seen)] if self._missing else []
+                return list(all_findings(self._store, view.connection, SOFT_404))
+            return [row async for row in self._like_missing(view)] if self._missing else []
 
-    async def _like_missing(self, seen: Snapshot) -> AsyncIterator[FindingRow]:
-        pages = read_pages(seen)
+    async def _like_missing(self, snapshot: Snapshot) -> AsyncIterator[FindingRow]:
+        pages = read_pages(snapshot)
         usual: dict[str, list[str]] = {
             name: [] for folder in self._missing for name in (_folders(folder)[0], folder)
         }
-        for place in places_of_largest(seen.importance[[page for page, _ in pages]], 0).tolist():
+        for place in places_of_largest(
+            snapshot.importance[[page for page, _ in pages]], 0
+        ).tolist():
             for folder in _folders(url := pages[place][1]):
                 if folder in usual and len(usual[folder]) < _USUAL_PAGES:
                     usual[folder].append(url)
-        with kept_pages(seen) as archive:
+        with kept_pages(snapshot) as archive:
 
             def markup(url: str) -> str:
                 return markup_of(archive, url) or ""
@@ -106,8 +108,8 @@ class MissingPages:
             missing, rounds = {}, LoopRounds()
             for folder in self._missing:
                 await rounds.turn()
-                if (found := missing_page(folder)) is not None:
-                    missing[folder] = found
+                if (example := missing_page(folder)) is not None:
+                    missing[folder] = example
             for page, url in pages:
                 await rounds.turn()
                 # Pages of a folder that is gone as a whole look like missing pages of one above it.

@@ -58,9 +58,9 @@ _MOST_TEXTS = 20
 def keep_all_findings(
     store: Path, needed: Sources, others: Sequence[FindingRow], checks: Sequence[CheckRow] = ()
 ) -> None:
-    with snapshot(store) as seen:
-        judged = verdicts_of(seen, needed)
-        requested = {row.url: row for row in all_checks(store, seen.connection)}
+    with snapshot(store) as view:
+        judged = verdicts_of(view, needed)
+        requested = {row.url: row for row in all_checks(store, view.connection)}
         sizes = {url: row.bytes or 0 for url, row in requested.items()}
         large = (
             FindingRow(page, url, LARGE_IMAGE, str(sizes[url]))
@@ -78,29 +78,29 @@ def keep_all_findings(
             # No reader follows a canonical URL as a link; `audit` reports dead ones.
             if kind != "canonical"
         )
-        keep_findings(store, seen.connection, chain(broken, large, others), checks)
+        keep_findings(store, view.connection, chain(broken, large, others), checks)
 
 
 def _references_to(url: str, sources: Sources) -> Iterator[tuple[int, str, str]]:
     """Yield the pages that refer to a URL, each once, with kind and text of the reference."""
-    seen = set[int]()
+    given_pages = set[int]()
     for (kind, text), pages in sources[url].items():
         for page in pages:
-            if page not in seen:
-                seen.add(page)
+            if page not in given_pages:
+                given_pages.add(page)
                 yield page, kind, text
 
 
-def external_urls(seen: Snapshot) -> Iterator[str]:
+def external_urls(snapshot: Snapshot) -> Iterator[str]:
     """Yield the targets of links, behind redirects, that are not read for their scope or type."""
-    inlinks, _ = link_counts(seen)
-    ends = np.unique(redirect_ends(seen)[inlinks > 0])
-    yield from urls(seen, ends[np.isin(seen.states[ends], (State.SCOPE, State.TYPE))])
+    inlinks, _ = link_counts(snapshot)
+    ends = np.unique(redirect_ends(snapshot)[inlinks > 0])
+    yield from urls(snapshot, ends[np.isin(snapshot.states[ends], (State.SCOPE, State.TYPE))])
 
 
-def read_pages(seen: Snapshot) -> list[tuple[int, str]]:
-    pages = np.flatnonzero(np.isin(seen.states, READ_STATES))
-    return list(zip(pages.tolist(), urls(seen, pages), strict=True))
+def read_pages(snapshot: Snapshot) -> list[tuple[int, str]]:
+    pages = np.flatnonzero(np.isin(snapshot.states, READ_STATES))
+    return list(zip(pages.tolist(), urls(snapshot, pages), strict=True))
 
 
 class Targets(NamedTuple):
@@ -112,17 +112,17 @@ class Targets(NamedTuple):
     anchors: list[FindingRow]
 
 
-async def targets_of(seen: Snapshot, tell: Listener) -> Targets:
+async def targets_of(snapshot: Snapshot, emit: Listener) -> Targets:
     """Return the URLs that kept pages refer to; each page is parsed once."""
-    pages = {url: page for page, url in read_pages(seen)}
+    pages = {url: page for page, url in read_pages(snapshot)}
     rounds = LoopRounds()  # or thousands of pages would stop the display, and keep Ctrl-C waiting
     assets: Sources = defaultdict(dict)
     links: Sources = defaultdict(dict)
     anchors = _Anchors(pages)
-    with PageReferences(seen) as references:
+    with PageReferences(snapshot) as references:
         for done, (url, page) in enumerate(pages.items()):
             await rounds.turn()
-            tell(Checking(done=done, all=len(pages), noun="page"))
+            emit(Checking(done=done, all=len(pages), noun="page"))
             of_page, resolve = references.of(url), partial(references.resolve, url)
             for asset in of_page.assets:
                 _add(assets, resolve(asset.written), page, asset.kind, "")
@@ -140,18 +140,18 @@ async def targets_of(seen: Snapshot, tell: Listener) -> Targets:
 
 
 def joined(*parts: Sources) -> Sources:
-    found: Sources = defaultdict(dict)
+    sources: Sources = defaultdict(dict)
     for part in parts:
         for url, of in part.items():
-            found[url] = of | found[url]
-    return found
+            sources[url] = of | sources[url]
+    return sources
 
 
-def _add(found: Sources, target: str | None, page: int, kind: str, text: str) -> None:
+def _add(sources: Sources, target: str | None, page: int, kind: str, text: str) -> None:
     """Note the first reference of a page to a URL. All references of a page are added at once."""
-    if target is None or any(pages[-1] == page for pages in found[target].values()):
+    if target is None or any(pages[-1] == page for pages in sources[target].values()):
         return
-    of_target = found[target]
+    of_target = sources[target]
     is_noted = (kind, text) in of_target or len(of_target) < _MOST_TEXTS
     of_target.setdefault((kind, text if is_noted else ""), array("i")).append(page)
 

@@ -322,8 +322,8 @@ def _blame_package(error: Exception) -> int:
     """Name the package that raised the exception; raise it again if it is a bug in minicrawl."""
     if (package := ext.culprit(error)) is None:
         raise error
-    told = f"the package {package} raised {type(error).__name__}: {error}"
-    return _complain(told, MinicrawlError.exit_code)
+    message = f"the package {package} raised {type(error).__name__}: {error}"
+    return _complain(message, MinicrawlError.exit_code)
 
 
 def _handle_os_error(error: OSError) -> int:

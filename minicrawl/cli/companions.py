@@ -69,22 +69,22 @@ class Companion:
     options: tuple[Callable[[Command], Command], ...] = ()
     """Decorators by `click.option`. `crawl --help` imports their modules: keep them light."""
 
-    def refuse(self, asked: CrawlRequest) -> None:
+    def refuse(self, request: CrawlRequest) -> None:
         """Raise `click.UsageError` where options cannot be combined."""
 
-    def crawls_instead(self, asked: CrawlRequest) -> bool:
+    def crawls_instead(self, request: CrawlRequest) -> bool:
         """Crawl in another way and return True, if the options request it."""
         return False
 
-    def own_web(self, asked: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
+    def own_web(self, request: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
         """Return a web served by this companion, if the options request it."""
         return None
 
-    def samples_graph(self, asked: CrawlRequest) -> bool:
+    def samples_graph(self, request: CrawlRequest) -> bool:
         """Return whether to sample the growing graph."""
         return False
 
-    def beside(self, crawl: Crawl, asked: CrawlRequest) -> AbstractContextManager[None]:
+    def beside(self, crawl: Crawl, request: CrawlRequest) -> AbstractContextManager[None]:
         """Return a context that is open while the crawl runs."""
         return nullcontext()
 

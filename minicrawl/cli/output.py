@@ -148,12 +148,12 @@ def _show_part(
         lines = _without_empty(lines, first)
         first = len(lines[0]) - texts
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    numbers, wanted = widths[:first], widths[first:]
+    numbers, words = widths[:first], widths[first:]
     room = shutil.get_terminal_size().columns - sum(numbers) - len(_GAP) * len(numbers)
-    fitted = _fitted(_wanted([line[first:] for line in lines], wanted, room), room)
+    fitted = _fitted(_wanted([line[first:] for line in lines], words, room), room)
     columns = [
         _TextColumn(heading == _TITLE, width < natural, width)
-        for heading, natural, width in zip(lines[0][first:], wanted, fitted, strict=False)
+        for heading, natural, width in zip(lines[0][first:], words, fitted, strict=False)
     ]
     for line in lines[2:] if goes_on else (lines[0], *lines[2:]):
         cells = [cell.rjust(width) for cell, width in zip(line, numbers, strict=False)]
@@ -185,12 +185,12 @@ def _is_wide() -> bool:
 
 def _without_empty(lines: list[list[str]], numbers: int) -> list[list[str]]:
     """Return the lines without empty columns of numbers."""
-    kept = [
+    columns = [
         place
         for place, (_, *cells) in enumerate(zip(*lines, strict=True))
         if place >= numbers or not cells or any(cell not in _NOTHING for cell in cells)
     ]
-    return [[line[place] for place in kept] for line in lines]
+    return [[line[place] for place in columns] for line in lines]
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -212,13 +212,13 @@ def _lines_of_fact(value: str, room: int) -> list[str]:
     if cell_len(value) <= room:
         return [value]
     is_command = value.startswith("minicrawl ")
-    found = textwrap.wrap(
+    lines = textwrap.wrap(
         value,
         _characters_within(value, room - len(_GOES_ON) * is_command),
         break_on_hyphens=False,
         break_long_words=not is_command,
     )
-    return [f"{line}{_GOES_ON}" for line in found[:-1]] + found[-1:] if is_command else found
+    return [f"{line}{_GOES_ON}" for line in lines[:-1]] + lines[-1:] if is_command else lines
 
 
 def _characters_within(text: str, cells: int) -> int:
@@ -275,10 +275,10 @@ def as_json(document: object) -> str:
 def _fitted(widths: list[int], room: int) -> list[int]:
     """Distribute the width over columns; the last ones get 0 if there is too little for all."""
     for count in range(len(widths), 1, -1):
-        wanted = widths[:count]
-        found = _shared(wanted, room - len(_GAP) * (count - 1))
-        if all(got >= min(width, _NARROWEST) for got, width in zip(found, wanted, strict=True)):
-            return found
+        wishes = widths[:count]
+        widths_ = _shared(wishes, room - len(_GAP) * (count - 1))
+        if all(got >= min(width, _NARROWEST) for got, width in zip(widths_, wishes, strict=True)):
+            return widths_
     return [min(width, max(room, _NARROWEST)) for width in widths[:1]]
 
 
@@ -300,13 +300,13 @@ def _wanted(lines: list[list[str]], widths: list[int], room: int) -> list[int]:
 def _shared(widths: list[int], room: int) -> list[int]:
     """Share the width; a column that needs less leaves the rest to the others."""
     weights = [_OF_FIRST, *[1] * (len(widths) - 1)]
-    found, left = [0] * len(widths), sum(weights)
+    shares, left = [0] * len(widths), sum(weights)
     # The column that needs least comes first: the others share what it leaves.
     for place in sorted(range(len(widths)), key=lambda one: widths[one] / weights[one]):
-        found[place] = min(widths[place], room * weights[place] // left)
-        room -= found[place]
+        shares[place] = min(widths[place], room * weights[place] // left)
+        room -= shares[place]
         left -= weights[place]
-    return found
+    return shares
 
 
 class _TextColumn(NamedTuple):
@@ -321,8 +321,8 @@ def _cut_to(columns: list[_TextColumn], cells: list[str]) -> Iterator[tuple[str,
     """Yield the cells as lines, without cells beyond the columns."""
     from rich.cells import set_cell_size
 
-    found = [_lines_of(column, cell) for column, cell in zip(columns, cells, strict=False)]
-    for line in zip_longest(*found, fillvalue=""):
+    lines = [_lines_of(column, cell) for column, cell in zip(columns, cells, strict=False)]
+    for line in zip_longest(*lines, fillvalue=""):
         yield tuple(
             set_cell_size(part, column.width) for part, column in zip(line, columns, strict=True)
         )

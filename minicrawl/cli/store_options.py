@@ -200,30 +200,30 @@ def count_option(count: int) -> Callable[[Command], Command]:
     return (lambda command: number(wide_option(command))) if count else number
 
 
-def refuse_without_near_duplicates(seen: Snapshot) -> None:
+def refuse_without_near_duplicates(snapshot: Snapshot) -> None:
     """Raise UsageError if there is no search index, which finds near-duplicates."""
     from minicrawl.store.reader import search_folder
 
-    if not search_folder(seen.path).is_dir():
-        raise UsageError(f"{seen.path} has no index: `minicrawl index` finds near-duplicates")
+    if not search_folder(snapshot.path).is_dir():
+        raise UsageError(f"{snapshot.path} has no index: `minicrawl index` finds near-duplicates")
 
 
-def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
+def warn_of_unranked_pages(snapshot: Snapshot, names: Collection[str]) -> None:
     """Warn about ranks that are older than some pages."""
     from minicrawl.report.saved_ranks import saved_ranks
 
-    for rank in saved_ranks(seen.path, seen.connection) if names else ():
+    for rank in saved_ranks(snapshot.path, snapshot.connection) if names else ():
         if rank.row.name in names and rank.unranked:
             pages = counted(rank.unranked, "page has", "pages have")
             click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
 
 
-def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
+def tell_of_importance(snapshot: Snapshot, *, err: bool = False) -> None:
     """Print how exact and how old the importance is, unless the store is empty."""
     from minicrawl.report.saved_ranks import convergence_of, told
 
-    if len(seen):
-        click.echo(f"importance: {told(convergence_of(seen))}", err=err)
+    if len(snapshot):
+        click.echo(f"importance: {told(convergence_of(snapshot))}", err=err)
 
 
 graph_option = click.option(

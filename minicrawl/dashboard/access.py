@@ -117,8 +117,8 @@ class DashboardAccess:
 
     def begins_with_ping_key(self, body: bytes) -> bool:
         """Return True if a JSON object has the key of IndexNow in this beginning of it."""
-        found = _KEY.search(body)
-        return found is not None and self.has_ping_key(found[1].decode())
+        match = _KEY.search(body)
+        return match is not None and self.has_ping_key(match[1].decode())
 
 
 def _is_address(name: str) -> bool:

@@ -55,20 +55,20 @@ class DashboardBeside(Companion):
         ),
     )
 
-    def refuse(self, asked: CrawlRequest) -> None:
+    def refuse(self, request: CrawlRequest) -> None:
         """Refuse --metrics with --dashboard, which serves them as well."""
-        if asked.given["has_dashboard"] and asked.given["metrics"]:
+        if request.given["has_dashboard"] and request.given["metrics"]:
             raise click.UsageError("--dashboard serves /metrics as well: leave out --metrics")
 
-    def samples_graph(self, asked: CrawlRequest) -> bool:
+    def samples_graph(self, request: CrawlRequest) -> bool:
         """Sample the graph for the curves of the page."""
-        return bool(asked.given["has_dashboard"])
+        return bool(request.given["has_dashboard"])
 
-    def beside(self, crawl: "Crawl", asked: CrawlRequest) -> AbstractContextManager[None]:
+    def beside(self, crawl: "Crawl", request: CrawlRequest) -> AbstractContextManager[None]:
         """Show the crawl until the user ends the dashboard, or serve metrics while it runs."""
-        if asked.given["metrics"]:
-            return _metrics_beside(crawl, *asked.given["metrics"])
-        return _dashboard_beside(crawl) if asked.given["has_dashboard"] else nullcontext()
+        if request.given["metrics"]:
+            return _metrics_beside(crawl, *request.given["metrics"])
+        return _dashboard_beside(crawl) if request.given["has_dashboard"] else nullcontext()
 
 
 @contextmanager

@@ -107,13 +107,13 @@ class CrawlForm:
         wrong: dict[str, str] = {}
         demo = _demo_options(form, wrong) if form.get("demo") else []
         seeds = [] if demo else self._seeds(form, wrong)
-        wanted = {name: _wanted(name, form, wrong) for name in FIELDS if name in form}
+        given = {name: _wanted(name, form, wrong) for name in FIELDS if name in form}
         if wrong:
             raise FormError(wrong)
         settings = self._in_effect(form).settings
         options = [
             option
-            for name, value in wanted.items()
+            for name, value in given.items()
             if value != settings.value(BY_NAME[name])
             for option in _options(BY_NAME[name], form[name], value)
         ]

@@ -72,12 +72,12 @@ _GRACE_S = 1
 def network_of(address: str) -> str:
     """Return what identifies the client at an address: itself, or the /64 network of IPv6."""
     with suppress(ValueError):
-        found = ip_address(address)
-        if isinstance(found, IPv6Address):
-            found = found.ipv4_mapped or found
-        if isinstance(found, IPv6Address):
-            return str(ip_network((int(found), _PREFIX_OF_CLIENT), strict=False))
-        return str(found)
+        parsed = ip_address(address)
+        if isinstance(parsed, IPv6Address):
+            parsed = parsed.ipv4_mapped or parsed
+        if isinstance(parsed, IPv6Address):
+            return str(ip_network((int(parsed), _PREFIX_OF_CLIENT), strict=False))
+        return str(parsed)
     return address
 
 
@@ -335,11 +335,11 @@ class LimitedServer(uvicorn.Server):
 
 
 @contextmanager
-def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
+def listening(host: str, given_port: int | None) -> Iterator[socket.socket]:
     """Listen at a port. Without one, listen at the default, or at any if that is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The usual port first, so that a bookmark and a tunnel keep working.
-    ports = [USUAL_PORT, 0] if wanted is None else [wanted]
+    ports = [USUAL_PORT, 0] if given_port is None else [given_port]
     for port in ports:
         try:
             listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)

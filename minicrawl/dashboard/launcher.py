@@ -75,8 +75,8 @@ class Launcher:
             if asyncio.get_running_loop().time() > ends_at:
                 return
             await asyncio.sleep(LOOK_EVERY_S)
-        if (found := self.ended()) and found["exit_code"]:
-            raise failed(found["said"])
+        if (outcome := self.ended()) and outcome["exit_code"]:
+            raise failed(outcome["said"])
 
     async def dry_run(self, form: Form) -> str:
         """Return the output of `minicrawl crawl --dry-run` for the form."""
@@ -91,14 +91,14 @@ class Launcher:
             )
         try:
             async with asyncio.timeout(DRY_RUN_S):
-                found, _ = await process.communicate()
+                output, _ = await process.communicate()
         except TimeoutError:
             raise MinicrawlError(f"the dry run did not end in {DRY_RUN_S:g} s") from None
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        text = found[:MOST_OUTPUT].decode("utf-8", "replace")
+        text = output[:MOST_OUTPUT].decode("utf-8", "replace")
         if process.returncode:
             raise failed(text.strip())
         return text

@@ -118,8 +118,8 @@ class Dashboard:
     # ------------------------------------------------------------ views
 
     async def _events(self, request: Request) -> Response:
-        wanted = request.query_params.get("topics", "").split(",")
-        topics = [name for name in wanted if name in self._shared]
+        topics_asked = request.query_params.get("topics", "").split(",")
+        topics = [name for name in topics_asked if name in self._shared]
         log = request.query_params.get("log")
         if log is not None and not (log.isascii() and log.isdecimal() and len(log) <= _MOST_DIGITS):
             return JSONResponse({"error": "log: must be the id of a request"}, status_code=400)
@@ -136,10 +136,10 @@ class Dashboard:
             log = None if last is None else _LogReader(self._views, last, self._log_threads)
             while not self._is_ending:
                 texts = await asyncio.gather(*(self._shared[name].text() for name in topics))
-                found = dict(zip(topics, texts, strict=True))
+                views = dict(zip(topics, texts, strict=True))
                 moments = {name: self._shared[name].at for name in topics}
-                found["moments"] = json.dumps({n: at for n, at in moments.items() if at})
-                changed = {n: text for n, text in found.items() if text != sent.get(n, "")}
+                views["moments"] = json.dumps({n: at for n, at in moments.items() if at})
+                changed = {n: text for n, text in views.items() if text != sent.get(n, "")}
                 sent |= changed
                 if log is not None and (news := await log.news()) != NOTHING:
                     changed["log"] = news
@@ -178,8 +178,8 @@ class Dashboard:
         self._answers -= 1
 
     async def _form(self, request: Request) -> Response:
-        asked, pages = request.query_params, request.query_params.get("demo-pages", "")
-        form = {name: asked.get(name) == "1" for name in ("fresh", "demo")}
+        query, pages = request.query_params, request.query_params.get("demo-pages", "")
+        form = {name: query.get(name) == "1" for name in ("fresh", "demo")}
         size = {"demo-pages": int(pages[:_MOST_DIGITS]) if pages.isdecimal() else None}
         return await self._answer(partial(self._views.form, form | size))
 
@@ -195,8 +195,8 @@ class Dashboard:
 
     async def _graph(self, request: Request) -> Response:
         of, count = request.query_params.get("of", "hosts"), request.query_params.get("n", "")
-        wanted = int(count[:9]) if count.isdecimal() else MOST_NODES
-        return await self._answer(partial(self._views.graph, of, wanted))
+        most = int(count[:9]) if count.isdecimal() else MOST_NODES
+        return await self._answer(partial(self._views.graph, of, most))
 
     # ------------------------------------------------------------ changes
 
@@ -216,8 +216,8 @@ class Dashboard:
 
     async def _control(self, request: Request) -> Response:
         try:
-            wanted = await _sent_object(request)
-            return JSONResponse(await asyncio.to_thread(self._views.control, wanted))
+            action = await _sent_object(request)
+            return JSONResponse(await asyncio.to_thread(self._views.control, action))
         except MinicrawlError as error:
             return _refused(error)
 
@@ -281,11 +281,11 @@ class _LogReader:
     async def news(self) -> str:
         """Return new requests, or none while they are being read."""
         text = await self._reading.text()
-        found = json.loads(text or NOTHING)
-        if isinstance(found, list) and found:
-            if found[-1]["id"] <= self._last:
+        document = json.loads(text or NOTHING)
+        if isinstance(document, list) and document:
+            if document[-1]["id"] <= self._last:
                 return NOTHING
-            self._last = found[-1]["id"]
+            self._last = document[-1]["id"]
         return text or NOTHING
 
     def _read(self) -> list[dict[str, Any]]:
@@ -304,12 +304,12 @@ async def _sent_object(
             if not may_go_on(bytes(body[:BEGINNING])):
                 raise HTTPException(403, f"the key must be in the first {BEGINNING:,} bytes")
     try:
-        found = json.loads(bytes(body))
+        document = json.loads(bytes(body))
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise MinicrawlError("not a JSON object")
-    return found
+    return document
 
 
 def _error(why: object, status: int) -> Response:

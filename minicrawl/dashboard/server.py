@@ -45,8 +45,8 @@ def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str
     """Serve these views, as the only dashboard of this store, until the process is told to end."""
     with _only_dashboard(store) as note, listening(place.host, place.port) as listener:
         port = int(listener.getsockname()[1])
-        kept = _read(note).get("token")
-        token = kept if isinstance(kept, str) and kept else secrets.token_urlsafe(24)
+        old_token = _read(note).get("token")
+        token = old_token if isinstance(old_token, str) and old_token else secrets.token_urlsafe(24)
         name = f"[{place.host}]" if ":" in place.host else place.host
         address = f"http://{name}:{port}/"
         access = DashboardAccess(port=port, names=frozenset((place.host,)), token=token)
@@ -124,9 +124,9 @@ def _only_dashboard(store: Path) -> Iterator[int]:
 
 def _read(note: int) -> dict[str, object]:
     with suppress(ValueError, OSError):
-        found = json.loads(os.pread(note, 4096, 0))
-        if isinstance(found, dict):
-            return found
+        document = json.loads(os.pread(note, 4096, 0))
+        if isinstance(document, dict):
+            return document
     return {}
 
 

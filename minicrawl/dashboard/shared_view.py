@@ -57,7 +57,7 @@ class SharedView:
 def made(make: Callable[[], object]) -> str:
     """Return a view as JSON, or the error that prevents it."""
     try:
-        found = make()
+        value = make()
     except (MinicrawlError, OSError) as error:
-        found = {"error": str(error)}
-    return json.dumps(found, default=str)
+        value = {"error": str(error)}
+    return json.dumps(value, default=str)

@@ -105,18 +105,18 @@ class Views:
 
     def _live(self) -> Json | None:
         try:
-            found = ask(self.store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
+            reply = ask(self.store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
         except NoCrawlError:
             return None
         except MinicrawlError as error:
             return {"state": "unreachable", "why": str(error)}
-        for crawler in found["crawlers"]:
+        for crawler in reply["crawlers"]:
             crawler.update(_use_of(crawler["pid"], is_tree=crawler.get("is_tree", False)))
-        return found
+        return reply
 
     def _status(self) -> Json:
         try:
-            found = status(self.store).as_json() | {"at": time.time()}
+            facts = status(self.store).as_json() | {"at": time.time()}
         except MissingStoreError:
             gone = self._was_there
             return {
@@ -125,7 +125,7 @@ class Views:
                 else f"there is no crawl at {self.store} yet: set one up"
             }
         self._was_there = True
-        return found
+        return facts
 
     def history(self) -> Json:
         """Return requests, failures and bytes over time."""
@@ -152,36 +152,36 @@ class Views:
     def _askers(self) -> dict[int, str]:
         """Return the crawler of each recent page, by checksum of the URL."""
         try:
-            found = ask(self.store, ControlRequest(verb=Verb.ASKERS), _PATIENCE_S)
+            reply = ask(self.store, ControlRequest(verb=Verb.ASKERS), _PATIENCE_S)
         except MinicrawlError:
             return {}
-        return {page: name for name, pages in found["askers"].items() for page in pages}
+        return {page: name for name, pages in reply["askers"].items() for page in pages}
 
     def hosts(self) -> Json:
         """Return the hosts with most pages, and the time until each may be asked."""
-        with snapshot(self.store) as seen:
-            found = [host._asdict() for host in busiest_hosts(seen, HOSTS_SHOWN)]
-            known = len(seen.origins)
-        ids = tuple(host["id"] for host in found)[:MOST_HOSTS]
+        with snapshot(self.store) as view:
+            hosts = [host._asdict() for host in busiest_hosts(view, HOSTS_SHOWN)]
+            known = len(view.origins)
+        ids = tuple(host["id"] for host in hosts)[:MOST_HOSTS]
         try:
             live = ask(self.store, ControlRequest(verb=Verb.HOSTS, hosts=ids), _PATIENCE_S)
         except MinicrawlError:
             live = {"hosts": []}
         by_id = {host: (in_use, wait_s) for host, in_use, wait_s in live["hosts"]}
-        for host in found:
+        for host in hosts:
             host["in_use"], host["wait_s"] = by_id.get(host["id"], (0, None))
-        return {"known": known, "hosts": found}
+        return {"known": known, "hosts": hosts}
 
     def errors(self) -> list[Json]:
         """Return the kinds of errors, with their counts."""
-        with snapshot(self.store) as seen:
-            return [kind._asdict() for kind in errors(seen, ErrorQuery(count=1)).kinds]
+        with snapshot(self.store) as view:
+            return [kind._asdict() for kind in errors(view, ErrorQuery(count=1)).kinds]
 
     def top(self) -> Json:
         """Return the best pages."""
-        with snapshot(self.store) as seen:
-            found = [row._asdict() for row in rows(seen, PageSelection(count=TOP_SHOWN))]
-            return {"known": len(seen), "pages": found}
+        with snapshot(self.store) as view:
+            best = [row._asdict() for row in rows(view, PageSelection(count=TOP_SHOWN))]
+            return {"known": len(view), "pages": best}
 
     # ------------------------------------------------------------ changes
 
@@ -193,9 +193,9 @@ class Views:
         """Return the output of a dry run of the form."""
         return await self.launcher.dry_run(form)
 
-    def control(self, wanted: Json) -> Json:
+    def control(self, action: Json) -> Json:
         """Send a request to the running crawl."""
-        return ask(self.store, request_of(json.dumps(wanted).encode()))
+        return ask(self.store, request_of(json.dumps(action).encode()))
 
     def ping(self, urls: Sequence[str], host: str | None) -> Json:
         """Note that these pages have changed, for the running crawl and for later ones.
@@ -230,48 +230,48 @@ class Views:
         at = self.moment()
         if kind not in {state.label for state in KINDS}:
             raise UsageError(f"{kind!r} is not a kind of error")
-        with snapshot(self.store) as seen:
+        with snapshot(self.store) as view:
             kinds = frozenset((State.labelled(kind),))
-            found = errors(seen, ErrorQuery(kinds=kinds, count=PAGES_OF_A_KIND))
-            return {"at": at, "pages": [page._asdict() for page in found.pages]}
+            report = errors(view, ErrorQuery(kinds=kinds, count=PAGES_OF_A_KIND))
+            return {"at": at, "pages": [page._asdict() for page in report.pages]}
 
     def search(self, text: str) -> Json:
         """Return the best pages with all these words in URL or title."""
         at = self.moment()
-        with snapshot(self.store) as seen:
-            pages = questions.pages_with(seen.connection, text.split())
-            best = sorted(pages, key=lambda page: -seen.importance[page])[:FOUND_SHOWN]
-            titles = {row.page: row.title for row in questions.documents(seen.connection, best)}
-            places = questions.locations(seen.connection, best)
-            found = [
+        with snapshot(self.store) as view:
+            pages = questions.pages_with(view.connection, text.split())
+            best = sorted(pages, key=lambda page: -view.importance[page])[:FOUND_SHOWN]
+            titles = {row.page: row.title for row in questions.documents(view.connection, best)}
+            places = questions.locations(view.connection, best)
+            rows = [
                 {
                     "url": url,
                     "title": titles.get(page, ""),
-                    "importance": float(seen.importance[page]),
-                    "state": State(int(seen.states[page])).label,
+                    "importance": float(view.importance[page]),
+                    "state": State(int(view.states[page])).label,
                 }
                 for page, url in zip(best, places.urls, strict=True)
             ]
-            return {"at": at, "pages": found}
+            return {"at": at, "pages": rows}
 
     def page(self, url: str) -> Json:
         """Return the explanation of one page: its rank, its givers and its receivers."""
         at = self.moment()
-        with snapshot(self.store, ordered=True) as seen:
-            found = explanation.explain(seen, url)
+        with snapshot(self.store, ordered=True) as view:
+            reasons = explanation.explain(view, url)
             receivers = (
-                links(seen, found.url, RECEIVERS_SHOWN).as_json()
-                if seen.frontier.terms.links
+                links(view, reasons.url, RECEIVERS_SHOWN).as_json()
+                if view.frontier.terms.links
                 else None
             )
-            return found.as_json() | {"receivers": receivers, "at": at}
+            return reasons.as_json() | {"receivers": receivers, "at": at}
 
     def graph(self, of: str, count: int) -> Json:
         """Return the best hosts or pages, and the links between them."""
         at = self.moment()
-        with snapshot(self.store) as seen:
+        with snapshot(self.store) as view:
             selection = PageSelection(count=0 if of == "hosts" else min(count, MOST_NODES))
-            graph = HostGraph(seen, selection) if of == "hosts" else PageGraph(seen, selection)
+            graph = HostGraph(view, selection) if of == "hosts" else PageGraph(view, selection)
             drawing = graph.drawing()
             nodes = _rows(list(drawing.nodes), min(count, MOST_NODES))
             chosen = {node["id"] for node in nodes}
@@ -281,15 +281,15 @@ class Views:
                 for link in zip(block["source"], block["target"], block["weight"], strict=True)
                 if link[0] != link[1] and link[0] in chosen and link[1] in chosen
             ]
-            return {"nodes": nodes, "links": ends, "known": len(seen), "at": at}
+            return {"nodes": nodes, "links": ends, "known": len(view), "at": at}
 
 
 def _rows(blocks: Sequence[Block], count: int) -> list[Json]:
-    found: list[Json] = []
+    dicts: list[Json] = []
     for block in blocks:
         names = list(block)
-        found += [dict(zip(names, row, strict=True)) for row in zip(*block.values(), strict=True)]
-    return found[:count]
+        dicts += [dict(zip(names, row, strict=True)) for row in zip(*block.values(), strict=True)]
+    return dicts[:count]
 
 
 def _use_of(pid: int | None, *, is_tree: bool) -> Json:

@@ -32,10 +32,10 @@ class CrawlGrant:
         """Return the grant; raise UsageError if one of the URLs is invalid."""
         below = []
         for url in urls:
-            found = canonical_seed(url)
-            if found is None:
+            seed = canonical_seed(url)
+            if seed is None:
                 raise UsageError(f"--allow-crawl: {url!a} is not a URL")
-            below.append(found)
+            below.append(seed)
         return cls(below, pages)
 
     def pattern(self) -> str:

@@ -45,17 +45,17 @@ class CrawlTool:
     ) -> Answer:
         """Crawl more pages."""
         async with self._turn:
-            wanted = min(pages, self.pages_left)
-            if not wanted:
+            most = min(pages, self.pages_left)
+            if not most:
                 raise UsageError(f"the grant of {self._grant.pages:,} pages is spent")
             if self._store.is_file():
                 StoreLock(self._store).release()  # a store in use raises StoreError here
             # Pages are deducted before the crawl, and unused ones returned after it: a cancelled
             # crawl must not get its pages back.
-            self.pages_left -= wanted
-            found = await self._crawled(wanted)
-            self.pages_left += wanted - min(max(found["pages"], found["answered"]), wanted)
-            return answer({"crawl": found, "pages_left": self.pages_left})
+            self.pages_left -= most
+            outcome = await self._crawled(most)
+            self.pages_left += most - min(max(outcome["pages"], outcome["answered"]), most)
+            return answer({"crawl": outcome, "pages_left": self.pages_left})
 
     async def _crawled(self, pages: int) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
@@ -69,13 +69,13 @@ class CrawlTool:
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            out, told = await process.communicate()
+            out, errors = await process.communicate()
         except asyncio.CancelledError:
             process.send_signal(signal.SIGINT)  # the crawl ends and keeps what it has
             await process.wait()
             raise
         if not out.strip():
-            raise UsageError(told.decode(errors="replace").strip()[-1000:] or "the crawl failed")
-        found: dict[str, Any] = json.loads(out)
-        del found["status"]["command"]  # its options can name files and accounts of the user
-        return found
+            raise UsageError(errors.decode(errors="replace").strip()[-1000:] or "the crawl failed")
+        outcome: dict[str, Any] = json.loads(out)
+        del outcome["status"]["command"]  # its options can name files and accounts of the user
+        return outcome

@@ -72,9 +72,9 @@ class Renewal:
         marks = list[tuple[int, ...]]()
         for file in (self._store, file_beside(self._store, LOG)):
             with suppress(OSError):
-                found = file.stat()
-                if found.st_size:
-                    marks.append((found.st_ino, found.st_size, found.st_mtime_ns))
+                stat = file.stat()
+                if stat.st_size:
+                    marks.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
         return marks
 
 
@@ -136,31 +136,31 @@ class HeldSnapshot:
 
     def with_index_of_links(self, url: str) -> Snapshot:
         """Return the snapshot when the index of links, which `explain` reads, was made for it."""
-        seen = self.get()
-        if not self._is_indexed and seen.frontier.terms.links:
-            backlinks(seen, url, 1)
+        view = self.get()
+        if not self._is_indexed and view.frontier.terms.links:
+            backlinks(view, url, 1)
             self._is_indexed = True
-        return seen
+        return view
 
     def changes(self, since: float | None) -> ChangedPages:
         """Return the pages that changed since a time; those of the last time asked for are held."""
-        seen = self.get()
+        view = self.get()
         if since not in self._changes:
-            self._changes = {since: ChangedPages(seen, since)}
+            self._changes = {since: ChangedPages(view, since)}
         return self._changes[since]
 
     def named(self) -> NamedPages:
         """Return the most important pages."""
-        seen = self.get()
+        view = self.get()
         if self._named is None:
-            self._named = NamedPages(_named(seen, self.most_named))
+            self._named = NamedPages(_named(view, self.most_named))
         return self._named
 
     def texts(self) -> made_texts.MadeTexts:
         """Return the maker of main texts, whose process knows the hosts that it has seen."""
-        seen = self.get()
+        view = self.get()
         if self._texts is None:
-            self._texts = self._open.enter_context(made_texts.MadeTexts(seen))
+            self._texts = self._open.enter_context(made_texts.MadeTexts(view))
         return self._texts
 
     def close(self) -> None:
@@ -171,14 +171,14 @@ class HeldSnapshot:
         self._open.close()
 
 
-def _named(seen: Snapshot, most: int) -> Iterator[NamedPage]:
-    best = places_of_largest(seen.importance, most)[:most].tolist()
+def _named(snapshot: Snapshot, most: int) -> Iterator[NamedPage]:
+    best = places_of_largest(snapshot.importance, most)[:most].tolist()
     for start in range(0, len(best), _AT_ONCE):
         pages = best[start : start + _AT_ONCE]
-        titles = {row.page: row.title for row in questions.documents(seen.connection, pages)}
-        urls = questions.locations(seen.connection, pages).urls
+        titles = {row.page: row.title for row in questions.documents(snapshot.connection, pages)}
+        urls = questions.locations(snapshot.connection, pages).urls
         for page, url in zip(pages, urls, strict=True):
-            yield NamedPage(url, titles.get(page, ""), float(seen.importance[page]))
+            yield NamedPage(url, titles.get(page, ""), float(snapshot.importance[page]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,29 +215,29 @@ class HeldAudit:
             return cls(renewal, audit.read, issues, audit.found, values, host_of, skipped)
 
     def rows(
-        self, seen: Snapshot, issue: str | None, host: str | None, count: int
+        self, snapshot: Snapshot, issue: str | None, host: str | None, count: int
     ) -> "Sequence[Issue | IssuePage]":
         """Return the issues, or the most important pages of one, of a host or of all."""
         if issue is None and host is None:
             return self.issues
         ranks = np.arange(len(self.host_of))
         if host is not None:
-            ranks = np.flatnonzero(np.isin(self.host_of, hosts_named(seen, host)))
+            ranks = np.flatnonzero(np.isin(self.host_of, hosts_named(snapshot, host)))
         if issue is None:
-            return self._table(seen, ranks)
+            return self._table(snapshot, ranks)
         return [
             row
             for one in self.found
             if one.check.name == issue
-            for row in self._pages(seen, one, one.among(ranks)[:count])
+            for row in self._pages(snapshot, one, one.among(ranks)[:count])
         ]
 
-    def _table(self, seen: Snapshot, ranks: NDArray[np.int64]) -> "Sequence[Issue]":
+    def _table(self, snapshot: Snapshot, ranks: NDArray[np.int64]) -> "Sequence[Issue]":
         from minicrawl.audit.findings import issue_table
 
         some = ((one, one.among(ranks)) for one in self.found if one.count)
         return issue_table(
-            seen,
+            snapshot,
             [
                 (one.check, len(own), int(one.by_importance[own[0]]))
                 for one, own in some
@@ -246,11 +246,11 @@ class HeldAudit:
         )
 
     def _pages(
-        self, seen: Snapshot, one: "IssueFinding", ranks: NDArray[np.int64]
+        self, snapshot: Snapshot, one: "IssueFinding", ranks: NDArray[np.int64]
     ) -> "Iterator[IssuePage]":
         from minicrawl.audit.findings import issue_pages
 
         values = self.values.get(one.check.name)
         if values is not None:
             values = values[np.searchsorted(one.ranks, ranks)]
-        return issue_pages(seen, one.check, one.by_importance[ranks], values)
+        return issue_pages(snapshot, one.check, one.by_importance[ranks], values)

@@ -115,10 +115,10 @@ def _told(tool: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(tool)
     async def run(**given: Any) -> Answer:
         try:
-            found: Answer = await tool(**given)
+            reply: Answer = await tool(**given)
         except (MinicrawlError, OSError) as error:
             raise ToolError(json.dumps(answer({"error": str(error)}))) from error
-        return found
+        return reply
 
     return run
 

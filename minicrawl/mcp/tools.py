@@ -59,9 +59,9 @@ class StoreTools:
         state: str | None = None
         with suppress(MinicrawlError):
             state = ask(self._store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)["state"]
-        found = crawl_status.status(self._store).as_json()
-        del found["command"]  # its options can name files and accounts of the user
-        return answer({"crawl": state, **found})
+        facts = crawl_status.status(self._store).as_json()
+        del facts["command"]  # its options can name files and accounts of the user
+        return answer({"crawl": state, **facts})
 
     def search(
         self,
@@ -80,9 +80,9 @@ class StoreTools:
         """
         if self._search is None:
             self._search = _full_text(self._store)
-        found = self._search(query, count) if self._search else None
-        if found:
-            return found
+        hits = self._search(query, count) if self._search else None
+        if hits:
+            return hits
         pages = self._held.named()
         rows = list(islice(pages.having(query.lower().split()), count))
         few = f" of the {len(pages):,} most important pages" * (len(pages) == self._held.most_named)
@@ -98,16 +98,16 @@ class StoreTools:
         count: Annotated[int, Field(description="Maximum characters.", ge=1, le=40_000)] = 20_000,
     ) -> Answer:
         """Read a page as it was fetched last, from a store that keeps pages."""
-        seen = self._held.get()
-        found = page_versions.version(seen, url)
+        view = self._held.get()
+        version = page_versions.version(view, url)
         if form in ("markdown", "main"):
-            text = self._held.texts().of(found, form)
+            text = self._held.texts().of(version, form)
             if text is None:
                 raise UsageError(f"there is no {form} of {url}: ask for form `text`")
         else:
-            text = found.text if form == "text" else found.markup
-        kept = found.answer
-        made = answer({"url": kept.url, "status": kept.status, "fetched": iso(kept.at)})
+            text = version.text if form == "text" else version.markup
+        response = version.answer
+        made = answer({"url": response.url, "status": response.status, "fetched": iso(response.at)})
         made["untrusted"] |= text_of_page(text, start, count)
         return made
 
@@ -128,9 +128,9 @@ class StoreTools:
 
         The first call on a large store takes time, for an index of all links.
         """
-        seen = self._held.with_index_of_links(url)
-        found = explanation.explain(seen, url).as_json()
-        return answer({"page": found})
+        view = self._held.with_index_of_links(url)
+        facts = explanation.explain(view, url).as_json()
+        return answer({"page": facts})
 
     def links(self, url: Url, count: Count = 50) -> Answer:
         """List the pages that a page links to, most important first."""
@@ -195,15 +195,15 @@ class StoreTools:
         requests(id, page_id, url, at, outcome, status, wire_bytes, elapsed_s, detail,
         first_byte_s); states(id, name).
         """
-        found = query_views(self._store, query)
-        made = answer_with_rows(found.rows[:count], {"columns": found.columns})
-        made["untrusted"]["is_cut"] |= found.is_cut or len(found.rows) > count
+        table = query_views(self._store, query)
+        made = answer_with_rows(table.rows[:count], {"columns": table.columns})
+        made["untrusted"]["is_cut"] |= table.is_cut or len(table.rows) > count
         return made
 
 
-def _linked(found: Linked) -> Answer:
-    about = {"url": found.url, "stands_for": found.stands_for, "pages": found.count}
-    return answer_with_rows(found.pages, about)
+def _linked(linked: Linked) -> Answer:
+    about = {"url": linked.url, "stands_for": linked.stands_for, "pages": linked.count}
+    return answer_with_rows(linked.pages, about)
 
 
 def _full_text(store: Path) -> Callable[[str, int], Answer] | None:

@@ -46,11 +46,11 @@ def descendants(of: int, proc: Path = PROC) -> list[int]:
     for folder in proc.iterdir() if proc.is_dir() else ():
         if folder.name.isdecimal() and (fields := stat(proc, int(folder.name))):
             children.setdefault(int(fields[_PARENT]), []).append(int(folder.name))
-    found, new = list[int](), [of]
+    processes, new = list[int](), [of]
     while new:
         new = [child for one in new for child in children.get(one, ())]
-        found += new
-    return found
+        processes += new
+    return processes
 
 
 def kill_descendants(of: int, proc: Path = PROC) -> None:

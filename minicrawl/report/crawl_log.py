@@ -192,9 +192,9 @@ class _Log:
         return places
 
     def _place(self, archive: ArchiveReader, row: FetchRow) -> int:
-        found = archive.index.of_key(key_of(self._url(row.page)), archive.end)
+        rows = archive.index.of_key(key_of(self._url(row.page)), archive.end)
         fitting = (
-            one.place for one in found if one.at == row.at and one.kind != RecordKind.RENDERED
+            one.place for one in rows if one.at == row.at and one.kind != RecordKind.RENDERED
         )
         return next(fitting, 0)
 
@@ -243,12 +243,12 @@ def _body_at(archive: ArchiveReader, place: int) -> _Body:
 
 def _digest_at(archive: ArchiveReader, place: int) -> str:
     """Return the SHA-1 of a body, read in pieces."""
-    header, found = archive.segments.header(place), sha1(usedforsecurity=False)
+    header, digest = archive.segments.header(place), sha1(usedforsecurity=False)
     content = unpacked(header, StoredPayload(archive.segments, place, header), archive.codec)
     next(content)
     for piece in content:
-        found.update(piece)
-    return shown_digest(found.digest())
+        digest.update(piece)
+    return shown_digest(digest.digest())
 
 
 def _status(row: FetchRow) -> int:

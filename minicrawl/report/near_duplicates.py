@@ -61,11 +61,11 @@ class NearDuplicates(NamedTuple):
 NO_NEAR_DUPLICATES = NearDuplicates(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-def keep_near_duplicates(folder: Path, store: str, found: NearDuplicates) -> None:
+def keep_near_duplicates(folder: Path, store: str, duplicates: NearDuplicates) -> None:
     """Write the table beside the index of the store with this identity."""
     draft = folder / f"{NEAR_DUPLICATES_FILE}.draft"
-    header = _HEADER.pack(_MAGIC, crc32(store.encode()), len(found.pages))
-    draft.write_bytes(header + found.pages.tobytes() + found.originals.tobytes())
+    header = _HEADER.pack(_MAGIC, crc32(store.encode()), len(duplicates.pages))
+    draft.write_bytes(header + duplicates.pages.tobytes() + duplicates.originals.tobytes())
     draft.rename(folder / NEAR_DUPLICATES_FILE)
 
 

@@ -61,11 +61,11 @@ class Convergence:
         kind = "converged" if self.is_complete else "broken off while converging"
         unit, length = next((one for one in _UNITS if self.age_s >= one[1]), ("s", 1))
         age = f"{int(self.age_s // length)} {unit}"
-        told = f"{kind}, {at_most(self.error_bound)}, {age} old"
+        text = f"{kind}, {at_most(self.error_bound)}, {age} old"
         if not self.steps_since:
-            return told
+            return text
         since = f"{counted(self.steps_since, 'step')} and {counted(self.pages_since, 'page')} ago"
-        return f"{told}, {since}"
+        return f"{text}, {since}"
 
 
 _UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
@@ -88,14 +88,14 @@ def convergence(row: RankRow | None, known: int, last: int) -> Convergence | Non
     )
 
 
-def convergence_of(seen: Snapshot) -> Convergence | None:
+def convergence_of(snapshot: Snapshot) -> Convergence | None:
     """Return the convergence of a snapshot's importance, or None if it is an estimate."""
-    return convergence(seen.converged, len(seen), seen.frontier.last_seq)
+    return convergence(snapshot.converged, len(snapshot), snapshot.frontier.last_seq)
 
 
-def told(found: Convergence | None) -> str:
+def told(convergence: Convergence | None) -> str:
     """Return the source of the importance, as text."""
-    return ESTIMATED if found is None else str(found)
+    return ESTIMATED if convergence is None else str(convergence)
 
 
 def saved_ranks(store: Path, connection: tables.Connection) -> list[SavedRank]:
@@ -108,8 +108,8 @@ def saved_ranks(store: Path, connection: tables.Connection) -> list[SavedRank]:
 
 def scores(snapshot: Snapshot, name: str) -> Floats:
     """Return the scores of all pages by this rank. Raises UsageError if there is no such rank."""
-    found = kept_scores(snapshot, name)
-    if found is None:
+    scores = kept_scores(snapshot, name)
+    if scores is None:
         others = "".join(
             f", {one.row.name}" for one in saved_ranks(snapshot.path, snapshot.connection)
         )
@@ -117,7 +117,7 @@ def scores(snapshot: Snapshot, name: str) -> Floats:
             f"{snapshot.path} has no rank {name}, only {OPIC}{others}: "
             "make it with `minicrawl rank`"
         )
-    return found
+    return scores
 
 
 def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:

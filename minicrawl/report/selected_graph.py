@@ -62,7 +62,7 @@ class _SelectedGraph:
         snapshot: Snapshot,
         selection: PageSelection,
         ranks: Sequence[str] = (),
-        tell: Progress = unreported,
+        progress: Progress = unreported,
         *,
         rows_at_once: int = ROWS_AT_ONCE,
         pairs_at_once: int = _PAIRS_AT_ONCE,
@@ -71,7 +71,7 @@ class _SelectedGraph:
         self._snapshot = snapshot
         self._pages = selected_pages(snapshot, selection)
         self._scores = {score_column(name): scores(snapshot, name) for name in ranks}
-        self._tell = tell
+        self._tell = progress
         self._rows_at_once, self._pairs_at_once = rows_at_once, pairs_at_once
 
 
@@ -104,28 +104,28 @@ class PageGraph(_SelectedGraph):
             yield {"source": source, "target": target, "weight": weights.tolist(), "end": end}
 
     def _nodes(self) -> Iterator[Block]:
-        seen, leads_to = self._snapshot, final_pages(self._snapshot)
+        snapshot, leads_to = self._snapshot, final_pages(self._snapshot)
         for start in range(0, len(self._pages), self._rows_at_once):
             pages = self._pages[start : start + self._rows_at_once]
             ends = leads_to[pages]
             others = np.flatnonzero(ends != pages)
             stands_for = np.full(len(pages), "", dtype=object)
-            stands_for[others] = urls(seen, ends[others])
-            places = _places(seen, pages)
+            stands_for[others] = urls(snapshot, ends[others])
+            places = _places(snapshot, pages)
             yield {
                 "id": pages.tolist(),
                 "label": places.urls,
-                "importance": seen.importance[pages].tolist(),
+                "importance": snapshot.importance[pages].tolist(),
                 "host": list(map(host_name, places.origins)),
-                "state": [LABELS[state] for state in seen.states[pages].tolist()],
+                "state": [LABELS[state] for state in snapshot.states[pages].tolist()],
                 "stands_for": stands_for.tolist(),
             } | {name: nan_as_none(values[pages]) for name, values in self._scores.items()}
             self._tell((start + len(pages)) / len(self._pages) / 2)
 
     def _links(self) -> Iterator[Block]:
         is_chosen = _mask(self._snapshot, self._pages)
-        tell = lambda share: self._tell((1 + share) / 2)  # noqa: E731
-        for block in links_among(self._snapshot, is_chosen, tell):
+        half = lambda share: self._tell((1 + share) / 2)  # noqa: E731
+        for block in links_among(self._snapshot, is_chosen, half):
             yield _as_block(_distinct(block, len(self._snapshot)))
 
 
@@ -208,8 +208,8 @@ class _HostPairs:
         self._new: list[tuple[Numbers, Numbers]] = []
         self._added = 0
 
-    def add(self, found: FlowLinks) -> None:
-        sources, targets, counts = found
+    def add(self, links: FlowLinks) -> None:
+        sources, targets, counts = links
         self._new.append((sources * self._hosts + targets, counts))
         self._added += len(counts)
         if self._added > max(self._pairs_at_once, len(self._keys)):
@@ -236,12 +236,12 @@ def _mask(snapshot: Snapshot, pages: Numbers) -> NDArray[np.bool_]:
     return is_chosen
 
 
-def _distinct(found: FlowLinks, pages: int) -> FlowLinks:
+def _distinct(links: FlowLinks, pages: int) -> FlowLinks:
     """Return the links without duplicates, which arise where redirects meet."""
-    _, firsts = np.unique(found.givers * pages + found.ends, return_index=True)
-    return FlowLinks(*(column[firsts] for column in found))
+    _, firsts = np.unique(links.givers * pages + links.ends, return_index=True)
+    return FlowLinks(*(column[firsts] for column in links))
 
 
-def _as_block(found: FlowLinks) -> Block:
-    givers, ends, weights = (column.tolist() for column in found)
+def _as_block(links: FlowLinks) -> Block:
+    givers, ends, weights = (column.tolist() for column in links)
     return {"source": givers, "target": ends, "weight": weights}

@@ -194,28 +194,28 @@ def blocks(
     snapshot: Snapshot,
     selection: PageSelection,
     others: Sequence[str] = (),
-    tell: Progress = unreported,
+    progress: Progress = unreported,
 ) -> Iterator[Block]:
     """Yield the selected pages as blocks of columns, best first.
 
     The usual columns are followed by one for each rank in `others`.
     """
     columns = {score_column(name): scores(snapshot, name) for name in others}
-    return _blocks(snapshot, selection, columns, tell)
+    return _blocks(snapshot, selection, columns, progress)
 
 
 def _blocks(
-    snapshot: Snapshot, selection: PageSelection, columns: Mapping[str, Values], tell: Progress
+    snapshot: Snapshot, selection: PageSelection, columns: Mapping[str, Values], progress: Progress
 ) -> Iterator[Block]:
     pages, ranks = _ranked_pages(snapshot, selection)
-    wanted, start = selection.count or len(pages), 0
-    while wanted and start < len(pages):
-        stop = start + min(wanted, ROWS_AT_ONCE)
+    left, start = selection.count or len(pages), 0
+    while left and start < len(pages):
+        stop = start + min(left, ROWS_AT_ONCE)
         with reporting_damage(snapshot.path):
             block = _block(snapshot, pages[start:stop], ranks[start:stop], columns)
         yield block
-        tell(stop / len(pages))
-        wanted -= len(block["rank"])
+        progress(stop / len(pages))
+        left -= len(block["rank"])
         start = stop
 
 
@@ -260,11 +260,11 @@ def _best_of_all(
         pages = places_of_largest(values, looked_at)
         ranks = np.arange(1, len(pages) + 1)
         if selection.only_pages:
-            kept = ~np.isin(snapshot.states[pages], NO_PAGES)
-            pages, ranks = pages[kept], ranks[kept]
+            is_page = ~np.isin(snapshot.states[pages], NO_PAGES)
+            pages, ranks = pages[is_page], ranks[is_page]
         if selection.folds:
-            kept = snapshot.near_duplicates.first_of_groups(pages)
-            pages, ranks = pages[kept], ranks[kept]
+            is_page = snapshot.near_duplicates.first_of_groups(pages)
+            pages, ranks = pages[is_page], ranks[is_page]
         if not 0 < looked_at < len(values) or len(pages) >= selection.count:
             return pages, ranks
         looked_at *= 2
@@ -296,11 +296,11 @@ def pages_of_host(snapshot: Snapshot, host: str | None) -> Pages:
 
 def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
     """Return the ids of hosts with this name, with any scheme and port."""
-    wanted = host.lower()
-    found = [number for number, name in enumerate(snapshot.hosts) if name == wanted]
-    if not found:
+    host_name = host.lower()
+    numbers = [number for number, name in enumerate(snapshot.hosts) if name == host_name]
+    if not numbers:
         raise UsageError(f"no page of host {host} is known: use a name such as example.org")
-    return found
+    return numbers
 
 
 def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Values]) -> Block:
@@ -328,18 +328,18 @@ def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, 
 
 
 def _values(snapshot: Snapshot, pages: Pages) -> list[float | None]:
-    found = tables.values_of(snapshot.connection, pages.tolist())
-    return [found[page] / FULL_VALUE if page in found else None for page in pages.tolist()]
+    values = tables.values_of(snapshot.connection, pages.tolist())
+    return [values[page] / FULL_VALUE if page in values else None for page in pages.tolist()]
 
 
 def _like(snapshot: Snapshot, pages: Pages) -> list[str]:
     """Return the URL of each page's original, or "" if that is the page itself."""
     originals = snapshot.near_duplicates.originals_of(pages)
     alike = (originals >= 0) & (originals != pages)
-    wanted, places = np.unique(originals[alike], return_inverse=True)
-    found = questions.locations(snapshot.connection, wanted.tolist()).urls
+    first_pages, places = np.unique(originals[alike], return_inverse=True)
+    locations = questions.locations(snapshot.connection, first_pages.tolist()).urls
     urls = np.full(len(pages), "", object)
-    urls[alike] = np.array([*found, ""], object)[places]
+    urls[alike] = np.array([*locations, ""], object)[places]
     return list(urls)
 
 
@@ -377,6 +377,6 @@ def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | N
     """Fill in the status of the last response of pages that were not read."""
     has_ended = snapshot.states[pages] != State.UNREAD
     others = np.flatnonzero(has_ended & ~snapshot.was_read[pages])
-    found = questions.last_statuses(snapshot.connection, pages[others].tolist())
-    for place, status in zip(others.tolist(), found, strict=True):
+    last_statuses = questions.last_statuses(snapshot.connection, pages[others].tolist())
+    for place, status in zip(others.tolist(), last_statuses, strict=True):
         statuses[place] = status

@@ -120,17 +120,17 @@ class Snapshot:
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)
-        found = urgency(siblings, pages.astype(np.uint32))
+        urgencies = urgency(siblings, pages.astype(np.uint32))
         if (values := self.frontier.values) is not None:
             weight = tables.score_weight(self.connection)
-            found *= LEVEL_FACTORS[values.levels(pages.astype(np.uint32), weight)]
-        return found
+            urgencies *= LEVEL_FACTORS[values.levels(pages.astype(np.uint32), weight)]
+        return urgencies
 
     @cached_property
     def strategy(self) -> str:
         """Page order of the last run, as far as its state is loaded."""
-        found = tables.strategy(self.connection)
-        return "greedy" if found == "siblings" and self.frontier.siblings is None else found
+        strategy = tables.strategy(self.connection)
+        return "greedy" if strategy == "siblings" and self.frontier.siblings is None else strategy
 
     @cached_property
     def _added_keys(self) -> NDArray[np.int64]:
@@ -193,7 +193,7 @@ class Snapshot:
         """Step of each page's last spending; 0 if it passed nothing to links."""
         return last_spent(self.connection, self.frontier)
 
-    def find(self, wanted: Location) -> PageId | None:
+    def find(self, location: Location) -> PageId | None:
         """Return the page at this location, or None.
 
         The first call scans the store. Later calls use checksums of all URLs: computing them once
@@ -201,8 +201,8 @@ class Snapshot:
         """
         if not self._was_searched:
             self._was_searched = True
-            return questions.find(self.connection, *wanted)
-        url = "".join(*questions.concealed(self.connection, [wanted]))
+            return questions.find(self.connection, *location)
+        url = "".join(*questions.concealed(self.connection, [location]))
         places = np.flatnonzero(self._checksums == crc32(url.encode())).tolist()
         known = questions.locations(self.connection, places).urls if places else []
         return next((page for page, one in zip(places, known, strict=True) if one == url), None)
@@ -284,14 +284,14 @@ def last_spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.
 
 def page_of(snapshot: Snapshot, text: str) -> int:
     """Return the page with this URL, whose scheme may be omitted, or the node with this name."""
-    wanted = location_of(snapshot, text)
-    if wanted is None:
+    location = location_of(snapshot, text)
+    if location is None:
         raise UsageError(f"{text!r} is not a URL such as https://example.org/path")
-    page = snapshot.find(wanted)
+    page = snapshot.find(location)
     if page is None and "://" not in text and (plain := location_of(snapshot, f"http://{text}")):
         page = snapshot.find(plain)
     if page is None:
-        raise UsageError(f"{''.join(wanted)} is not in the store; {_nearest(snapshot, wanted)}")
+        raise UsageError(f"{''.join(location)} is not in the store; {_nearest(snapshot, location)}")
     return page
 
 
@@ -304,9 +304,9 @@ def location_of(snapshot: Snapshot, text: str) -> Location | None:
     return None if url is None else split(url)
 
 
-def _nearest(snapshot: Snapshot, wanted: Location) -> str:
+def _nearest(snapshot: Snapshot, location: Location) -> str:
     """Return a hint with the pages on the same host that share the longest prefix."""
-    origin, path = wanted
+    origin, path = location
     known = [
         (len(commonprefix((path, other))), snapshot.origins[number] + other)  # noqa: RUF071  # by letters
         for number, name in enumerate(snapshot.hosts)

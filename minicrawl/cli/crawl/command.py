@@ -167,34 +167,34 @@ def crawl(
     stdin. Run the same command again to resume the crawl; SEEDS are then optional.
     """
     del options  # the session and the companions take theirs from the context
-    asked = CrawlRequest(loaded, context.params, _resume_command(context.meta[_ARGUMENTS]))
-    _refuse_conflicts(asked)
+    request = CrawlRequest(loaded, context.params, _resume_command(context.meta[_ARGUMENTS]))
+    _refuse_conflicts(request)
     _warn_of_logins(loaded, seeds)
-    if not any(companion.crawls_instead(asked) for companion in companions()):
-        _crawl_here(context, asked)
+    if not any(companion.crawls_instead(request) for companion in companions()):
+        _crawl_here(context, request)
 
 
-def _crawl_here(context: click.Context, asked: CrawlRequest) -> None:
+def _crawl_here(context: click.Context, request: CrawlRequest) -> None:
     """Crawl on this machine alone, unlike a companion that crawls on a cluster."""
     from minicrawl.cli.crawl.session import RunOptions, Session
 
-    given = asked.given
+    given = request.given
     with ExitStack() as stack:
-        web = next((web for one in companions() if (web := one.own_web(asked))), None)
+        web = next((web for one in companions() if (web := one.own_web(request))), None)
         served = None if web is None else stack.enter_context(web)
-        crawl = _open_crawl(asked, asked.resume, served, stack)
+        crawl = _open_crawl(request, request.resume, served, stack)
         if given["must_resume"]:
             _refuse_missing_store(crawl.settings.storing.store)
         if given["dry_run"]:
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return
         for companion in companions():
-            stack.enter_context(companion.beside(crawl, asked))
+            stack.enter_context(companion.beside(crawl, request))
         run = {name: given[name] for name in _OF_THE_RUN}
-        run["graph_stats"] |= any(one.samples_graph(asked) for one in companions())
+        run["graph_stats"] |= any(one.samples_graph(request) for one in companions())
         is_demo = served is not None
         again = None if is_demo else _update_command(context.meta[_ARGUMENTS])
-        options = RunOptions(resume=asked.resume, update=again, is_demo=is_demo, **run)
+        options = RunOptions(resume=request.resume, update=again, is_demo=is_demo, **run)
         session = Session(crawl, options)
         session.run()
         _conclude(context, session, crawl.settings.storing.store if is_demo else None)
@@ -210,14 +210,14 @@ def _conclude(context: click.Context, session: Session, demo: Path | None) -> No
     session.fail_without_success()
 
 
-def _refuse_conflicts(asked: CrawlRequest) -> None:
-    given = asked.given
-    if asked.loaded.settings.cluster.url is not None:
+def _refuse_conflicts(request: CrawlRequest) -> None:
+    given = request.given
+    if request.loaded.settings.cluster.url is not None:
         cluster_door()
         if given["sink"]:
             raise click.UsageError("--sink and --cluster cannot be combined")
     for companion in companions():
-        companion.refuse(asked)
+        companion.refuse(request)
     if given["quiet"] and given["verbose"]:
         raise click.UsageError("--quiet and --verbose cannot be combined")
     if given["fresh"] and given["must_resume"]:
@@ -248,20 +248,20 @@ def _resume_command(arguments: tuple[str, ...]) -> str:
 
     It is printed and stored, so secrets are left out.
     """
-    kept = [one for one in _without_secrets(arguments) if one not in _NOT_TO_RESUME]
-    return shlex.join([PROGRAM, "crawl", *kept])
+    rest = [one for one in _without_secrets(arguments) if one not in _NOT_TO_RESUME]
+    return shlex.join([PROGRAM, "crawl", *rest])
 
 
 def _update_command(arguments: tuple[str, ...]) -> str:
     """Return the command that reads the crawl again, with the options of this run that it has."""
     flags = {flag: one for one in update.params for flag in (*one.opts, *one.secondary_opts)}
-    kept, rest = list[str](), iter(_without_secrets(arguments))
+    options, rest = list[str](), iter(_without_secrets(arguments))
     for argument in rest:
         name, equals, _ = argument.partition("=")
         if isinstance(option := flags.get(name), click.Option):
             has_value = not equals and not option.is_flag
-            kept += [argument, *islice(rest, has_value)]
-    return shlex.join([PROGRAM, "update", *kept])
+            options += [argument, *islice(rest, has_value)]
+    return shlex.join([PROGRAM, "update", *options])
 
 
 def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
@@ -276,7 +276,7 @@ def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
 
 
 def _open_crawl(
-    asked: CrawlRequest, command: str | None, served: OwnWeb | None, stack: ExitStack
+    request: CrawlRequest, command: str | None, served: OwnWeb | None, stack: ExitStack
 ) -> Crawl:
     """Return the crawl of the seeds or of `served`; it ends with the stack.
 
@@ -285,14 +285,14 @@ def _open_crawl(
     from minicrawl import app
     from minicrawl.cli.store_options import reporting_damaged_store
 
-    seeds = seeds_of(asked.given["seeds"], stack) if served is None else served.seeds
-    loaded = asked.loaded if served is None else served.loaded
-    address = asked.given["sink"]
+    seeds = seeds_of(request.given["seeds"], stack) if served is None else served.seeds
+    loaded = request.loaded if served is None else served.loaded
+    address = request.given["sink"]
     on_page = None if address is None else _opened_sink(address, stack)
     crawl = app.Crawl(
         seeds,
         loaded,
-        fresh=asked.given["fresh"],
+        fresh=request.given["fresh"],
         command=command,
         on_page=on_page,
         on_error="retry",
@@ -365,9 +365,9 @@ def _show_changes(store: Path, not_requested: int, *, as_json: bool) -> None:
     from minicrawl.report.states.changes import counted_changes
     from minicrawl.store import tables
 
-    with snapshot(store) as seen:
-        counts = counted_changes(seen)
-        left_out = tables.counters(seen.connection).get(tables.LEFT_OUT, 0)
+    with snapshot(store) as view:
+        counts = counted_changes(view)
+        left_out = tables.counters(view.connection).get(tables.LEFT_OUT, 0)
     if as_json:
         show_json({**counts, "left_out": left_out, "not_requested": not_requested})
         return

@@ -112,10 +112,10 @@ class DisplayState:
         """Record how far the crawl is."""
         self.speed.record(self.counter.read)
         # Pages out of scope are known, too, but nobody will read them.
-        found = progress.fetched + progress.unread
+        all_known = progress.fetched + progress.unread
         if self._discovery is None:
-            self._discovery = DiscoveryRate(progress.fetched, found)
-        self._discovery.record(progress.fetched, found)
+            self._discovery = DiscoveryRate(progress.fetched, all_known)
+        self._discovery.record(progress.fetched, all_known)
 
     def graph(self) -> list[tuple[str, str, str]]:
         """Return rows about the graph, if it is sampled."""

@@ -34,12 +34,12 @@ def as_line(state: DisplayState, progress: Progress) -> str:
     )
 
 
-def _rendering(found: RenderingProgress | None) -> str:
-    if found is None:
+def _rendering(progress: RenderingProgress | None) -> str:
+    if progress is None:
         return ""
     return (
-        f"; {len(found.pages)} of {counted(found.browsers, 'browser')} busy, "
-        f"{found.rendered:,} rendered, {found.waiting:,} waiting"
+        f"; {len(progress.pages)} of {counted(progress.browsers, 'browser')} busy, "
+        f"{progress.rendered:,} rendered, {progress.waiting:,} waiting"
     )
 
 
@@ -91,10 +91,10 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
 
 
 def _browsers(progress: Progress) -> Iterator[tuple[str, str, str]]:
-    found = progress.rendering
-    if found is not None:
-        busy = f"{len(found.pages)} of {counted(found.browsers, 'browser')} busy"
-        yield "rendering", busy, f"{found.rendered:,} rendered, {found.waiting:,} waiting"
+    rendering = progress.rendering
+    if rendering is not None:
+        busy = f"{len(rendering.pages)} of {counted(rendering.browsers, 'browser')} busy"
+        yield "rendering", busy, f"{rendering.rendered:,} rendered, {rendering.waiting:,} waiting"
 
 
 def _wait(progress: Progress) -> Iterator[tuple[str, str, str]]:

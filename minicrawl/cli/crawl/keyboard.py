@@ -153,14 +153,14 @@ class GraphKey:
         if not self._stays:
             self.close()
 
-    def finish(self, tell: Callable[[], None]) -> None:
+    def finish(self, warn: Callable[[], None]) -> None:
         """Take a final sample for --graph-stats.
 
-        `tell` is called if that takes a while; an interrupt skips it.
+        `warn` is called if that takes a while; an interrupt skips it.
         """
         if self._stays and self._sampling is not None:
             with suppress(KeyboardInterrupt):
-                self._sampling.finish(tell)
+                self._sampling.finish(warn)
 
     def close(self) -> None:
         """Stop sampling."""

@@ -17,7 +17,7 @@ HOST_HEADINGS = ("delay", "host", "robots.txt")
 PAGE_HEADINGS = ("turn", "cash", "action", "url")
 
 
-def show_preview(found: Preview, scope: Scope) -> None:
+def show_preview(preview: Preview, scope: Scope) -> None:
     """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
     from minicrawl.cli.output import show_facts, show_list, units
 
@@ -26,17 +26,17 @@ def show_preview(found: Preview, scope: Scope) -> None:
             ("scope", scope.scope),
             *(("allow", pattern) for pattern in scope.allow),
             *(("deny", pattern) for pattern in scope.deny),
-            *(("limit", text) for text in found.limits),
-            ("known", f"{counted(found.known, 'page')}, {counted(found.seeds, 'seed')}"),
+            *(("limit", text) for text in preview.limits),
+            ("known", f"{counted(preview.known, 'page')}, {counted(preview.seeds, 'seed')}"),
         ]
     )
     click.echo()
-    show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+    show_list(HOST_HEADINGS, map(_host_line, preview.hosts), texts=2)
     click.echo()
-    silent = {host.origin for host in found.hosts if host.rules is None and host.trouble is None}
+    silent = {host.origin for host in preview.hosts if host.rules is None and host.trouble is None}
     turns = (
         (f"{turn:,}", units(page.cash), _action(page, silent), page.url)
-        for turn, page in enumerate(found.pages, 1)
+        for turn, page in enumerate(preview.pages, 1)
     )
     show_list(PAGE_HEADINGS, turns, texts=1)
     click.echo("\nonly robots.txt was fetched, and nothing was written")

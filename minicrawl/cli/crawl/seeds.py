@@ -65,14 +65,14 @@ def _opened(file: str) -> IO[str]:
 def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -> Iterator[str]:
     from minicrawl.web.urls import read_seeds
 
-    found = 0
+    urls = 0
     for name, lines in lists:
         complaints = _BadLines(name)
         for url in read_seeds(lines, complaints.hear, with_logins=True):
-            found += 1
+            urls += 1
             yield url
         complaints.close()
-    if not found and not may_be_empty:
+    if not urls and not may_be_empty:
         raise UsageError(f"{', '.join(name for name, _ in lists)}: no URL to start from")
 
 

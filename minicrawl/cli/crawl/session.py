@@ -203,8 +203,8 @@ class Session:
         """Return the command that resumes the crawl. A budget of all runs that is used up is larger
         there, because the same command would do nothing. Revisits count towards it.
         """
-        budget, found, command = self._crawl.settings.budget, self._found, self._options.resume
-        fetched, received = found.pages_fetched or 0, found.bytes or 0
+        budget, status, command = self._crawl.settings.budget, self._found, self._options.resume
+        fetched, received = status.pages_fetched or 0, status.bytes or 0
         if (pages := budget.pages) is not None and fetched >= pages:
             command = _with_option(command, "--pages", str(2 * max(pages, fetched)))
         if (most := budget.body_bytes) is not None and received >= most:
@@ -235,14 +235,14 @@ class Session:
         return cuts(self._store, self._found)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        found, counter, speed = self._found, self._state.counter, self._state.speed
-        known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
-        yield "fetched", f"{counted(found.pages_fetched or 0, 'page')} of {known}"
+        status, counter, speed = self._found, self._state.counter, self._state.speed
+        known = f"{status.pages_known:,} known on {counted(status.hosts, 'host')}"
+        yield "fetched", f"{counted(status.pages_fetched or 0, 'page')} of {known}"
         yield (
             "importance",
-            f"{percentage(found.importance_gathered)} gathered; {self._ranks(found)}",
+            f"{percentage(status.importance_gathered)} gathered; {self._ranks(status)}",
         )
-        for name, counts in (("failed", found.failures), ("refused", found.refusals)):
+        for name, counts in (("failed", status.failures), ("refused", status.refusals)):
             if counts:
                 yield name, f"{sum(counts.values()):,}{_listed(counts)}"
         for cut in self._cuts[:_MOST_CUTS]:
@@ -255,8 +255,8 @@ class Session:
         yield "store", str(self._store)
 
     @staticmethod
-    def _ranks(found: Status) -> str:
-        ranks = found.convergence
+    def _ranks(status: Status) -> str:
+        ranks = status.convergence
         if ranks is None:
             return "ranks are estimates"
         kind = "ranks converged" if ranks.is_complete else "ranks broken off while converging"

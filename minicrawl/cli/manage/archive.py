@@ -55,15 +55,15 @@ def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:
     """Show the number and size of records."""
     with _opened(store, folder) as reader:
         totals = reader.index.totals(reader.end)
-        found = {f"{one.kind.name.lower()} records": one.records for one in totals}
-        found["bytes"] = sum(one.record_bytes for one in totals)
-        found["segments"] = len(reader.segments.numbers())
+        facts = {f"{one.kind.name.lower()} records": one.records for one in totals}
+        facts["bytes"] = sum(one.record_bytes for one in totals)
+        facts["segments"] = len(reader.segments.numbers())
     for line in _lost(store, folder):
         click.echo(visible(line), err=True)
     if as_json:
-        show_json(found)
+        show_json(facts)
     else:
-        show_facts((name, f"{value:,}") for name, value in found.items())
+        show_facts((name, f"{value:,}") for name, value in facts.items())
 
 
 def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
@@ -108,8 +108,8 @@ def _end(store: Path, folder: Path | None) -> int | None:
     from minicrawl.report.archived.page_versions import kept_pages
     from minicrawl.report.snapshot import snapshot
 
-    with snapshot(store) as seen, kept_pages(seen) as found:
-        return found.end
+    with snapshot(store) as view, kept_pages(view) as archive:
+        return archive.end
 
 
 def _lost(store: Path, folder: Path | None) -> list[str]:

@@ -66,11 +66,11 @@ def control(  # click passes arguments by name
     if settings.cluster.url is not None and not is_store:
         cluster_door().steer(settings, action, request, as_json=as_json)
         return
-    found = ask(store, request)
+    reply = ask(store, request)
     if as_json:
-        show_json(found)
+        show_json(reply)
     else:
-        show_facts(_reply_facts(found))
+        show_facts(_reply_facts(reply))
 
 
 def _request(action: str, values: tuple[str, ...]) -> ControlRequest:
@@ -87,13 +87,13 @@ def _request(action: str, values: tuple[str, ...]) -> ControlRequest:
     return ControlRequest(verb=Verb(action))
 
 
-def _reply_facts(found: Reply) -> list[tuple[str, str]]:
-    settings: dict[str, Any] = found["settings"]
+def _reply_facts(reply: Reply) -> list[tuple[str, str]]:
+    settings: dict[str, Any] = reply["settings"]
     delay = settings["delay"]
     return [
-        ("crawl", f"{found['state']}, process {found['pid']}"),
-        ("requests", f"{found['in_flight']:,} in flight"),
-        ("workers", f"{found['workers']:,}"),
+        ("crawl", f"{reply['state']}, process {reply['pid']}"),
+        ("requests", f"{reply['in_flight']:,} in flight"),
+        ("workers", f"{reply['workers']:,}"),
         ("concurrency", f"{settings['concurrency']:,}"),
         ("delay", delay if isinstance(delay, str) else f"{delay:g} s"),
         ("max-rate", settings["max-rate"] or "no limit"),

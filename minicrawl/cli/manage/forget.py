@@ -149,8 +149,8 @@ def _prune(
     from minicrawl.report.snapshot import snapshot
 
     at = None if before is None else moment(before)
-    with snapshot(store) as seen, kept_pages(seen) as reader:
-        keys = None if best is None else keys_of_best(seen, reader, best)
+    with snapshot(store) as view, kept_pages(view) as reader:
+        keys = None if best is None else keys_of_best(view, reader, best)
         gone = keys_of_type(reader, media) if media else set[int]()
         within = None if what is None else UrlPattern.of(what).keys(reader)
         rules = PruneRules(versions=versions, before=at, keys=keys, gone=gone, within=within)

@@ -72,13 +72,13 @@ def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -
     from minicrawl.crawl.imports.warc_import import import_warcs
     from minicrawl.report.progress.crawl_status import status
 
-    with progress("import") as tell:
-        made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, tell)
-    found = status(made.store)
+    with progress("import") as advance:
+        made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, advance)
+    read_pages = status(made.store)
     if as_json:
         show_json({"store": str(made.store), "records": made.records, "skipped": made.skipped})
     else:
-        show_facts(_warc_facts(made, found))
+        show_facts(_warc_facts(made, read_pages))
 
 
 _FIRST_PLURAL = re.compile(r"(record|revisit)s")
@@ -88,19 +88,19 @@ def _warn(line: str) -> None:
     click.echo(f"{PROGRAM}: {visible(line)}", err=True)
 
 
-def _warc_facts(made: WarcImport, found: Status) -> Iterator[tuple[str, str]]:
+def _warc_facts(made: WarcImport, status: Status) -> Iterator[tuple[str, str]]:
     yield "store", str(made.store)
     yield "records", f"{made.records:,}"
-    known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
-    yield "pages", f"{found.pages_fetched or 0:,} read, of {known}"
-    for name, counts in (("failed", found.failures), ("refused", found.refusals)):
+    known = f"{status.pages_known:,} known on {counted(status.hosts, 'host')}"
+    yield "pages", f"{status.pages_fetched or 0:,} read, of {known}"
+    for name, counts in (("failed", status.failures), ("refused", status.refusals)):
         if counts:
             yield name, ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
         # In the singular: `1 record of robots.txt`.
         shown = _FIRST_PLURAL.sub(r"\1", reason, count=1) if count == 1 else reason
         yield "left out", f"{count:,} {shown}"
-    if found.convergence is not None and found.convergence.is_complete:
+    if status.convergence is not None and status.convergence.is_complete:
         yield "next step", f"`minicrawl top{naming(made.store)}` shows the most important pages"
     else:
         yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
@@ -124,8 +124,8 @@ def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     with opened(store, file, progress) as source:
         named = source.graph
     label = "stdin" if str(file) == PIPE else file.name
-    with progress("import") as tell:
-        made = import_graph(named, store, label, time.time(), tell)
+    with progress("import") as advance:
+        made = import_graph(named, store, label, time.time(), advance)
     if as_json:
         show_json(asdict(made) | {"store": str(made.store)})
     else:

@@ -45,52 +45,52 @@ def explain(url: str, store: Path, as_json: bool) -> None:
     """Explain the rank of the page at URL, where its cash came from, and why it was read or not."""
     from minicrawl.report.states.explanation import explain as explained
 
-    with snapshot(store, ordered=True) as seen, progress("links") as tell:
-        found = explained(seen, url, tell)
+    with snapshot(store, ordered=True) as view, progress("links") as advance:
+        explanation = explained(view, url, advance)
     if as_json:
-        show_json(found.as_json())
+        show_json(explanation.as_json())
         return
-    show_facts(_facts(found))
-    if found.givers:
+    show_facts(_facts(explanation))
+    if explanation.givers:
         click.echo()
-        sources = ((units(one.amount), f"{one.share:.1%}", one.url) for one in found.givers)
+        sources = ((units(one.amount), f"{one.share:.1%}", one.url) for one in explanation.givers)
         show_list(SOURCE_HEADINGS, sources, texts=1)
-    if found.fetches:
+    if explanation.fetches:
         click.echo()
         fetches = (
             (short_time(one.at), str(one.status or "-"), one.outcome, one.detail)
-            for one in found.fetches
+            for one in explanation.fetches
         )
         show_list(FETCH_HEADINGS, fetches, texts=2)
 
 
-def _facts(found: Explanation) -> Iterator[tuple[str, str]]:
-    yield "url", found.url
-    if found.original:
-        yield "original url", found.original
-    if found.title:
-        yield "title", found.title
-    yield "state", found.state
-    yield "importance", f"{percent(found.importance)}, rank {found.rank:,}"
-    yield "", told(found.convergence)
-    for score in found.ranks:
+def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
+    yield "url", explanation.url
+    if explanation.original:
+        yield "original url", explanation.original
+    if explanation.title:
+        yield "title", explanation.title
+    yield "state", explanation.state
+    yield "importance", f"{percent(explanation.importance)}, rank {explanation.rank:,}"
+    yield "", told(explanation.convergence)
+    for score in explanation.ranks:
         yield (
             f"by {score.name}",
             "no score: the page was found later"
             if score.score is None
             else f"{percent(score.score)}, rank {score.rank:,}",
         )
-    yield "cash", f"{units(found.cash)} units"
-    yield "history", f"{units(found.history)} units"
-    yield "depth", str(found.depth)
-    yield "in-links", f"{found.inlinks:,}"
-    yield "last read", found.last_fetched or "never"
-    for url in found.near_duplicates:
+    yield "cash", f"{units(explanation.cash)} units"
+    yield "history", f"{units(explanation.history)} units"
+    yield "depth", str(explanation.depth)
+    yield "in-links", f"{explanation.inlinks:,}"
+    yield "last read", explanation.last_fetched or "never"
+    for url in explanation.near_duplicates:
         yield "near-duplicate", url
-    if place := found.place:
+    if place := explanation.place:
         yield "in the queue", f"{place.of_all:,} of {place.all_waiting:,}"
         yield "on its host", f"{place.of_host:,} of {place.host_waiting:,}"
-    for reason in found.reasons:
+    for reason in explanation.reasons:
         yield "reason", reason
 
 
@@ -109,14 +109,14 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     from minicrawl.report.links.backlinks import backlinks as linking_pages
     from minicrawl.report.links.written_links import links_to
 
-    with snapshot(store) as seen, progress("index of links") as tell:
+    with snapshot(store) as view, progress("index of links") as advance:
         if raw:
-            found = links_to(seen, url, n, tell)
+            links = links_to(view, url, n, advance)
             # A link to a redirect or a duplicate of the page says which one it names.
-            are_direct = not any(link.end for link in found)
-            _show_raw(found, "target" if are_direct else "end", as_json)
+            are_direct = not any(link.end for link in links)
+            _show_raw(links, "target" if are_direct else "end", as_json)
             return
-        _show_links(linking_pages(seen, url, n, tell), as_json)
+        _show_links(linking_pages(view, url, n, advance), as_json)
 
 
 @click.command()
@@ -130,33 +130,33 @@ def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     from minicrawl.report.links.backlinks import links as linked_pages
     from minicrawl.report.links.written_links import links_of
 
-    with snapshot(store) as seen:
+    with snapshot(store) as view:
         if raw:
-            _show_raw(links_of(seen, url, n), "source", as_json)
+            _show_raw(links_of(view, url, n), "source", as_json)
             return
-        _show_links(linked_pages(seen, url, n), as_json)
+        _show_links(linked_pages(view, url, n), as_json)
 
 
-def _show_raw(found: list[WrittenLink], named: str, as_json: bool) -> None:
+def _show_raw(links: list[WrittenLink], named: str, as_json: bool) -> None:
     """Show a table without empty columns and the column `named`, the page that the user gave."""
     from minicrawl.report.links.written_links import RAW_COLUMNS
 
     if as_json:
-        show_json([link._asdict() for link in found])
+        show_json([link._asdict() for link in links])
         return
     names = ["state", *(name for name in RAW_COLUMNS if name not in {"state", named})]
-    names = [name for name in names if any(getattr(link, name) for link in found)]
-    lines = ([getattr(link, name) for name in names] for link in found)
+    names = [name for name in names if any(getattr(link, name) for link in links)]
+    lines = ([getattr(link, name) for name in names] for link in links)
     show_list(names, lines, texts=len(names))
 
 
-def _show_links(found: Linked, as_json: bool) -> None:
+def _show_links(linked: Linked, as_json: bool) -> None:
     if as_json:
-        show_json(found.as_json())
+        show_json(linked.as_json())
         return
-    facts = [("url", found.url), ("stands for", found.stands_for), ("pages", f"{found.count:,}")]
+    facts = [("url", linked.url), ("stands for", linked.stands_for), ("pages", f"{linked.count:,}")]
     show_facts((name, value) for name, value in facts if value)
-    if found.pages:
+    if linked.pages:
         click.echo()
-        rows = ((percent(page.importance), page.state, page.url) for page in found.pages)
+        rows = ((percent(page.importance), page.state, page.url) for page in linked.pages)
         show_list(LINK_HEADINGS, rows, texts=1)

@@ -248,15 +248,15 @@ def export(
         *(shard_bytes, since, force),
         key=None if key is None else WaczKey.opened(key),
     )
-    with snapshot(store) as seen, _progress(file) as tell:
+    with snapshot(store) as view, _progress(file) as progress:
         if since is not None:
             if since == LAST_RUN:
-                since = tables.last_run(seen.connection)
+                since = tables.last_run(view.connection)
                 output = output._replace(since=since)
-            selected = replace(selected, among=new_and_changed(seen, since))
-        rows = _write(seen, selected, output, tell)
+            selected = replace(selected, among=new_and_changed(view, since))
+        rows = _write(view, selected, output, progress)
         if file != STDOUT:
-            _tell_of(file, seen, rows, as_json=as_json)
+            _tell_of(file, view, rows, as_json=as_json)
     click.get_current_context().exit(1 if rows.left_out else 0)
 
 
@@ -301,17 +301,17 @@ class RowCount:
         self.left_out += 1
         click.echo(f"left out: {visible(text)}", err=True)
 
-    def of_each(self, found: Iterator[T]) -> Iterator[T]:
+    def of_each(self, items: Iterator[T]) -> Iterator[T]:
         """Yield the items unchanged, and count them."""
         self.rows = 0
-        for one in found:
+        for one in items:
             self.rows += 1
             yield one
 
-    def of_blocks(self, found: Iterable[Block]) -> Iterator[Block]:
+    def of_blocks(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks unchanged, and count their rows."""
         self.rows = 0
-        for block in found:
+        for block in blocks:
             self.rows += len(next(iter(block.values())))
             yield block
 
@@ -322,61 +322,65 @@ class RowCount:
 
 
 def _writer(
-    seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
+    snapshot: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, progress: Progress
 ) -> Write:
     suffix, ranks = output.suffix, output.ranks
     if (lines := lines_of(suffix)) is not None:
-        found_lines = rows.of_each(lines(seen, rows.leave_out))
+        found_lines = rows.of_each(lines(snapshot, rows.leave_out))
         return lambda file: file.writelines(found_lines)
     if suffix in WEB_ARCHIVES:
-        kept = rows.of_each(captures(seen, selected, tell, rows.leave_out, rows.permitted))
-        about, made_at = facts_of(seen), questions.last_reading(seen.connection)
+        all_captures = rows.of_each(
+            captures(snapshot, selected, progress, rows.leave_out, rows.permitted)
+        )
+        about, made_at = facts_of(snapshot), questions.last_reading(snapshot.connection)
         if suffix == "wacz":
-            return lambda file: write_wacz(kept, file, made_at, about, output.key)
-        return lambda file: write_warc(kept, file, output.file.name, made_at, about)
+            return lambda file: write_wacz(all_captures, file, made_at, about, output.key)
+        return lambda file: write_warc(all_captures, file, output.file.name, made_at, about)
     graph = GRAPHS.get(output.graph or "")
     if graph is not None and suffix in DRAWINGS:
-        return partial(DRAWINGS[suffix], graph(seen, selected, ranks, tell).drawing())
-    found: Iterable[Block]
+        return partial(DRAWINGS[suffix], graph(snapshot, selected, ranks, progress).drawing())
+    pieces: Iterable[Block]
     columns: Sequence[str]
     if output.graph == RAW:
-        found, columns = all_links(seen, selected, tell), RAW_COLUMNS
+        pieces, columns = all_links(snapshot, selected, progress), RAW_COLUMNS
     elif graph is not None:
-        found, columns = graph(seen, selected, ranks, tell).named_links(), graph.columns
+        pieces, columns = graph(snapshot, selected, ranks, progress).named_links(), graph.columns
     else:
-        found, columns = _pages(seen, selected, output, rows, tell)
+        pieces, columns = _pages(snapshot, selected, output, rows, progress)
     write = WRITERS[suffix]
     if output.row_group:
         write = partial(write_parquet, row_group_bytes=output.row_group)
-    return lambda file: rows.correct(write(rows.of_blocks(found), file, columns))
+    return lambda file: rows.correct(write(rows.of_blocks(pieces), file, columns))
 
 
 def _pages(
-    seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
+    snapshot: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, progress: Progress
 ) -> tuple[Iterable[Block], Sequence[str]]:
     """Return the rows of pages, and their columns."""
-    pages = blocks(seen, selected, output.ranks, tell)
+    pages = blocks(snapshot, selected, output.ranks, progress)
     if rows.permitted is not None:
         pages = rows.permitted.of(pages)
-    found = with_contents(seen, pages, output.contents, rows.leave_out)
-    return found, (*COLUMNS, *map(score_column, output.ranks), *output.contents)
+    pieces = with_contents(snapshot, pages, output.contents, rows.leave_out)
+    return pieces, (*COLUMNS, *map(score_column, output.ranks), *output.contents)
 
 
 def _write_data_set(
-    seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
+    snapshot: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, progress: Progress
 ) -> None:
     """Write a folder of files, with its manifest and its data card."""
     assert output.shard_bytes is not None, "the output is a data set"
     made = DataSet(output.file, output.shard_bytes)
     made.prepare(force=output.force)
-    read_until, columns = questions.last_reading(seen.connection), list[str]()
-    if rows.permitted is None and tables.archive_end(seen.connection) is not None:
-        rows.permitted = PermittedPages(seen, None)
+    read_until, columns = questions.last_reading(snapshot.connection), list[str]()
+    if rows.permitted is None and tables.archive_end(snapshot.connection) is not None:
+        rows.permitted = PermittedPages(snapshot, None)
     if output.suffix in WEB_ARCHIVES:
-        found = captures(seen, selected, tell, rows.leave_out, rows.permitted)
-        made.write_warcs(rows.of_each(found), read_until, facts_of(seen), seen.path.stem)
+        all_captures = captures(snapshot, selected, progress, rows.leave_out, rows.permitted)
+        made.write_warcs(
+            rows.of_each(all_captures), read_until, facts_of(snapshot), snapshot.path.stem
+        )
     else:
-        blocks, names = _pages(seen, selected, output, rows, tell)
+        blocks, names = _pages(snapshot, selected, output, rows, progress)
         columns += names
         write = WRITERS[output.suffix]
         if output.suffix == "parquet":
@@ -387,7 +391,7 @@ def _write_data_set(
     made.finish(
         {
             "software": software(),
-            "store": seen.path.name,
+            "store": snapshot.path.name,
             "read_until": read_until,
             "since": output.since,
             "purpose": output.purpose,
@@ -397,7 +401,7 @@ def _write_data_set(
             "denied": permitted.denied if permitted else 0,
             "denied_versions": permitted.denied_versions if permitted else 0,
             "usage": permitted.counts if permitted else None,
-            "settings": tables.settings(seen.connection),
+            "settings": tables.settings(snapshot.connection),
         }
     )
 
@@ -414,10 +418,10 @@ def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:
         click.confirm(f"{visible(str(file))} exists. Replace it?", abort=True, err=True)
 
 
-def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> None:
+def _tell_of(file: Path, snapshot: Snapshot, rows: RowCount, *, as_json: bool) -> None:
     """Print the number of rows, and the error of the importance."""
     if as_json:
-        importance = told(convergence_of(seen))
+        importance = told(convergence_of(snapshot))
         places = file.iterdir() if file.is_dir() else [file]
         size = sum(place.stat().st_size for place in places)
         of_rows: dict[str, object] = {"rows": rows.rows, "left_out": rows.left_out}
@@ -432,7 +436,7 @@ def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> No
     if permitted and permitted.denied_versions:
         denied += f", {counted(permitted.denied_versions, 'earlier version')} denied"
     click.echo(f"wrote {visible(str(file))}{count}{denied}", err=True)
-    tell_of_importance(seen, err=True)
+    tell_of_importance(snapshot, err=True)
 
 
 def _refuse_choices(suffix: str) -> None:
@@ -523,28 +527,30 @@ def _contents(names: str | None, suffix: str, *, edges: bool) -> list[str]:
     return [*always, *columns]
 
 
-def _write(seen: Snapshot, selected: PageSelection, output: _Output, tell: Progress) -> RowCount:
+def _write(
+    snapshot: Snapshot, selected: PageSelection, output: _Output, progress: Progress
+) -> RowCount:
     """Write the file, and count its rows."""
     if selected.folds:
-        refuse_without_near_duplicates(seen)
-    warn_of_unranked_pages(seen, {*output.ranks, selected.by})
+        refuse_without_near_duplicates(snapshot)
+    warn_of_unranked_pages(snapshot, {*output.ranks, selected.by})
     rows = RowCount()
     if output.purpose:
-        rows.permitted = PermittedPages(seen, output.purpose)
-        if output.purpose and not has_usage_files(tables.settings(seen.connection)):
+        rows.permitted = PermittedPages(snapshot, output.purpose)
+        if output.purpose and not has_usage_files(tables.settings(snapshot.connection)):
             click.echo(
                 "tdmrep.json and RSL files were not requested, so pages that only they "
                 "reserve are not left out: crawl with --obey-usage",
                 err=True,
             )
     if output.suffix == GRAPH_FOLDER:
-        graph = GRAPHS[output.graph or "page"](seen, selected, (), tell).drawing()
+        graph = GRAPHS[output.graph or "page"](snapshot, selected, (), progress).drawing()
         rows.rows = write_graph_folder(graph, output.file, of_hosts=output.graph == "host")
         return rows
     if output.shard_bytes is not None:
-        _write_data_set(seen, selected, output, rows, tell)
+        _write_data_set(snapshot, selected, output, rows, progress)
         return rows
-    write = _writer(seen, selected, output, rows, tell)
+    write = _writer(snapshot, selected, output, rows, progress)
     if output.file == STDOUT:
         write(sys.stdout.buffer)
     else:

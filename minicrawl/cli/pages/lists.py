@@ -95,10 +95,10 @@ def _listing(
         def command(
             store: Path, host: str | None, n: int, has_exit_code: bool, form: Form, **rest: Any
         ) -> None:
-            with snapshot(store) as seen:
-                kind, rows = find(seen, host, **rest)
-                shown = finish(seen, rows[: n or None])
-                below = summary(seen) if form == "table" else ""
+            with snapshot(store) as view:
+                kind, rows = find(view, host, **rest)
+                shown = finish(view, rows[: n or None])
+                below = summary(view) if form == "table" else ""
             _show_rows(form, kind._fields, shown)
             if below:
                 click.echo(below)
@@ -204,10 +204,10 @@ def pages(
     column = sort.removeprefix("-")
     if column not in COLUMNS:
         raise click.UsageError(f"--sort {sort}: not one of {', '.join(COLUMNS)}")
-    wanted = PageSelection(count=n, host=host, states=frozenset(map(State.labelled, states)))
-    with snapshot(store) as seen:
-        found = sorted_rows(seen, wanted, column, falling=sort.startswith("-"))
-    _show_rows(form, columns, [[row[name] for name in columns] for row in found])
+    selection = PageSelection(count=n, host=host, states=frozenset(map(State.labelled, states)))
+    with snapshot(store) as view:
+        rows = sorted_rows(view, selection, column, falling=sort.startswith("-"))
+    _show_rows(form, columns, [[row[name] for name in columns] for row in rows])
 
 
 @_listing(
@@ -219,7 +219,7 @@ def pages(
         "7d).  [default: since the last crawl began]",
     ),
 )
-def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
+def changes(snapshot: Snapshot, host: str | None, since: float | None) -> Found:
     """List new, changed and removed pages.
 
     The most important pages come first. `what` is new, changed, fixed (a dead target that is there
@@ -229,19 +229,19 @@ def changes(seen: Snapshot, host: str | None, since: float | None) -> Found:
     """
     from minicrawl.report.states.changes import Change, changes as find_changes
 
-    return Change, find_changes(seen, since, host)
+    return Change, find_changes(snapshot, since, host)
 
 
-def _with_texts(seen: Snapshot, rows: Any) -> Rows:
+def _with_texts(snapshot: Snapshot, rows: Any) -> Rows:
     from minicrawl.report.links.written_links import with_texts
 
-    return with_texts(seen, rows)
+    return with_texts(snapshot, rows)
 
 
-def _all_verdicts(seen: Snapshot) -> str:
+def _all_verdicts(snapshot: Snapshot) -> str:
     from minicrawl.report.links.problems import linked_verdicts
 
-    counts = (f"{count:,} {name}" for name, count in linked_verdicts(seen).items())
+    counts = (f"{count:,} {name}" for name, count in linked_verdicts(snapshot).items())
     return f"linked pages and files: {', '.join(counts)}"
 
 
@@ -258,7 +258,7 @@ def _all_verdicts(seen: Snapshot) -> str:
     fails=lambda row, verdicts: row.verdict in {"dead", *verdicts},
     summary=_all_verdicts,
 )
-def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found:
+def broken(snapshot: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found:
     """List broken links, most linked target first.
 
     The verdict on a link is dead if its target failed, directly or behind the redirects in
@@ -273,12 +273,12 @@ def broken(seen: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found
     from minicrawl.report.links.verdicts import SHOWN, LinkVerdict
 
     chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
-    with progress("links") as tell:
-        return BrokenLink, broken_links(seen, host, tell, chosen)
+    with progress("links") as advance:
+        return BrokenLink, broken_links(snapshot, host, advance, chosen)
 
 
 @_listing()
-def redirects(seen: Snapshot, host: str | None) -> Found:
+def redirects(snapshot: Snapshot, host: str | None) -> Found:
     """List redirects and their final targets, most linked first.
 
     `links` is the number of links to the redirect, `state` the state of its target, `through` the
@@ -286,12 +286,12 @@ def redirects(seen: Snapshot, host: str | None) -> Found:
     """
     from minicrawl.report.links import problems
 
-    with progress("links") as tell:
-        return problems.Redirect, problems.redirects(seen, host, tell)
+    with progress("links") as advance:
+        return problems.Redirect, problems.redirects(snapshot, host, advance)
 
 
 @_listing()
-def duplicates(seen: Snapshot, host: str | None) -> Found:
+def duplicates(snapshot: Snapshot, host: str | None) -> Found:
     """List duplicate pages, largest group first.
 
     A duplicate names another page as canonical (canonical), has the same content (alias), or has a
@@ -299,4 +299,4 @@ def duplicates(seen: Snapshot, host: str | None) -> Found:
     """
     from minicrawl.report.links import problems
 
-    return problems.Duplicate, problems.duplicates(seen, host)
+    return problems.Duplicate, problems.duplicates(snapshot, host)

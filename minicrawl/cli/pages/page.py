@@ -79,28 +79,28 @@ def page(
     made = MAIN if only_main else MARKDOWN if markdown else None
     if made:
         refuse_without_text(made, f"--{made}")
-    with snapshot(store) as seen, MadeTexts(seen) as texts:
-        found = version(seen, url, number, None if at is None else moment(at))
-        text = texts.of(found, made) if made else None
+    with snapshot(store) as view, MadeTexts(view) as texts:
+        shown = version(view, url, number, None if at is None else moment(at))
+        text = texts.of(shown, made) if made else None
     if made:
         if text is None:
-            raise UsageError(f"{found.answer.url} has no {made} text: only its whole text was kept")
+            raise UsageError(f"{shown.answer.url} has no {made} text: only its whole text was kept")
         _show(iter(text.splitlines()))
     elif raw:
-        sys.stdout.buffer.write(found.answer.body)
+        sys.stdout.buffer.write(shown.answer.body)
     elif as_json:
-        show_json(found.as_json())
+        show_json(shown.as_json())
     else:
-        _show(_headers(found) if only_headers else _body(found, only_text=only_text))
+        _show(_headers(shown) if only_headers else _body(shown, only_text=only_text))
 
 
 def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
     from minicrawl.report.archived.page_versions import VersionRow, versions
 
-    with snapshot(store) as seen:
-        found = versions(seen, url)
+    with snapshot(store) as view:
+        rows = versions(view, url)
     if as_json:
-        show_json([row._asdict() for row in found])
+        show_json([row._asdict() for row in rows])
         return
     lines = (
         (
@@ -110,7 +110,7 @@ def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
             "-" if row.bytes is None else f"{row.bytes:,}",
             f"{row.same_as or '-'}",
         )
-        for row in found
+        for row in rows
     )
     show_list(VersionRow._fields, lines, texts=0)
 
@@ -123,14 +123,14 @@ def _show(lines: Iterator[str]) -> None:
         sys.stdout.writelines(shown)
 
 
-def _body(found: PageVersion, *, only_text: bool) -> Iterator[str]:
-    yield from (found.text if only_text else found.markup).splitlines()
+def _body(version: PageVersion, *, only_text: bool) -> Iterator[str]:
+    yield from (version.text if only_text else version.markup).splitlines()
 
 
-def _headers(found: PageVersion) -> Iterator[str]:
-    answer = found.answer
+def _headers(version: PageVersion) -> Iterator[str]:
+    answer = version.answer
     yield f"{answer.status} {answer.url}"
-    yield f"fetched {iso(answer.at)}, version {found.number} of {found.of_all}"
+    yield f"fetched {iso(answer.at)}, version {version.number} of {version.of_all}"
     if answer.cut:
         yield f"cut: {answer.cut}"
     yield from (f"{name}: {value}" for name, value in answer.headers.items())

@@ -28,11 +28,11 @@ def report(file: Path, store: Path, *, as_json: bool) -> None:
     from minicrawl.report.site.html_report import write_site_report
     from minicrawl.report.site.site_report import site_report
 
-    with snapshot(store) as seen, progress("links") as tell:
-        found = site_report(seen, time.time(), tell)
+    with snapshot(store) as view, progress("links") as advance:
+        report = site_report(view, time.time(), advance)
     with replacing(file) as written:
-        write_site_report(found, written)
+        write_site_report(report, written)
     if as_json:
-        show_json({"file": str(file), "sections": len(found.sections)})
+        show_json({"file": str(file), "sections": len(report.sections)})
     else:
-        click.echo(f"{file}: {len(found.sections)} sections", err=True)
+        click.echo(f"{file}: {len(report.sections)} sections", err=True)

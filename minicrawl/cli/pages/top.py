@@ -80,26 +80,26 @@ def top(
         raise click.UsageError("--all is for pages that were read: leave out --sites and --unread")
     by = RISING if rising else by
     selection = replace(selection, by=by, only_pages=not takes_all, folds=fold)
-    with snapshot(store) as seen:
-        warn_of_unranked_pages(seen, [by])
+    with snapshot(store) as view:
+        warn_of_unranked_pages(view, [by])
         if sites:
             from minicrawl.report.graph.top_sites import top_sites
 
-            with progress("links") as tell:
-                ranked = top_sites(seen, selection.count, by, tell)
-            _show_sites(seen, ranked, by, as_json)
+            with progress("links") as advance:
+                ranked = top_sites(view, selection.count, by, advance)
+            _show_sites(view, ranked, by, as_json)
             return
         if fold:
-            refuse_without_near_duplicates(seen)
-        found = top_pages(seen, selection)
+            refuse_without_near_duplicates(view)
+        pages = top_pages(view, selection)
         if as_json:
-            show_json([page._asdict() for page in found])
+            show_json([page._asdict() for page in pages])
             return
-        _show_pages(found, by, fold=fold)
-        tell_of_importance(seen)
+        _show_pages(pages, by, fold=fold)
+        tell_of_importance(view)
 
 
-def _show_pages(found: Iterable[RankedPage], by: str, *, fold: bool) -> None:
+def _show_pages(pages: Iterable[RankedPage], by: str, *, fold: bool) -> None:
     def line(page: RankedPage) -> tuple[str, ...]:
         return (
             f"{page.rank:,}",
@@ -116,7 +116,7 @@ def _show_pages(found: Iterable[RankedPage], by: str, *, fold: bool) -> None:
 
     score, alike = () if by == OPIC else (by,), ("alike",) if fold else ()
     numbers = ("rank", *score, "importance", "in-links", "depth", "found", "status", *alike)
-    show_list((*numbers, "url", "title"), map(line, found), texts=2)
+    show_list((*numbers, "url", "title"), map(line, pages), texts=2)
 
 
 def _score_beside(score: float | None, by: str) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _refuse_conflicts(
         raise click.UsageError("--fold is for pages: leave out --sites")
 
 
-def _show_sites(seen: Snapshot, sites: list[RankedSite], by: str, as_json: bool) -> None:
+def _show_sites(snapshot: Snapshot, sites: list[RankedSite], by: str, as_json: bool) -> None:
     if as_json:
         show_json([site._asdict() for site in sites])
         return
@@ -159,4 +159,4 @@ def _show_sites(seen: Snapshot, sites: list[RankedSite], by: str, as_json: bool)
     headings = ("rank", *score, "importance", "sum of its pages", "pages", "fetched", "site")
     show_list(headings, lines, texts=1)
     if by == OPIC:
-        tell_of_importance(seen)
+        tell_of_importance(snapshot)

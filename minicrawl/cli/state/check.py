@@ -41,14 +41,14 @@ def check(context: click.Context, store: Path, url: str | None, as_json: bool) -
         context.exit(1 if is_cloaked(url, as_json=as_json) else 0)
     from minicrawl.report.integrity.audit import audit
 
-    with progress("check") as tell:
-        found = audit(store, tell)
+    with progress("check") as advance:
+        report = audit(store, advance)
     if as_json:
-        show_json(found.as_json())
+        show_json(report.as_json())
     else:
-        for line in found.lines():
+        for line in report.lines():
             click.echo(visible(line))
-    context.exit(0 if found.is_intact else 1)
+    context.exit(0 if report.is_intact else 1)
 
 
 def is_cloaked(url: str, *, as_json: bool) -> bool:
@@ -59,16 +59,16 @@ def is_cloaked(url: str, *, as_json: bool) -> bool:
     from minicrawl.checking.cloaking import check_cloaking
     from minicrawl.web.urls import canonical_seed
 
-    wanted = canonical_seed(url)
-    if wanted is None:
+    seed = canonical_seed(url)
+    if seed is None:
         raise UsageError(f"--cloaking: {url!a} is not a URL")
     with progress("four requests"):
-        found = asyncio.run(check_cloaking(wanted, _settings(), SystemClock()))
+        cloaking = asyncio.run(check_cloaking(seed, _settings(), SystemClock()))
     if as_json:
-        show_json(found.as_json())
+        show_json(cloaking.as_json())
     else:
-        show_facts(_cloaking_facts(found))
-    return found.is_cloaked
+        show_facts(_cloaking_facts(cloaking))
+    return cloaking.is_cloaked
 
 
 def _settings() -> Settings:
@@ -77,18 +77,18 @@ def _settings() -> Settings:
     return loaded_from({}, Path(chosen) if chosen else None).settings
 
 
-def _cloaking_facts(found: Cloaking) -> Iterator[tuple[str, str]]:
-    yield "crawler", _told(found.crawler[0])
-    yield "browser", _told(found.browser[0])
-    same_name = f"{share(found.steadiness)} for the same User-Agent"
-    yield "text", f"{share(found.likeness)} alike; between two responses, {same_name}"
-    yield "links", f"{share(found.links)} alike"
-    for one in found.differences:
+def _cloaking_facts(cloaking: Cloaking) -> Iterator[tuple[str, str]]:
+    yield "crawler", _told(cloaking.crawler[0])
+    yield "browser", _told(cloaking.browser[0])
+    same_name = f"{share(cloaking.steadiness)} for the same User-Agent"
+    yield "text", f"{share(cloaking.likeness)} alike; between two responses, {same_name}"
+    yield "links", f"{share(cloaking.links)} alike"
+    for one in cloaking.differences:
         yield one.what, f"crawler: {one.crawler or 'none'}; browser: {one.browser or 'none'}"
     for name, is_crawler in (("crawler", True), ("browser", False)):
-        for line in found.only_for(crawler=is_crawler) if found.is_cloaked else ():
+        for line in cloaking.only_for(crawler=is_crawler) if cloaking.is_cloaked else ():
             yield f"only for {name}", line[:_LONGEST]
-    yield "verdict", _verdict(found)
+    yield "verdict", _verdict(cloaking)
 
 
 _LONGEST = 200
@@ -101,9 +101,9 @@ def _told(answer: PageAnswer) -> str:
     return f"{answer.url}: {answer.page.title!r}, {links}{vary if answer.varies else ''}"
 
 
-def _verdict(found: Cloaking) -> str:
-    if found.is_cloaked:
+def _verdict(cloaking: Cloaking) -> str:
+    if cloaking.is_cloaked:
         return "served differently"
-    if found.is_unsteady:
+    if cloaking.is_unsteady:
         return "not known: the page changes too much by itself"
     return "the same for both"

@@ -48,24 +48,24 @@ def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_jso
     Refused pages, such as those forbidden by robots.txt, are only counted; --kind shows their hosts
     and pages. The share is of all page requests. --n applies to hosts and to pages.
     """
-    wanted = frozenset(State.labelled(kind) for kind in kinds)
-    with snapshot(store) as seen:
-        found = find_errors(seen, ErrorQuery(kinds=wanted, host=host, count=n))
+    states = frozenset(State.labelled(kind) for kind in kinds)
+    with snapshot(store) as view:
+        report = find_errors(view, ErrorQuery(kinds=states, host=host, count=n))
     if as_json:
-        show_json(found.as_json())
-    elif found.kinds:
-        _show_errors(found)
+        show_json(report.as_json())
+    elif report.kinds:
+        _show_errors(report)
     else:
         click.echo(NO_FAILURES)
 
 
-def _show_errors(found: ErrorReport) -> None:
-    show_list(KIND_HEADINGS, map(_kind_line, found.kinds), texts=2)
-    if found.pages:
+def _show_errors(report: ErrorReport) -> None:
+    show_list(KIND_HEADINGS, map(_kind_line, report.kinds), texts=2)
+    if report.pages:
         click.echo()
-        show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+        show_list(HOST_HEADINGS, map(_host_line, report.hosts), texts=2)
         click.echo()
-        show_list(PAGE_HEADINGS, map(_page_line, found.pages), texts=2)
+        show_list(PAGE_HEADINGS, map(_page_line, report.pages), texts=2)
 
 
 def _kind_line(kind: ErrorKind) -> tuple[str, ...]:
@@ -100,11 +100,11 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
     are read, PageRank of the links read so far stands in for the cash. Other strategies have no
     `key`. `cash` includes a share of the virtual page's cash.
     """
-    with snapshot(store, ordered=True) as seen:
+    with snapshot(store, ordered=True) as view:
         if as_json:
-            show_json([page._asdict() for page in waiting(seen, n)])
+            show_json([page._asdict() for page in waiting(view, n)])
         else:
-            show_list(WAITING_HEADINGS, map(_waiting_line, waiting(seen, n)), texts=1)
+            show_list(WAITING_HEADINGS, map(_waiting_line, waiting(view, n)), texts=1)
 
 
 def _waiting_line(page: WaitingPage) -> tuple[str, ...]:

@@ -36,9 +36,9 @@ def graph(source: Source, graph_of: str, as_json: bool) -> None:
     from minicrawl.report.graph.source import as_linked
 
     linked = as_linked(source, graph_of)
-    with source.progress("distances") as tell:
-        found = outline(linked, np.random.default_rng(_SEED), tell)
+    with source.progress("distances") as progress:
+        shape = outline(linked, np.random.default_rng(_SEED), progress)
     if as_json:
-        show_json(found.as_json())
+        show_json(shape.as_json())
     else:
-        show_facts(outline_facts(found))
+        show_facts(outline_facts(shape))

@@ -14,32 +14,32 @@ if TYPE_CHECKING:
     from minicrawl.report.progress.samples import Sample
 
 
-def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
+def outline_facts(outline: Outline) -> Iterator[tuple[str, str]]:
     """Yield the facts about a graph that `graph` and `status` show."""
-    yield "nodes", f"{found.nodes:,}, {found.dangling:,} without links"
-    yield "links", f"{found.edges:,}, {found.self_links:,} from a node to itself"
+    yield "nodes", f"{outline.nodes:,}, {outline.dangling:,} without links"
+    yield "links", f"{outline.edges:,}, {outline.self_links:,} from a node to itself"
     yield (
         "strong components",
-        f"{found.strong_components:,}; the largest has {counted(found.largest_strong, 'node')} "
-        f"and {counted(found.largest_strong_edges, 'link')}",
+        f"{outline.strong_components:,}; the largest has {counted(outline.largest_strong, 'node')} "
+        f"and {counted(outline.largest_strong_edges, 'link')}",
     )
     yield (
         "weak components",
-        f"{found.weak_components:,}; the largest has {counted(found.largest_weak, 'node')}",
+        f"{outline.weak_components:,}; the largest has {counted(outline.largest_weak, 'node')}",
     )
-    if (parts := found.bow_tie) is not None:
+    if (parts := outline.bow_tie) is not None:
         yield (
             "bow-tie",
             f"core {parts.core:,}, in {parts.leading_in:,}, out {parts.leading_out:,}, "
             f"tendrils {parts.tendrils:,}, apart {parts.apart:,}",
         )
-    how = ", estimated by HyperBall" if found.by_hyperball else ", measured from some nodes"
-    how = "" if found.is_exact or found.mean_distance is None else how
-    yield "mean distance", f"{_mean(found)}{how}"
-    yield "diameter", _diameter(found)
-    yield "reciprocity", _reciprocity(found)
-    yield "links from a node", _degrees(found.out_degrees)
-    yield "links to a node", _degrees(found.in_degrees)
+    how = ", estimated by HyperBall" if outline.by_hyperball else ", measured from some nodes"
+    how = "" if outline.is_exact or outline.mean_distance is None else how
+    yield "mean distance", f"{_mean(outline)}{how}"
+    yield "diameter", _diameter(outline)
+    yield "reciprocity", _reciprocity(outline)
+    yield "links from a node", _degrees(outline.out_degrees)
+    yield "links to a node", _degrees(outline.in_degrees)
 
 
 def sample_facts(sample: Sample, now: float) -> Iterator[tuple[str, str]]:
@@ -59,20 +59,20 @@ def sample_rows(sample: Sample | None, now: float) -> Iterator[tuple[str, str, s
     if sample is None:
         yield "graph", "the first figures come soon", ""
         return
-    found = sample.outline
-    yield "graph", f"{found.nodes:,} {_pages(sample)}", f"{counted(found.edges, 'link')}"
+    outline = sample.outline
+    yield "graph", f"{outline.nodes:,} {_pages(sample)}", f"{counted(outline.edges, 'link')}"
     yield (
         "components",
-        f"{found.strong_components:,} strong, {found.weak_components:,} weak",
-        f"the largest has {counted(found.largest_strong, 'page')}; {found.dangling:,} dangling",
+        f"{outline.strong_components:,} strong, {outline.weak_components:,} weak",
+        f"the largest has {counted(outline.largest_strong, 'page')}; {outline.dangling:,} dangling",
     )
     yield (
         "distances",
-        f"diameter {_diameter(found)}, mean {_mean(found)}",
-        f"{_reciprocity(found)} of the links are mutual",
+        f"diameter {_diameter(outline)}, mean {_mean(outline)}",
+        f"{_reciprocity(outline)} of the links are mutual",
     )
-    yield "links from", _degrees(found.out_degrees), ""
-    yield "links to", _degrees(found.in_degrees), ""
+    yield "links from", _degrees(outline.out_degrees), ""
+    yield "links to", _degrees(outline.in_degrees), ""
     yield "figures", _basis_and_age(sample, now), ""
 
 
@@ -89,31 +89,31 @@ def _basis_and_age(sample: Sample, now: float) -> str:
     return f"{shown}; distances {sample.distances_basis}, {age_s:,.0f} s old"
 
 
-def _mean(found: Outline) -> str:
-    if found.mean_distance is None:
-        return "not known, as paths are too long" if found.diameter else "none"
-    error = "" if found.is_exact else f" ± {found.mean_distance_error:.2g}"
-    return f"{found.mean_distance:.4g}{error} links"
+def _mean(outline: Outline) -> str:
+    if outline.mean_distance is None:
+        return "not known, as paths are too long" if outline.diameter else "none"
+    error = "" if outline.is_exact else f" ± {outline.mean_distance_error:.2g}"
+    return f"{outline.mean_distance:.4g}{error} links"
 
 
-def _diameter(found: Outline) -> str:
-    return f"{'' if found.is_exact else 'at least '}{found.diameter:,}"
+def _diameter(outline: Outline) -> str:
+    return f"{'' if outline.is_exact else 'at least '}{outline.diameter:,}"
 
 
-def _reciprocity(found: Outline) -> str:
-    return "none" if found.reciprocity is None else f"{found.reciprocity:.1%}"
+def _reciprocity(outline: Outline) -> str:
+    return "none" if outline.reciprocity is None else f"{outline.reciprocity:.1%}"
 
 
-def _degrees(found: DegreeDistribution) -> str:
-    ranges = ", ".join(f"{name}: {nodes:,}" for name, nodes in found.ranges() if nodes)
-    return f"{ranges}; at most {found.most:,}{_fit(found)}" if ranges else "none"
+def _degrees(degrees: DegreeDistribution) -> str:
+    ranges = ", ".join(f"{name}: {nodes:,}" for name, nodes in degrees.ranges() if nodes)
+    return f"{ranges}; at most {degrees.most:,}{_fit(degrees)}" if ranges else "none"
 
 
-def _fit(found: DegreeDistribution) -> str:
-    if found.exponent is None:
+def _fit(degrees: DegreeDistribution) -> str:
+    if degrees.exponent is None:
         return ""
-    exponent = f"exponent {found.exponent:.2f} ± {found.exponent_error:.2f}"
-    if found.p_value is None:  # a sample stored by an older version
+    exponent = f"exponent {degrees.exponent:.2f} ± {degrees.exponent_error:.2f}"
+    if degrees.p_value is None:  # a sample stored by an older version
         return f", {exponent}"
-    judged = f"p {found.p_value:.2g}, distance {found.ks_distance:.2g}"
-    return f", {exponent} ({judged})" if found.is_power_law else f", no power law ({judged})"
+    judged = f"p {degrees.p_value:.2g}, distance {degrees.ks_distance:.2g}"
+    return f", {exponent} ({judged})" if degrees.is_power_law else f", no power law ({judged})"

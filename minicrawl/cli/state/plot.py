@@ -52,12 +52,12 @@ def plot(store: Path, file: Path, graph_of: str, *, as_json: bool) -> None:
 
     pyplot()
     hosts = _hosts(store, graph_of)  # refuses a store without links, whose log has no history
-    with progress("samples") as tell:
-        found = history(store, graph_of, tell)
-    last = found[-1]
-    counts = {"samples": len(found), "crawled": last.crawled, "known": last.known}
+    with progress("samples") as advance:
+        samples = history(store, graph_of, advance)
+    last = samples[-1]
+    counts = {"samples": len(samples), "crawled": last.crawled, "known": last.known}
     title = f"{store.name}: {last.crawled:,} of {counted(last.known, 'page')} crawled"
-    draw_crawl(file, title, found, hosts)
+    draw_crawl(file, title, samples, hosts)
     if as_json:
         show_json({"file": str(file)} | counts)
     else:
@@ -70,8 +70,8 @@ def _hosts(store: Path, graph_of: str) -> HostLinks:
     from minicrawl.report.selected_pages import PageSelection
     from minicrawl.report.site.crawl_picture import MOST_HOSTS, HostLinks
 
-    with snapshot(store) as seen:
-        graph = HostGraph(seen, PageSelection(fetched=graph_of != KNOWN)).drawing()
+    with snapshot(store) as view:
+        graph = HostGraph(view, PageSelection(fetched=graph_of != KNOWN)).drawing()
         pages = {
             node: (name, count)
             for block in graph.nodes

@@ -78,13 +78,13 @@ def status(
     """
     from minicrawl.report.states.content_counts import counts_of
 
-    found = crawl_status.status(store)
+    progress = crawl_status.status(store)
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
     live = dict(_live(store))
-    linked = _linked(store, found, of_many=wants_graph)
-    content = _content(store, found, of_many=wants_stored)
-    cut = cuts(store, found, even_of_many=wants_stored)
+    linked = _linked(store, progress, of_many=wants_graph)
+    content = _content(store, progress, of_many=wants_stored)
+    cut = cuts(store, progress, even_of_many=wants_stored)
     sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
     if as_json:
         listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
@@ -92,18 +92,18 @@ def status(
         rows = None if content is None else [row._asdict() for row in content[:_MOST_ROWS]]
         more = {"linked": linked, "content": rows, "graph": sample and sample.as_json()}
         more |= {"cut": [one._asdict() for one in cut[:_MOST_ROWS]]}
-        show_json(found.as_json() | live | listed | more)
+        show_json(progress.as_json() | live | listed | more)
         return
     mirrors_found = [("mirror", str(one)) for one in repeating]
     if wants_mirrors and not repeating:
         mirrors_found = [("mirror", "none")]
     links = [("linked", _counts(linked))] if linked else []
-    kept = counts_of(content, _MOST_COUNTS) if content else ()
-    kept_lines = ((name, _counts(counts)) for name, counts in kept)
+    counts = counts_of(content, _MOST_COUNTS) if content else ()
+    kept_lines = ((name, _counts(counts)) for name, counts in counts)
     cut_lines = [("cut off", str(one)) for one in cut[:_MOST_COUNTS]]
     if more_pages := sum(one.pages for one in cut[_MOST_COUNTS:]):
         cut_lines.append(("", f"and {counted(more_pages, 'page')}, which --json lists"))
-    facts = [*_facts(found, store), *cut_lines, *links, *kept_lines, *mirrors_found]
+    facts = [*_facts(progress, store), *cut_lines, *links, *kept_lines, *mirrors_found]
     show_facts([*live.items(), *facts])
     if parts:
         click.echo()
@@ -114,70 +114,72 @@ def status(
         show_facts(sample_facts(sample, time.time()))
 
 
-def _linked(store: Path, found: crawl_status.Status, *, of_many: bool) -> dict[str, int] | None:
+def _linked(store: Path, progress: crawl_status.Status, *, of_many: bool) -> dict[str, int] | None:
     """Count linked pages and files by verdict.
 
     Return None for a store without links, and for a large one unless asked for.
     """
-    if found.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
+    if progress.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
         return None
     from minicrawl.report.links.problems import linked_verdicts
 
-    with snapshot(store) as seen:
-        return linked_verdicts(seen) if seen.frontier.terms.links else None
+    with snapshot(store) as view:
+        return linked_verdicts(view) if view.frontier.terms.links else None
 
 
-def _content(store: Path, found: crawl_status.Status, *, of_many: bool) -> list[ContentRow] | None:
+def _content(
+    store: Path, progress: crawl_status.Status, *, of_many: bool
+) -> list[ContentRow] | None:
     """Count kept and left-out URLs. Return None for a large store, unless asked for."""
-    if found.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
+    if progress.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
         return None
     from minicrawl.report.states.content_counts import content_rows
 
-    with snapshot(store) as seen:
-        return content_rows(seen, most=None if of_many else _MOST_RESPONSES)
+    with snapshot(store) as view:
+        return content_rows(view, most=None if of_many else _MOST_RESPONSES)
 
 
 def _live(store: Path) -> Iterator[tuple[str, str]]:
     """Yield the state of a running crawl, if there is one."""
     with suppress(MinicrawlError):
-        found = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
-        yield "crawl", f"{found['state']}, process {found['pid']}"
+        reply = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
+        yield "crawl", f"{reply['state']}, process {reply['pid']}"
 
 
-def _facts(found: crawl_status.Status, store: Path) -> Iterator[tuple[str, str]]:
-    yield "pages known", f"{found.pages_known:,} on {counted(found.hosts, 'host')}"
-    yield "fetched", _count(found.pages_fetched)
-    yield "waiting", _count(found.pages_unread)
-    yield "duplicates", _counts(found.standing_for_others)
-    yield "failed", _counts(found.failures)
-    yield "refused", _counts(found.refusals)
-    yield "importance gathered", percentage(found.importance_gathered)
-    if found.importance_guaranteed is not None:
-        yield "guaranteed", f"{at_least(found.importance_guaranteed)} of PageRank from the seeds"
-    yield "importance", told(found.convergence)
-    yield "found per fetch", _number(found.found_per_fetch, " pages")
-    yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"
-    yield "running time", UNKNOWN if found.running_s is None else as_duration(found.running_s)
-    yield "fetches per second", _pace(found.fetches_per_second)
-    yield "downloaded", _size(found.bytes) + _throughput(found)
-    yield "store", f"{store}, {_size(found.store_bytes)}"
-    for end, size in found.beside_bytes.items():
+def _facts(progress: crawl_status.Status, store: Path) -> Iterator[tuple[str, str]]:
+    yield "pages known", f"{progress.pages_known:,} on {counted(progress.hosts, 'host')}"
+    yield "fetched", _count(progress.pages_fetched)
+    yield "waiting", _count(progress.pages_unread)
+    yield "duplicates", _counts(progress.standing_for_others)
+    yield "failed", _counts(progress.failures)
+    yield "refused", _counts(progress.refusals)
+    yield "importance gathered", percentage(progress.importance_gathered)
+    if progress.importance_guaranteed is not None:
+        yield "guaranteed", f"{at_least(progress.importance_guaranteed)} of PageRank from the seeds"
+    yield "importance", told(progress.convergence)
+    yield "found per fetch", _number(progress.found_per_fetch, " pages")
+    yield "G", f"{_number(progress.g, ' units')}, error factor M/G {_number(progress.error_factor)}"
+    yield "running time", UNKNOWN if progress.running_s is None else as_duration(progress.running_s)
+    yield "fetches per second", _pace(progress.fetches_per_second)
+    yield "downloaded", _size(progress.bytes) + _throughput(progress)
+    yield "store", f"{store}, {_size(progress.store_bytes)}"
+    for end, size in progress.beside_bytes.items():
         yield "", f"{store}{end}, {_size(size)}"
-    if found.pruning_waits:
+    if progress.pruning_waits:
         yield "old versions", "removed as soon as nobody reads the archive"
-    for one in found.taken_down[-_MOST_COUNTS:]:
+    for one in progress.taken_down[-_MOST_COUNTS:]:
         left = "" if one.complete else ", incomplete: repeat minicrawl forget"
         yield "taken down", f"{one.what} at {iso(one.at)}, {counted(one.answers, 'answer')}{left}"
-    if (more := len(found.taken_down) - _MOST_COUNTS) > 0:
+    if (more := len(progress.taken_down) - _MOST_COUNTS) > 0:
         yield "", f"and {more:,} earlier, which --json lists"
-    if found.command:
-        yield "resume with", found.command
+    if progress.command:
+        yield "resume with", progress.command
 
 
-def _throughput(found: crawl_status.Status) -> str:
+def _throughput(progress: crawl_status.Status) -> str:
     return (
-        f", {_size(round(found.bytes / found.running_s))} a second"
-        if found.running_s and found.bytes
+        f", {_size(round(progress.bytes / progress.running_s))} a second"
+        if progress.running_s and progress.bytes
         else ""
     )
 

@@ -42,7 +42,7 @@ _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 def captures(
     snapshot: Snapshot,
     selection: PageSelection,
-    tell: Progress,
+    progress: Progress,
     warn: Callable[[str], None],
     permitted: PermittedPages | None = None,
 ) -> Iterator[Capture]:
@@ -52,15 +52,15 @@ def captures(
     last, with the robots.txt and the sitemaps of the hosts. A capture whose body is already in the
     archive of --dedupe-with refers to it.
     """
-    found = _captures(snapshot, selection, tell, warn, permitted)
+    every_capture = _captures(snapshot, selection, progress, warn, permitted)
     if not (file := earlier_file(snapshot.path)).exists():
-        yield from found
+        yield from every_capture
         return
     from minicrawl.archive.warc.capture import payload_digest
     from minicrawl.archive.warc.earlier import EarlierArchive
 
     with closing(EarlierArchive(file)) as earlier:
-        for one in found:
+        for one in every_capture:
             digest = payload_digest(one.body)
             original = earlier.original(one.url, digest, one.at) if one.body else None
             yield one._replace(original=original)
@@ -69,15 +69,15 @@ def captures(
 def _captures(
     snapshot: Snapshot,
     selection: PageSelection,
-    tell: Progress,
+    progress: Progress,
     warn: Callable[[str], None],
     permitted: PermittedPages | None,
 ) -> Iterator[Capture]:
     from minicrawl.archive.warc.capture import capture_of
 
     with kept_pages(snapshot) as archive:
-        found = blocks(snapshot, selection, tell=tell)
-        chosen = found if permitted is None else permitted.of(found)
+        pieces = blocks(snapshot, selection, progress=progress)
+        chosen = pieces if permitted is None else permitted.of(pieces)
         for row, answer in _with_needed(snapshot, archive, chosen, warn, permitted):
             if row is None:
                 yield capture_of(answer)
@@ -92,7 +92,7 @@ def _captures(
 def _with_needed(
     snapshot: Snapshot,
     archive: ArchiveReader,
-    found: Iterable[Block],
+    blocks: Iterable[Block],
     warn: Callable[[str], None],
     permitted: PermittedPages | None = None,
 ) -> Iterator[tuple[ExportRow | None, Answer]]:
@@ -101,7 +101,7 @@ def _with_needed(
     has_requisites, types = bool(settings.get("requisites")), settings.get("types")
     has_files = isinstance(types, list | tuple) and FILES in types
     usage, hosts, requisites = UsageOfPages(snapshot), set[str](), KeptRequisites(archive)
-    for row in chain.from_iterable(map(rows_of, found)):
+    for row in chain.from_iterable(map(rows_of, blocks)):
         if (host := origin(row.url)) not in hosts:
             hosts.add(host)
             requisites.add(usage.files_for_crawlers(row.url))
@@ -136,9 +136,9 @@ def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
 def _linked_files(snapshot: Snapshot, answer: Answer) -> Iterator[str]:
     """Yield the files that a page links to."""
     if media_type_of(answer)[0] in PAGE_TYPES:
-        found = references(*decoded_page(answer))
-        base = canonical(found.base, answer.url) if found.base else None
-        for url, _ in resolved_urls(found.links, base or answer.url):
+        parsed = references(*decoded_page(answer))
+        base = canonical(parsed.base, answer.url) if parsed.base else None
+        for url, _ in resolved_urls(parsed.links, base or answer.url):
             page = snapshot.find(split(url))
             if page is not None and snapshot.states[page] == State.TYPE:
                 yield url
@@ -152,6 +152,6 @@ def keys_of_type(archive: ArchiveReader, media_type: str) -> set[int]:
 
 def keys_of_best(snapshot: Snapshot, archive: ArchiveReader, count: int) -> set[int]:
     """Return the archive keys of the most important pages, and of the files that they need."""
-    found = blocks(snapshot, PageSelection(count=count))
-    answers = _with_needed(snapshot, archive, found, lambda _line: None)  # `verify` lists damage
+    pieces = blocks(snapshot, PageSelection(count=count))
+    answers = _with_needed(snapshot, archive, pieces, lambda _line: None)  # `verify` lists damage
     return {key_of(answer.url) for _, answer in answers}

@@ -71,13 +71,13 @@ class ComparedTexts(AbstractContextManager["ComparedTexts"]):
         if self._made is None:
             return None
         try:
-            found = made_texts(page, self._made)
+            texts = made_texts(page, self._made)
         except NoText:
             return None
         except MinicrawlError:  # the extractor is not installed
             self._made = None
             return None
-        return found[0] if found else None
+        return texts[0] if texts else None
 
 
 def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
@@ -126,8 +126,8 @@ class MadeTexts(AbstractContextManager["MadeTexts"]):
             archive = self._open.enter_context(kept_pages(self._snapshot))
             sample = partial(pages_of_site, self._snapshot, archive)
             self._texts[name] = self._open.enter_context(PageTexts([name], sample))
-        found = made_texts(page, self._texts[name])
-        return None if found is None else self._gone.conceal_in(found[0] or "")
+        texts = made_texts(page, self._texts[name])
+        return None if texts is None else self._gone.conceal_in(texts[0] or "")
 
 
 def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list[str]:
@@ -137,12 +137,12 @@ def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list
     # Spread evenly, because pages found together are alike: the first 200 pages of a host are often
     # from one section.
     chosen = pages[:: len(pages) // _PAGES_OF_SITE + 1]
-    found: list[str] = []
+    markups: list[str] = []
     for url in map(snapshot.url, chosen.tolist()):
         markup = markup_of(archive, url)
         if markup is not None and len(markup) <= _LARGEST_OF_SITE:
-            found.append(markup)
-    return found
+            markups.append(markup)
+    return markups
 
 
 OfPage = tuple[str, PageVersion | None]
@@ -205,12 +205,12 @@ class _TextTurns:
 
 
 def with_texts(
-    found: Iterable[OfPage], makers: Sequence[PageTexts], warn: Callable[[str], None]
+    pages: Iterable[OfPage], makers: Sequence[PageTexts], warn: Callable[[str], None]
 ) -> Iterator[tuple[OfPage, dict[str, str | None]]]:
     """Yield the pages in order with their texts by name, which processes make beside."""
     making = _TextTurns(makers, warn)
     turns = making.turns
-    for one in found:
+    for one in pages:
         making.begin(one)
         while turns and (turns[0].texts is not None or len(turns) > MOST_AHEAD):
             making.finish(turn := turns.popleft())

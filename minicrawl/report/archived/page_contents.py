@@ -40,7 +40,7 @@ _FRAME_OF_ITEM = 50
 
 
 def with_contents(
-    snapshot: Snapshot, found: Iterable[Block], names: Sequence[str], warn: Callable[[str], None]
+    snapshot: Snapshot, blocks: Iterable[Block], names: Sequence[str], warn: Callable[[str], None]
 ) -> Iterator[Block]:
     """Yield the blocks with a column for each of these names, from the last version of each page.
 
@@ -48,7 +48,7 @@ def with_contents(
     pages are reported to `warn`. Blocks become smaller, because contents are large.
     """
     if not names:
-        yield from found
+        yield from blocks
         return
     from minicrawl.report.archived.page_texts import PageTexts
 
@@ -62,7 +62,7 @@ def with_contents(
     with kept_pages(snapshot) as archive, ExitStack() as stack:
         sample = partial(pages_of_site, snapshot, archive)
         makers = [stack.enter_context(PageTexts(made, sample)) for _ in range(_PROCESSES)]
-        for block in found:
+        for block in blocks:
             start, size, contents = 0, 0, list[list[Content | None]]()
             pages = ((url, whole_version(archive, url, warn)) for url in block["url"])
             for stop, ((url, page), texts) in enumerate(with_texts(pages, makers, warn), start=1):
@@ -102,15 +102,15 @@ class _StoreColumns:
 
     def of(self, url: str, page: PageVersion | None) -> dict[str, Content | None]:
         """Return the columns of the page at a URL."""
-        found: dict[str, Content | None] = {}
+        values: dict[str, Content | None] = {}
         if USAGE in self._names:
             said = self._usage.of(url, page)
-            found[USAGE] = {purpose: stated(said.get(purpose)) for purpose in PURPOSES}
+            values[USAGE] = {purpose: stated(said.get(purpose)) for purpose in PURPOSES}
         if self._names & {PAGE_ID, CRAWL_ORDER}:
             number = page_of(self._snapshot, url)
-            found[PAGE_ID] = number
-            found[CRAWL_ORDER] = int(self._order[number]) or None if len(self._order) else None
-        return found
+            values[PAGE_ID] = number
+            values[CRAWL_ORDER] = int(self._order[number]) or None if len(self._order) else None
+        return values
 
 
 def whole_version(
@@ -151,9 +151,9 @@ def _links(page: PageVersion) -> list[dict[str, object]]:
 
     answer = page.answer
     if page.document is DocumentType.HTML:
-        found = page.references()
-        base = canonical(found.base, answer.url) if found.base else None
-        resolved = ((canonical(one.written, base or answer.url), one) for one in found.links)
+        references = page.references()
+        base = canonical(references.base, answer.url) if references.base else None
+        resolved = ((canonical(one.written, base or answer.url), one) for one in references.links)
         return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]
     urls: Iterable[str]
     if page.document is DocumentType.PDF:

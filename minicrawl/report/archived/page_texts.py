@@ -100,15 +100,15 @@ class PageTexts(AbstractContextManager["PageTexts"]):
             self._learn(host, name)
             self._ask(self._page, url)
             self._page = None
-        found = self._answer()
-        if found is None:
+        answer = self._answer()
+        if answer is None:
             self._charge(name, self._deadline_s)
             self._end()
             self._slow += 1
             if self._slow >= self._many_slow:
                 self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
             raise NoText("its text was not made: it takes too long, or too much memory")
-        error, texts, cost_s = found
+        error, texts, cost_s = answer
         self._charge(name, cost_s)
         if error:
             self._end()
@@ -133,9 +133,9 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 
     def _learn(self, host: str, name: str) -> None:
         """Wait until the process has learned from the samples of a host."""
-        found = self._answer()
-        self._charge(name, _TIMES_FOR_SAMPLE * self._deadline_s if found is None else found[2])
-        if found is None:
+        answer = self._answer()
+        self._charge(name, _TIMES_FOR_SAMPLE * self._deadline_s if answer is None else answer[2])
+        if answer is None:
             self._end()
             self._too_slow.add(host)
 

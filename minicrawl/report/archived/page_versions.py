@@ -179,20 +179,20 @@ class VersionRow(NamedTuple):
 def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
     """Return all versions of a page, oldest first; a damaged version has only its time."""
     first_with: dict[bytes, int] = {}
-    found: list[VersionRow] = []
+    rows: list[VersionRow] = []
     with kept_pages(snapshot) as archive:
         url = _kept_url(snapshot, archive, text)
         for number, row in enumerate(_kept_rows(snapshot, archive, url), 1):
             try:
                 answer = archive.answer(row.place)
             except Damaged:
-                found.append(VersionRow(number, iso(row.at), None, None, 0))
+                rows.append(VersionRow(number, iso(row.at), None, None, 0))
                 continue
             first = first_with.setdefault(answer.digest, number)
             same_as = first if first < number else 0
             size = len(answer.body)
-            found.append(VersionRow(number, iso(answer.at), answer.status, size, same_as))
-    return found
+            rows.append(VersionRow(number, iso(answer.at), answer.status, size, same_as))
+    return rows
 
 
 def lost_pages(connection: tables.Connection, folder: Path) -> Iterator[str]:
@@ -237,12 +237,12 @@ def taken_down_pages(connection: tables.Connection) -> frozenset[int]:
 def moment(text: str) -> float:
     """Return the time of a text such as 2026-11-22 or 2026-11-22T10:00, in UTC by default."""
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError as error:
         raise UsageError(
             f"{text!r} is not a time such as 2026-11-22 or 2026-11-22T10:00"
         ) from error
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
 def folder_of(store: Path, folder: Path | None) -> Path:
@@ -261,7 +261,7 @@ def folder_of(store: Path, folder: Path | None) -> Path:
 
 def _last_at(url: str, rows: list[IndexRow], at: float | None) -> int:
     """Return the number of the last version at a time."""
-    found = [row for row in rows if at is None or row.at <= at]
-    if not found:
+    past = [row for row in rows if at is None or row.at <= at]
+    if not past:
         raise UsageError(f"{url} was first read at {iso(rows[0].at)}")
-    return last_page(found) or len(found)
+    return last_page(past) or len(past)

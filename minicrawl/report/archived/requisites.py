@@ -54,9 +54,9 @@ def needed_by_page(answer: Answer) -> Needed:
     """Yield the resources that a page needs."""
     yield from ((url, False) for url in answer.requested.left_out)
     if media_type_of(answer)[0] in PAGE_TYPES:
-        found = references(*decoded_page(answer))
-        base = canonical(found.base, answer.url) if found.base else None
-        yield from resolved_urls(found.assets, base or answer.url)
+        parsed = references(*decoded_page(answer))
+        base = canonical(parsed.base, answer.url) if parsed.base else None
+        yield from resolved_urls(parsed.assets, base or answer.url)
 
 
 class KeptRequisites:
@@ -116,7 +116,7 @@ def decoded_page(answer: Answer) -> tuple[str, str]:
     return decode(answer.body, media_type_of(answer)[1])
 
 
-def resolved_urls(found: Iterable[Reference], base: str) -> Needed:
-    for one in found:
+def resolved_urls(references: Iterable[Reference], base: str) -> Needed:
+    for one in references:
         if (url := canonical(one.written, base)) is not None:
             yield url, one.kind in LEADS_ON

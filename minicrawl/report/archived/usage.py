@@ -34,10 +34,10 @@ class PermittedPages:
         self.denied = self.denied_versions = 0
         self.counts = {one: dict.fromkeys((ALLOW, DENY, UNSET), 0) for one in PURPOSES}
 
-    def of(self, found: Iterable[Block]) -> Iterator[Block]:
+    def of(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks without the rows of denied pages."""
         with kept_pages(self._snapshot) as archive:
-            for block in found:
+            for block in blocks:
                 places = [
                     place
                     for place, url in enumerate(block["url"])
@@ -57,8 +57,8 @@ class PermittedPages:
 
     def _is_denied(self, said: Mapping[str, Preference]) -> bool:
         # A site that says nothing forbids nothing: only a stated refusal leaves a page out.
-        wanted = None if self.purpose is None else said.get(self.purpose)
-        return wanted is not None and not wanted.allowed
+        preference = None if self.purpose is None else said.get(self.purpose)
+        return preference is not None and not preference.allowed
 
     def _is_permitted(self, said: Mapping[str, Preference]) -> bool:
         if self._is_denied(said):
@@ -78,13 +78,13 @@ class UsageOfPages:
     def of(self, url: str, page: PageVersion | None) -> dict[str, Preference]:
         """Return the stated preferences by purpose; a purpose without a statement is missing."""
         number = page_of(self._snapshot, url)
-        found = list(self._rules(int(self._snapshot.host_of[number])).preferences(url))
+        preferences = list(self._rules(int(self._snapshot.host_of[number])).preferences(url))
         if page is not None:
-            found += of_headers(page.answer.headers)
+            preferences += of_headers(page.answer.headers)
             if page.document is DocumentType.HTML:
                 markup = page.markup
-                found += (*of_meta(metas(markup)), *of_markup(markup, page.answer.url))
-        return joined(found)
+                preferences += (*of_meta(metas(markup)), *of_markup(markup, page.answer.url))
+        return joined(preferences)
 
     def files_for_crawlers(self, url: str) -> Iterator[str]:
         """Yield the robots.txt of the page's host, and the sitemaps that it names."""

@@ -81,11 +81,11 @@ def index_row(line: CdxLine, filename: str, crawl: str) -> IndexRow:
 
 
 def _host_columns(host: str) -> Iterator[str | None]:
-    found = None if ":" in host else domains(host)
-    labels = list(reversed(host.split("."))) if found is not None else []
+    parts = None if ":" in host else domains(host)
+    labels = list(reversed(host.split("."))) if parts is not None else []
     yield host
     yield from (labels[place] if place < len(labels) else None for place in range(_PARTS))
-    yield from found or (None,) * 4
+    yield from parts or (None,) * 4
     yield ".".join(labels) or None
 
 

@@ -54,17 +54,17 @@ class DataSet:
         if self.folder.exists() and not self.folder.is_dir():
             raise UsageError(f"{self.folder} is a file: name a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
-        found = [one for one in self.folder.iterdir() if _OWN.fullmatch(one.name)]
-        if found and not force:
+        old_files = [one for one in self.folder.iterdir() if _OWN.fullmatch(one.name)]
+        if old_files and not force:
             raise UsageError(f"{self.folder} has a data set: --force replaces it")
-        for one in sorted(found, key=lambda one: one.name != MANIFEST):
+        for one in sorted(old_files, key=lambda one: one.name != MANIFEST):
             one.unlink()
 
     def write_rows(
-        self, found: Iterable[Block], suffix: str, columns: Sequence[str], write: Writer
+        self, rows: Iterable[Block], suffix: str, columns: Sequence[str], write: Writer
     ) -> None:
         """Write blocks of rows into at least one file, even without rows."""
-        rest = iter(found)
+        rest = iter(rows)
         first = next(rest, None)
         while not self.files or first is not None:
             blocks = chain(() if first is None else (first,), rest)
@@ -82,11 +82,11 @@ class DataSet:
         """Write captures, each file with its index; `crawl` is the crawl's name in the index."""
         first = next(captures, None)
         while not self.files or first is not None:
-            found = chain(() if first is None else (first,), captures)
+            all_captures = chain(() if first is None else (first,), captures)
             rows: list[IndexRow] = []
             with self._file("pages", "warc.gz") as (name, file, count):
                 writer = WarcWriter(file, name)
-                for line in writer.write(found, made_at, about):
+                for line in writer.write(all_captures, made_at, about):
                     count(1)
                     rows.append(index_row(line, name, crawl))
                     if writer.offset >= self._most_bytes:
@@ -138,11 +138,11 @@ def read_until(folder: Path) -> float:
     """Return the time of the last fetch in a data set, from its manifest."""
     place = folder / MANIFEST if folder.is_dir() else folder
     try:
-        found = json.loads(place.read_text(encoding="utf-8"))["read_until"]
+        value = json.loads(place.read_text(encoding="utf-8"))["read_until"]
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        found = None
-    if not isinstance(found, int | float):
+        value = None
+    if not isinstance(value, int | float):
         raise UsageError(f'{place} is not the manifest of a data set: it has no "read_until"')
-    return float(found)
+    return float(value)

@@ -60,14 +60,14 @@ def write_graph_folder(drawing: Drawing, folder: Path, *, of_hosts: bool) -> int
 
 def _nodes(drawing: Drawing, *, of_hosts: bool) -> tuple[NDArray[np.int64], list[str]]:
     """Return the id of each vertex, and its name."""
-    found = [
+    node_names = [
         (_reversed(name) if of_hosts else "", node, name)
         for block in drawing.nodes
         for node, name in zip(block["id"], block["label"], strict=True)
     ]
-    found.sort()
-    names = (host if of_hosts else url for host, _, url in found)
-    return np.array([node for _, node, _ in found], dtype=np.int64), list(map(visible, names))
+    node_names.sort()
+    names = (host if of_hosts else url for host, _, url in node_names)
+    return np.array([node for _, node, _ in node_names], dtype=np.int64), list(map(visible, names))
 
 
 def _reversed(host: str) -> str:

@@ -8,7 +8,7 @@ end      the page that the cash of a link reached, after all redirects
 part     the share of its giver's cash that a link receives
 weight   the weight of a link among the links of its giver; usually 1
 
-`tell` receives the share of the givers that is done.
+`progress` receives the share of the givers that is done.
 """
 
 from collections.abc import Iterator
@@ -49,49 +49,52 @@ class FlowLinks(NamedTuple):
 
 def flows(
     snapshot: Snapshot,
-    tell: Progress = lambda _share: None,
+    progress: Progress = lambda _share: None,
     givers: Numbers | None = None,
 ) -> Iterator[CashFlows]:
     """Yield the current links of all pages, or of `givers`, with their parts."""
     ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
         if givers is None:
-            blocks = _current(snapshot, 0, tell)
+            blocks = _current(snapshot, 0, progress)
         else:
             last = snapshot.last_spent[np.unique(givers)].tolist()
             blocks = questions.spendings_in(snapshot.connection, last)
         for block in blocks:
-            for found in _flows_of(block, snapshot.frontier.small_edge):
-                led = found._replace(ends=ends[found.ends])
+            for links in _flows_of(block, snapshot.frontier.small_edge):
+                led = links._replace(ends=ends[links.ends])
                 differs = led.givers != led.ends  # links from a page to itself are left out
                 yield CashFlows(*(column[differs] for column in led))
 
 
-def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
+def links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> Iterator[FlowLinks]:
     """Yield all links that carry cash, with their weights.
 
     If several links of a page lead to one end, only the first counts.
     """
     ends = final_pages(snapshot)
-    return (_links_to_final_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
+    return (
+        _links_to_final_pages(found, ends)
+        for found in links_as_written(snapshot, progress=progress)
+    )
 
 
 def links_as_written(
-    snapshot: Snapshot, after: int = 0, tell: Progress = lambda _share: None
+    snapshot: Snapshot, after: int = 0, progress: Progress = lambda _share: None
 ) -> Iterator[FlowLinks]:
     """Yield the links of pages whose last turn came after this step, redirects not followed."""
     with reporting_damage(snapshot.path):
-        for block in _current(snapshot, after, tell):
+        for block in _current(snapshot, after, progress):
             yield from _weighted(block)
 
 
-def page_links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
+def page_links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> Iterator[FlowLinks]:
     """Yield the links that pages have; redirects are neither links nor followed.
 
     A link without cash gets the weight that a link to another page usually has.
     """
     with reporting_damage(snapshot.path):
-        for block in _current(snapshot, 0, tell):
+        for block in _current(snapshot, 0, progress):
             is_visit = block.kinds == StepKind.VISIT
             plain, others = block.only(is_visit).split()
             if plain.blobs:
@@ -100,13 +103,13 @@ def page_links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iter
             for some, are_copies in ((others, False), (block.only(~is_visit), True)):
                 if some.blobs:
                     pages = some.pages.tolist()
-                    found = [
+                    lines = [
                         _written(page, unpack(blob), is_copy=are_copies)
                         for page, blob in zip(pages, some.blobs, strict=True)
                     ]
-                    counts = np.array([len(links) for links, _ in found])
+                    counts = np.array([len(links) for links, _ in lines])
                     both = (
-                        np.array([*chain(*column)], np.int64) for column in zip(*found, strict=True)
+                        np.array([*chain(*column)], np.int64) for column in zip(*lines, strict=True)
                     )
                     yield _rows(some.pages, counts, *both)
 
@@ -130,14 +133,14 @@ def _written(page: int, spending: Spending, *, is_copy: bool) -> tuple[list[int]
 
 
 def links_among(
-    snapshot: Snapshot, is_node: NDArray[np.bool_], tell: Progress = lambda _share: None
+    snapshot: Snapshot, is_node: NDArray[np.bool_], progress: Progress = lambda _share: None
 ) -> Iterator[FlowLinks]:
     """Yield the links between these pages.
 
     A link to a redirect that is not among them leads to the first of them behind it.
     """
     ends = _first_nodes(snapshot, is_node)
-    for block in page_links(snapshot, tell):
+    for block in page_links(snapshot, progress):
         led = block._replace(ends=ends[block.ends])
         inside = is_node[led.givers] & is_node[led.ends]
         yield led if inside.all() else FlowLinks(*(column[inside] for column in led))
@@ -154,17 +157,17 @@ def _first_nodes(snapshot: Snapshot, is_node: NDArray[np.bool_]) -> Numbers:
     return ends
 
 
-def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendings]:
+def _current(snapshot: Snapshot, after: int, progress: Progress) -> Iterator[Spendings]:
     """Yield the last spending of every page."""
     # The log keeps every turn, and a page that was read again has several: its last one has the
     # current links.
     last = snapshot.last_spent
     givers, done = int(np.count_nonzero(last > after)), 0
     for block in questions.spendings(snapshot.connection, after):
-        found = block.only(last[block.pages] == block.seqs)
-        yield found
-        done += len(found.pages)
-        tell(done / max(givers, 1))
+        newest = block.only(last[block.pages] == block.seqs)
+        yield newest
+        done += len(newest.pages)
+        progress(done / max(givers, 1))
 
 
 def _weighted(block: Spendings) -> Iterator[FlowLinks]:
@@ -184,11 +187,11 @@ def _weighted(block: Spendings) -> Iterator[FlowLinks]:
         )
 
 
-def _links_to_final_pages(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
-    led = found._replace(ends=ends[found.ends])
+def _links_to_final_pages(links: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
+    led = links._replace(ends=ends[links.ends])
     places = np.flatnonzero(led.givers != led.ends)
     # Links as written are distinct already; only redirects can lead two of them to one page.
-    if (led.ends != found.ends).any():
+    if (led.ends != links.ends).any():
         keys = led.givers[places] * len(ends) + led.ends[places]
         _, firsts = np.unique(keys, return_index=True)
         places = places[firsts]

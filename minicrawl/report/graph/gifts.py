@@ -36,17 +36,17 @@ class CashSoFar(NamedTuple):
 
 
 def gifts_to(
-    snapshot: Snapshot, page: PageId, tell: Progress, linking: Numbers | None = None
+    snapshot: Snapshot, page: PageId, progress: Progress, linking: Numbers | None = None
 ) -> CashGifts:
     """Return the cash that each page gave to this one.
 
     `linking` has all pages that may have given cash, if they are known; otherwise all are read.
     """
     givers, units = [np.empty(0, dtype=np.int64)], [np.empty(0)]
-    for found in flows(snapshot, tell, linking):
-        here = np.flatnonzero(found.ends == page)
-        givers.append(found.givers[here])
-        units.append(snapshot.histories(found.givers[here]) * found.parts[here])
+    for links in flows(snapshot, progress, linking):
+        here = np.flatnonzero(links.ends == page)
+        givers.append(links.givers[here])
+        units.append(snapshot.histories(links.givers[here]) * links.parts[here])
     names, places = np.unique(np.concatenate(givers), return_inverse=True)
     sums = np.bincount(places, np.concatenate(units), minlength=len(names))
     return CashGifts(names, sums.astype(np.float64, copy=False))
@@ -58,8 +58,8 @@ def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
     The first and the last moment are included. Imported pages were never requested, and are
     omitted.
     """
-    asked = questions.last_times(snapshot.connection, gifts.givers.tolist())
-    times = np.array([np.nan if at is None else at for at in asked])
+    moments = questions.last_times(snapshot.connection, gifts.givers.tolist())
+    times = np.array([np.nan if at is None else at for at in moments])
     order = np.argsort(times)[: int(np.count_nonzero(~np.isnan(times)))]
     sums = np.cumsum(gifts.units[order])
     steps = np.linspace(0, len(order) - 1, min(len(order), MOST_MOMENTS)).astype(int)

@@ -37,17 +37,17 @@ class Source:
         self,
         read: Callable[[Progress], NamedGraph],
         progress: ProgressFactory,
-        seen: Snapshot | None = None,
+        snapshot: Snapshot | None = None,
     ) -> None:
-        self.snapshot = seen
+        self.snapshot = snapshot
         self.progress = progress
         self._read = read
 
     @cached_property
     def graph(self) -> NamedGraph:
         """The whole graph, loaded on first use."""
-        with self.progress("links") as tell:
-            return self._read(tell)
+        with self.progress("links") as progress:
+            return self._read(progress)
 
     @property
     def names(self) -> Names:
@@ -57,21 +57,21 @@ class Source:
 
 def weighed(source: Source) -> NamedGraph:
     """Return the links of a store with the weights of the crawl, by its --weight-internal."""
-    if (seen := source.snapshot) is None:
+    if (snapshot := source.snapshot) is None:
         raise UsageError("--crawl-weights needs a store: the weights in a graph file always count")
-    if seen.frontier.terms.imported:
+    if snapshot.frontier.terms.imported:
         return source.graph
-    check_links(seen)
-    with source.progress("links") as tell:
-        named = _gathered(seen, map(_as_shares, links(seen, tell)))
-    if named.weights is None and not asked_for_weights(seen):
+    check_links(snapshot)
+    with source.progress("links") as progress:
+        named = _gathered(snapshot, map(_as_shares, links(snapshot, progress)))
+    if named.weights is None and not asked_for_weights(snapshot):
         raise UsageError("the crawl weighed all links alike: it had no --weight-internal")
     return named
 
 
-def asked_for_weights(seen: Snapshot) -> list[str]:
+def asked_for_weights(snapshot: Snapshot) -> list[str]:
     """Return the settings that gave some links less weight, as options."""
-    settings = tables.settings(seen.connection)
+    settings = tables.settings(snapshot.connection)
     return [f"--{name} {settings[name]}" for name in sorted(settings) if name.startswith(_WEIGHT)]
 
 
@@ -107,32 +107,32 @@ def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) 
 
         yield Source(partial(read, graph), progress)
         return
-    with snapshot(store) as seen:
-        yield Source(partial(_links, seen), progress, seen)
+    with snapshot(store) as view:
+        yield Source(partial(_links, view), progress, view)
 
 
 class Urls:
     """URLs of the pages of a store, queried on demand."""
 
-    def __init__(self, seen: Snapshot) -> None:
-        self._seen = seen
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._seen = snapshot
 
     def __len__(self) -> int:
         return len(self._seen)
 
     def of(self, nodes: Sequence[int]) -> list[str]:
-        found: list[str] = []
+        urls: list[str] = []
         with reporting_damage(self._seen.path):
             for first in range(0, len(nodes), _PAGES_AT_ONCE):
                 block = nodes[first : first + _PAGES_AT_ONCE]
-                found += questions.locations(self._seen.connection, block).urls
-        return found
+                urls += questions.locations(self._seen.connection, block).urls
+        return urls
 
     def find(self, names: Sequence[str]) -> list[int | None]:
         homes = [location_of(self._seen, name) for name in names]
-        wanted = [home for home in homes if home is not None]
-        found = iter(questions.find_all(self._seen.connection, wanted))
-        return [None if home is None else next(found) for home in homes]
+        known_homes = [home for home in homes if home is not None]
+        pages = iter(questions.find_all(self._seen.connection, known_homes))
+        return [None if home is None else next(pages) for home in homes]
 
     def hosts(self) -> NodeHosts:
         numbers: dict[str, int] = {}
@@ -143,49 +143,49 @@ class Urls:
 
 def as_linked(source: Source, graph_of: str) -> Csr:
     """Return the links that pages have, without redirects; of all pages or the crawled ones."""
-    if (seen := source.snapshot) is None:
+    if (snapshot := source.snapshot) is None:
         return (crawled(source) if graph_of == CRAWLED else source.graph).graph
-    check_links(seen)
-    is_node = seen.was_read if graph_of == CRAWLED else np.ones(len(seen), dtype=np.bool_)
-    rows = RowBuilder(len(seen))
-    with source.progress("links") as tell:
-        for givers, ends, _ in links_among(seen, is_node, tell):
+    check_links(snapshot)
+    is_node = snapshot.was_read if graph_of == CRAWLED else np.ones(len(snapshot), dtype=np.bool_)
+    rows = RowBuilder(len(snapshot))
+    with source.progress("links") as progress:
+        for givers, ends, _ in links_among(snapshot, is_node, progress):
             rows.add(givers, ends)
     return with_pages(rows.graph(), is_node)
 
 
-def check_links(seen: Snapshot) -> None:
+def check_links(snapshot: Snapshot) -> None:
     """Raise UsageError if the store has no links to rank by."""
-    if not seen.frontier.terms.links:
-        raise UsageError(f"{seen.path} was crawled with --no-links: it has no links to rank by")
-    if not len(seen):
-        raise UsageError(f"{seen.path} has no page yet: there is nothing to rank")
+    if not snapshot.frontier.terms.links:
+        raise UsageError(f"{snapshot.path} was crawled with --no-links: it has no links to rank by")
+    if not len(snapshot):
+        raise UsageError(f"{snapshot.path} has no page yet: there is nothing to rank")
 
 
-def _links(seen: Snapshot, tell: Progress) -> NamedGraph:
-    check_links(seen)
-    if seen.frontier.terms.imported:
-        return _imported(seen, tell)
-    rows = RowBuilder(len(seen))
-    for givers, ends, _ in flows(seen, tell):
+def _links(snapshot: Snapshot, progress: Progress) -> NamedGraph:
+    check_links(snapshot)
+    if snapshot.frontier.terms.imported:
+        return _imported(snapshot, progress)
+    rows = RowBuilder(len(snapshot))
+    for givers, ends, _ in flows(snapshot, progress):
         rows.add(givers, ends)
-    return NamedGraph(graph=rows.graph(), names=Urls(seen))
+    return NamedGraph(graph=rows.graph(), names=Urls(snapshot))
 
 
-def _imported(seen: Snapshot, tell: Progress) -> NamedGraph:
+def _imported(snapshot: Snapshot, progress: Progress) -> NamedGraph:
     """Return the imported graph, with its weights if they differ."""
-    blocks = links(seen, tell)
+    blocks = links(snapshot, progress)
     return _gathered(
-        seen, (CashFlows(*some[:2], some.weights.astype(np.float64)) for some in blocks)
+        snapshot, (CashFlows(*some[:2], some.weights.astype(np.float64)) for some in blocks)
     )
 
 
-def _gathered(seen: Snapshot, blocks: Iterable[CashFlows]) -> NamedGraph:
+def _gathered(snapshot: Snapshot, blocks: Iterable[CashFlows]) -> NamedGraph:
     """Return the graph without links of weight 0; equal weights are omitted."""
     gathering = LinkBuilder()
     for givers, ends, parts in blocks:
         counts = parts > 0
         gathering.add(LinkArrays(givers[counts], ends[counts], parts[counts]))
-    graph, weights = gathering.graph_of(len(seen))
+    graph, weights = gathering.graph_of(len(snapshot))
     alike = weights is None or bool((weights == 1).all())
-    return NamedGraph(graph=graph, names=Urls(seen), weights=None if alike else weights)
+    return NamedGraph(graph=graph, names=Urls(snapshot), weights=None if alike else weights)

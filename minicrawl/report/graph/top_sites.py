@@ -42,12 +42,12 @@ class RankedSite(NamedTuple):
 
 
 def top_sites(
-    snapshot: Snapshot, count: int = 0, by: str = OPIC, tell: Progress = lambda _share: None
+    snapshot: Snapshot, count: int = 0, by: str = OPIC, progress: Progress = lambda _share: None
 ) -> list[RankedSite]:
     """Return the best sites; ties go to the more important pages. `count` 0 is all."""
     refuse_without_links(snapshot)
     names, site_of = sites_of(snapshot.hosts, snapshot.host_of)
-    received = _received(snapshot, site_of, len(names), tell)
+    received = _received(snapshot, site_of, len(names), progress)
     pages, fetched, summed = (
         np.bincount(site_of, weights=weights, minlength=len(names))
         for weights in (None, snapshot.was_read, snapshot.importance)
@@ -68,11 +68,13 @@ def top_sites(
     ]
 
 
-def cash_of_sites(snapshot: Snapshot, tell: Progress) -> dict[str, float]:
+def cash_of_sites(snapshot: Snapshot, progress: Progress) -> dict[str, float]:
     """Return the importance of all sites by name."""
     refuse_without_links(snapshot)
     names, site_of = sites_of(snapshot.hosts, snapshot.host_of)
-    return dict(zip(names, _received(snapshot, site_of, len(names), tell).tolist(), strict=True))
+    return dict(
+        zip(names, _received(snapshot, site_of, len(names), progress).tolist(), strict=True)
+    )
 
 
 def _site_sums(values: Floats, site_of: Groups, count: int) -> Floats:
@@ -82,11 +84,11 @@ def _site_sums(values: Floats, site_of: Groups, count: int) -> Floats:
     return sums
 
 
-def _received(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
+def _received(snapshot: Snapshot, site_of: Groups, count: int, progress: Progress) -> Floats:
     """Return the cash that each site received from others, as a share of all such cash."""
     stored = _stored_cash(snapshot)
     if stored is None:
-        return _cash_along_links(snapshot, site_of, count, tell)
+        return _cash_along_links(snapshot, site_of, count, progress)
     return _site_sums(stored, site_of, count)
 
 
@@ -100,11 +102,13 @@ def _stored_cash(snapshot: Snapshot) -> Floats | None:
         return rank_scores(derived, OPIC_SITES, len(snapshot)) if is_current else None
 
 
-def _cash_along_links(snapshot: Snapshot, site_of: Groups, count: int, tell: Progress) -> Floats:
+def _cash_along_links(
+    snapshot: Snapshot, site_of: Groups, count: int, progress: Progress
+) -> Floats:
     """Like `_received`, computed from all links of the store."""
     received = np.zeros(count)
     worth = snapshot.histories if snapshot.converged is None else snapshot.importance.__getitem__
-    for givers, ends, parts in flows(snapshot, tell):
+    for givers, ends, parts in flows(snapshot, progress):
         crosses = site_of[givers] != site_of[ends]
         amounts = worth(givers[crosses]) * parts[crosses]
         received += np.bincount(site_of[ends[crosses]], weights=amounts, minlength=count)

@@ -72,47 +72,47 @@ class Audit:
 Check = Callable[[tables.Connection, Path], Iterator[str]]
 
 
-def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
+def audit(path: Path, progress: Progress = lambda _share: None) -> Audit:
     """Run the checks in order; in `_CHECKS`, the first one that finds a problem ends the audit."""
-    found = Audit()
+    audit = Audit()
     try:
-        _check_store(path, found, tell)
+        _check_store(path, audit, progress)
     except DamagedStore as error:  # the schema is read before all checks
-        found.wrong.append(str(error))
-    return found
+        audit.wrong.append(str(error))
+    return audit
 
 
-def _check_store(path: Path, found: Audit, tell: Progress) -> None:
+def _check_store(path: Path, audit: Audit, progress: Progress) -> None:
     with reading(path) as connection:
         # The first check with a finding is the last one: those after it rely on what it checks, and
         # would report a thousand consequences of one cause, or not end.
         for number, (name, check) in enumerate(_CHECKS.items()):
-            tell(_SHARE_BEFORE_REPLAY * number / len(_CHECKS))
-            _run(name, partial(check, connection, path), found)
-            if found.wrong:
+            progress(_SHARE_BEFORE_REPLAY * number / len(_CHECKS))
+            _run(name, partial(check, connection, path), audit)
+            if audit.wrong:
                 break
         else:
             if (tables.terms(connection) or StoreTerms()).shards > 1:
-                _run("shard", partial(_shard, connection, path), found)
-            _check_replay(connection, path, found, tell)
-            _run("commit", partial(_commit, connection, path), found)
-            if found.is_intact and (end := tables.archive_end(connection)) is not None:
-                _run("pages", partial(_archive, path, connection, end), found)
-            if found.is_intact:
-                _note_open_warc(connection, found)
+                _run("shard", partial(_shard, connection, path), audit)
+            _check_replay(connection, path, audit, progress)
+            _run("commit", partial(_commit, connection, path), audit)
+            if audit.is_intact and (end := tables.archive_end(connection)) is not None:
+                _run("pages", partial(_archive, path, connection, end), audit)
+            if audit.is_intact:
+                _note_open_warc(connection, audit)
 
 
-def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
-    found.checked.append(name)
+def _run(name: str, check: Callable[[], Iterator[str]], audit: Audit) -> None:
+    audit.checked.append(name)
     problems = check()
     try:
         # A few problems show what is wrong; a damaged column would yield one for each page.
-        found.wrong += [f"{name}: {problem}" for problem in islice(problems, _SHOWN)]
+        audit.wrong += [f"{name}: {problem}" for problem in islice(problems, _SHOWN)]
         if next(problems, None):
-            found.wrong.append(f"{name}: and more")
+            audit.wrong.append(f"{name}: and more")
     # A check may stumble over values that no code expects: that, too, is a finding.
     except (MinicrawlError, *NONSENSE) as error:
-        found.wrong.append(f"{name}: {error}")
+        audit.wrong.append(f"{name}: {error}")
 
 
 def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
@@ -176,8 +176,8 @@ def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """Check that no pages stand for each other in a cycle, where cash would move for ever."""
     targets: dict[int, int] = {}
     for pages, states, steps in tables.frontier(connection, "id", "state", "spent"):
-        found = np.isin(states, STANDS_FOR_ANOTHER)
-        for page, seq in zip(pages[found].tolist(), steps[found].tolist(), strict=True):
+        stands_for = np.isin(states, STANDS_FOR_ANOTHER)
+        for page, seq in zip(pages[stands_for].tolist(), steps[stands_for].tolist(), strict=True):
             if links := tables.spending(connection, seq).links:
                 targets[page] = links[0]
             else:
@@ -236,23 +236,25 @@ _CHECKS: dict[str, Check] = {
 """Checks in order: later ones rely on earlier ones."""
 
 
-def _check_replay(connection: tables.Connection, path: Path, found: Audit, tell: Progress) -> None:
+def _check_replay(
+    connection: tables.Connection, path: Path, audit: Audit, progress: Progress
+) -> None:
     if not _has_links(connection):
-        found.notes.append("the fold: a store without links keeps only its last steps")
+        audit.notes.append("the fold: a store without links keeps only its last steps")
     elif (seq := tables.meta(connection, "restated")) is not None:
-        found.notes.append(f"the fold: the ranks were refined after step {seq}")
+        audit.notes.append(f"the fold: the ranks were refined after step {seq}")
     else:
         merged = merged_until(connection)
-        _run("fold", partial(_replay, connection, path, tell, has_cash=not merged), found)
+        _run("fold", partial(_replay, connection, path, progress, has_cash=not merged), audit)
         if merged:
-            found.notes.append(f"the cash of each page: shards moved it until step {merged}")
+            audit.notes.append(f"the cash of each page: shards moved it until step {merged}")
 
 
 def _replay(
-    connection: tables.Connection, path: Path, tell: Progress, *, has_cash: bool
+    connection: tables.Connection, path: Path, progress: Progress, *, has_cash: bool
 ) -> Iterator[str]:
     def report(share: float) -> None:
-        tell(_SHARE_BEFORE_REPLAY + (1 - _SHARE_BEFORE_REPLAY) * share)
+        progress(_SHARE_BEFORE_REPLAY + (1 - _SHARE_BEFORE_REPLAY) * share)
 
     loaded = unproven(path, connection)
     yield from differences(connection, loaded, report, has_cash=has_cash)
@@ -277,14 +279,14 @@ def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[st
 
 def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, str]:
     """Return the URLs with these keys, for records whose own URL is damaged. Scans all URLs."""
-    found: dict[int, str] = {}
+    url_by_key: dict[int, str] = {}
     for host, origin in enumerate(questions.origins(connection)):
         urls = (origin + path for path in questions.paths_of(connection, host))
-        found |= {key: url for url in urls if (key := key_of(url)) in keys}
-    return found
+        url_by_key |= {key: url for url in urls if (key := key_of(url)) in keys}
+    return url_by_key
 
 
-def _note_open_warc(connection: tables.Connection, found: Audit) -> None:
+def _note_open_warc(connection: tables.Connection, audit: Audit) -> None:
     """Name the WARC file that a crawl has not completed."""
     from minicrawl.archive.warc.series import WarcSeries
 
@@ -292,8 +294,8 @@ def _note_open_warc(connection: tables.Connection, found: Audit) -> None:
     if series is None or not (path := series.open_path(segment_of(series.end))).is_file():
         return
     if path.stat().st_size < offset_of(series.end):
-        found.wrong.append(f"warc: {path} is shorter than the store says")
-    found.notes.append(
+        audit.wrong.append(f"warc: {path} is shorter than the store says")
+    audit.notes.append(
         f"{path}, which has no index yet: the crawl that writes it completes it, or, if that was "
         f"killed, the next one with --warc {series.folder}"
     )

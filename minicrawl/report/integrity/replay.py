@@ -27,7 +27,7 @@ _STEPS_PER_REPORT = 1000  # steps between progress reports
 def differences(
     connection: tables.Connection,
     loaded: Frontier,
-    tell: Progress = lambda _share: None,
+    progress: Progress = lambda _share: None,
     *,
     has_cash: bool = True,
 ) -> Iterator[str]:
@@ -43,7 +43,7 @@ def differences(
         for row in tables.steps_after(connection, 0):
             replayed.apply(row)
             if not row.seq % _STEPS_PER_REPORT:
-                tell(min(row.seq / max(last, 1), 1.0))
+                progress(min(row.seq / max(last, 1), 1.0))
     except NONSENSE as error:
         yield f"step {replayed.last_seq} cannot be replayed: {error}"
         return

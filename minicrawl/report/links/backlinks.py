@@ -75,15 +75,15 @@ def backlinks(
     snapshot: Snapshot,
     text: str,
     count: int = 0,
-    tell: Progress = lambda _share: None,
+    progress: Progress = lambda _share: None,
     few_steps: int = _FEW_STEPS,
 ) -> Linked:
     """Return the pages that link to this page, or to the page it stands for. `count` 0 is all."""
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     end = snapshot.frontier.books.stands_for(page)
-    found = np.unique(linking_pages(snapshot, standing_for(snapshot, end), tell, few_steps))
-    return _linked(snapshot, page, found[found != end], count)
+    givers = np.unique(linking_pages(snapshot, standing_for(snapshot, end), progress, few_steps))
+    return _linked(snapshot, page, givers[givers != end], count)
 
 
 def links(snapshot: Snapshot, text: str, count: int = 0) -> Linked:
@@ -118,13 +118,13 @@ def standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
 
 
 def linking_pages(
-    snapshot: Snapshot, pages: Sequence[int], tell: Progress, few_steps: int = _FEW_STEPS
+    snapshot: Snapshot, pages: Sequence[int], progress: Progress, few_steps: int = _FEW_STEPS
 ) -> Numbers:
     """Return the pages that link to any of these pages, by the links as written."""
     indexed = indexed_linking_pages(snapshot, pages, few_steps)
     if indexed is not None:
         return indexed
-    inlinks = _inlinks(snapshot, tell)
+    inlinks = _inlinks(snapshot, progress)
     with suppress(StoreError, UsageError):  # the folder may be read-only
         keep_backlinks(snapshot.path, snapshot.connection, snapshot.frontier.last_seq, inlinks)
     return np.concatenate([inlinks.targets_of(page) for page in pages]).astype(np.int64)
@@ -153,17 +153,17 @@ def _is_near(snapshot: Snapshot, step: int, few_steps: int) -> bool:
 
 
 def _newer(snapshot: Snapshot, pages: Iterable[int], step: int) -> Numbers:
-    wanted = list(pages)
-    found = [
-        block.givers[np.isin(block.ends, wanted)] for block in links_as_written(snapshot, step)
+    sources = list(pages)
+    rows = [
+        block.givers[np.isin(block.ends, sources)] for block in links_as_written(snapshot, step)
     ]
-    return np.concatenate([np.empty(0, dtype=np.int64), *found])
+    return np.concatenate([np.empty(0, dtype=np.int64), *rows])
 
 
-def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
+def _inlinks(snapshot: Snapshot, progress: Progress) -> Csr:
     """Return the reversed graph of all links as written."""
     givers, ends = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
-    for block in links_as_written(snapshot, tell=tell):
+    for block in links_as_written(snapshot, progress=progress):
         givers.append(block.givers.astype(np.int32))
         ends.append(block.ends.astype(np.int32))
     return Csr.from_edges(len(snapshot), np.concatenate(ends), np.concatenate(givers))

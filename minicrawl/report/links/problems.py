@@ -97,9 +97,9 @@ class Duplicate(NamedTuple):
     original: str
 
 
-def link_counts(snapshot: Snapshot, tell: Progress = unreported) -> tuple[Pages, Pages]:
+def link_counts(snapshot: Snapshot, progress: Progress = unreported) -> tuple[Pages, Pages]:
     """Return the number of links to each page and from it."""
-    givers, targets = _links_to(snapshot, np.ones(len(snapshot), dtype=np.bool_), tell)
+    givers, targets = _links_to(snapshot, np.ones(len(snapshot), dtype=np.bool_), progress)
     inlinks, outlinks = (np.bincount(ends, minlength=len(snapshot)) for ends in (targets, givers))
     return inlinks, outlinks
 
@@ -107,25 +107,25 @@ def link_counts(snapshot: Snapshot, tell: Progress = unreported) -> tuple[Pages,
 def broken_links(
     snapshot: Snapshot,
     host: str | None = None,
-    tell: Progress = unreported,
+    progress: Progress = unreported,
     chosen_verdicts: Sequence[LinkVerdict] = SHOWN,
 ) -> list[BrokenLink]:
     """Return the links to targets with these verdicts, from pages of this host or from all."""
     refuse_without_links(snapshot)
     ends = redirect_ends(snapshot)
     codes = verdicts(snapshot)[ends]
-    givers, targets = _links_to(snapshot, np.isin(codes, chosen_verdicts), tell)
+    givers, targets = _links_to(snapshot, np.isin(codes, chosen_verdicts), progress)
     chosen = np.isin(givers, pages_of_host(snapshot, host))
     givers, targets = givers[chosen], targets[chosen]
     counts = np.bincount(ends[targets], minlength=len(snapshot))[ends[targets]]
     order = np.lexsort((-snapshot.importance[givers], ends[targets], -counts, codes[targets]))
-    found = _broken(snapshot, givers[order], targets[order], counts[order])
+    links = _broken(snapshot, givers[order], targets[order], counts[order])
     chosen_pages = set(pages_of_host(snapshot, host).tolist())
     by_url = {row.url: row for row in checked_pages(snapshot).values()}
     names = (LinkVerdict(code).label for code in codes[targets[order]].tolist())
     shown = (
         _as_checked(link._replace(verdict=verdict), by_url.get(link.target))
-        for link, verdict in zip(found, names, strict=True)
+        for link, verdict in zip(links, names, strict=True)
     )
     labels = {verdict.label for verdict in chosen_verdicts}
     found_too = _findings(snapshot, chosen_pages)
@@ -142,18 +142,18 @@ def linked_verdicts(snapshot: Snapshot) -> dict[str, int]:
     return counted_verdicts(np.append(codes[snapshot.inlinks > 0], files))
 
 
-def _as_checked(link: BrokenLink, found: CheckRow | None) -> BrokenLink:
+def _as_checked(link: BrokenLink, check: CheckRow | None) -> BrokenLink:
     """Return the link with the result of its check, if the target was checked but not crawled."""
-    if found is None:
+    if check is None:
         return link
-    return link._replace(status=found.status, state=State(found.state).label)
+    return link._replace(status=check.status, state=State(check.state).label)
 
 
 def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
     """Yield missing assets and anchors, those with most references first."""
-    found = all_findings(snapshot.path, snapshot.connection)
+    findings = all_findings(snapshot.path, snapshot.connection)
     # Soft 404s are shown with the links to them, and large images are not broken.
-    rows = [row for row in found if row.kind not in (SOFT_404, LARGE_IMAGE)]
+    rows = [row for row in findings if row.kind not in (SOFT_404, LARGE_IMAGE)]
     checks = {row.url: row for row in all_checks(snapshot.path, snapshot.connection)}
     counts = Counter(row.target for row in rows)
     chosen = [row for row in rows if row.source in pages]
@@ -174,12 +174,12 @@ def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
 
 
 def redirects(
-    snapshot: Snapshot, host: str | None = None, tell: Progress = unreported
+    snapshot: Snapshot, host: str | None = None, progress: Progress = unreported
 ) -> list[Redirect]:
     """Return the redirects of this host, or all."""
     refuse_without_links(snapshot)
     pages = _in_states(snapshot, (State.MOVED, State.BAD_REDIRECT), host)
-    counts = link_counts(snapshot, tell)[0][pages]
+    counts = link_counts(snapshot, progress)[0][pages]
     order = np.lexsort((-snapshot.importance[pages], -counts))
     return list(_redirects(snapshot, pages[order], counts[order]))
 
@@ -197,11 +197,11 @@ def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
 
 
 def _links_to(
-    snapshot: Snapshot, is_wanted: NDArray[np.bool_], tell: Progress
+    snapshot: Snapshot, is_wanted: NDArray[np.bool_], progress: Progress
 ) -> tuple[Pages, Pages]:
     """Return givers and targets of the links to these pages from pages that are not duplicates."""
     givers, targets = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    for block in links_as_written(snapshot, tell=tell):
+    for block in links_as_written(snapshot, progress=progress):
         chosen = is_wanted[block.ends] & (block.givers != block.ends)
         chosen &= snapshot.states[block.givers] == State.FETCHED  # a copy has no links
         givers.append(block.givers[chosen])
@@ -210,8 +210,8 @@ def _links_to(
 
 
 def _in_states(snapshot: Snapshot, states: Sequence[State], host: str | None) -> Pages:
-    found = np.flatnonzero(np.isin(snapshot.states, states))
-    return np.intersect1d(found, pages_of_host(snapshot, host))
+    places = np.flatnonzero(np.isin(snapshot.states, states))
+    return np.intersect1d(places, pages_of_host(snapshot, host))
 
 
 class _Names:

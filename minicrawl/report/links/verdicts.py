@@ -98,47 +98,47 @@ def verdict_of_check(row: CheckRow) -> LinkVerdict:
     return verdict_of(State(row.state), row.status, row.detail)
 
 
-def verdicts(seen: Snapshot) -> NDArray[np.uint8]:
+def verdicts(snapshot: Snapshot) -> NDArray[np.uint8]:
     """Return the verdict on each known page; a redirect is judged like any page, not by its end."""
-    return _verdicts(seen, _checks(seen))
+    return _verdicts(snapshot, _checks(snapshot))
 
 
-def _verdicts(seen: Snapshot, checks: Checks) -> NDArray[np.uint8]:
+def _verdicts(snapshot: Snapshot, checks: Checks) -> NDArray[np.uint8]:
     by_state = np.zeros(max(State) + 1, np.uint8)
     for state in State:
         by_state[state] = verdict_of(state)
     # By state for all pages at once; only the few states that depend on the response need a query.
-    found = by_state[seen.states]
-    pages = np.flatnonzero(np.isin(seen.states, _ANSWERED))
+    by_page = by_state[snapshot.states]
+    pages = np.flatnonzero(np.isin(snapshot.states, _ANSWERED))
     for start in range(0, len(pages), ROWS_AT_ONCE):
         some = pages[start : start + ROWS_AT_ONCE].tolist()
-        statuses = questions.last_statuses(seen.connection, some)
-        details = questions.last_details(seen.connection, some)
+        statuses = questions.last_statuses(snapshot.connection, some)
+        details = questions.last_details(snapshot.connection, some)
         for page, status, detail in zip(some, statuses, details, strict=True):
-            found[page] = verdict_of(State(seen.states[page]), status, detail or "")
-    for page, row in _of_pages(seen, checks).items():
-        found[page] = verdict_of_check(row)
-    found[soft_404s(seen)] = LinkVerdict.DEAD
-    return found
+            by_page[page] = verdict_of(State(snapshot.states[page]), status, detail or "")
+    for page, row in _of_pages(snapshot, checks).items():
+        by_page[page] = verdict_of_check(row)
+    by_page[soft_404s(snapshot)] = LinkVerdict.DEAD
+    return by_page
 
 
-def soft_404s(seen: Snapshot) -> list[int]:
+def soft_404s(snapshot: Snapshot) -> list[int]:
     """Return the pages that say "not found" with status 200."""
-    return [row.source for row in all_findings(seen.path, seen.connection, SOFT_404)]
+    return [row.source for row in all_findings(snapshot.path, snapshot.connection, SOFT_404)]
 
 
-def checked_pages(seen: Snapshot) -> dict[int, CheckRow]:
+def checked_pages(snapshot: Snapshot) -> dict[int, CheckRow]:
     """Return the link checks of known pages that the crawl did not read."""
-    return _of_pages(seen, _checks(seen))
+    return _of_pages(snapshot, _checks(snapshot))
 
 
-def checked_files(seen: Snapshot) -> list[CheckRow]:
+def checked_files(snapshot: Snapshot) -> list[CheckRow]:
     """Return the checks of URLs that are not pages of the store, such as images."""
-    return _of_files(_checks(seen))
+    return _of_files(_checks(snapshot))
 
 
-def _of_pages(seen: Snapshot, checks: Checks) -> dict[int, CheckRow]:
-    was_read = seen.was_read
+def _of_pages(snapshot: Snapshot, checks: Checks) -> dict[int, CheckRow]:
+    was_read = snapshot.was_read
     return {page: row for page, row in checks if page is not None and not was_read[page]}
 
 
@@ -146,21 +146,21 @@ def _of_files(checks: Checks) -> list[CheckRow]:
     return [row for page, row in checks if page is None and not is_missing_sibling(row.url)]
 
 
-def _checks(seen: Snapshot) -> Checks:
+def _checks(snapshot: Snapshot) -> Checks:
     """Return all checks, each with its page if that is known."""
-    rows = all_checks(seen.path, seen.connection)
+    rows = all_checks(snapshot.path, snapshot.connection)
     if not rows:
         return []
-    pages = questions.find_all(seen.connection, [split(row.url) for row in rows])
+    pages = questions.find_all(snapshot.connection, [split(row.url) for row in rows])
     return list(zip(pages, rows, strict=True))
 
 
-def verdicts_of(seen: Snapshot, urls: Collection[str]) -> dict[str, LinkVerdict]:
+def verdicts_of(snapshot: Snapshot, urls: Collection[str]) -> dict[str, LinkVerdict]:
     """Return the verdicts on URLs, which may be pages or files."""
-    checks = _checks(seen)
-    codes, files = _verdicts(seen, checks), {row.url: row for row in _of_files(checks)}
+    checks = _checks(snapshot)
+    codes, files = _verdicts(snapshot, checks), {row.url: row for row in _of_files(checks)}
     others = [url for url in urls if url not in files]
-    pages = questions.find_all(seen.connection, list(map(split, others)))
+    pages = questions.find_all(snapshot.connection, list(map(split, others)))
     of_pages = zip(others, pages, strict=True)
     of_files = {url: verdict_of_check(files[url]) for url in urls if url in files}
     return of_files | {url: LinkVerdict(codes[page]) for url, page in of_pages if page is not None}

@@ -94,18 +94,18 @@ class StoredReferences:
             return []
         from minicrawl.web.references import read_entry
 
-        found = read_entry(entry, link.source, link.target)
-        return [Reference(found.written, found.text, found.rel, "a")]
+        ends = read_entry(entry, link.source, link.target)
+        return [Reference(ends.written, ends.text, ends.rel, "a")]
 
     def _read(self, page: PageId) -> dict[int, str]:
         """Return the attributes of a page's links by target."""
         links = self._snapshot.frontier.spendings.of(page).links
-        told = self._written.of(page, links)
-        if told is None:
+        entry = self._written.of(page, links)
+        if entry is None:
             return {}
         from minicrawl.web.references import parted
 
-        return dict(zip(links, parted(told.decode("utf-8", "replace")), strict=True))
+        return dict(zip(links, parted(entry.decode("utf-8", "replace")), strict=True))
 
 
 class PageReferences:
@@ -152,23 +152,23 @@ class PageReferences:
     def _bases_of(self, source: str) -> tuple[str, str]:
         """Return what the references of a page are relative to, and its folder."""
         base = self.of(source).base
-        found = resolve(base, source) if base else None
-        place = found.url if found else source
+        url = resolve(base, source) if base else None
+        place = url.url if url else source
         return place, f"{place.partition('?')[0].rpartition('/')[0]}/"
 
     def _target(self, written: str, base: str) -> str | None:
-        found = resolve(written, base, strip_marks=self._strip_marks)
-        return None if found is None else found.url
+        url = resolve(written, base, strip_marks=self._strip_marks)
+        return None if url is None else url.url
 
     def _resolved(self, source: str) -> dict[str, list[Reference]]:
-        found: dict[str, list[Reference]] = {}
+        references: dict[str, list[Reference]] = {}
         stays = self.of(source).base is None
         for link in self.of(source).links:
             if stays and link.written.startswith("#"):  # a fragment of the same page
                 continue
             if (url := self.resolve(source, link.written)) is not None:
-                found.setdefault(url, []).append(link)
-        return found
+                references.setdefault(url, []).append(link)
+        return references
 
     def _read(self, url: str) -> References:
         if not self._has_pages:
@@ -181,9 +181,9 @@ class PageReferences:
         if page is None:
             return _NOTHING
         self._reader = self._reader or ReferenceReader()
-        found = page.references(self._reader)
-        found.assets += (Reference(url, "", "", "") for url in page.answer.requested.left_out)
-        return found
+        references = page.references(self._reader)
+        references.assets += (Reference(url, "", "", "") for url in page.answer.requested.left_out)
+        return references
 
 
 def links_of(snapshot: Snapshot, text: str, count: int = 0) -> list[WrittenLink]:
@@ -192,12 +192,12 @@ def links_of(snapshot: Snapshot, text: str, count: int = 0) -> list[WrittenLink]
     page = page_of(snapshot, text)
     targets = np.array(linked_from(snapshot, page), dtype=np.int64)
     best = targets[places_of_largest(snapshot.importance[targets], count)]
-    with PageReferences(snapshot) as found:
-        return list(_rows(snapshot, np.full(len(best), page), best, found))
+    with PageReferences(snapshot) as references:
+        return list(_rows(snapshot, np.full(len(best), page), best, references))
 
 
 def links_to(
-    snapshot: Snapshot, text: str, count: int = 0, tell: Progress = unreported
+    snapshot: Snapshot, text: str, count: int = 0, progress: Progress = unreported
 ) -> list[WrittenLink]:
     """Return the links to a page and to its duplicates, those from important pages first."""
     refuse_without_links(snapshot)
@@ -205,17 +205,17 @@ def links_to(
     pairs = [
         (giver, target)
         for target in standing_for(snapshot, end)
-        for giver in np.unique(linking_pages(snapshot, [target], tell)).tolist()
+        for giver in np.unique(linking_pages(snapshot, [target], progress)).tolist()
         if giver != target and snapshot.states[giver] == State.FETCHED  # not a copy
     ]
     givers, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     best = places_of_largest(snapshot.importance[givers], count)
-    with PageReferences(snapshot) as found:
-        return list(_rows(snapshot, givers[best], targets[best], found))
+    with PageReferences(snapshot) as references:
+        return list(_rows(snapshot, givers[best], targets[best], references))
 
 
 def _rows(
-    snapshot: Snapshot, givers: Pages, targets: Pages, found: PageReferences
+    snapshot: Snapshot, givers: Pages, targets: Pages, references: PageReferences
 ) -> Iterator[WrittenLink]:
     """Yield a row for each link; one row if its attributes are unknown."""
     ends = final_pages(snapshot)[targets]
@@ -224,7 +224,7 @@ def _rows(
     pairs = zip(givers.tolist(), targets.tolist(), strict=True)
     for (giver, taker), source, target, end, state in zip(pairs, *columns, labels, strict=True):
         row = WrittenLink(source, target, "" if end == target else end, state, "", "", "")
-        links = found.links(LinkEnds(giver, taker, source, target))
+        links = references.links(LinkEnds(giver, taker, source, target))
         for link in links:
             yield row._replace(text=link.text, rel=link.rel, written=link.written)
         if not links:
@@ -232,19 +232,19 @@ def _rows(
 
 
 def all_links(
-    snapshot: Snapshot, selection: PageSelection, tell: Progress = unreported
+    snapshot: Snapshot, selection: PageSelection, progress: Progress = unreported
 ) -> Iterator[Block]:
     """Yield the links between the selected pages, as blocks of columns."""
     refuse_without_links(snapshot)
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[selected_pages(snapshot, selection)] = True
-    with PageReferences(snapshot) as found:
-        for block in page_links(snapshot, tell):
+    with PageReferences(snapshot) as references:
+        for block in page_links(snapshot, progress):
             inside = is_chosen[block.givers] & is_chosen[block.ends]
             givers, targets = block.givers[inside], block.ends[inside]
             for start in range(0, len(givers), ROWS_AT_ONCE):
                 some = slice(start, start + ROWS_AT_ONCE)
-                yield _as_block(_rows(snapshot, givers[some], targets[some], found))
+                yield _as_block(_rows(snapshot, givers[some], targets[some], references))
 
 
 def _as_block(rows: Iterable[WrittenLink]) -> Block:
@@ -252,10 +252,10 @@ def _as_block(rows: Iterable[WrittenLink]) -> Block:
     return dict(zip(RAW_COLUMNS, map(list, columns), strict=True))
 
 
-def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
+def with_texts(snapshot: Snapshot, links: Sequence[BrokenLink]) -> list[BrokenLink]:
     """Return the broken links with text and kind, from the first such link on its page."""
     with reporting_damage(snapshot.path), PageReferences(snapshot) as pages:
-        return [_with_text(snapshot, pages, link) for link in found]
+        return [_with_text(snapshot, pages, link) for link in links]
 
 
 def _with_text(snapshot: Snapshot, pages: PageReferences, link: BrokenLink) -> BrokenLink:

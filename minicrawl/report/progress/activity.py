@@ -91,8 +91,8 @@ class RequestHistory:
     def read(self) -> None:
         """Read new requests."""
         with reading(self._path) as connection, reporting_damage(self._path):
-            found = questions.requests_by_time(connection, self._last, self._width_s)
-        for row in found:
+            counted = questions.requests_by_time(connection, self._last, self._width_s)
+        for row in counted:
             self._add(row.span, (row.requests, row.failed, row.wire_bytes))
             self._last = max(self._last, row.last)
         # Neighbours are merged, rather than the oldest spans dropped: the curve keeps its whole

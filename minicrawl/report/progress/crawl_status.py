@@ -84,10 +84,10 @@ class Status:
 def status(path: Path) -> Status:
     """Return the status of a store, which a crawl may be writing."""
     with reading(path) as connection, reporting_damage(path):
-        found = _status(path, connection, *_converged(path, connection))
+        status = _status(path, connection, *_converged(path, connection))
     others, name = files_of(path)[:-1], real_path(path).name
     sizes = {file.name.removeprefix(name): bytes_of(file) for file in others}
-    return replace(found, beside_bytes=sizes)
+    return replace(status, beside_bytes=sizes)
 
 
 def _converged(path: Path, connection: tables.Connection) -> tuple[RankRow | None, float | None]:
@@ -115,7 +115,7 @@ def _status(
     fetched = None if pages is None else sum(pages.get(state, 0) for state in READ_STATES)
     recorded, minted = counted.get(tables.RECORDED), counted.get(tables.MINTED)
     g = None if recorded is None else recorded / UNIT
-    found = convergence(converged, known, tables.last_step(connection))
+    converged_by = convergence(converged, known, tables.last_step(connection))
     requests, running_s = counted.get("requests"), counted.get("running_s")
     return Status(
         pages_known=known,
@@ -134,7 +134,7 @@ def _status(
         error_factor=minted / recorded if minted and recorded else None,
         importance_gathered=gathered_now(converged, connection),
         importance_guaranteed=proven,
-        convergence=found,
+        convergence=converged_by,
         store_bytes=path.stat().st_size,
         beside_bytes={},
         pruning_waits=counters.get(tables.PRUNING_WAITS) is True,

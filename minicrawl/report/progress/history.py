@@ -34,29 +34,29 @@ POINTS = 60
 LONGEST_GAP_S = 60.0
 
 
-def history(store: Path, graph_of: str = CRAWLED, tell: Progress = unreported) -> list[Sample]:
+def history(store: Path, graph_of: str = CRAWLED, progress: Progress = unreported) -> list[Sample]:
     """Return samples in order of time. The last one includes all steps."""
-    kept = [sample for sample in samples(store) if sample.graph_of == graph_of]
-    if len(kept) < FEWEST:
-        return remade(store, graph_of, tell)
+    stored = [sample for sample in samples(store) if sample.graph_of == graph_of]
+    if len(stored) < FEWEST:
+        return remade(store, graph_of, progress)
     last = sampled_now(store, graph_of)
-    return kept if last is None or last.step == kept[-1].step else [*kept, last]
+    return stored if last is None or last.step == stored[-1].step else [*stored, last]
 
 
 def remade(
-    store: Path, graph_of: str = CRAWLED, tell: Progress = unreported, points: int = POINTS
+    store: Path, graph_of: str = CRAWLED, progress: Progress = unreported, points: int = POINTS
 ) -> list[Sample]:
     """Return samples recomputed from the log, at `points` moments of the running time."""
     with reading(store) as connection, reporting_damage(store):
         past, live = _Past(store, connection), LiveGraph(graph_of, most_exact=0)
-        found = []
+        samples = []
         for number, place in enumerate(past.places(points), start=1):
             live.follow(connection, past.step_at(place))
             at = float(past.times[place])
             live.measure(at, WORK_AT_ONCE)
-            found.append(sample_of(live, at, past.counts(place, live.log)))
-            tell(number / points)
-        return found
+            samples.append(sample_of(live, at, past.counts(place, live.log)))
+            progress(number / points)
+        return samples
 
 
 class _Past:

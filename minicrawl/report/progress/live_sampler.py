@@ -88,10 +88,10 @@ class LiveGraph:
         """True if there are steps since the distances were measured."""
         return not self.is_exact and self._measured != self.log.step
 
-    def measure(self, now: float, most_work: int, tell: Progress = unreported) -> None:
+    def measure(self, now: float, most_work: int, progress: Progress = unreported) -> None:
         """Measure the distances of the current graph."""
         step, graph = self.log.step, self.graph
-        self._far = extent(graph, np.random.default_rng(_SEED), tell, most_work)
+        self._far = extent(graph, np.random.default_rng(_SEED), progress, most_work)
         self._measured, self.distances_at = step, now
 
     def outline(self) -> Outline:

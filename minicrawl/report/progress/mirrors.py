@@ -47,9 +47,11 @@ def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tu
     folder = search_folder(path)
     if not folder.exists():
         return Counter()
-    found = kept_near_duplicates(folder, tables.birth(connection)) or NO_NEAR_DUPLICATES
+    duplicates = kept_near_duplicates(folder, tables.birth(connection)) or NO_NEAR_DUPLICATES
     host_of = tables.whole(tables.urls(connection, "host"), "host")
-    pairs = zip(host_of[found.pages].tolist(), host_of[found.originals].tolist(), strict=True)
+    pairs = zip(
+        host_of[duplicates.pages].tolist(), host_of[duplicates.originals].tolist(), strict=True
+    )
     return Counter((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
 
 
@@ -57,10 +59,10 @@ def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int
     """Return the number of copies between pairs of hosts, with the host of the copy first."""
     leads_to: dict[int, int] = {}
     for pages, states in tables.frontier(connection, "id", "state"):
-        found = pages[states == State.ALIAS].tolist()
-        spendings = tables.spendings_of(connection, found)
+        aliases = pages[states == State.ALIAS].tolist()
+        spendings = tables.spendings_of(connection, aliases)
         leads_to |= {
-            page: spending.links[0] for page, spending in zip(found, spendings, strict=True)
+            page: spending.links[0] for page, spending in zip(aliases, spendings, strict=True)
         }
     ends = np.fromiter((_end(page, leads_to) for page in leads_to), dtype=np.int64)
     host_of = tables.whole(tables.urls(connection, "host"), "host")
@@ -87,10 +89,10 @@ def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> 
     if not candidates:
         return []
     origins, read = questions.origins(connection), questions.pages_read_by_host(connection)
-    copies, found = _duplicates_across_hosts(connection), []
+    copies, mirrors = _duplicates_across_hosts(connection), []
     for (one, other), pages in candidates:
         more = {one: copies[one, other], other: copies[other, one]}
         original, mirror = sorted(more, key=lambda host: (more[host], -read.get(host, 0), host))
         if pages >= _MOST_OF_A_HOST * read.get(mirror, 0):
-            found.append(Mirror(origins[mirror], origins[original], pages))
-    return found
+            mirrors.append(Mirror(origins[mirror], origins[original], pages))
+    return mirrors

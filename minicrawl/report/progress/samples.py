@@ -121,9 +121,9 @@ def fresh_sample(store: Path, graph_of: str, now: float, *, is_running: bool) ->
 
     It is valid if it has all steps, or if it is less than `FRESH_S` old in a running crawl.
     """
-    found = latest_sample(store)
-    if found is None or found.graph_of != graph_of:
+    sample = latest_sample(store)
+    if sample is None or sample.graph_of != graph_of:
         return None
     with reading(store) as connection:
-        is_last = found.step == last_step(connection)
-    return found if is_last or (is_running and now - found.at < FRESH_S) else None
+        is_last = sample.step == last_step(connection)
+    return sample if is_last or (is_running and now - sample.at < FRESH_S) else None

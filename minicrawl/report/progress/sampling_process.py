@@ -41,9 +41,9 @@ def shown_sample(
     A graph of many pages is measured only with `even_of_many`; otherwise its last sample is
     returned.
     """
-    kept = fresh_sample(store, graph_of, time.time(), is_running=is_running)
-    if kept is not None:
-        return kept
+    sample = fresh_sample(store, graph_of, time.time(), is_running=is_running)
+    if sample is not None:
+        return sample
     with reading(store) as connection:
         pages, step = questions.pages_known(connection), tables.last_step(connection)
     if measured is not None and (measured.step, measured.graph_of) == (step, graph_of):
@@ -80,10 +80,10 @@ class SamplingProcess:
         self._due = 0.0
         self._sample: Sample | None = None
 
-    def finish(self, tell: Callable[[], None]) -> None:
+    def finish(self, warn: Callable[[], None]) -> None:
         """Wait for the sample of the crawl's end.
 
-        `tell` is called if that takes more than a moment.
+        `warn` is called if that takes more than a moment.
         """
         assert self._process.stdin is not None
         self._process.stdin.close()
@@ -91,14 +91,14 @@ class SamplingProcess:
             try:
                 self._process.wait(_MOMENT_S)
             except TimeoutExpired:
-                tell()
+                warn()
                 self._process.wait(LAST_S)
 
     def read(self) -> Sample | None:
         """Return the last sample since the crawl began, or None."""
         if time.monotonic() >= self._due:
             with suppress(MinicrawlError):  # a later call tries again
-                found = latest_sample(self._store)
-                self._sample = found if found and found.at >= self._began else None
+                sample = latest_sample(self._store)
+                self._sample = sample if sample and sample.at >= self._began else None
             self._due = time.monotonic() + EVERY_S
         return self._sample

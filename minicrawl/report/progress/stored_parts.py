@@ -33,12 +33,12 @@ class StoredPart(NamedTuple):
 
 def stored_parts(store: Path) -> list[StoredPart]:
     """Return all parts of a store and of the files beside it."""
-    found = status(store)
+    progress = status(store)
     failures = [
         StoredPart(f"failed: {kind}", pages, "pages", None)
-        for kind, pages in (found.failures or {}).items()
+        for kind, pages in (progress.failures or {}).items()
     ]
-    fetched = StoredPart("fetched", found.requests or 0, "requests", found.bytes)
+    fetched = StoredPart("fetched", progress.requests or 0, "requests", progress.bytes)
     with reading(store) as connection, reporting_damage(store):
         parts = [
             *_repository(store, connection),
@@ -66,5 +66,5 @@ def _repository(store: Path, connection: tables.Connection) -> Iterator[StoredPa
 
 
 def _written(connection: tables.Connection) -> Iterator[StoredPart]:
-    if found := WrittenLinks(connection):
-        yield StoredPart("link texts", len(found), "pages", written_bytes(connection))
+    if links := WrittenLinks(connection):
+        yield StoredPart("link texts", len(links), "pages", written_bytes(connection))

@@ -79,8 +79,8 @@ def _draw_curves(part: Any, samples: Samples) -> None:
     for place, figure in zip(places, curves(samples), strict=True):
         draw(pyplot(), place, figure)
     last = samples[-1].outline
-    for place, found in zip(places[-2:], (last.out_degrees, last.in_degrees), strict=True):
-        _draw_fit(place, found)
+    for place, degrees in zip(places[-2:], (last.out_degrees, last.in_degrees), strict=True):
+        _draw_fit(place, degrees)
 
 
 def curves(samples: Samples) -> list[Figure]:
@@ -145,8 +145,8 @@ def _pace(samples: Samples) -> Figure:
     return Figure(name="pace", title="pace", x_label=_TIME, y_label="pages/s", lines=[line])
 
 
-def _degrees(title: str, found: DegreeDistribution) -> Figure:
-    points = list(found.density())
+def _degrees(title: str, degrees: DegreeDistribution) -> Figure:
+    points = list(degrees.density())
     return Figure(
         name=title.replace(" ", "-"),
         title=title,
@@ -159,19 +159,20 @@ def _degrees(title: str, found: DegreeDistribution) -> Figure:
     )
 
 
-def _draw_fit(axes: Any, found: DegreeDistribution) -> None:
+def _draw_fit(axes: Any, degrees: DegreeDistribution) -> None:
     """Draw the power law fitted to the tail."""
-    if found.exponent is None or not found.is_power_law:
+    if degrees.exponent is None or not degrees.is_power_law:
         return
     least = TAIL - 0.5
-    pages = sum(pages for start, pages in found.bins if start >= TAIL)
-    height = pages * (found.exponent - 1) / least
-    ends = (least, max(found.most, least))
+    pages = sum(pages for start, pages in degrees.bins if start >= TAIL)
+    height = pages * (degrees.exponent - 1) / least
+    ends = (least, max(degrees.most, least))
     axes.plot(
         ends,
-        [height * (end / least) ** -found.exponent for end in ends],
+        [height * (end / least) ** -degrees.exponent for end in ends],
         linestyle="--",
-        label=f"exponent {found.exponent:.2f} ± {found.exponent_error:.2f}, p {found.p_value:.2g}",
+        label=f"exponent {degrees.exponent:.2f} ± {degrees.exponent_error:.2f}, "
+        f"p {degrees.p_value:.2g}",
     )
     axes.legend()
 

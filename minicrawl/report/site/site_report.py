@@ -67,9 +67,9 @@ _MOST_BEST = 50
 _MOST_HOSTS = 40
 
 
-def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteReport:
+def site_report(snapshot: Snapshot, made_at: float, progress: Progress) -> SiteReport:
     """Return the site report of a store."""
-    in_links, out_links = problems.link_counts(snapshot, tell)
+    in_links, out_links = problems.link_counts(snapshot, progress)
     hosts, host_links = _hosts(snapshot)
     hosts_of_seeds = snapshot.host_of[questions.seeds(snapshot.connection)].tolist()
     names = dict.fromkeys(snapshot.hosts[host] for host in hosts_of_seeds)
@@ -79,7 +79,7 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
         facts=list(_facts(snapshot)),
         sections=[
             # of packages, such as the issues of an audit
-            *chain.from_iterable(add(snapshot, tell) for add in ext.loaded(ext.SECTIONS)),
+            *chain.from_iterable(add(snapshot, progress) for add in ext.loaded(ext.SECTIONS)),
             *_problems(snapshot),
             *_content(snapshot),
             _seeds(snapshot),
@@ -93,19 +93,19 @@ def site_report(snapshot: Snapshot, made_at: float, tell: Progress) -> SiteRepor
 
 
 def _facts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    found = status(snapshot.path)
-    yield "pages fetched", f"{found.pages_fetched or 0:,}"
-    yield "pages known", f"{found.pages_known:,}"
-    yield "hosts", f"{found.hosts:,}"
-    yield "pages that failed", f"{sum((found.failures or {}).values()):,}"
+    progress = status(snapshot.path)
+    yield "pages fetched", f"{progress.pages_fetched or 0:,}"
+    yield "pages known", f"{progress.pages_known:,}"
+    yield "hosts", f"{progress.hosts:,}"
+    yield "pages that failed", f"{sum((progress.failures or {}).values()):,}"
     yield (
         "linked pages",
         ", ".join(f"{n:,} {name}" for name, n in problems.linked_verdicts(snapshot).items() if n),
     )
-    yield "downloaded", f"{(found.bytes or 0) / 1e6:,.1f} MB"
-    yield "importance gathered", percentage(found.importance_gathered)
-    if found.importance_guaranteed is not None:
-        yield "PageRank from the seeds", at_least(found.importance_guaranteed)
+    yield "downloaded", f"{(progress.bytes or 0) / 1e6:,.1f} MB"
+    yield "importance gathered", percentage(progress.importance_gathered)
+    if progress.importance_guaranteed is not None:
+        yield "PageRank from the seeds", at_least(progress.importance_guaranteed)
 
 
 def _rows_section(
@@ -153,13 +153,13 @@ class SeedRow(NamedTuple):
 
 
 def _seeds(snapshot: Snapshot) -> ReportSection:
-    found = discovery(snapshot)
+    finders = discovery(snapshot)
     pages, read = (
-        np.bincount(sources[sources >= 0], minlength=len(snapshot))[found.seeds]
-        for sources in (found.sources, found.sources[snapshot.was_read])
+        np.bincount(sources[sources >= 0], minlength=len(snapshot))[finders.seeds]
+        for sources in (finders.sources, finders.sources[snapshot.was_read])
     )
-    outcomes = [State(state).label for state in snapshot.states[found.seeds]]
-    seeds = urls(snapshot, found.seeds)
+    outcomes = [State(state).label for state in snapshot.states[finders.seeds]]
+    seeds = urls(snapshot, finders.seeds)
     rows = [*map(SeedRow._make, zip(pages.tolist(), read.tolist(), outcomes, seeds, strict=True))]
     means = "Each page counts for the seed from which it was found first."
     return _rows_section("Seeds", means, SeedRow, sorted(rows, reverse=True))
@@ -167,9 +167,9 @@ def _seeds(snapshot: Snapshot) -> ReportSection:
 
 def _best(snapshot: Snapshot) -> ReportSection:
     selection = PageSelection(count=_MOST_BEST, fetched=True)
-    found = chain.from_iterable(map(rows_of, blocks(snapshot, selection)))
+    best_rows = chain.from_iterable(map(rows_of, blocks(snapshot, selection)))
     names = ("rank", "importance", "inlinks", "url", "title")
-    rows = [[getattr(row, name) for name in names] for row in found]
+    rows = [[getattr(row, name) for name in names] for row in best_rows]
     return ReportSection("Most important pages", "", names, rows, int(snapshot.was_read.sum()))
 
 

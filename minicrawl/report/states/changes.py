@@ -59,13 +59,13 @@ class ChangedPages:
     def __init__(self, snapshot: Snapshot, since: float | None = None) -> None:
         self._snapshot = snapshot
         since = tables.last_run(snapshot.connection) if since is None else since
-        found, self._texts = _changed(snapshot, since)
-        pages = np.array(sorted(found), dtype=np.int64)
+        changes, self._texts = _changed(snapshot, since)
+        pages = np.array(sorted(changes), dtype=np.int64)
         self._pages = pages[places_of_largest(snapshot.importance[pages], 0)]
-        told = [found[page] for page in self._pages.tolist()]
+        changed = [changes[page] for page in self._pages.tolist()]
         kinds = {what: number for number, what in enumerate(KINDS_OF_CHANGE)}
-        self._kinds = np.array([kinds[what] for what, _ in told], dtype=np.uint8)
-        self._times = np.array([at for _, at in told])
+        self._kinds = np.array([kinds[what] for what, _ in changed], dtype=np.uint8)
+        self._times = np.array([at for _, at in changed])
 
     def rows(self, host: str | None = None, count: int = 0) -> tuple[list[Change], int]:
         """Return at most `count` changes of a host or of all, and the number of all of them."""
@@ -76,8 +76,10 @@ class ChangedPages:
         first = places[: count or None]
         pages = self._pages[first].tolist()
         kinds = [KINDS_OF_CHANGE[kind] for kind in self._kinds[first].tolist()]
-        found = dict(zip(pages, zip(kinds, self._times[first].tolist(), strict=True), strict=True))
-        return list(_rows(self._snapshot, pages, found, self._texts)), len(places)
+        kinds_of = dict(
+            zip(pages, zip(kinds, self._times[first].tolist(), strict=True), strict=True)
+        )
+        return list(_rows(self._snapshot, pages, kinds_of, self._texts)), len(places)
 
 
 def changes(
@@ -99,8 +101,8 @@ def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str,
     """
     if since is None:
         since = tables.last_run(snapshot.connection)
-    found, _ = _changed(snapshot, since)
-    counts = Counter(what for what, _ in found.values())
+    changes, _ = _changed(snapshot, since)
+    counts = Counter(what for what, _ in changes.values())
     answered = questions.pages_answered_since(snapshot.connection, since)
     there = sum(counts[what] for what in (NEW, CHANGED, FIXED))
     # A page that was read and then lost in one run counts only as lost.
@@ -126,25 +128,25 @@ SAME: Words = (-1, -1)
 
 def new_and_changed(snapshot: Snapshot, since: float) -> frozenset[int]:
     """Return the ids of the pages that are new or have changed since a time."""
-    found, _ = _changed(snapshot, since)
-    wanted = (NEW, CHANGED, FIXED)
-    return frozenset(page for page, (what, _) in found.items() if what in wanted)
+    changes, _ = _changed(snapshot, since)
+    kinds = (NEW, CHANGED, FIXED)
+    return frozenset(page for page, (what, _) in changes.items() if what in kinds)
 
 
 def _changed(
     snapshot: Snapshot, since: float
 ) -> tuple[dict[int, tuple[str, float]], dict[int, Words]]:
     """Return kind and time of each page's change, without equal texts, and the word counts."""
-    found = _found(snapshot, since)
-    texts = dict(_text_changes(snapshot, found, since))
-    return {page: told for page, told in found.items() if texts.get(page) is not SAME}, texts
+    changes = _found(snapshot, since)
+    texts = dict(_text_changes(snapshot, changes, since))
+    return {page: told for page, told in changes.items() if texts.get(page) is not SAME}, texts
 
 
 def _text_changes(
-    snapshot: Snapshot, found: Mapping[int, tuple[str, float]], since: float
+    snapshot: Snapshot, changes: Mapping[int, tuple[str, float]], since: float
 ) -> Iterator[tuple[int, Words]]:
     """Yield the word counts of each changed page, before and now; None without both versions."""
-    changed = [page for page, (what, _) in found.items() if what == CHANGED]
+    changed = [page for page, (what, _) in changes.items() if what == CHANGED]
     has_pages = tables.archive_end(snapshot.connection) is not None
     if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
         return
@@ -166,23 +168,23 @@ def _words(before: str, now: str) -> Words:
 def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
     """Return kind and time of each page's change, without comparing texts."""
     connection, states = snapshot.connection, snapshot.states
-    found = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
+    changes = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
     new = {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
-    found |= new | {page: (FIXED, new[page][1]) for page in questions.died(connection, [*new])}
+    changes |= new | {page: (FIXED, new[page][1]) for page in questions.died(connection, [*new])}
     mended, ends = questions.mended(connection, since), final_pages(snapshot)
     is_there = (State.UNREAD, *READ_STATES)
-    found |= {page: (FIXED, at) for page, at in mended if states[ends[page]] in READ_STATES}
+    changes |= {page: (FIXED, at) for page, at in mended if states[ends[page]] in READ_STATES}
     read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
     lost = read[~np.isin(states[read], is_there)].tolist()
     for page, at in zip(lost, questions.failing_since(connection, lost), strict=True):
-        kind = found.get(page, ("", 0.0))[0]
+        kind = changes.get(page, ("", 0.0))[0]
         if kind == FIXED and states[ends[page]] in READ_STATES:
             continue  # it redirects to a page that is there
-        found.pop(page, None)
+        changes.pop(page, None)
         has_come = kind in (NEW, FIXED)  # and gone again since then
         if at is not None and at >= since and not has_come:
-            found[page] = _end_of(State(int(states[page]))), at
-    return found
+            changes[page] = _end_of(State(int(states[page]))), at
+    return changes
 
 
 def _end_of(state: State) -> str:
@@ -196,7 +198,7 @@ def _end_of(state: State) -> str:
 def _rows(
     snapshot: Snapshot,
     pages: list[int],
-    found: Mapping[int, tuple[str, float]],
+    changes: Mapping[int, tuple[str, float]],
     texts: Mapping[int, Words],
 ) -> Iterator[Change]:
     connection = snapshot.connection
@@ -205,6 +207,6 @@ def _rows(
     statuses = questions.last_statuses(connection, pages)
     shares = snapshot.importance[pages].tolist()
     for page, share, url, status in zip(pages, shares, urls, statuses, strict=True):
-        what, at = found[page]
+        what, at = changes[page]
         old, new = texts.get(page) or (None, None)
         yield Change(share, what, iso(at), status, old, new, url, titles.get(page, ""))

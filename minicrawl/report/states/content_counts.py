@@ -60,23 +60,26 @@ class ContentRow(NamedTuple):
 
 
 def content_rows(
-    seen: Snapshot, most: int | None = None, *, most_names: int = _MOST_NAMES
+    snapshot: Snapshot, most: int | None = None, *, most_names: int = _MOST_NAMES
 ) -> list[ContentRow] | None:
     """Return the counts, the largest first.
 
     Return None if the crawl keeps no responses, or more than `most`.
     """
-    if tables.archive_end(seen.connection) is None or not archive_folder(seen.path).is_dir():
+    if (
+        tables.archive_end(snapshot.connection) is None
+        or not archive_folder(snapshot.path).is_dir()
+    ):
         return None
-    pages = np.bincount(seen.host_of, minlength=len(seen.hosts))
+    pages = np.bincount(snapshot.host_of, minlength=len(snapshot.hosts))
     largest = np.argsort(-pages, kind="stable")[: most_names // 2].tolist()
-    hosts, types = {seen.hosts[one] for one in largest}, set[str]()
+    hosts, types = {snapshot.hosts[one] for one in largest}, set[str]()
     numbers, sizes = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
-    with kept_pages(seen) as archive:
+    with kept_pages(snapshot) as archive:
         kinds = archive.index.totals(archive.end)
         if most is not None and sum(kind.records for kind in kinds) > most:
             return None
-        for url, content_type, outcome, size in _urls(seen, archive):
+        for url, content_type, outcome, size in _urls(snapshot, archive):
             of_type = _told_apart(content_type or _extension_of(url), types, most_names)
             row = of_type, _told_apart(host(url), hosts, most_names), outcome
             numbers[row] += 1
@@ -90,14 +93,14 @@ def counts_of(rows: Sequence[ContentRow], most: int) -> Iterator[tuple[str, dict
 
     Each has its `most` largest counts, and the sum of the others.
     """
-    kept, left_out, hosts = Counter[str](), Counter[str](), Counter[str]()
+    of_kept, left_out, hosts = Counter[str](), Counter[str](), Counter[str]()
     for row in rows:
         if row.outcome == KEPT:
-            kept[row.type] += row.number
+            of_kept[row.type] += row.number
         else:
             left_out[f"{row.outcome} {row.type}"] += row.number
         hosts[row.host] += row.number
-    for name, counts in ((KEPT, kept), ("left out", left_out), ("on hosts", hosts)):
+    for name, counts in ((KEPT, of_kept), ("left out", left_out), ("on hosts", hosts)):
         largest = dict(counts.most_common(most))
         rest = counts.total() - sum(largest.values())
         if rest:
@@ -113,18 +116,18 @@ def _told_apart(name: str, known: set[str], most: int) -> str:
     return name
 
 
-def _urls(seen: Snapshot, archive: ArchiveReader) -> Iterator[tuple[str, str, str, int]]:
+def _urls(snapshot: Snapshot, archive: ArchiveReader) -> Iterator[tuple[str, str, str, int]]:
     """Yield each URL with its type ("" if unknown), its outcome, and the bytes of its body."""
     keys = array("q")
     for key, newest_first in groupby(archive.index.versions(archive.end), lambda row: row.key):
-        if (found := _kept(archive, newest_first)) is not None:
-            head, size = found
+        if (key_of_page := _kept(archive, newest_first)) is not None:
+            head, size = key_of_page
             keys.append(key)
             yield head.url, _type_in(head.headers.get("content-type")), KEPT, size
-    kept = np.sort(np.frombuffer(keys, dtype=np.int64))
-    for url, content_type, outcome in _left_out(seen):
+    numbers = np.sort(np.frombuffer(keys, dtype=np.int64))
+    for url, content_type, outcome in _left_out(snapshot):
         key = key_of(url)
-        if key not in kept[(at := int(np.searchsorted(kept, key))) : at + 1]:
+        if key not in numbers[(at := int(np.searchsorted(numbers, key))) : at + 1]:
             yield url, content_type, outcome, 0
 
 
@@ -142,26 +145,26 @@ def _kept(archive: ArchiveReader, newest_first: Iterable[IndexRow]) -> tuple[Ans
     return None
 
 
-def _left_out(seen: Snapshot) -> Iterator[tuple[str, str, str]]:
+def _left_out(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     """Yield URL, type and outcome of all URLs that were refused or failed."""
-    checked, pages = checked_pages(seen), np.flatnonzero(seen.states >= State.ROBOTS)
+    checked, pages = checked_pages(snapshot), np.flatnonzero(snapshot.states >= State.ROBOTS)
     for start in range(0, len(pages), _URLS_AT_ONCE):
         some = pages[start : start + _URLS_AT_ONCE]
-        details = questions.last_details(seen.connection, some.tolist())
-        for page, url, detail in zip(some.tolist(), urls(seen, some), details, strict=True):
-            state, check = State(seen.states[page]), checked.get(page)
+        details = questions.last_details(snapshot.connection, some.tolist())
+        for page, url, detail in zip(some.tolist(), urls(snapshot, some), details, strict=True):
+            state, check = State(snapshot.states[page]), checked.get(page)
             content_type = _type_in(detail) if state is State.TYPE else ""
             if check is not None and check.state != State.FETCHED:
                 state = State(check.state)
             yield url, content_type, state.label
-    for row in checked_files(seen):
+    for row in checked_files(snapshot):
         if row.state != State.FETCHED:
             yield row.url, "", State(row.state).label
 
 
 def _type_in(header: str | None) -> str:
-    found = parse_content_type(header)[0]
-    return found if _MEDIA_TYPE.fullmatch(found) else ""
+    content_type = parse_content_type(header)[0]
+    return content_type if _MEDIA_TYPE.fullmatch(content_type) else ""
 
 
 def _extension_of(url: str) -> str:

@@ -60,11 +60,11 @@ def cuts(store: Path, status: Status, *, even_of_many: bool = False) -> list[Cut
     refusals = status.refusals or {}
     pages = {state: number for state in CUT if (number := refusals.get(state.label))}
     if not pages or (status.pages_known > MOST_AT_ONCE and not even_of_many):
-        found = [_cut(number, None, state, "") for state, number in pages.items()]
+        cuts = [_cut(number, None, state, "") for state, number in pages.items()]
     else:
-        with snapshot(store) as seen:
-            found = list(_by_host_and_reason(seen))
-    return sorted(found, key=lambda cut: (-cut.pages, cut.host or "", cut.reason))
+        with snapshot(store) as view:
+            cuts = list(_by_host_and_reason(view))
+    return sorted(cuts, key=lambda cut: (-cut.pages, cut.host or "", cut.reason))
 
 
 def remedy(state: State, detail: str) -> str:
@@ -79,20 +79,21 @@ def _cut(pages: int, host: str | None, state: State, detail: str) -> Cut:
     return Cut(pages, host, state.label, reason, remedy(state, detail))
 
 
-def _by_host_and_reason(seen: Snapshot) -> Iterator[Cut]:
-    pages = np.flatnonzero(np.isin(seen.states, CUT)).tolist()
-    details = _details(seen, set(pages))
+def _by_host_and_reason(snapshot: Snapshot) -> Iterator[Cut]:
+    pages = np.flatnonzero(np.isin(snapshot.states, CUT)).tolist()
+    details = _details(snapshot, set(pages))
     groups = Counter(
-        (int(seen.host_of[page]), State(seen.states[page]), details.get(page, "")) for page in pages
+        (int(snapshot.host_of[page]), State(snapshot.states[page]), details.get(page, ""))
+        for page in pages
     )
     for (host, state, detail), number in groups.items():
-        yield _cut(number, seen.origins[host], state, detail)
+        yield _cut(number, snapshot.origins[host], state, detail)
 
 
-def _details(seen: Snapshot, pages: set[int]) -> dict[int, str]:
+def _details(snapshot: Snapshot, pages: set[int]) -> dict[int, str]:
     """Return why each page was not requested, the last time."""
     details: dict[int, str] = {}
-    for row in questions.failed_requests(seen.connection):
+    for row in questions.failed_requests(snapshot.connection):
         if row.page in pages and row.outcome == NOT_ASKED:
             details.setdefault(row.page, row.detail)
     return details

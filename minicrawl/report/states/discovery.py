@@ -56,6 +56,6 @@ def _finders(snapshot: Snapshot) -> Pages:
             if born:
                 counts.append(born)
                 finders.append(page if kind in (StepKind.VISIT, StepKind.FORWARD) else -1)
-    found = np.repeat(np.array(finders, dtype=np.int64), np.array(counts, dtype=np.int64))
-    unlogged = np.full(max(len(snapshot) - len(found), 0), -1)
-    return np.concatenate((unlogged, found))[: len(snapshot)]
+    finder_of = np.repeat(np.array(finders, dtype=np.int64), np.array(counts, dtype=np.int64))
+    unlogged = np.full(max(len(snapshot) - len(finder_of), 0), -1)
+    return np.concatenate((unlogged, finder_of))[: len(snapshot)]

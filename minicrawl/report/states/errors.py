@@ -151,22 +151,22 @@ def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[Erro
     total = sum(requests.values())
     kinds = query.kinds or KINDS
     for state in sorted(kinds, key=lambda state: (not state.is_failure, -counts[state], state)):
-        asked = requests.get(state.outcome, 0)
-        if counts[state] or asked:
-            share = asked / total if asked else 0.0
-            yield ErrorKind(state.label, counts[state], asked, share, *KINDS[state])
+        requested = requests.get(state.outcome, 0)
+        if counts[state] or requested:
+            share = requested / total if requested else 0.0
+            yield ErrorKind(state.label, counts[state], requested, share, *KINDS[state])
 
 
 def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost]:
     """Yield the hosts with most of these pages."""
     hosts = snapshot.host_of[pages]
     order = np.argsort(hosts, kind="stable")
-    found, starts, counts = np.unique(hosts[order], return_index=True, return_counts=True)
+    host_ids, starts, counts = np.unique(hosts[order], return_index=True, return_counts=True)
     worst = np.argsort(-counts, kind="stable")[: count or None]
-    details = _last_details(snapshot, pages, set(found[worst].tolist()))
+    details = _last_details(snapshot, pages, set(host_ids[worst].tolist()))
     states = snapshot.states[pages][order]
     for place in worst.tolist():
-        host, start = int(found[place]), starts[place]
+        host, start = int(host_ids[place]), starts[place]
         usual = int(np.bincount(states[start : start + counts[place]]).argmax())
         yield FailingHost(
             snapshot.origins[host],

@@ -109,7 +109,7 @@ class Explanation:
         }
 
 
-def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None) -> Explanation:
+def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: None) -> Explanation:
     """Return an explanation of the page that the user named."""
     page = page_of(snapshot, text)
     (found_url,), _, (depth,) = questions.locations(snapshot.connection, [page])
@@ -119,7 +119,7 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
     target = snapshot.frontier.books.stands_for(page)
     position = queue_position(snapshot, page) if state is State.UNREAD else None
     linking = indexed_linking_pages(snapshot, standing_for(snapshot, page))
-    gifts = gifts_to(snapshot, page, tell, linking)
+    gifts = gifts_to(snapshot, page, progress, linking)
     return Explanation(
         url=found_url,
         original=tables.original(snapshot.connection, page),

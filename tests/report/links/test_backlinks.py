@@ -73,11 +73,11 @@ def test_the_index_is_built_once_with_progress(store: Path) -> None:
     told: list[float] = []
     with snapshot(store) as seen:
         last = seen.frontier.last_seq
-        backlinks(seen, A, tell=told.append)
+        backlinks(seen, A, progress=told.append)
     assert (told[-1], indexed(store)) == (1, last)
     told.clear()
     with snapshot(store) as seen:
-        assert urls(backlinks(seen, A, tell=told.append)) == {B, MOVED}
+        assert urls(backlinks(seen, A, progress=told.append)) == {B, MOVED}
     assert told == []
 
 

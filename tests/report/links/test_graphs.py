@@ -132,12 +132,12 @@ def test_the_graph_does_not_depend_on_the_block_size_and_progress_rises_to_1(
 ) -> None:
     def told(**sizes: Any) -> set[tuple[Any, ...]]:
         shares: list[float] = []
-        drawing = kind(seen, ALL, tell=shares.append, **sizes).drawing()
+        drawing = kind(seen, ALL, progress=shares.append, **sizes).drawing()
         assert rows(drawing.nodes)
         assert rows(drawing.links)
         assert (shares, shares[-1]) == (sorted(shares), 1)
         shares.clear()
-        found = named(kind(seen, ALL, tell=shares.append, **sizes))
+        found = named(kind(seen, ALL, progress=shares.append, **sizes))
         assert shares[-1] == 1
         return found
 
