@@ -261,7 +261,7 @@ SENDS = {"fetch", "visit"}
 """Methods of `ports.WebAccess` that send a request."""
 MAKES_SENDERS = {
     *("HttpFetcher", "Visitor", "visiting", "WorkerPool", "open_web_access"),
-    *("open_transport", "through_httpx"),
+    *("open_transport", "HttpxTransport"),
 }
 """Names whose objects send requests."""
 SENDERS = {

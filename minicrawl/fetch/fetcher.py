@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Self
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.values.kinds import OFF
 from minicrawl.fetch.access.headers import RequestHeaders
-from minicrawl.fetch.access.logins import AccessByOrigin
+from minicrawl.fetch.access.logins import AccessByOrigin, LoginTransport
 from minicrawl.fetch.body.reading import BodyLimits, DecodeBudget
-from minicrawl.fetch.client.opening import (
-    open_transport,
-    pace_of,
-    through_httpx,
-    with_logins,
-    with_signatures,
-)
+from minicrawl.fetch.client.httpx_transport import HttpxTransport
+from minicrawl.fetch.client.opening import PlacesOf, open_transport, pace_of, with_signatures
 from minicrawl.fetch.http.faults import EXPECTED, Fault, failure
 from minicrawl.fetch.http.heads import take_cookies
-from minicrawl.fetch.http.messages import ResponseStream, TransportRequest, without_secrets
+from minicrawl.fetch.http.messages import (
+    ResponseStream,
+    Transport,
+    TransportRequest,
+    without_secrets,
+)
 from minicrawl.fetch.http.targets import ConnectTarget, Target, target
 from minicrawl.fetch.outcome import read_response, with_cut_head, with_wire
 from minicrawl.fetch.resolver.lookups import Lookup
@@ -83,18 +83,21 @@ class HttpFetcher:
             allow_private=network.allow_private,
         )
         pace = pace_of(politeness)
-        self._transport, self._places_of = (
-            through_httpx(transport, self._resolver)
-            if transport
-            else open_transport(network, pace, self._resolver, lookup, tls)
-        )
+        self._places_of: PlacesOf = self._resolver.places_of
+        self._transport: Transport
+        if transport:
+            self._transport = HttpxTransport(transport)
+        else:
+            self._transport, self._places_of = open_transport(
+                network, pace, self._resolver, lookup, tls
+            )
         # Below the logins: a request that is repeated with a login is signed anew.
         if access.sign_requests:
             self._transport = with_signatures(
                 self._transport, access.sign_requests, politeness.contact, pace.pause_s
             )
         if logins:
-            self._transport = with_logins(self._transport, logins, pace.pause_s)
+            self._transport = LoginTransport(self._transport, logins, pace.pause_s)
 
     async def __aenter__(self) -> Self:
         return self

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterable, Mapping
 from http import HTTPStatus
-from typing import NamedTuple
 
 from minicrawl.config.values.networks import without_login
 from minicrawl.fetch.body.decoding import codings
@@ -101,9 +100,10 @@ async def read_response(
     try:
         if limits.keeps_coded and transfer_codings(stream.headers):
             limits = limits._replace(keeps_coded=False)  # WARC cannot describe such a body
-        expected = _wanted(request, stream, max_codings)
-        if isinstance(expected, WantedBody):
-            names, verdict = expected
+        names = _codings(stream.headers)
+        verdict = _verdict(request, stream.headers.get("content-type"))
+        of_head = _result_of_head(request, stream, verdict, len(names), max_codings)
+        if of_head is None:
             body = await read_body(_chunks(stream), names, request.max_bytes, verdict, limits)
             result = _result(stream, body)
             # A response is a file even if its body could not be read.
@@ -113,10 +113,10 @@ async def read_response(
                 refused = Refused(reason=Refusal.TYPE, cost_s=body.cost_s, answer=answer)
                 return _result(stream, refused)
             return _unless_challenge(request, stream, result)
-        if request.keeps_failures and isinstance(expected, Failed):
+        if request.keeps_failures and isinstance(of_head, Failed):
             answer = await _answer(request, stream, limits, max_codings)
-            expected = expected._replace(answer=answer, cost_s=answer.cost_s)
-        return _unless_challenge(request, stream, expected)
+            of_head = of_head._replace(answer=answer, cost_s=answer.cost_s)
+        return _unless_challenge(request, stream, of_head)
     finally:
         await stream.aclose()
 
@@ -132,7 +132,11 @@ def _unless_challenge(request: Request, stream: ResponseStream, result: FetchRes
         return result._replace(detail=f"{BLOCKS}{service}") if service else result
     if request.want not in _OF_LINKS:
         return result
-    if isinstance(result, Moved) and _asks_for_cookies(request.url, result, stream.headers):
+    # Does the redirect only serve to set a cookie that this crawl does not take?
+    if isinstance(result, Moved) and (
+        leads_to_cookie_wall(request.url, result.target)
+        or ("set-cookie" in stream.headers and canonical(result.target, request.url) == request.url)
+    ):
         return Failed(kind=FailureKind.CLIENT_ERROR, detail=COOKIE_WALL, status=result.status)
     if not isinstance(result, Response) or result.spooled:
         return result
@@ -146,19 +150,6 @@ def _unless_challenge(request: Request, stream: ResponseStream, result: FetchRes
         cost_s=result.cost_s,
         answer=result if request.keeps_failures else None,
     )
-
-
-def _asks_for_cookies(url: str, redirect: Moved, headers: Mapping[str, str]) -> bool:
-    """Return True if a redirect only serves to set a cookie that this crawl does not take."""
-    is_loop = "set-cookie" in headers and canonical(redirect.target, url) == url
-    return is_loop or leads_to_cookie_wall(url, redirect.target)
-
-
-class WantedBody(NamedTuple):
-    """Body to read: its codings, and its verdict or the function that finds it."""
-
-    codings: list[str]
-    verdict: Judge | BodyVerdict
 
 
 async def _answer(
@@ -187,8 +178,14 @@ def _codings(headers: Mapping[str, str]) -> list[str]:
     return (codings(named) if named else []) + transfer_codings(headers)
 
 
-def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> WantedBody | FetchResult:
-    """Return the outcome if the head determines it, else the body to read."""
+def _result_of_head(
+    request: Request,
+    stream: ResponseStream,
+    verdict: Judge | BodyVerdict,
+    depth: int,
+    max_codings: int,
+) -> FetchResult | None:
+    """Return the outcome if the head determines it; `depth` is the number of codings."""
     status, headers = stream.status, stream.headers
     if status // 100 != _SUCCESS:
         return _other_result(request, status, headers)
@@ -199,16 +196,14 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
         if part and (first := int(part[1])):
             detail = f"a part from byte {first} on, though the whole was asked for"
             return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
-    verdict = _verdict(request, headers.get("content-type"))
-    names = _codings(headers)
-    is_too_deep = len(names) > max_codings
+    is_too_deep = depth > max_codings
     is_other = verdict is BodyVerdict.FILE and request.want is Want.PAGE
     if verdict is BodyVerdict.UNWANTED or (is_too_deep and is_other):
         return _result(stream, Refused(reason=Refusal.TYPE))
     if is_too_deep:
-        detail = f"{len(names)} codings, one over another"
+        detail = f"{depth} codings, one over another"
         return Failed(kind=FailureKind.ENCODING, detail=detail, status=status)
-    return WantedBody(names, verdict)
+    return None
 
 
 def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:

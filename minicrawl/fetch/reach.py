@@ -9,20 +9,12 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from minicrawl.config import Network
 from minicrawl.config.values.kinds import ENVIRONMENT
 from minicrawl.errors import UsageError
 from minicrawl.fetch.tls.contexts import check_authorities, check_tls
-
-
-class Reach(NamedTuple):
-    """Messages for the user: settings in effect, and settings that are dangerous or broken."""
-
-    notes: list[str]
-    warnings: list[str]
 
 
 def network_with_proxies(network: Network, environ: Mapping[str, str] = os.environ) -> Network:
@@ -34,8 +26,13 @@ def network_with_proxies(network: Network, environ: Mapping[str, str] = os.envir
     return with_known_proxies(network, environ)
 
 
-async def check_network(network: Network, environ: Mapping[str, str] = os.environ) -> Reach:
-    """Raise UsageError for settings that cannot work, and return notes and warnings."""
+async def check_network(
+    network: Network, environ: Mapping[str, str] = os.environ
+) -> tuple[list[str], list[str]]:
+    """Raise UsageError for settings that cannot work.
+
+    Return notes on settings in effect, and warnings of settings that are dangerous or broken.
+    """
     check_authorities(environ)
     check_tls(network)
     for address in network.bind_address:
@@ -45,7 +42,11 @@ async def check_network(network: Network, environ: Mapping[str, str] = os.enviro
                 bound.bind((address, 0))
         except OSError as error:
             raise UsageError(f"--bind-address {address}: {error.strerror}") from None
-    notes, warnings = list[str](), list(_warnings(network))
+    notes, warnings = list[str](), list[str]()
+    for host in network.insecure:
+        warnings.append(
+            f"the certificate of {host} is not checked (--insecure): anybody may answer for it"
+        )
     if _may_have_proxies(network, environ):
         from minicrawl.fetch.proxy.checks import check_proxies
         from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies
@@ -58,7 +59,7 @@ async def check_network(network: Network, environ: Mapping[str, str] = os.enviro
             named = names_of_proxies(network, environ)
             notes.append(f"through {as_lines(routes.proxies)} ({named})")
             notes += filter(None, [hosts_without_proxy(network, environ)])
-    return Reach(notes, warnings)
+    return notes, warnings
 
 
 def _may_have_proxies(network: Network, environ: Mapping[str, str]) -> bool:
@@ -66,8 +67,3 @@ def _may_have_proxies(network: Network, environ: Mapping[str, str]) -> bool:
     if network.proxy != (ENVIRONMENT,):
         return bool(network.proxy)
     return any(name.lower().endswith("_proxy") for name in environ)
-
-
-def _warnings(network: Network) -> Iterator[str]:
-    for host in network.insecure:
-        yield f"the certificate of {host} is not checked (--insecure): anybody may answer for it"

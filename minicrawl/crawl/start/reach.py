@@ -107,10 +107,10 @@ async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> No
     """
     if is_given:
         return
-    reach = await check_network(network)
-    for text in reach.notes:
+    notes, warnings = await check_network(network)
+    for text in notes:
         tell(Noted(text=text))
-    for text in reach.warnings:
+    for text in warnings:
         tell(Warned(text=text))
 
 

@@ -21,7 +21,6 @@ _ACCEPT = {
     Want.FILE: b"*/*",
     Want.PREFLIGHT: b"*/*",
 }
-_FIRST_QUALITY, _QUALITY_STEP, _LEAST_QUALITY = 10, 1, 1  # tenths
 
 
 class RequestHeaders:
@@ -90,9 +89,7 @@ def _languages(tags: str | None) -> Headers:
         return ()
     if ";q=" not in tags:
         tags = ",".join(
-            f"{tag};q=0.{max(_FIRST_QUALITY - place * _QUALITY_STEP, _LEAST_QUALITY)}"
-            if place
-            else tag
+            f"{tag};q=0.{max(10 - place, 1)}" if place else tag
             for place, tag in enumerate(tags.split(","))
         )
     return ((b"Accept-Language", tags.encode()),)

@@ -21,7 +21,7 @@ from collections.abc import AsyncIterable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from enum import Enum, auto
 from time import perf_counter
-from typing import IO, NamedTuple, Protocol
+from typing import IO, NamedTuple
 
 from minicrawl.fetch.body.content import Content
 from minicrawl.fetch.body.decoding import Decoder, UnknownCoding
@@ -71,23 +71,6 @@ class Body(NamedTuple):
     coded: SentBody = SentBody()
 
 
-class GrowingBody(Protocol):
-    """Body in progress, as the budget sees it."""
-
-    @property
-    def held(self) -> int:
-        """Number of its bytes in memory."""
-        ...
-
-    @property
-    def cap(self) -> int:
-        """Maximum of `held`."""
-        ...
-
-    def cut_here(self) -> None:
-        """Stop reading this body."""
-
-
 class DecodeBudget:
     """Limit on the time and memory of all bodies in progress together.
 
@@ -101,8 +84,8 @@ class DecodeBudget:
         """True if decoding has to wait for the next iteration of the loop."""
         self._renewed = asyncio.Event()
         self.held_bytes = 0
-        self._held: dict[GrowingBody, None] = {}
-        self._spooled = set[GrowingBody]()
+        self._held: dict[_BodyReader, None] = {}
+        self._spooled = set[_BodyReader]()
         self.files = asyncio.Semaphore(_MOST_FILES)
         """Slots for spooled files in transfer."""
 
@@ -114,20 +97,20 @@ class DecodeBudget:
             self.is_spent = True
             asyncio.get_running_loop().call_soon(self._renew)
 
-    def hold(self, body: GrowingBody, size: int) -> None:
+    def hold(self, body: _BodyReader, size: int) -> None:
         """Charge `size` more bytes to a body, and cut the largest body if memory is exceeded."""
         self.held_bytes += size
         self._held[body] = None
         if self.held_bytes > self._max_bytes:
             self._cut_largest()
 
-    def begin_spooling(self, body: GrowingBody) -> bool:
+    def begin_spooling(self, body: _BodyReader) -> bool:
         """Reserve a slot to spool the body. Return False if all slots are taken."""
         if len(self._spooled) < _MOST_SPOOLED:
             self._spooled.add(body)
         return body in self._spooled
 
-    def release(self, body: GrowingBody) -> None:
+    def release(self, body: _BodyReader) -> None:
         """Stop accounting for a body."""
         self._spooled.discard(body)
         if body in self._held:

@@ -141,7 +141,8 @@ class HttpClient:
                     if not connection.is_unanswered:
                         raise
                 await asyncio.sleep(self._pause_s)
-            return await self._ask(*await self._dial(request), request)
+            way, connection = await self._dialer.dial(request, self._make)
+            return await self._ask((request.target.origin, way), connection, request)
         except BaseException:
             self._slots.release()
             raise
@@ -190,11 +191,6 @@ class HttpClient:
                     return key, connection
                 connection.abort()
         return None
-
-    async def _dial(self, request: TransportRequest) -> tuple[PoolKey, Connection]:
-        """Return a new connection, with its key."""
-        way, connection = await self._dialer.dial(request, self._make)
-        return (request.target.origin, way), connection
 
     def _make(self) -> Connection:
         return Connection(self._open.add, self._discard, self._max_head_bytes, self._read_buffer)

@@ -9,22 +9,16 @@ import resource
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Network, Politeness
 from minicrawl.config.values.kinds import ENVIRONMENT, key_file
-from minicrawl.fetch.access.logins import AccessByOrigin
 from minicrawl.fetch.client.client import HttpClient, Pace
 from minicrawl.fetch.client.dialing import Connector, Dialer, DirectDialer
-from minicrawl.fetch.client.httpx_transport import HttpxTransport
 from minicrawl.fetch.http.messages import Transport
 from minicrawl.fetch.http.targets import Origin
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.resolver import Located, Resolver
 from minicrawl.fetch.tls.contexts import TlsContexts
-
-if TYPE_CHECKING:
-    import httpx
 
 PlacesOf = Callable[[Origin], Awaitable[Located]]
 _KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
@@ -48,21 +42,17 @@ def pace_of(politeness: Politeness) -> Pace:
     return Pace(politeness.concurrency, most_idle, keep_s, keep_s if delay_s else 0.0)
 
 
-class OpenedTransport(NamedTuple):
-    """Transport, and the function that finds the addresses it may connect to."""
-
-    transport: Transport
-    places_of: PlacesOf
-
-
 def open_transport(
     network: Network,
     pace: Pace,
     resolver: Resolver,
     lookup: Lookup,
     tls: ssl.SSLContext | None = None,
-) -> OpenedTransport:
-    """Return a client that dials as the settings ask for. `tls` is for tests."""
+) -> tuple[Transport, PlacesOf]:
+    """Return a client that dials as the settings ask for, and finds the addresses for it.
+
+    `tls` is for tests.
+    """
     contexts = TlsContexts(network, tls)
     dialer: Dialer
     places_of: PlacesOf = resolver.places_of
@@ -73,19 +63,7 @@ def open_transport(
         dialer = proxied = ProxyDialer(network, direct, lookup, TlsContexts(network, tls))
         places_of = proxied.places_by(resolver)
     client = HttpClient(pace, dialer, max_head_bytes=network.max_head_bytes)
-    return OpenedTransport(client, places_of)
-
-
-def through_httpx(transport: httpx.AsyncBaseTransport, resolver: Resolver) -> OpenedTransport:
-    """Return an httpx transport adapted to take the place of the HTTP client."""
-    return OpenedTransport(HttpxTransport(transport), resolver.places_of)
-
-
-def with_logins(transport: Transport, logins: AccessByOrigin, pause_s: float) -> Transport:
-    """Return the transport, wrapped to log in where servers ask for it."""
-    from minicrawl.fetch.access.logins import LoginTransport
-
-    return LoginTransport(transport, logins, pause_s)
+    return client, places_of
 
 
 def with_signatures(

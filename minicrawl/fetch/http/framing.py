@@ -10,7 +10,6 @@ excess    bytes after the end of a response although no further request was sent
 import re
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import Protocol
 
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import Head, content_length, has_word
@@ -19,16 +18,16 @@ from minicrawl.model import FailureKind
 _BODILESS: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED))
 
 
-class Framing(Protocol):
+class Framing:
     """Extracts the body from the bytes of a response. `fault` is why parsing stopped."""
 
-    ended: bool
-    excess: bool
-    fault: Fault | None
+    ended = False
+    excess = False
+    fault: Fault | None = None
 
     def feed(self, piece: bytes) -> bytes:
         """Return the part of the body in these bytes."""
-        ...
+        raise NotImplementedError
 
 
 def framing_of(head: Head) -> Framing:
@@ -49,14 +48,12 @@ def is_chunked(head: Head) -> bool:
     return has_word(head.headers, "transfer-encoding", "chunked")
 
 
-class ByLength:
+class ByLength(Framing):
     """Body of a known length."""
 
     def __init__(self, length: int) -> None:
         self._left = length
         self.ended = not length
-        self.excess = False
-        self.fault: Fault | None = None
 
     def feed(self, piece: bytes) -> bytes:
         body = piece[: self._left]
@@ -66,13 +63,8 @@ class ByLength:
         return body
 
 
-class ByConnection:
+class ByConnection(Framing):
     """Body that ends with the connection; the parser then sets `ended`."""
-
-    def __init__(self) -> None:
-        self.ended = False
-        self.excess = False
-        self.fault: Fault | None = None
 
     def feed(self, piece: bytes) -> bytes:
         return piece
@@ -91,7 +83,7 @@ _LineRule = tuple[Callable[[bytes], None], Callable[[bytearray], bool]]
 """Handler of a complete line, and a test whether a partial line may still become valid."""
 
 
-class ByChunks:
+class ByChunks(Framing):
     """Chunked body: each chunk follows its size; an empty chunk is the last, then come trailers.
 
     Between chunks, parsing is line by line. Tiny chunks are slow to parse and would block other
@@ -104,9 +96,6 @@ class ByChunks:
         self._rule: _LineRule = self._end_size_line, _is_short
         self._count = self._chunk_bytes = self._trailers_bytes = 0
         self._held = b""
-        self.ended = False
-        self.excess = False
-        self.fault: Fault | None = None
 
     @property
     def has_more(self) -> bool:

@@ -32,6 +32,10 @@ Lookup = Callable[[str], Awaitable[LookupAnswer]]
 """Function from a name to its addresses. It raises OSError if there are none."""
 
 
+_Pending = tuple[str, asyncio.AbstractEventLoop, asyncio.Future[LookupAnswer]]
+"""Name to look up, and the future that waits in this loop for its addresses."""
+
+
 class SystemLookup:
     """System resolver, in threads of its own, as a lookup may block for minutes.
 
@@ -43,12 +47,12 @@ class SystemLookup:
         self._most = threads
         self._threads = 0
         self._idle = Semaphore(0)  # counts the idle threads
-        self._wanted = SimpleQueue[_PendingLookup | None]()
+        self._pending = SimpleQueue[_Pending | None]()
 
     async def __call__(self, host: str) -> LookupAnswer:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[LookupAnswer] = loop.create_future()
-        self._wanted.put(_PendingLookup(host, loop, answer))
+        self._pending.put((host, loop, answer))
         # An idle thread takes the lookup from the queue. Threads are started on demand only: most
         # crawls need a few.
         if not self._idle.acquire(blocking=False) and self._threads < self._most:
@@ -61,35 +65,27 @@ class SystemLookup:
     def close(self) -> None:
         """Stop the idle threads, and the others after their lookups."""
         for _ in range(self._threads):
-            self._wanted.put(None)
+            self._pending.put(None)
 
     def _work(self) -> None:
         """Process lookups until told to stop."""
-        while (lookup := self._wanted.get()) is not None:
-            lookup.look_up()
+        while (lookup := self._pending.get()) is not None:
+            host, loop, future = lookup
+            if not future.cancelled():
+                try:
+                    settle = partial(_settle, future, future.set_result, _look_up(host))
+                except Exception as error:
+                    settle = partial(_settle, future, future.set_exception, error)
+                with suppress(RuntimeError):  # the loop is closed: nobody waits
+                    loop.call_soon_threadsafe(settle)
             self._idle.release()
 
 
-class _PendingLookup(NamedTuple):
-    """Name to look up, and the future that waits for its addresses."""
-
-    host: str
-    loop: asyncio.AbstractEventLoop
-    found: asyncio.Future[LookupAnswer]
-
-    def look_up(self) -> None:
-        if self.found.cancelled():
-            return
-        try:
-            deliver = partial(self._deliver, self.found.set_result, _look_up(self.host))
-        except Exception as error:
-            deliver = partial(self._deliver, self.found.set_exception, error)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            self.loop.call_soon_threadsafe(deliver)
-
-    def _deliver(self, set_outcome: Callable[[Any], None], outcome: object) -> None:
-        if not self.found.done():
-            set_outcome(outcome)
+def _settle(
+    future: asyncio.Future[LookupAnswer], set_outcome: Callable[[Any], None], outcome: object
+) -> None:
+    if not future.done():
+        set_outcome(outcome)
 
 
 _NO_SUCH_NAME = frozenset((socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)))

@@ -20,7 +20,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address
 from itertools import zip_longest
-from typing import NamedTuple
 
 from minicrawl.fetch.http.targets import ConnectTarget, Origin, target
 from minicrawl.fetch.resolver.addresses import is_public
@@ -55,14 +54,8 @@ BLOCKED_PORTS = frozenset(
 HostAndPort = tuple[str, int]
 
 
-class _Addresses(NamedTuple):
-    """Addresses of one host. `public` are those that any page's link may lead to."""
-
-    all: tuple[str, ...]
-    public: tuple[str, ...]
-
-
-_Resolved = _Addresses | Failed
+_Resolved = tuple[list[str], list[str]] | Failed
+"""All addresses of a host, and the public ones, to which any page's link may lead."""
 
 Located = tuple[ConnectTarget, ...] | Refused | Failed
 """Places to try for a host, or why there are none."""
@@ -157,9 +150,10 @@ class Resolver:
         is_trusted = self._allow_private
         if is_trusted is None:
             is_trusted = (host, port) in self._trusted
-        addresses = result.all if is_trusted else result.public
+        known, public = result
+        addresses = known if is_trusted else public
         if not addresses:
-            return self._private(host, result.all[0])
+            return self._private(host, known[0])
         return tuple([ConnectTarget(address, port) for address in addresses])
 
     def close(self) -> None:
@@ -204,7 +198,11 @@ class Resolver:
             kept_s = _KEPT_S
             if answer.ttl_s is not None:
                 kept_s = min(max(answer.ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
-            result = _addresses_of(host, _alternating(answer.addresses))
+            known = list(dict.fromkeys(_alternating(answer.addresses)))
+            public = [address for address in known if is_public(ip_address(address))]
+            result = known[:_MOST_ADDRESSES], public[:_MOST_ADDRESSES]
+            if not known:
+                result = Failed(kind=FailureKind.DNS, detail=f"{host}: no address")
         self._kept_results[host] = (self._clock() + kept_s, result)
         self._kept_results.move_to_end(host)
         if len(self._kept_results) > self._most_hosts:
@@ -224,15 +222,6 @@ def _alternating(addresses: Iterable[str]) -> list[str]:
     first = [one for one in texts if (":" in one) is is_first_6]
     second = [one for one in texts if (":" in one) is not is_first_6]
     return [one for pair in zip_longest(first, second) for one in pair if one is not None]
-
-
-def _addresses_of(host: str, addresses: Iterable[str]) -> _Resolved:
-    """Return the distinct addresses, and those that are public; a failure if there are none."""
-    distinct = tuple(dict.fromkeys(addresses))
-    if not distinct:
-        return Failed(kind=FailureKind.DNS, detail=f"{host}: no address")
-    public = [address for address in distinct if is_public(ip_address(address))]
-    return _Addresses(distinct[:_MOST_ADDRESSES], tuple(public[:_MOST_ADDRESSES]))
 
 
 def _refused(detail: str) -> Refused:
