@@ -412,7 +412,9 @@ class UrlTable:
 
     def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
         """Return the pages of recent URLs, and candidates for the others, for a store lookup."""
-        found, candidates = self._index.find_recent(map(self._takedowns.conceal, urls))
+        if self._takedowns:
+            urls = map(self._takedowns.conceal, urls)
+        found, candidates = self._index.find_recent(urls)
         return found, list(chain.from_iterable(candidates.values())) if candidates else []
 
     def remember(self, rows: Iterable[tuple[int, int, str]]) -> dict[str, int]:

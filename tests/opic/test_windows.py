@@ -51,6 +51,17 @@ def test_static_remembers_all() -> None:
     assert np.isnan(window.flows(9 * TICKS, TICKS).flow).all()
 
 
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("now", [3, 9])
+def test_first_readings_are_recorded_one_by_one_or_at_once(name: str, now: int) -> None:
+    cash, width = [UNIT, 2 * UNIT], 4
+    one_by_one, at_once = a_window(name, width, 3), a_window(name, width, 3)
+    for page, amount in enumerate(cash):
+        one_by_one.record(page, amount, now * TICKS, TICKS)
+    at_once.record_first([0, 1], cash, now * TICKS, TICKS)
+    assert [at_once.past(page) for page in range(3)] == [one_by_one.past(page) for page in range(3)]
+
+
 @pytest.mark.parametrize(("name", "stored"), [("static", 1), ("interpolation", 1), ("adaptive", 2)])
 def test_a_window_stores_few_measures_a_page_however_narrow(name: str, stored: int) -> None:
     window = a_window(name, 1e-9)

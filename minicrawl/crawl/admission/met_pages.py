@@ -44,10 +44,18 @@ class MetPages:
 
     def refuse(self, new: Sequence[PageId]) -> None:
         """Refuse those of the new pages that would be closed without a request."""
-        refused, now = defaultdict[State, list[int]](list), self._clock.now()
-        depth = self._urls.depth
+        refused, reached = defaultdict[State, list[int]](list), dict[int, bool]()
+        depth, host_of, origins = self._urls.depth, self._urls.host_of, self._urls.origins
+        now = self._clock.now()
         for page in new:
-            if depth[page] and (reason := self._refusal(page, now)) is not None:
+            if not depth[page]:
+                continue
+            host = host_of[page]
+            if host not in reached:
+                reached[host] = self._gate.reaches(origins[host])
+            if not reached[host]:  # as most: the URL does not matter
+                refused[State.SCOPE].append(page)
+            elif (reason := self._refusal(page, host, now)) is not None:
                 refused[reason.state].append(page)
                 if reason.detail:
                     today = self._clock.today()
@@ -56,9 +64,8 @@ class MetPages:
         for state, pages in refused.items():
             self._recorder.apply_step(Step(StepKind.REFUSE, spending=Spending(pages)), state)
 
-    def _refusal(self, page: PageId, now: float) -> SkipReason | None:
-        host, url = self._urls.host_of[page], self._url_of(page)
-        known = self._hosts.get(host)
+    def _refusal(self, page: PageId, host: int, now: float) -> SkipReason | None:
+        url, known = self._url_of(page), self._hosts.get(host)
         state = self._gate.refusal(url, 0, 0 if known is None else known.pages)
         if state is None and self._depths is not None and self._depths.is_too_far(page):
             state = State.DEPTH

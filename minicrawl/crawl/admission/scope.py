@@ -17,6 +17,8 @@ from minicrawl.web.takedowns import NO_TAKEDOWNS, Takedowns
 
 NO_ENDINGS: frozenset[str] = frozenset()
 _ANY = "any"
+_OF_HOSTS = frozenset(("domain", "host"))
+"""Scopes that have all pages of a host, or none."""
 
 
 class ScopeGate:
@@ -73,6 +75,13 @@ class ScopeGate:
         if self._per_host is not None and pages_of_host >= self._per_host:
             return State.HOST_BUDGET
         return None
+
+    def reaches(self, origin: str) -> bool:
+        """Return False if the scope has no page of this origin, whatever its path is."""
+        if self._scope.scope not in _OF_HOSTS:
+            return True
+        home = f"{origin}/"
+        return self._rules.reach(home) or self._wider.reach(home)
 
     def refusal_of_file(self, url: str, depth: int) -> State | None:
         """Return why a file such as a sitemap is not requested; None if it is requested."""

@@ -269,26 +269,26 @@ class Ledger:
         self.flags[page] = UNREAD
         self.unread += 1
 
-    def refuse(self, pages: Sequence[PageId]) -> None:
-        """Let unread pages give all their cash to the virtual page, at the same moment.
+    def refuse(self, newborn: Sequence[PageId]) -> None:
+        """Let newborn pages give all their cash to the virtual page, at the same moment.
 
         They had no turn, but count as read.
         """
-        if any(self.flags[page] != UNREAD for page in pages):
-            raise ValueError("only pages that wait can be refused: one was read, or is foreign")
+        if any(self.flags[page] != UNREAD for page in newborn):
+            raise ValueError("only newborn pages can be refused: one was read, or is foreign")
         key, virtual_page = self.key, self.virtual_page
         share = virtual_page.pot // self.unread
-        amounts = [max(0, key[page] + share) for page in pages]
+        keys = [key[page] for page in newborn]
+        amounts = [max(0, own + share) for own in keys]
         total = sum(amounts)
-        virtual_page.pot -= total - sum([key[page] for page in pages])
-        self.unread -= len(pages)
+        virtual_page.pot -= total - sum(keys)
+        self.unread -= len(newborn)
         self.recorded += total
-        now, circulation = self.now, self.circulation
-        for page, cash in zip(pages, amounts, strict=True):
-            self.flags[page] = READ
-            key[page] = -virtual_page.dividend
-            for window in self.windows:
-                window.record(page, cash, now, circulation)
+        for window in self.windows:
+            window.record_first(newborn, amounts, self.now, self.circulation)
+        flags, nothing = self.flags, -virtual_page.dividend
+        for page in newborn:
+            flags[page], key[page] = READ, nothing
         virtual_page.pay(total, self.own, self.unread)
 
     def is_read(self, page: PageId) -> bool:

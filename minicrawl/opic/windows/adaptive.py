@@ -98,6 +98,12 @@ class Adaptive:
         else:
             self._own[row], self._narrow[row] = own, narrow
 
+    def record_first(
+        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
+    ) -> None:
+        for page, amount in zip(pages, cash, strict=True):
+            self.record(page, amount, now, circulation)
+
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
         own = max(1, int(self.width * circulation))
         for page in pages:

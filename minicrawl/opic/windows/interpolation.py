@@ -51,6 +51,15 @@ class Interpolation:
         left = history * (width - away) // width + cash if away < width else cash * width // away
         self._readings.put(row, page, left, now)
 
+    def record_first(
+        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
+    ) -> None:
+        width = max(1, int(self.width * circulation))
+        born, put = self._readings.born, self._readings.put
+        for page, amount in zip(pages, cash, strict=True):
+            away = now - born(page)
+            put(None, page, amount if away < width else amount * width // away, now)
+
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
         for page in pages:
             self._readings.put(None, page, int(flow * self.width), now)
@@ -155,9 +164,13 @@ class LastReadings:
         # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
         found = self._rows.matches(page * _SPREAD & _CODE)
         if not found:
-            return None, 0, self._born[bisect_right(self._first, page) - 1]
+            return None, 0, self.born(page)
         row = found[0]
         return row, self._history[row], self._read[row]
+
+    def born(self, page: PageId) -> int:
+        """Return the time of birth of a page."""
+        return self._born[bisect_right(self._first, page) - 1]
 
     def rows_between(self, first: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the read pages of a range, as offsets into the range, and their rows."""

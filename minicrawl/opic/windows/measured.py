@@ -62,6 +62,12 @@ class MeasuredWindow(ABC):
         if self._most and len(measures) > self._most:
             _compress(measures)
 
+    def record_first(
+        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
+    ) -> None:
+        for page, amount in zip(pages, cash, strict=True):
+            self.record(page, amount, now, circulation)
+
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
         """Store one reading whose flow began one circulation before the birth."""
         for page in pages:

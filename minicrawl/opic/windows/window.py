@@ -84,6 +84,11 @@ class Window(Protocol):
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         """Record that the page hands on its cash; `now` includes this cash."""
 
+    def record_first(
+        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
+    ) -> None:
+        """Record that pages without a past hand on their cash, all at once."""
+
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
         """Treat newborn pages as if each had handed on `flow` atoms per circulation."""
 
@@ -139,6 +144,12 @@ class Static:
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         self._history[page] += cash
+
+    def record_first(
+        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
+    ) -> None:
+        for page, amount in zip(pages, cash, strict=True):
+            self._history[page] = amount
 
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
         for page in pages:
