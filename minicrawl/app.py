@@ -58,6 +58,7 @@ from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.fetch.resolver.resolver import trusted_among
 from minicrawl.memory.garbage_collector import RARE_GARBAGE_COLLECTION
+from minicrawl.notebook import NotebookDisplay
 from minicrawl.own_files import scratch
 from minicrawl.store import tables
 from minicrawl.store.files import set_aside
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
 
     from minicrawl.crawl.start.preview import Preview
     from minicrawl.report.selected_pages import ExportRow
-from minicrawl.notebook import NotebookDisplay
 
 _NOT_ALL_ASKED = "some links outside the crawl are not checked yet: the next run continues"
 

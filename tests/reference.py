@@ -304,7 +304,7 @@ def export_page() -> str:
         "## Contents",
         "Columns that `--with` adds, from the last kept version of each page; for .jsonl and "
         ".parquet. In Parquet, lists are lists of structs, and `usage` is a struct of structs.",
-        "\n".join(f"- `{name}`: {what}" for name, what in CONTENTS.items()),
+        "\n".join(f"- `{name}`: {column.means}" for name, column in CONTENTS.items()),
         "The package `minicrawl[text]` adds:",
         "\n".join(f"- `{name}`: {what}" for name, what in sorted(_TEXTS.items())),
         "## Links",

@@ -19,23 +19,13 @@ from numpy.typing import NDArray
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.scan import scan
-from minicrawl.audit.page_facts import (
-    VERSION,
-    UrlReference,
-    facts_of,
-)
+from minicrawl.audit.page_facts import VERSION, UrlReference, facts_of
 from minicrawl.errors import Damaged
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
-from minicrawl.store.derived import (
-    FactsRow,
-    FactsUntil,
-    ListedRow,
-    facts_until,
-    keep_facts,
-)
+from minicrawl.store.derived import FactsRow, FactsUntil, ListedRow, facts_until, keep_facts
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.markup import decode
 from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of

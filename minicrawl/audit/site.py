@@ -22,11 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.audit.noted_facts import REFERENCE, REFERENCE_KINDS, UrlKeys, is_future
-from minicrawl.audit.page_facts import (
-    BIT,
-    LAYOUT,
-    SESSION_ID,
-)
+from minicrawl.audit.page_facts import BIT, LAYOUT, SESSION_ID
 from minicrawl.model import READ_STATES, State
 from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import final_pages, page_links

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Callable,
-)
+from collections.abc import Callable
 from io import BytesIO
 from typing import TypeVar
 
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.crawl.workers.worker_config import MOST_READING_S
-from minicrawl.model import (
-    Response,
-)
+from minicrawl.model import Response
 from minicrawl.web.urls import host
 
 T = TypeVar("T")

@@ -13,13 +13,12 @@ likeness   share of the stable content that both names get
 
 from __future__ import annotations
 
-from collections.abc import (
-    Iterable,
-)
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from minicrawl.checking.cloaking_judgement import Cloaking, PageAnswer, judged
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import gate_for
 from minicrawl.crawl.events import nobody_listens
@@ -32,29 +31,18 @@ from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import MinicrawlError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolver.resolver import trusted_among
-from minicrawl.model import (
-    Failed,
-    FetchResult,
-    Moved,
-    Refused,
-    Request,
-    Response,
-    State,
-)
+from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, State
 from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.html_page import parse_page
 from minicrawl.web.markup import decode
 from minicrawl.web.references import plain_text
-from minicrawl.web.responses import (
-    parse_content_type,
-)
+from minicrawl.web.responses import parse_content_type
 from minicrawl.web.urls import ResolvedUrl, canonical
 
 if TYPE_CHECKING:
     import httpx
-from minicrawl.checking.cloaking_judgement import Cloaking, PageAnswer, judged
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import (
-    Collection,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from minicrawl.model import (
-    ParsedPage,
-)
+from minicrawl.model import ParsedPage
 from minicrawl.web.urls import host, site
 from minicrawl.web.words import ALIKE, shingles, words_of
 from minicrawl.wording import counted

@@ -11,13 +11,7 @@ hops   a URL and its result, then each URL that a redirect led to and its result
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
 from itertools import groupby
@@ -35,12 +29,8 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.store.derived import (
-    CheckRow,
-)
-from minicrawl.web.responses import (
-    COOKIE_WALL,
-)
+from minicrawl.store.derived import CheckRow
+from minicrawl.web.responses import COOKIE_WALL
 from minicrawl.web.urls import canonical, origin
 
 IS_IT_THERE = (Want.HEAD, Want.STATUS)

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import (
-    Collection,
-    Set,
-)
+from collections.abc import Collection, Set
 from functools import partial
 from pathlib import Path
 
@@ -26,26 +23,14 @@ from minicrawl.crawl.events import Checking, Listener, Noted
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.schedule.dead_targets import is_due
-from minicrawl.model import (
-    Response,
-    State,
-    Want,
-)
+from minicrawl.model import Response, State, Want
 from minicrawl.ports import Clock
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import (
-    CheckRow,
-    FindingRow,
-    all_checks,
-    all_findings,
-    keep_checks,
-)
+from minicrawl.store.derived import CheckRow, FindingRow, all_checks, all_findings, keep_checks
 from minicrawl.store.reader import reading
 from minicrawl.web.references import LEADS_ON, style_targets
-from minicrawl.web.responses import (
-    is_missing_sibling,
-)
+from minicrawl.web.responses import is_missing_sibling
 from minicrawl.web.urls import split
 from minicrawl.wording import counted
 

@@ -12,12 +12,7 @@ round      requests for the requisites of pages; then for those of their styles,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    Iterable,
-    Iterator,
-    Mapping,
-    Set,
-)
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import closing, contextmanager
 from tempfile import TemporaryFile
 from typing import IO
@@ -28,17 +23,10 @@ from minicrawl.archive.record import Answer, RecordKind, pack_spooled
 from minicrawl.checking.link_asker import VALID_S, Hops, LinkAsker
 from minicrawl.crawl.parts import CrawlContext
 from minicrawl.errors import Damaged
-from minicrawl.model import (
-    KeptAnswer,
-    Moved,
-    Response,
-    Want,
-)
+from minicrawl.model import KeptAnswer, Moved, Response, Want
 from minicrawl.report.archived.requisites import may_lead_on, needed_by_file
 from minicrawl.store import tables
-from minicrawl.store.derived import (
-    CheckRow,
-)
+from minicrawl.store.derived import CheckRow
 from minicrawl.store.reader import archive_folder, reading
 
 MOST_ROUNDS = 100

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import (
-    AsyncIterator,
-    Set,
-)
+from collections.abc import AsyncIterator, Set
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -15,15 +12,10 @@ from minicrawl.checking.body_reader import BodyReader
 from minicrawl.checking.link_asker import Hops
 from minicrawl.checking.targets import read_pages
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
-from minicrawl.model import (
-    Response,
-)
+from minicrawl.model import Response
 from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
-from minicrawl.store.derived import (
-    FindingRow,
-    all_findings,
-)
+from minicrawl.store.derived import FindingRow, all_findings
 from minicrawl.web.markup import decode
 from minicrawl.web.references import plain_text
 from minicrawl.web.responses import (

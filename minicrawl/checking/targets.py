@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import (
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set,
-)
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -21,22 +15,13 @@ import numpy as np
 
 from minicrawl.crawl.events import Checking, Listener
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
-from minicrawl.model import (
-    READ_STATES,
-    State,
-)
+from minicrawl.model import READ_STATES, State
 from minicrawl.report.graph.flows import redirect_ends
 from minicrawl.report.links.problems import link_counts
 from minicrawl.report.links.verdicts import SHOWN, LinkVerdict, verdicts_of
 from minicrawl.report.links.written_links import PageReferences
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
-from minicrawl.store.derived import (
-    LARGE_IMAGE,
-    CheckRow,
-    FindingRow,
-    all_checks,
-    keep_findings,
-)
+from minicrawl.store.derived import LARGE_IMAGE, CheckRow, FindingRow, all_checks, keep_findings
 from minicrawl.web.references import Reference
 
 NO_ANCHOR = "anchor"

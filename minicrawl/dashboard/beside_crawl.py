@@ -12,13 +12,13 @@ import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.companions import Companion, CrawlRequest
+from minicrawl.dashboard.commands import LAST_PORT
 from minicrawl.errors import Interrupted, UsageError
 from minicrawl.memory.child_interpreter import OWN_PYTHON
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.crawl.events import Event
-from minicrawl.dashboard.commands import LAST_PORT
 
 
 class ServedPlace(click.ParamType[tuple[str, str]]):

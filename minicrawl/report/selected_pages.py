@@ -18,12 +18,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import FULL_VALUE, READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.saved_ranks import Floats, scores
-from minicrawl.report.snapshot import (
-    LABELS,
-    Snapshot,
-    host_name,
-    places_of_largest,
-)
+from minicrawl.report.snapshot import LABELS, Snapshot, host_name, places_of_largest
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
 from minicrawl.store.records import DocumentRow, reporting_damage

@@ -218,6 +218,22 @@ def test_a_data_set_has_the_last_versions(capsys: Captured) -> None:
     assert found.fetchall() == [("New news", ""), (None, None)]
 
 
+def test_the_first_heading_is_a_column_of_lists_and_of_exports(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    path = tmp_path / "headed.db"
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([URL, UNREAD])
+        crawl.read(URL)
+    archived(path, kept(URL, b"<h2>A</h2><h1> B <i>c</i></h1><h1>D</h1>", DAY))
+    columns = ("--columns", "url,h1,bytes", "--store", path)
+    rows = [{"url": URL, "h1": "B c", "bytes": 40}, {"url": UNREAD, "h1": None, "bytes": None}]
+    assert as_json(capsys, "pages", *columns) == rows
+    assert printed(capsys, "pages", *columns).splitlines()[1].split() == ["B", "c", "40", URL]
+    lines = printed(capsys, "export", "-", "--format", "jsonl", "--with", "h1", "--store", path)
+    assert [json.loads(line)["h1"] for line in lines.splitlines()] == ["B c", None]
+
+
 def test_a_store_of_text_alone_has_no_markup(tmp_path: Path, capsys: Captured) -> None:
     path = tmp_path / "text.db"
     with closing(HandCrawl(path)) as crawl:

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from minicrawl.cli.crawl.display_state import DisplayState
+from minicrawl.cli.crawl.display_text import as_line, as_panel
 from minicrawl.crawl.progress import Progress
 from minicrawl.wording import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-from minicrawl.cli.crawl.display_state import DisplayState
-from minicrawl.cli.crawl.display_text import as_line, as_panel
 
 LINE_EVERY_S = 30.0
 PANEL_EVERY_S = 0.25

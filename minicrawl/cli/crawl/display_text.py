@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.filesize import decimal
 
+from minicrawl.cli.crawl.display_state import RICHEST, DisplayState
 from minicrawl.crawl.progress import Progress, RenderingProgress
 from minicrawl.web.urls import readable
 from minicrawl.wording import counted, percentage, visible
@@ -15,7 +16,6 @@ from minicrawl.wording import counted, percentage, visible
 if TYPE_CHECKING:
     from rich.text import Text
 
-from minicrawl.cli.crawl.display_state import RICHEST, DisplayState
 
 _LABEL, _LEFT, _CASH = 12, 34, 12
 

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.options import (
-    CommandWithSettings,
-    settings_options,
-)
+from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.cli.output import show_json, warn_of_exposure
 from minicrawl.config import Politeness, Settings
 from minicrawl.config.values.kinds import key_file

@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.options import (
-    given_options,
-)
+from minicrawl.cli.options import given_options
 from minicrawl.cli.output import show_facts, show_json
-from minicrawl.cli.store_options import (
-    json_option,
-    store_with_pages_option,
-)
+from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import click
 
-from minicrawl.cli.options import (
-    CommandWithSettings,
-    loaded_options,
-)
+from minicrawl.cli.options import CommandWithSettings, loaded_options
 from minicrawl.cli.output import show_json
 from minicrawl.config import Loaded
 from minicrawl.config.settings import told_ignored

@@ -9,16 +9,9 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli.companions import cluster_door
-from minicrawl.cli.options import (
-    CommandWithSettings,
-    settings_options,
-)
+from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.cli.output import show_facts, show_json
-from minicrawl.cli.store_options import (
-    STEER,
-    json_option,
-    store_option_for,
-)
+from minicrawl.cli.store_options import STEER, json_option, store_option_for
 from minicrawl.config import Settings
 from minicrawl.control import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
 from minicrawl.errors import UsageError

@@ -10,10 +10,7 @@ import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.output import show_facts, show_json
-from minicrawl.cli.store_options import (
-    json_option,
-    own_store_option,
-)
+from minicrawl.cli.store_options import json_option, own_store_option
 from minicrawl.wording import visible
 
 if TYPE_CHECKING:

@@ -13,12 +13,7 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.options import (
-    CommandWithSettings,
-    SettingOption,
-    loaded_options,
-    naming,
-)
+from minicrawl.cli.options import CommandWithSettings, SettingOption, loaded_options, naming
 from minicrawl.cli.output import show_facts, show_json
 from minicrawl.cli.progress_bar import progress
 from minicrawl.config import Loaded, Settings

@@ -7,10 +7,7 @@ from pathlib import Path
 import click
 
 from minicrawl.cli.output import show_json
-from minicrawl.cli.store_options import (
-    json_option,
-    own_store_option,
-)
+from minicrawl.cli.store_options import json_option, own_store_option
 from minicrawl.wording import visible
 
 

@@ -10,11 +10,7 @@ import click
 
 from minicrawl.cli.output import percent, short_time, show_facts, show_json, show_list, units
 from minicrawl.cli.progress_bar import progress
-from minicrawl.cli.store_options import (
-    count_option,
-    json_option,
-    store_option,
-)
+from minicrawl.cli.store_options import count_option, json_option, store_option
 from minicrawl.report.saved_ranks import told
 from minicrawl.report.snapshot import snapshot
 

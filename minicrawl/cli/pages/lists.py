@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,20 +16,10 @@ from minicrawl.cli.options import ListOption
 from minicrawl.cli.output import NONE, percent, short_time, show_json, show_list, units
 from minicrawl.cli.pages.explain import MOST_SHOWN
 from minicrawl.cli.progress_bar import progress
-from minicrawl.cli.store_options import (
-    Moment,
-    count_option,
-    json_option,
-    store_option,
-)
+from minicrawl.cli.store_options import Moment, count_option, json_option, store_option
 from minicrawl.model import State
-from minicrawl.report.selected_pages import (
-    COLUMNS,
-    LIST_COLUMNS,
-    Block,
-    PageSelection,
-    sorted_rows,
-)
+from minicrawl.report.files.content_columns import SHORT_CONTENTS
+from minicrawl.report.selected_pages import COLUMNS, LIST_COLUMNS, Block, PageSelection, sorted_rows
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.wording import counted
 
@@ -36,6 +28,7 @@ _TEXTS = (
     *("host", "title"),
 )
 _TIMES = ("first_fetched", "last_fetched", "at")
+_COLUMNS = (*LIST_COLUMNS, *SHORT_CONTENTS)
 _USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
 
 Command = Callable[..., Any]
@@ -157,8 +150,8 @@ class _Columns(click.ParamType[tuple[str, ...]]):
     ) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
         for name in names:
-            if name not in LIST_COLUMNS:
-                self.fail(f"{name!r} is not one of {', '.join(LIST_COLUMNS)}", param, ctx)
+            if name not in _COLUMNS:
+                self.fail(f"{name!r} is not one of {', '.join(_COLUMNS)}", param, ctx)
         return names
 
 
@@ -187,7 +180,8 @@ class _Columns(click.ParamType[tuple[str, ...]]):
     type=_Columns(),
     default=_USUAL_COLUMNS,
     show_default=True,
-    help=f"Columns to show, from {', '.join(LIST_COLUMNS)}.",
+    help=f"Columns to show, from {', '.join(LIST_COLUMNS)}; of kept pages also from "
+    f"{', '.join(SHORT_CONTENTS)}.",
 )
 @_form_options
 @store_option
@@ -207,6 +201,16 @@ def pages(
     selection = PageSelection(count=n, host=host, states=frozenset(map(State.labelled, states)))
     with snapshot(store) as view:
         rows = sorted_rows(view, selection, column, falling=sort.startswith("-"))
+        if contents := [name for name in columns if name in SHORT_CONTENTS]:
+            from minicrawl.report.archived.page_contents import with_contents
+
+            urls: Block = {"url": [row["url"] for row in rows]}
+            parts = with_contents(view, [urls], contents, partial(click.echo, err=True))
+            kept = chain.from_iterable(
+                zip(*(part[name] for name in contents), strict=True) for part in parts
+            )
+            for row, values in zip(rows, kept, strict=True):
+                row.update(zip(contents, values, strict=True))
     _show_rows(form, columns, [[row[name] for name in columns] for row in rows])
 
 

@@ -11,10 +11,7 @@ import click
 
 from minicrawl.cli.options import MAIN, MARKDOWN, refuse_without_text
 from minicrawl.cli.output import show_json, show_list
-from minicrawl.cli.store_options import (
-    json_option,
-    store_with_pages_option,
-)
+from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import snapshot
 from minicrawl.wording import iso, visible

@@ -20,11 +20,7 @@ from minicrawl.cli.store_options import (
     warn_of_unranked_pages,
 )
 from minicrawl.report.saved_ranks import RISING
-from minicrawl.report.selected_pages import (
-    PageSelection,
-    RankedPage,
-    top as top_pages,
-)
+from minicrawl.report.selected_pages import PageSelection, RankedPage, top as top_pages
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.derived import OPIC
 

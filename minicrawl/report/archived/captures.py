@@ -14,18 +14,6 @@ from minicrawl.config.parts import FILES
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.model import State
 from minicrawl.ports import Progress
-from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
-from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import questions, tables
-from minicrawl.store.reader import earlier_file
-from minicrawl.web.references import (
-    references,
-)
-from minicrawl.web.scope import pattern_of
-from minicrawl.web.urls import canonical, origin, split
-
-if TYPE_CHECKING:  # reports that show a few links start without the parsers
-    from minicrawl.archive.warc.capture import Capture
 from minicrawl.report.archived.page_versions import PageVersion, kept_pages
 from minicrawl.report.archived.requisites import (
     PAGE_TYPES,
@@ -35,6 +23,16 @@ from minicrawl.report.archived.requisites import (
     resolved_urls,
 )
 from minicrawl.report.archived.usage import PermittedPages, UsageOfPages
+from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import earlier_file
+from minicrawl.web.references import references
+from minicrawl.web.scope import pattern_of
+from minicrawl.web.urls import canonical, origin, split
+
+if TYPE_CHECKING:  # reports that show a few links start without the parsers
+    from minicrawl.archive.warc.capture import Capture
 
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 

@@ -16,13 +16,13 @@ from minicrawl import ext
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import RecordKind
 from minicrawl.errors import MinicrawlError, NoText
+from minicrawl.report.archived.page_versions import PageVersion, kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
 from minicrawl.web.responses import DocumentType
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
     from minicrawl.report.archived.page_texts import PageTexts
-from minicrawl.report.archived.page_versions import PageVersion, kept_pages, markup_of
 
 MAIN = "main"
 _MAIN_TEXTS = (MAIN, "markdown")

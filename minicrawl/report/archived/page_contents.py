@@ -16,17 +16,12 @@ from minicrawl.archive.record import RecordKind
 from minicrawl.errors import Damaged, NoText
 from minicrawl.report.archived.made_texts import MAIN, MOST_AHEAD, pages_of_site, with_texts
 from minicrawl.report.archived.page_versions import PageVersion, kept_pages, last_version
-from minicrawl.report.archived.requisites import media_type_of
 from minicrawl.report.archived.usage import UsageOfPages, stated
+from minicrawl.report.files.content_columns import CONTENTS, Content
 from minicrawl.report.selected_pages import Block
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables
-from minicrawl.web.references import (
-    metas,
-)
-from minicrawl.web.responses import ALL, DocumentType
 from minicrawl.web.takedowns import Takedowns
-from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.web.usage import PURPOSES
 
 USAGE, PAGE_ID, CRAWL_ORDER, TEXT_HASH = "usage", "page_id", "crawl_order", "text_hash"
@@ -52,8 +47,7 @@ def with_contents(
         return
     from minicrawl.report.archived.page_texts import PageTexts
 
-    texts_in_columns = {name for name in names if name not in CONTENTS and name not in _OF_STORE}
-    texts_in_columns.discard(TEXT_HASH)
+    texts_in_columns = {name for name in names if name not in CONTENTS}
     if TEXT_HASH in names and MAIN in ext.entry_points(ext.PARSERS):
         texts_in_columns.add(MAIN)
     made, of_store = sorted(texts_in_columns), _StoreColumns(snapshot, names)
@@ -142,65 +136,5 @@ def _content(
         return sha256(text.encode("utf-8", "replace")).hexdigest()
     if page is None or (page.answer.kind is RecordKind.TEXT and name != "text"):
         return None
-    return CONTENTS[name](page)
-
-
-def _links(page: PageVersion) -> list[dict[str, object]]:
-    """Return the links in page order; text and rel are empty unless the page is HTML."""
-    from minicrawl.web.documents import parse_document
-
-    answer = page.answer
-    if page.document is DocumentType.HTML:
-        references = page.references()
-        base = canonical(references.base, answer.url) if references.base else None
-        resolved = ((canonical(one.written, base or answer.url), one) for one in references.links)
-        return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]
-    urls: Iterable[str]
-    if page.document is DocumentType.PDF:
-        urls = resolve_links(page.pdf.links, answer.url)
-    else:
-        urls = parse_document(answer.body, answer.url, answer.headers, types=ALL).links
-    return [{"url": url, "text": "", "rel": ""} for url in urls]
-
-
-def _headings(page: PageVersion) -> list[dict[str, object]]:
-    """Return the headings in page order; headings of Markdown have no level."""
-    from minicrawl.web.documents import read_markdown
-    from minicrawl.web.references import headings
-
-    match page.document:
-        case DocumentType.HTML:
-            return [one._asdict() for one in headings(page.markup)]
-        case DocumentType.MARKDOWN:
-            return [{"level": None, "text": one} for one in read_markdown(page.markup).headings]
-    return []
-
-
-def _robots(page: PageVersion) -> str:
-    """Return a page's robots directives: from its header, then from its markup."""
-    said = [page.answer.headers.get("x-robots-tag", "")]
-    if page.document is DocumentType.HTML:
-        said += [content for name, content in metas(page.markup) if name == "robots"]
-    return ", ".join(filter(None, said))
-
-
-def _language(page: PageVersion) -> str:
-    from minicrawl.web.references import language
-
-    return language(page.markup) if page.document is DocumentType.HTML else ""
-
-
-Content = str | int | list[dict[str, object]] | dict[str, object]
-"""Value of a column of contents."""
-
-CONTENTS: dict[str, Callable[[PageVersion], Content]] = {
-    "text": lambda page: page.text,
-    "html": lambda page: page.markup,
-    "headings": _headings,
-    "lang_declared": _language,
-    "links": _links,
-    "content_type": lambda page: media_type_of(page.answer)[0],
-    "bytes": lambda page: len(page.answer.body),
-    "robots": _robots,
-}
-"""Functions of a page version that return its content columns, by name."""
+    value = CONTENTS[name].value
+    return None if value is None else value(page)

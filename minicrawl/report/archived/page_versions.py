@@ -22,22 +22,17 @@ from minicrawl.archive.segments import Segments
 from minicrawl.errors import Damaged, NoText, UsageError
 from minicrawl.model import State
 from minicrawl.own_files import refuse_links
+from minicrawl.report.archived.requisites import decoded_page, decoded_text, media_type_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.web.references import (
-    ReferenceReader,
-    References,
-)
+from minicrawl.web.references import ReferenceReader, References, metas
 from minicrawl.web.responses import ALL, DocumentType, type_of
-from minicrawl.web.urls import canonical
+from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
     from minicrawl.web.documents import PdfText
-from typing import TYPE_CHECKING
-
-from minicrawl.report.archived.requisites import decoded_page, decoded_text
 
 
 @dataclass(frozen=True)
@@ -89,6 +84,52 @@ class PageVersion:
         if self.document in (None, DocumentType.TEXT, DocumentType.MARKDOWN):
             return self.markup
         return text_of(self.answer.body, self.answer.headers.get("content-type"))
+
+    @property
+    def media_type(self) -> str:
+        """Media type of the response, as declared or recognized."""
+        return media_type_of(self.answer)[0]
+
+    def links(self) -> list[dict[str, object]]:
+        """Return the links in page order; text and rel are empty unless the page is HTML."""
+        from minicrawl.web.documents import parse_document
+
+        answer = self.answer
+        if self.document is DocumentType.HTML:
+            page = self.references()
+            base = canonical(page.base, answer.url) if page.base else None
+            resolved = ((canonical(one.written, base or answer.url), one) for one in page.links)
+            return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]
+        if self.document is DocumentType.PDF:
+            urls = list(resolve_links(self.pdf.links, answer.url))
+        else:
+            urls = list(parse_document(answer.body, answer.url, answer.headers, types=ALL).links)
+        return [{"url": url, "text": "", "rel": ""} for url in urls]
+
+    def headings(self) -> list[dict[str, object]]:
+        """Return the headings in page order; headings of Markdown have no level."""
+        from minicrawl.web.documents import read_markdown
+        from minicrawl.web.references import headings
+
+        match self.document:
+            case DocumentType.HTML:
+                return [one._asdict() for one in headings(self.markup)]
+            case DocumentType.MARKDOWN:
+                return [{"level": None, "text": one} for one in read_markdown(self.markup).headings]
+        return []
+
+    def robots(self) -> str:
+        """Return the robots directives: from the header, then from the markup."""
+        directives = [self.answer.headers.get("x-robots-tag", "")]
+        if self.document is DocumentType.HTML:
+            directives += [content for name, content in metas(self.markup) if name == "robots"]
+        return ", ".join(filter(None, directives))
+
+    def declared_language(self) -> str:
+        """Return the language of the attribute `lang`."""
+        from minicrawl.web.references import language
+
+        return language(self.markup) if self.document is DocumentType.HTML else ""
 
     def as_json(self) -> dict[str, object]:
         """Return the version as a JSON document."""

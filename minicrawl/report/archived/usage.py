@@ -9,9 +9,7 @@ from minicrawl.report.archived.page_versions import PageVersion, kept_pages, rea
 from minicrawl.report.selected_pages import Block
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
-from minicrawl.web.references import (
-    metas,
-)
+from minicrawl.web.references import metas
 from minicrawl.web.responses import DocumentType
 from minicrawl.web.robots import Rules
 from minicrawl.web.urls import canonical, origin

@@ -1,29 +1,79 @@
-"""Meanings of the content columns of an export, and which of them are raw."""
+"""Columns with the contents of kept pages: a row for each, with its meaning and its value.
 
-from collections.abc import Mapping
-from types import MappingProxyType
+A new column is a row here. `export --with`, `pages --columns`, their help, the types of Parquet,
+data cards and the reference follow. Packages add texts, which are columns as well (`ext.PARSERS`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl import ext
 from minicrawl.web.usage import PURPOSES
 
-CONTENTS: Mapping[str, str] = MappingProxyType(
-    {
-        "text": "whole text, without markup",
-        "html": "markup, decoded",
-        "headings": "list of headings, each with `level` and `text`",
-        "lang_declared": "language of the attribute `lang`",
-        "links": "list of links, each with `url`, `text` and `rel`",
-        "usage": "`answer` (allow, deny or unset) and `where` for each purpose: "
-        + ", ".join(PURPOSES),
-        "page_id": "number of the page in the store, from 0, in the order of discovery",
-        "crawl_order": "number of the page in the order in which pages were first read, from 1",
-        "content_type": "media type of the response",
-        "bytes": "length of the decoded body",
-        "text_hash": "SHA-256 of the main text, or of the whole text if there is no main text",
-        "robots": "directives of X-Robots-Tag and of meta robots",
-    }
-)
-"""Columns of page content, for JSONL and Parquet, and what they hold."""
+if TYPE_CHECKING:
+    from minicrawl.report.archived.page_versions import PageVersion
+
+Content = str | int | list[dict[str, object]] | dict[str, object]
+"""Value of a column of contents."""
+
+
+class ContentColumn(NamedTuple):
+    """A column: what it means, and its value for a page.
+
+    Without `value`, more than the page is needed: see `report.archived.page_contents`.
+    """
+
+    means: str
+    value: Callable[[PageVersion], Content] | None = None
+    is_short: bool = False
+    """True if it fits into a cell of a table."""
+
+
+CONTENTS = {
+    "text": ContentColumn("whole text, without markup", lambda page: page.text),
+    "html": ContentColumn("markup, decoded", lambda page: page.markup),
+    "headings": ContentColumn(
+        "list of headings, each with `level` and `text`", lambda page: page.headings()
+    ),
+    "h1": ContentColumn(
+        "text of the first heading of level 1; empty without one",
+        lambda page: next((str(one["text"]) for one in page.headings() if one["level"] == 1), ""),
+        is_short=True,
+    ),
+    "lang_declared": ContentColumn(
+        "language of the attribute `lang`", lambda page: page.declared_language(), is_short=True
+    ),
+    "links": ContentColumn(
+        "list of links, each with `url`, `text` and `rel`", lambda page: page.links()
+    ),
+    "usage": ContentColumn(
+        "`answer` (allow, deny or unset) and `where` for each purpose: " + ", ".join(PURPOSES)
+    ),
+    "page_id": ContentColumn(
+        "number of the page in the store, from 0, in the order of discovery", is_short=True
+    ),
+    "crawl_order": ContentColumn(
+        "number of the page in the order in which pages were first read, from 1", is_short=True
+    ),
+    "content_type": ContentColumn(
+        "media type of the response", lambda page: page.media_type, is_short=True
+    ),
+    "bytes": ContentColumn(
+        "length of the decoded body", lambda page: len(page.answer.body), is_short=True
+    ),
+    "text_hash": ContentColumn(
+        "SHA-256 of the main text, or of the whole text if there is no main text", is_short=True
+    ),
+    "robots": ContentColumn(
+        "directives of X-Robots-Tag and of meta robots", lambda page: page.robots(), is_short=True
+    ),
+}
+"""Columns of page content, for JSONL and Parquet."""
+
+SHORT_CONTENTS = tuple(name for name, column in CONTENTS.items() if column.is_short)
+"""Columns that `pages` can show."""
 
 
 def content_columns() -> tuple[str, ...]:

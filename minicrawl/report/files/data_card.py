@@ -82,7 +82,7 @@ def _summary(manifest: Mapping[str, Any], rows: int) -> str:
 
 
 def _columns(columns: Sequence[str]) -> str:
-    said = (f": {CONTENTS[one]}" if one in CONTENTS else "" for one in columns)
+    said = (f": {CONTENTS[one].means}" if one in CONTENTS else "" for one in columns)
     return "\n".join(f"- `{one}`{what}" for one, what in zip(columns, said, strict=True))
 
 

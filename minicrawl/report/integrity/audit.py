@@ -26,9 +26,7 @@ from minicrawl.opic.ledger.ledger import READ
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import lost_pages
 from minicrawl.report.integrity.replay import differences
-from minicrawl.report.snapshot import (
-    unproven,
-)
+from minicrawl.report.snapshot import unproven
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import NONSENSE, StoreTerms

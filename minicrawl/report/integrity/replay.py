@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.ports import Progress
-from minicrawl.report.snapshot import (
-    inlinks,
-    last_spent,
-)
+from minicrawl.report.snapshot import inlinks, last_spent
 from minicrawl.store import tables
 from minicrawl.store.records import NONSENSE
 

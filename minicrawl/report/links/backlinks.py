@@ -23,9 +23,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.model import PageId
 from minicrawl.ports import Progress
-from minicrawl.report.graph.flows import (
-    links_as_written,
-)
+from minicrawl.report.graph.flows import links_as_written
 from minicrawl.report.snapshot import (
     LABELS,
     Snapshot,
@@ -34,12 +32,7 @@ from minicrawl.report.snapshot import (
     refuse_without_links,
     urls,
 )
-from minicrawl.store.derived import (
-    backlinks_of,
-    backlinks_step,
-    keep_backlinks,
-    reading_beside,
-)
+from minicrawl.store.derived import backlinks_of, backlinks_step, keep_backlinks, reading_beside
 
 _FEW_STEPS = 20_000
 _MANY_OF = 8

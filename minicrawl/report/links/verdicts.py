@@ -21,15 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import State
-from minicrawl.report.snapshot import (
-    Snapshot,
-)
+from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
-from minicrawl.store.derived import (
-    CheckRow,
-    all_checks,
-    all_findings,
-)
+from minicrawl.store.derived import CheckRow, all_checks, all_findings
 from minicrawl.web.responses import BLOCKS, COOKIE_WALL, SOFT_404, is_missing_sibling
 from minicrawl.web.urls import split
 

@@ -16,17 +16,11 @@ import numpy as np
 
 from minicrawl.model import PageId, State
 from minicrawl.ports import Progress, unreported
-from minicrawl.report.graph.flows import (
-    final_pages,
-    linked_from,
-    page_links,
-)
-from minicrawl.report.selected_pages import (
-    Block,
-    Pages,
-    PageSelection,
-    selected_pages,
-)
+from minicrawl.report.graph.flows import final_pages, linked_from, page_links
+from minicrawl.report.links.backlinks import linking_pages, standing_for
+from minicrawl.report.links.problems import GAP, BrokenLink
+from minicrawl.report.links.verdicts import ROWS_AT_ONCE
+from minicrawl.report.selected_pages import Block, Pages, PageSelection, selected_pages
 from minicrawl.report.snapshot import (
     LABELS,
     Snapshot,
@@ -43,9 +37,6 @@ from minicrawl.web.urls import resolve, split
 
 if TYPE_CHECKING:
     from minicrawl.archive.reader import ArchiveReader
-from minicrawl.report.links.backlinks import linking_pages, standing_for
-from minicrawl.report.links.problems import GAP, BrokenLink
-from minicrawl.report.links.verdicts import ROWS_AT_ONCE
 
 _PAGES_AT_ONCE, _URLS_AT_ONCE = 256, 1 << 14
 """Maximum numbers of pages and of URLs in a cache."""

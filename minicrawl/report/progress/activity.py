@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import (
-    State,
-)
+from minicrawl.model import State
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
 from minicrawl.store.questions import LoggedRequest

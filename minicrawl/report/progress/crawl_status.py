@@ -16,24 +16,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from minicrawl.frontier.importance import converges_anew, gathered_now
-from minicrawl.model import (
-    READ_STATES,
-    STANDS_FOR_ANOTHER,
-    FailureKind,
-    Refusal,
-    State,
-)
+from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusal, State
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.saved_ranks import Convergence, convergence
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import (
-    OPIC,
-    RankRow,
-    guaranteed,
-    rank_row,
-    reading_beside,
-)
+from minicrawl.store.derived import OPIC, RankRow, guaranteed, rank_row, reading_beside
 from minicrawl.store.files import bytes_of, files_of
 from minicrawl.store.reader import reading, real_path
 from minicrawl.store.records import reporting_damage

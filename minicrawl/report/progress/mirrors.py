@@ -9,9 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import (
-    State,
-)
+from minicrawl.model import State
 from minicrawl.report.near_duplicates import NO_NEAR_DUPLICATES, kept_near_duplicates
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading, search_folder

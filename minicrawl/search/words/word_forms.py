@@ -14,9 +14,10 @@ from functools import lru_cache
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Literal
 
+from minicrawl.search.words.vocabulary import Words
+
 if TYPE_CHECKING:
     import tantivy
-from minicrawl.search.words.vocabulary import Words
 
 STEMMERS = {
     "ar": "arabic",
