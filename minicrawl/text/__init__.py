@@ -8,6 +8,7 @@ boxes            a page as a tree of boxes
 hints            what the tag, role, class and id of an element say
 choice           which kind of page it is, and so which of its boxes are the main text
 main_box         the box that a page is about
+own_article      the article with the title of the page, among several
 pruning          what is dropped in and around that box
 posts            siblings that repeat, such as the posts of a forum
 site_places      what the pages of a site teach of their main text

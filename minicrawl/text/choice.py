@@ -26,6 +26,7 @@ from minicrawl.text.main_box import (
     is_frame,
     known_box,
 )
+from minicrawl.text.own_article import mark_own_article
 from minicrawl.text.posts import drop_shared, has_article, ignore_names, posts_of
 from minicrawl.text.pruning import keep_main
 
@@ -49,13 +50,14 @@ _ROOT_IDS = words("content main main-content MainContent")
 def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
     page = read(markup)
-    is_article, is_product = _is_article(markup), _is_product(markup)
+    is_article, is_product, titles = _is_article(markup), _is_product(markup), _titles(markup)
 
     def choose(boxes: list[Box]) -> int:
+        has_own = mark_own_article(boxes, titles)
         for box in boxes if is_product else ():
             if box.hint == REVIEWS:
                 box.hint = SURE_NAME
-        return _choose(boxes, places, is_article=is_article)
+        return _choose(boxes, places, is_article=is_article or has_own)
 
     letters = choose(page.boxes)
     if letters < _OF_ALL * (letters + page.unseen):
@@ -78,6 +80,15 @@ def _is_product(markup: str) -> bool:
     in_json = sum(1 for _ in islice(_PRODUCT_IN_JSON.finditer(markup), _MOST_PRODUCTS + 1))
     in_items = sum(1 for _ in islice(_PRODUCT_IN_ITEMS.finditer(markup), 2))
     return 1 <= in_json <= _MOST_PRODUCTS or in_items == 1
+
+
+def _titles(markup: str) -> list[str]:
+    tree = parse(markup)
+    title, said = tree.css_first("title"), tree.css_first('meta[property="og:title"]')
+    return [
+        "" if title is None else title.text(),
+        "" if said is None else said.attributes.get("content") or "",
+    ]
 
 
 def _open_graph_type(markup: str) -> str:

@@ -3,6 +3,7 @@
 A class such as `post-sidebar` is split into words, and `sidebar` is a hint of a frame. A lower hint
 is a surer sign of one:
 
+    own           an article that has the title of the page
     main          the page names it as its main text
     none
     reviews       a frame on the page of a product
@@ -74,7 +75,8 @@ _MAY_HIDE = words("aria-hidden hidden style")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
 
-NAMED_MAIN, NONE, REVIEWS, SEARCH, TEASER, FRAME_NAME, SURE_NAME, FRAME_TAG = range(1, -7, -1)
+OWN, NAMED_MAIN, NONE = 2, 1, 0
+REVIEWS, SEARCH, TEASER, FRAME_NAME, SURE_NAME, FRAME_TAG = range(-1, -7, -1)
 _OF_WORDS = (
     (SURE_NAME, _SURE_WORDS),
     (FRAME_NAME, _FRAME_WORDS),

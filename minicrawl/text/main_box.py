@@ -28,6 +28,7 @@ from minicrawl.text.hints import (
     FRAME_TAG,
     NAMED_MAIN,
     NONE,
+    OWN,
     REVIEWS,
     SEARCH,
     SURE_NAME,
@@ -42,8 +43,10 @@ SHORT, SENTENCE = 25, 80
 _WORTH_OF_SHORT, _WORTH_OF_MIDDLE = 0.1, 0.5
 _NEARLY_ALL, _ALL_OF_NAMED = 0.85, 0.95
 """Share of worth from which on a child is searched, and the same inside a named main text."""
-_NAMED, _RIVAL = 0.2, 0.5
-"""Shares of worth: of the page, at least in a named main text; of the latter, at most in others."""
+_OWN, _NAMED, _RIVAL = 0.1, 0.2, 0.5
+"""Shares of worth: of the page, at least in an article with its title, and in a named main text; of
+the latter, at most in others.
+"""
 _MOST = 0.5
 """Share of the page's worth from which on a box is no frame."""
 _LINKS_OF_TEASER = 0.1
@@ -167,7 +170,13 @@ def _sum_worth(boxes: list[Box]) -> None:
 
 
 def _named(boxes: list[Box]) -> Box | None:
-    """Return the box that the page itself names as its main text, unless it names several."""
+    """Return the box that the page itself names as its main text, or that has its title.
+
+    If it names several, none of them is it.
+    """
+    own = next((box for box in boxes if box.hint == OWN), None)
+    if own is not None and own.worth >= _OWN * boxes[0].worth:
+        return own
     named = {
         at: box
         for at, box in enumerate(boxes)

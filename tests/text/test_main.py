@@ -133,6 +133,23 @@ def test_several_equal_articles_are_all_kept() -> None:
     assert lines(articles) == [f"{SENTENCE} {number}." for number in range(4)]
 
 
+STORIES = ("Sun over the hills in April", "Rain over the sea in May", "Snow on the roofs in March")
+
+
+@pytest.mark.parametrize("own", STORIES)
+def test_of_several_articles_that_with_the_title_of_the_page_is_its_main_text(own: str) -> None:
+    stories = "".join(
+        f"<article><h2>{title}</h2><p>{SENTENCE} {title}.<p>{OTHER} {title}.</article>"
+        for title in STORIES
+    )
+    assert lines(f"<title>{own} - The Paper</title>{stories}") == [
+        own,
+        f"{SENTENCE} {own}.",
+        f"{OTHER} {own}.",
+    ]
+    assert len(lines(f"<title>The Paper</title>{stories}")) == 9
+
+
 def test_a_lead_that_is_long_compared_with_the_article_is_dropped() -> None:
     top = f"<h1>Title</h1><p>{OTHER}"
     body = f"<article>{f'<p>{SENTENCE}' * 2}</article>"
