@@ -47,8 +47,8 @@ _OWN, _NAMED, _RIVAL = 0.1, 0.2, 0.5
 """Shares of worth: of the page, at least in an article with its title, and in a named main text; of
 the latter, at most in others.
 """
-_MOST = 0.5
-"""Share of the page's worth from which on a box is no frame."""
+_MOST, _FEW = 0.5, 140
+"""Share of the page's worth from which on a box is no frame, and letters outside a footer."""
 _LINKS_OF_TEASER = 0.1
 _LONGEST_SEARCH = 400
 """Letters from which on a box named for search has its results."""
@@ -129,11 +129,12 @@ def drop_frames(boxes: list[Box], least: int, repeated: Sequence[Box] = ()) -> N
     for box in repeated:
         box.is_dropped = True
     _sum_worth(boxes)
-    # A box with most of the page is not dropped, whatever it is called.
+    # A box with most of the page is not dropped, whatever it is called, unless it is a footer.
     most = _MOST * boxes[0].worth
     for box in boxes:
-        if box.hint < NONE and not box.is_dropped and is_frame(box, least) and box.worth < most:
-            box.is_dropped = True
+        if box.hint < NONE and not box.is_dropped and is_frame(box, least):
+            is_foot = box.tag == "footer" and boxes[0].letters - box.letters >= _FEW
+            box.is_dropped = box.worth < most or is_foot
         if box.is_dropped:
             drop_children(box)
     _sum_worth(boxes)

@@ -150,6 +150,12 @@ def test_of_several_articles_that_with_the_title_of_the_page_is_its_main_text(ow
     assert len(lines(f"<title>The Paper</title>{stories}")) == 9
 
 
+def test_a_footer_is_no_main_text_however_long_it_is() -> None:
+    foot = f"<footer><div>{f'<p>{OTHER}' * 20}</div></footer>"
+    assert lines(f"<div><p>{SENTENCE}<p>{SENTENCE}</div>{foot}") == [SENTENCE] * 2
+    assert lines(foot) == [OTHER] * 20
+
+
 def test_a_lead_that_is_long_compared_with_the_article_is_dropped() -> None:
     top = f"<h1>Title</h1><p>{OTHER}"
     body = f"<article>{f'<p>{SENTENCE}' * 2}</article>"
