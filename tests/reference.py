@@ -13,7 +13,8 @@ import enum
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from types import UnionType
 
@@ -82,18 +83,28 @@ def _anchor(heading: str) -> str:
 # ---------------------------------------------------------------- commands
 
 
+COMMON = 10
+"""An option of this many commands is described once, above all commands."""
+
+
 def commands_page() -> str:
     """Describe every command with its arguments and options."""
     tree = command_tree()
+    options = {path: _options(command, path) for path, command in tree.items()}
+    counts = Counter(line for lists in options.values() for line in lists.get(OWN_OPTIONS, ()))
+    common = {line for line, count in counts.items() if count >= COMMON}
     return _page(
         "Commands",
-        "Every command and every option, as `--help` shows them. A setting has a page of its own, "
-        "[Settings](settings.md), with its variable and its key in minicrawl.toml.",
+        "Every command and every option. The options that many commands have come first; "
+        "[Settings](settings.md) describes each setting, with its variable and its key in "
+        "minicrawl.toml.",
         "\n".join(
             f"- [`{path}`](#{_anchor(path)}): {prose(_summary(command))}"
             for path, command in tree.items()
         ),
-        *(_command(path, command) for path, command in tree.items()),
+        "## Common options",
+        "\n".join(line for line in counts if line in common),
+        *(_command(path, command, options[path], common) for path, command in tree.items()),
     )
 
 
@@ -101,31 +112,52 @@ def _summary(command: click.Command) -> str:
     return command.get_short_help_str(limit=200)
 
 
-def _command(path: str, command: click.Command) -> str:
-    context = context_of(command, path)
-    usage = " ".join([path, *command.collect_usage_pieces(context)])
+def _command(
+    path: str, command: click.Command, options: Mapping[str, Sequence[str]], common: Set[str]
+) -> str:
+    usage = " ".join([path, *command.collect_usage_pieces(context_of(command, path))])
     return "\n\n".join(
         [
             f"## `{path}`",
             f"```text\n{usage}\n```",
             *([paragraphs(command.help)] if command.help else []),
-            *_option_lists(command, context),
+            *_option_lists(options, common),
         ]
     )
 
 
-def _option_lists(command: click.Command, context: click.Context) -> Iterator[str]:
+def _options(command: click.Command, path: str) -> dict[str, list[str]]:
+    """Return a line for each option, by the section of its setting."""
+    context = context_of(command, path)
     lists: dict[str, list[str]] = {}
     for option in command.get_params(context):
         record = option.get_help_record(context)
         if record is not None:
-            heading = option.heading if isinstance(option, SettingOption) else OWN_OPTIONS
             written, does = record
-            line = f"- `{written}`: {prose(does)}" if does else f"- `{written}`"
-            lists.setdefault(heading, []).append(line)
-    for heading in sorted(lists, key=lambda name: name != OWN_OPTIONS):
-        yield f"**{heading}**"
-        yield "\n".join(lists[heading])
+            if isinstance(option, SettingOption):
+                name = option.opts[0].removeprefix("--")
+                lists.setdefault(option.heading, []).append(f"[`{written}`](settings.md#{name})")
+            else:
+                line = f"- `{written}`: {prose(does)}" if does else f"- `{written}`"
+                lists.setdefault(OWN_OPTIONS, []).append(line)
+    return lists
+
+
+def _option_lists(options: Mapping[str, Sequence[str]], common: Set[str]) -> Iterator[str]:
+    own = [line for line in options.get(OWN_OPTIONS, ()) if line not in common]
+    shared = [
+        line.removeprefix("- ").partition(": ")[0]
+        for line in options.get(OWN_OPTIONS, ())
+        if line in common
+    ]
+    if own:
+        yield f"**{OWN_OPTIONS}**"
+        yield "\n".join(own)
+    if shared:
+        yield f"[Common options](#common-options): {', '.join(shared)}."
+    for heading, links in options.items():
+        if heading != OWN_OPTIONS:
+            yield f"**{heading}**: {', '.join(links)}."
 
 
 # ---------------------------------------------------------------- settings
