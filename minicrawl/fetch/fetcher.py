@@ -164,7 +164,6 @@ class HttpFetcher:
     async def _send_by(
         self, deadline: float, request: Request
     ) -> ResponseStream | Refused | Failed:
-        """Send the request and wait for the head of its response."""
         try:
             async with asyncio.timeout_at(deadline):
                 is_post = request.method == "POST"

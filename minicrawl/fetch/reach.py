@@ -50,14 +50,15 @@ async def check_network(
     if _may_have_proxies(network, environ):
         from minicrawl.fetch.proxy.checks import check_proxies
         from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies
-        from minicrawl.fetch.proxy.proxies import ProxyRoutes, as_lines
+        from minicrawl.fetch.proxy.proxies import ProxyRoutes
 
         proxied = network_with_proxies(network, environ)
         if proxied.proxy:
             warnings += await check_proxies(proxied)
             routes = ProxyRoutes(proxied.proxy, proxied.no_proxy)
             named = names_of_proxies(network, environ)
-            notes.append(f"through {as_lines(routes.proxies)} ({named})")
+            proxies = ", ".join(map(str, routes.proxies))  # without logins
+            notes.append(f"through {proxies} ({named})")
             notes += filter(None, [hosts_without_proxy(network, environ)])
     return notes, warnings
 

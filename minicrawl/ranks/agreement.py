@@ -46,16 +46,12 @@ _NOTHING = 1e-100
 
 
 class RankErrors(NamedTuple):
-    """Relative errors over some nodes."""
-
     mean: float
     median: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Comparison of a rank with a reference rank."""
-
     nodes: int
     left_out: int
     kendall: float | None
@@ -137,7 +133,6 @@ def _levels(values: NDArray[np.floating | np.int64]) -> Ints:
 
 
 def _ties(levels: Ints) -> int:
-    """Return the number of pairs of equal levels."""
     counts = np.bincount(levels)
     return int((counts * (counts - 1) // 2).sum())
 
@@ -166,7 +161,6 @@ def _inversions(levels: Ints, tell: Progress) -> int:
 
 
 def _in_order(scores: Vector) -> Ints:
-    """Return the nodes, best first."""
     return np.argsort(-scores, kind="stable")
 
 

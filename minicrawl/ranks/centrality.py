@@ -37,8 +37,6 @@ from minicrawl.ranks.scores import Scores
 
 
 class Direction(StrEnum):
-    """Direction of the links that count for a node."""
-
     IN = "in"
     OUT = "out"
 

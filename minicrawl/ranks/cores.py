@@ -46,8 +46,6 @@ ALL_LINKS = 100  # percent
 
 
 class CoreKind(StrEnum):
-    """Rule that decides when a core is complete."""
-
     SIZE = "size"
     PAPER = "paper"
     DENSITY = "density"
@@ -132,8 +130,6 @@ def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
 
 
 class _Answer(Enum):
-    """Result of an attempt to add a page."""
-
     JOINED = auto()
     REFUSED = auto()
     NO_CANDIDATE = auto()

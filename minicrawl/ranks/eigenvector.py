@@ -52,8 +52,6 @@ _SLOWEST = 0.999_999  # a slower decrease of changes says nothing about the limi
 
 
 class LinkMatrix(StrEnum):
-    """Kind of link matrix."""
-
     WALK = "walk"
     LINKS = "links"
     EITHER = "either"

@@ -49,7 +49,6 @@ class Guards:
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     def guarded(self, named: NamedGraph) -> NamedGraph:
-        """Return the graph after all guards."""
         if self == Guards() or not named.graph.edges:
             return named
         site_of = sites_of(named.names).of_node
@@ -84,7 +83,6 @@ class Guards:
             raise UsageError(f"{self._asked()} changes nothing: {reason}")
 
     def _asked(self) -> str:
-        """Return the guards as command-line options."""
         caps = {"--intra-cap": self.most_internal, "--domain-cap": self.most_of_site}
         weights = {"internal": self.internal, "transverse": self.transverse}
         given = [f"{name} {most}" for name, most in caps.items() if most is not None]

@@ -81,8 +81,6 @@ _FINER = 1e-2  # tolerance of each vector, relative to that of the space
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Hits:
-    """Authorities and hubs of a graph."""
-
     authorities: Scores
     hubs: Scores
 

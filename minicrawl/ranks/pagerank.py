@@ -218,7 +218,6 @@ class ResidualMethod:
         return jumping, to_all, total
 
     def _bound(self, x: AnyFloats, r: AnyFloats) -> float:
-        """Return the error bound |r| / ((1 - κ) |x|)."""
         return _sum_of_residual(r) / ((1 - self.walk.contraction) * float(x.sum(dtype=np.float64)))
 
 
@@ -244,8 +243,6 @@ TOLERANCE = 1e-8
 
 
 class Method(StrEnum):
-    """Method to compute the limit."""
-
     POWER = "power"
     GAUSS_SEIDEL = "gauss-seidel"
     SWEEPING = "sweeping"

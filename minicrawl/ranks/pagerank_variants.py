@@ -59,7 +59,6 @@ def inverse_pagerank(
     options: PageRankOptions = USUAL,
     tell: Progress = unreported,
 ) -> Scores:
-    """Return the PageRank of the reversed graph."""
     turned = None if weights is None else graph.turned(weights)
     return pagerank(graph.reversed(), turned, options=options, tell=tell)
 

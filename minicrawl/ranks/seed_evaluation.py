@@ -70,8 +70,6 @@ def between_cores(
 
 
 class CoreDistances(NamedTuple):
-    """Summary of the distances between cores."""
-
     smallest: int
     mean: float
     largest: int

@@ -59,10 +59,10 @@ def test_convergence_is_claimed_only_when_it_is_reached() -> None:
 def test_the_best_come_in_order_and_equal_scores_by_number(count: int, tmp_path: Path) -> None:
     files = BlockFiles(5, plan(2, 2, 2), tmp_path)
     files.scores.write(0, np.array([1.0, 3, 2, 3, 1]))
-    found = list(best(files, count))
-    assert [node for some in found for node in some.nodes] == [1, 3, 2, 0, 4][:count]
-    assert [score for some in found for score in some.scores] == [3, 3, 2, 1, 1][:count]
-    assert all(len(some.nodes) <= 2 for some in found)
+    batches = list(best(files, count))
+    assert [node for nodes, _ in batches for node in nodes] == [1, 3, 2, 0, 4][:count]
+    assert [score for _, scores in batches for score in scores] == [3, 3, 2, 1, 1][:count]
+    assert all(len(nodes) <= 2 for nodes, _ in batches)
 
 
 @given(st.data(), st.sampled_from([0.5, 0.85]))

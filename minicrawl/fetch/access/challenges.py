@@ -33,7 +33,6 @@ class Challenge(NamedTuple):
 
 
 def challenges(header: str) -> list[Challenge]:
-    """Return the challenges of a WWW-Authenticate header."""
     fields: list[tuple[str, dict[str, str]]] = []
     at, header = 0, header[:_LONGEST]
     while part := _PART.match(header, at):

@@ -41,7 +41,6 @@ class RequestHeaders:
         }
 
     def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:
-        """Return the headers of this request."""
         headers = self._by_want[request.want]
         if request.headers:
             headers = _with(headers, request.headers)
@@ -73,7 +72,6 @@ def header_fields(texts: Sequence[str], host: str | None = None) -> Headers:
 
 
 def user_agent(politeness: Politeness, access: Access) -> bytes:
-    """Return the value of the User-Agent header."""
     if access.user_agent is not None:
         return access.user_agent.encode()
     agent = f"{politeness.agent}/{__version__}"

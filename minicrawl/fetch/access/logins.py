@@ -35,8 +35,6 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class OriginAccess:
-    """Headers and login of one origin."""
-
     headers: Headers = field(default=(), repr=False)
     login: Login | None = None
 
@@ -127,20 +125,14 @@ class _OriginLogin:
         offered = challenges(stream.headers.get("www-authenticate", ""))
         digest = Digest.best_of(offered)
         if digest is not None:
-            return self._take(digest, sent)
+            # An expired nonce does not mean that the password was refused.
+            is_news = digest.is_stale or self._has_worked or sent.digest is None
+            is_new = sent.digest is None or digest.nonce != sent.digest.nonce
+            self._digest, self._uses = digest, 0
+            return is_news and is_new
         schemes = [one.scheme for one in offered]
         # A 401 response that names no scheme at all may mean basic authentication too.
         if sent.value is not None or (schemes and "basic" not in schemes):
             return False
         self._is_basic = True
         return True
-
-    def _take(self, digest: Digest, sent: _Sent) -> bool:
-        """Adopt a new challenge. Return True if it is worth an answer.
-
-        An expired nonce does not mean that the password was refused.
-        """
-        is_news = digest.is_stale or self._has_worked or sent.digest is None
-        is_new = sent.digest is None or digest.nonce != sent.digest.nonce
-        self._digest, self._uses = digest, 0
-        return is_news and is_new

@@ -11,7 +11,7 @@ secret.
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -45,7 +45,9 @@ def access_by_origin(
     matches = map(HEADER.fullmatch, access.headers)
     hosts = dict.fromkeys([one["host"] for one in matches if one and one["host"]])
     names = {_name_of(host) for host in (*hosts, *from_netrc, *from_settings)}
-    at_seeds = _origins_at(seeds, names) if names else []
+    bare_names = {name.strip("[]") for name in names}
+    origins = (place.origin for place in map(target, seeds if names else ()) if place)
+    at_seeds = list(dict.fromkeys(origin for origin in origins if origin.host in bare_names))
     logins: dict[Origin, Login] = {}
     for place, login in from_netrc.items():
         logins |= dict.fromkeys(_origins_of(place, at_seeds), login)
@@ -128,12 +130,6 @@ def _name_of(place: str) -> str:
         return ada_url.URL(f"https://{match['host'] if match else place}/").hostname
     except ValueError:
         raise UsageError(f"{place!r} is not a host: a login or header needs one") from None
-
-
-def _origins_at(urls: Iterable[str], names: Collection[str]) -> list[Origin]:
-    bare = {name.strip("[]") for name in names}
-    origins = (place.origin for place in map(target, urls) if place)
-    return list(dict.fromkeys(origin for origin in origins if origin.host in bare))
 
 
 def _origins_of(place: str, at_seeds: Sequence[Origin]) -> list[Origin]:

@@ -22,7 +22,6 @@ class Content:
         self._earlier = bytearray()  # joined slices; a million small objects would take much memory
 
     def add(self, piece: bytes) -> None:
-        """Append bytes."""
         self.length += len(piece)
         if self.spooled is not None:
             self._write(self.spooled, piece)
@@ -34,7 +33,6 @@ class Content:
             self._slices.clear()
 
     def joined(self) -> bytes:
-        """Return the bytes in memory."""
         content = b"".join(self._slices)
         return bytes(self._earlier) + content if self._earlier else content
 

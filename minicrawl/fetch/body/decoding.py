@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
 
 import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
@@ -53,16 +52,20 @@ class UnknownCoding(Exception):
     """Unsupported coding. The message names it."""
 
 
-class _Layer(Protocol):
-    ended: bool  # the stream reached its end marker
-    broken: bool  # the input is invalid for this coding; there is no further output
+class _Layer:
+    """Decoder of one coding."""
+
+    ended = False
+    """True if the stream reached its end marker."""
+    broken = False
+    """True if the input is invalid for this coding: there is no further output."""
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
         """Decode a chunk in at least one slice, possibly empty."""
-        ...
+        raise NotImplementedError
 
 
-class _Inflate:
+class _Inflate(_Layer):
     """Decoder of concatenated deflate streams.
 
     Bytes after a complete stream that do not begin another are ignored as padding.
@@ -73,8 +76,6 @@ class _Inflate:
         self._members_left = members
         self._stream: zlib._Decompress | None = None
         self._held = b""  # an incomplete header
-        self.ended = False
-        self.broken = False
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
         chunk, self._held = self._held + chunk, b""
@@ -137,11 +138,12 @@ def _gzip() -> _Layer:
 
 def _deflate() -> _Layer:
     """Return a decoder for zlib wrapping, the standard, or none, which some servers send."""
-    return _Inflate(lambda head: _ZLIB if _is_zlib_head(head) else _BARE, 1)
 
+    def wrapping(head: bytes) -> int:
+        is_zlib = head[0] & 0x0F == zlib.DEFLATED and int.from_bytes(head, "big") % 31 == 0
+        return _ZLIB if is_zlib else _BARE
 
-def _is_zlib_head(head: bytes) -> bool:
-    return head[0] & 0x0F == zlib.DEFLATED and int.from_bytes(head, "big") % 31 == 0
+    return _Inflate(wrapping, 1)
 
 
 def _cut_up(chunk: bytes, size: int) -> Iterator[bytes]:
@@ -162,12 +164,10 @@ def _slices(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield b"".join(held)
 
 
-class _Brotli:
+class _Brotli(_Layer):
     def __init__(self) -> None:
         self._stream = brotli.Decompressor()
         self._is_begun = False
-        self.ended = False
-        self.broken = False
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
         if not self._is_begun:
@@ -192,15 +192,13 @@ class _Brotli:
             self.broken = True
 
 
-class _Zstd:
+class _Zstd(_Layer):
     """Decoder of concatenated zstd frames."""
 
     def __init__(self) -> None:
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
         self._frame = self._decompressor.decompressobj()
         self._frames_left = _MAX_MEMBERS
-        self.ended = False
-        self.broken = False
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
         return _slices(self._pieces(chunk))

@@ -90,7 +90,6 @@ class DecodeBudget:
         """Slots for spooled files in transfer."""
 
     def spend(self, seconds: float) -> None:
-        """Charge the time that one slice took."""
         self._spent_s += seconds
         # Only at the slice that exceeds the budget: one call renews the budget for all bodies.
         if self._spent_s > _TURN_S and not self.is_spent:
@@ -111,7 +110,6 @@ class DecodeBudget:
         return body in self._spooled
 
     def release(self, body: _BodyReader) -> None:
-        """Stop accounting for a body."""
         self._spooled.discard(body)
         if body in self._held:
             self.held_bytes -= body.held
@@ -346,12 +344,10 @@ class _BodyReader:
             self.stop()
 
     def drop(self) -> None:
-        """Discard the content."""
         for content in self._contents():
             content.drop()
 
     def result(self) -> Body | Failed | Refused:
-        """Return the outcome of the body."""
         is_whole = self._decoder is None or self._decoder.whole
         if self._wire_bytes and not self.content.length and not is_whole:
             detail = self._cut_detail() or "no part of the body could be decoded"

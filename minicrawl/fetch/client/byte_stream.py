@@ -30,7 +30,6 @@ class ByteStream(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """True if the connection has not ended."""
         return self._transport is not None
 
     async def read(self, max_bytes: int) -> bytes:
@@ -63,7 +62,6 @@ class ByteStream(asyncio.Protocol):
             raise copy(self._error)
 
     def abort(self) -> None:
-        """Close the connection immediately."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -46,7 +46,6 @@ class IdleConnections:
         self._timer: asyncio.TimerHandle | None = None
 
     def put(self, key: PoolKey, connection: Connection) -> None:
-        """Add a connection."""
         until = asyncio.get_running_loop().time() + self._keep_s
         self._waiting[connection] = key, until
         self._by_key[key].append(connection)
@@ -73,7 +72,6 @@ class IdleConnections:
             del self._by_key[key]
 
     def close(self) -> None:
-        """Close all idle connections."""
         while self._waiting:
             self._abort_oldest()
         if self._timer:
@@ -148,7 +146,6 @@ class HttpClient:
             raise
 
     async def aclose(self) -> None:
-        """Close all connections."""
         self._idle.close()
         for connection in self._open:
             connection.abort()
@@ -196,7 +193,6 @@ class HttpClient:
         return Connection(self._open.add, self._discard, self._max_head_bytes, self._read_buffer)
 
     def _discard(self, connection: Connection) -> None:
-        """Unregister a connection that ended."""
         self._open.discard(connection)
         self._idle.forget(connection)
 

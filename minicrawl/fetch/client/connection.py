@@ -127,13 +127,11 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def forget_response(self) -> None:
-        """Release the last response."""
         self._body, self._parser, self._request = b"", None, b""
         if self._is_paused:
             self._resume()
 
     def abort(self) -> None:
-        """Close the connection immediately."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -119,7 +119,6 @@ class Connector:
             await _end(racing)
 
     async def _open(self, place: ConnectTarget) -> socket.socket:
-        """Return a connected socket."""
         family = _family(place.address)
         opened = socket.socket(family, socket.SOCK_STREAM)
         try:

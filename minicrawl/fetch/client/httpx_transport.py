@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class HttpxTransport:
-    """Transport of this package over an httpx transport."""
-
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
 
@@ -45,8 +43,6 @@ class HttpxTransport:
 
 
 class HttpxResponseStream:
-    """Response stream of this package over an httpx response."""
-
     def __init__(self, response: httpx.Response, first_byte_s: float) -> None:
         self._response, self.first_byte_s = response, first_byte_s
         self.status, self.wire = response.status_code, None  # httpx hides the raw heads

@@ -41,7 +41,6 @@ def described(error: Fault | OSError) -> str:
 
 
 def kind_of(error: Fault | OSError) -> FailureKind:
-    """Return the kind of an error."""
     if isinstance(error, Fault):
         return error.kind
     return FailureKind.TLS if isinstance(error, ssl.SSLError) else FailureKind.RESET

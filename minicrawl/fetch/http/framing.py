@@ -49,8 +49,6 @@ def is_chunked(head: Head) -> bool:
 
 
 class ByLength(Framing):
-    """Body of a known length."""
-
     def __init__(self, length: int) -> None:
         self._left = length
         self.ended = not length

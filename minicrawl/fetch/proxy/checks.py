@@ -10,7 +10,6 @@ import asyncio
 
 from minicrawl.config import Network as NetworkSettings
 from minicrawl.errors import UsageError
-from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.client.dialing import Connector, DirectDialer
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import request_bytes
@@ -57,24 +56,20 @@ async def _fault_at(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
     try:
         stream = await dialer.reach(proxy)
         try:
+            # An HTTP proxy may demand or refuse a login; any other answer is fine, and so is none.
             if not proxy.is_socks:
-                await _ask(stream, proxy)
+                nowhere = f"http://{_NOWHERE}/"
+                stream.write(request_bytes(_NOWHERE, nowhere, login_header(proxy)))
+                async with asyncio.timeout(_ANSWER_S):
+                    status, _ = await answer_of(stream, proxy)
+                if status in REFUSED_LOGINS:
+                    return wants_login(proxy)
+        except TimeoutError:
+            return None
+        except OSError as error:
+            return fault_of(proxy, str(error))
         finally:
             stream.abort()
     except Fault as fault:
         return fault
     return None
-
-
-async def _ask(stream: ByteStream, proxy: Proxy) -> None:
-    """Raise a Fault if an HTTP proxy demands or refuses a login. Any other answer is fine."""
-    stream.write(request_bytes(_NOWHERE, f"http://{_NOWHERE}/", login_header(proxy)))
-    try:
-        async with asyncio.timeout(_ANSWER_S):
-            status, _ = await answer_of(stream, proxy)
-    except TimeoutError:
-        return
-    except OSError as error:
-        raise fault_of(proxy, str(error)) from error
-    if status in REFUSED_LOGINS:
-        raise wants_login(proxy)

@@ -159,7 +159,13 @@ class ProxyDialer:
     async def _dial_by(self, way: ProxyWay, server: TlsServer | None, make: Callable[[], P]) -> P:
         stream = await self.reach(way.proxy)
         try:
-            await _connect_through(stream, way)
+            try:
+                if way.proxy.is_socks:
+                    await connect(stream, way.proxy, way.host, way.port)
+                elif not way.forwards:
+                    await tunnel(stream, way.proxy, way.host, way.port)
+            except OSError as error:
+                raise fault_of(way.proxy, str(error)) from error
             return await stream.hand_over(make, self._direct.opener, server)
         except BaseException as error:
             stream.abort()
@@ -195,14 +201,3 @@ def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
         forwards = not proxy.is_socks and not origin.is_tls
         return [ProxyWay(proxy, origin.host, origin.port, forwards)]
     return [ProxyWay(proxy, *place, False) for place in places[:_MOST_ADDRESSES]]
-
-
-async def _connect_through(stream: ByteStream, way: ProxyWay) -> None:
-    """Have the proxy connect to the host, unless it forwards requests."""
-    try:
-        if way.proxy.is_socks:
-            await connect(stream, way.proxy, way.host, way.port)
-        elif not way.forwards:
-            await tunnel(stream, way.proxy, way.host, way.port)
-    except OSError as error:
-        raise fault_of(way.proxy, str(error)) from error

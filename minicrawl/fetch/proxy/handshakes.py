@@ -142,7 +142,6 @@ async def connect(stream: ByteStream, proxy: Proxy, host: str, port: int) -> Non
 
 
 async def _exactly(stream: ByteStream, proxy: Proxy, size: int) -> bytes:
-    """Read exactly `size` bytes."""
     received = b""
     while len(received) < size:
         piece = await stream.read(size - len(received))

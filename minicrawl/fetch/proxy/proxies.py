@@ -10,7 +10,8 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from hashlib import blake2b
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
@@ -51,27 +52,20 @@ class Proxy(NamedTuple):
         return str(self)
 
 
-class NamedProxy(NamedTuple):
-    """Proxy for pages of one scheme, or of both if `scheme` is empty."""
+def parse_proxy(text: str) -> tuple[str, Proxy]:
+    """Parse `[http=|https=]URL`, which the settings have validated.
 
-    scheme: str
-    proxy: Proxy
-
-
-def parse_proxy(text: str) -> NamedProxy:
-    """Parse `[http=|https=]URL`, which the settings have validated."""
+    Return the scheme of pages that the proxy is for, empty if it is for both, and the proxy.
+    """
     is_for_one = text.startswith(("http=", "https="))
     scheme, _, url = text.partition("=") if is_for_one else ("", "", text)
     parts = urlsplit(url)
-    return NamedProxy(
-        scheme,
-        Proxy(
-            parts.scheme,
-            parts.hostname or "",
-            parts.port or _PORTS[parts.scheme],
-            unquote(parts.username or ""),
-            unquote(parts.password or ""),
-        ),
+    return scheme, Proxy(
+        parts.scheme,
+        parts.hostname or "",
+        parts.port or _PORTS[parts.scheme],
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
     )
 
 
@@ -79,16 +73,15 @@ class ProxyRoutes:
     """Assignment of hosts to proxies."""
 
     def __init__(self, proxies: Iterable[str], bypass: Iterable[str]) -> None:
-        named = [parse_proxy(text) for text in proxies]
+        parsed = [parse_proxy(text) for text in proxies]
         self._of_scheme = {
-            scheme: tuple(one.proxy for one in named if one.scheme in ("", scheme))
+            scheme: tuple(proxy for of_scheme, proxy in parsed if of_scheme in ("", scheme))
             for scheme in _SCHEMES
         }
         self._bypasses = [_bypass_test(text) for text in bypass]
 
     @property
     def proxies(self) -> tuple[Proxy, ...]:
-        """Distinct proxies of all hosts."""
         return tuple(dict.fromkeys(it for some in self._of_scheme.values() for it in some))
 
     def proxies_of(self, origin: Origin) -> tuple[Proxy, ...]:
@@ -117,10 +110,19 @@ def _bypass_test(text: str) -> Callable[[Origin], bool]:
     """Return a test for a host, domain, address or network, with an optional port, or `*`."""
     if text == "*":
         return lambda _: True
-    if (network := _network(text)) is not None:
+    with suppress(ValueError):
+        network = ip_network(text.strip("[]"), strict=False)
         return lambda origin: _is_in(origin.host, network)
-    name, port = _split(text)
-    name = name.lower().strip("[]").removeprefix("*").lstrip(".").rstrip(".")
+    name, colon, port_text = text.rpartition(":")
+    port = int(port_text) if colon and port_text.isdigit() else None
+    name = (
+        (text if port is None else name)
+        .lower()
+        .strip("[]")
+        .removeprefix("*")
+        .lstrip(".")
+        .rstrip(".")
+    )
 
     def matches(origin: Origin) -> bool:
         host = origin.host.rstrip(".")
@@ -130,25 +132,8 @@ def _bypass_test(text: str) -> Callable[[Origin], bool]:
     return matches
 
 
-def _split(text: str) -> tuple[str, int | None]:
-    name, colon, port = text.rpartition(":")
-    return (name, int(port)) if colon and port.isdigit() else (text, None)
-
-
-def _network(text: str) -> Network | None:
-    try:
-        return ip_network(text.strip("[]"), strict=False)
-    except ValueError:
-        return None
-
-
 def _is_in(host: str, network: Network) -> bool:
     try:
         return ip_address(host) in network
     except ValueError:
         return False
-
-
-def as_lines(proxies: Sequence[Proxy]) -> str:
-    """Return the proxies as one line, without logins."""
-    return ", ".join(map(str, proxies))

@@ -52,7 +52,6 @@ _MOST_SITES = 10_000
 
 
 def lookup_of(network: Network, threads: int) -> SystemLookup | NameServerLookup:
-    """Return the lookup that the settings ask for."""
     system = SystemLookup(threads)
     if network.name_server == (SYSTEM,):
         return system
@@ -160,17 +159,16 @@ async def _ask(channel: pycares.Channel, host: str) -> _Reply:
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[_Reply] = loop.create_future()
 
+    def settle(reply: _Reply) -> None:
+        if not answer.done():  # otherwise the caller gave up
+            answer.set_result(reply)
+
     def deliver(result: pycares.AddrInfoResult | None, error: int | None) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(_settle, answer, _Reply(result, error))
+            loop.call_soon_threadsafe(settle, _Reply(result, error))
 
     channel.getaddrinfo(host, None, type=socket.SOCK_STREAM, callback=deliver)
     return await answer
-
-
-def _settle(answer: asyncio.Future[_Reply], reply: _Reply) -> None:
-    if not answer.done():  # otherwise the caller gave up
-        answer.set_result(reply)
 
 
 def _answer(reply: _Reply) -> LookupAnswer:

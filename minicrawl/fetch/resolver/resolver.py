@@ -132,7 +132,6 @@ class Resolver:
         )
 
     def places_of(self, origin: Origin) -> Awaitable[Located]:
-        """Return the places to try for an origin, or why there are none."""
         return self.locate(origin.host, origin.port)
 
     async def locate(self, host: str, port: int) -> Located:

@@ -39,9 +39,6 @@ class ResolveRule(NamedTuple):
             return host.endswith(self.host)
         return self.host in ("*", host)
 
-    def place(self, port: int) -> ConnectTarget:
-        return ConnectTarget(self.address, port if self.to_port is None else self.to_port)
-
 
 class ResolveRules:
     """`--resolve` rules, most specific first."""
@@ -53,7 +50,7 @@ class ResolveRules:
         """Return where the rules redirect this host, or None if no rule matches."""
         for rule in self._rules:
             if rule.matches(host, port):
-                return rule.place(port)
+                return ConnectTarget(rule.address, rule.to_port or port)
         return None
 
 

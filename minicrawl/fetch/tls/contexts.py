@@ -123,15 +123,14 @@ def _check_certificate(host: str, file: Path) -> None:
         helps = f"`openssl pkey -in {file} -out FILE` writes it without its password"
         raise UsageError(f"{named}: the key is encrypted: {helps}") from None
     except ssl.SSLError as error:
-        raise UsageError(f"{named}: {_why_unusable(error)}") from None
+        why = (
+            "no certificate can be read, or it holds no key: `cat CERTIFICATE KEY > FILE` makes one"
+        )
+        if "KEY_VALUES_MISMATCH" in (error.reason or ""):
+            why = "the key is not that of the certificate"
+        raise UsageError(f"{named}: {why}") from None
     except OSError as error:
         raise UsageError(f"{named}: {error.strerror}") from None
-
-
-def _why_unusable(error: ssl.SSLError) -> str:
-    if "KEY_VALUES_MISMATCH" in (error.reason or ""):
-        return "the key is not that of the certificate"
-    return "no certificate can be read, or it holds no key: `cat CERTIFICATE KEY > FILE` makes one"
 
 
 def check_authorities(environ: Mapping[str, str] = os.environ) -> None:

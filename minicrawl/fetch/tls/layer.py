@@ -116,7 +116,6 @@ class TlsEngine:
         self._unsent = bytearray()
 
     def feed(self, data: memoryview) -> None:
-        """Add received bytes."""
         self._incoming.write(data)
 
     @property
@@ -239,19 +238,15 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
                 self._above = above = self._make()
                 above.connection_made(self)
                 self.begun.set_result(above)
-            self._deliver()
+            while self._below is not None and not self._is_paused and self._engine.has_more:
+                if not self._engine.deliver_to(self._above):
+                    self._hang_up()  # the server closed its side
+                    break
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:
             self._hang_up(error)
         self._send()
-
-    def _deliver(self) -> None:
-        while self._below is not None and not self._is_paused and self._engine.has_more:
-            assert self._above is not None
-            if not self._engine.deliver_to(self._above):
-                self._hang_up()  # the server closed its side
-                return
 
     def _send(self, data: bytes | bytearray | memoryview = b"") -> None:
         """Send `data` and any pending TLS records."""

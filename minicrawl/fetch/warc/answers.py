@@ -59,8 +59,6 @@ class RecordedStream:
 
 
 class RecordedAnswers:
-    """Reader of response records."""
-
     def __init__(self, network: Network) -> None:
         self._max_codings = network.max_codings
         self._budget = DecodeBudget(network.max_bodies_bytes)

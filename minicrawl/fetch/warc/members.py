@@ -13,6 +13,7 @@ damage, the next intact member is found if it begins with a record.
 from __future__ import annotations
 
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
@@ -153,7 +154,6 @@ class Members:
         self.is_plain = False
 
     def close(self) -> None:
-        """Close the file."""
         self._raw.close()
 
     @property
@@ -205,16 +205,12 @@ class Members:
         for magic in (GZIP, ZSTD):
             at = piece.find(magic)
             while at >= 0:
-                if self._begins_record(piece[at : at + TRIED_BYTES]):
-                    return at
+                start = piece[at : at + TRIED_BYTES]
+                with suppress(zlib.error, zstandard.ZstdError, DamagedMember):
+                    if self._decoder_of(start).decode(start).given.startswith(BEGIN):
+                        return at
                 at = piece.find(magic, at + 1)
         return None
-
-    def _begins_record(self, piece: bytes) -> bool:
-        try:
-            return self._decoder_of(piece).decode(piece).given.startswith(BEGIN)
-        except (zlib.error, zstandard.ZstdError, DamagedMember):
-            return False
 
     def _decoder_of(self, raw: bytes) -> _Decoder:
         if raw.startswith(GZIP):

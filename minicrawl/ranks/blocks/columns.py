@@ -32,7 +32,6 @@ class DiskTraffic:
     bytes_written: int = 0
 
     def since(self, before: "DiskTraffic") -> "DiskTraffic":
-        """Return the traffic since an earlier copy."""
         return DiskTraffic(*map(sub, astuple(self), astuple(before)))
 
 
@@ -133,7 +132,6 @@ class Sorter:
         return run
 
     def _merged(self, runs: list[DiskColumn[np.int64]]) -> Iterator[Numbers]:
-        """Merge runs, and delete them."""
         share = self._at_once // max(len(runs), 1) + 1
         heads = [head for run in runs if (head := _Head(run, share)).numbers.size]
         while heads:

@@ -46,14 +46,6 @@ def free_for(block: int) -> int:
     return max(block * _BLOCK, LEAST_FREE)
 
 
-class LinkPiece(NamedTuple):
-    """Links of a cell, as offsets within its stretch and its block."""
-
-    stretch: int
-    sources: Places
-    targets: Places
-
-
 class BlockSizes(NamedTuple):
     """Number of nodes, and sizes of the parts that are processed together."""
 
@@ -89,7 +81,6 @@ class NodeIds:
         return len(self.column)
 
     def of(self, nodes: Sequence[int]) -> list[str]:
-        """Return the ids of these nodes as names."""
         if self._is_dense:
             return [str(self._first + node) for node in nodes]
         distinct, places = np.unique(np.asarray(nodes, dtype=np.int64), return_inverse=True)
@@ -102,7 +93,6 @@ class NodeIds:
         return list(map(str, ids[places].tolist()))
 
     def links(self, links: LinkArrays) -> LinkArrays:
-        """Convert links between ids to links between nodes."""
         return LinkArrays(self._nodes(links.sources), self._nodes(links.targets))
 
     def _nodes(self, ids: Ids) -> Ids:
@@ -148,15 +138,16 @@ class LinksByBlock:
             self._ends.append(self.edges)
             yield int(stretches[start]) * self._sizes.stretch, sources[start:end]
 
-    def pieces(self, block: int) -> Iterator[LinkPiece]:
-        """Yield the links to this block, stretch by stretch."""
+    def pieces(self, block: int) -> Iterator[tuple[int, Places, Places]]:
+        """Yield the stretches with links to this block, with the offsets of sources and targets."""
         first, last = (
             bisect_left(self._cells, number * self._stretches) for number in (block, block + 1)
         )
         for place in range(first, last):
             start, end = self._ends[place], self._ends[place + 1]
             ends = self._links.read(2 * start, 2 * (end - start))
-            yield LinkPiece(self._cells[place] % self._stretches, *np.split(ends, 2))
+            sources, targets = np.split(ends, 2)
+            yield self._cells[place] % self._stretches, sources, targets
 
 
 class BlockFiles:
@@ -173,7 +164,6 @@ class BlockFiles:
         )
 
     def fill(self, links: Iterable[LinkArrays]) -> None:
-        """Write the links between nodes in the order of the blocks."""
         sorter, at_once = Sorter(self._folder, self._sorted_at_once), self.sizes.at_once
         for some in links:
             sorter.add(self.links.keys(some))

@@ -38,7 +38,6 @@ written.
 
 from collections.abc import Iterator
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,15 +90,13 @@ def pagerank(
 
 
 def _inflow(files: BlockFiles, block: int, base: float) -> Vector:
-    """Return the inflow of the nodes of a block."""
     sizes = files.sizes
     inflow = np.full(min(sizes.block, sizes.nodes - block * sizes.block), base)
-    stretch, given = -1, np.empty(0)
-    for piece in files.links.pieces(block):
-        if piece.stretch != stretch:
-            stretch = piece.stretch
-            given = files.given.read(stretch * sizes.stretch, sizes.stretch)
-        np.add.at(inflow, piece.targets, given[piece.sources])
+    held, given = -1, np.empty(0)
+    for stretch, sources, targets in files.links.pieces(block):
+        if stretch != held:
+            held, given = stretch, files.given.read(stretch * sizes.stretch, sizes.stretch)
+        np.add.at(inflow, targets, given[sources])
     return inflow
 
 
@@ -110,23 +107,20 @@ def _pass_on(files: BlockFiles, first: int, scores: Vector, damping: float) -> f
     return float(scores[degrees == 0].sum())
 
 
-class BestOfBlocks(NamedTuple):
-    """Best nodes and their scores, in descending order; ties go to the first node."""
-
-    nodes: NDArray[np.int64]
-    scores: Vector
+Best = tuple[NDArray[np.int64], Vector]
+"""Best nodes and their scores, in descending order; ties go to the first node."""
 
 
-def best(files: BlockFiles, count: int) -> Iterator[BestOfBlocks]:
+def best(files: BlockFiles, count: int) -> Iterator[Best]:
     """Yield the `count` best nodes in batches. Each batch reads all scores, but keeps few."""
     left, last_node, last_score = min(count, files.sizes.nodes), -1, inf
     while left:
-        some = _best_after(files, min(left, files.sizes.at_once), last_node, last_score)
-        left, last_node, last_score = left - len(some.nodes), some.nodes[-1], some.scores[-1]
-        yield some
+        nodes, scores = _best_after(files, min(left, files.sizes.at_once), last_node, last_score)
+        left, last_node, last_score = left - len(nodes), nodes[-1], scores[-1]
+        yield nodes, scores
 
 
-def _best_after(files: BlockFiles, count: int, last_node: int, last_score: float) -> BestOfBlocks:
+def _best_after(files: BlockFiles, count: int, last_node: int, last_score: float) -> Best:
     """Return the batch after this last node and its score."""
     nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
     for first in range(0, files.sizes.nodes, files.sizes.at_once):
@@ -138,4 +132,4 @@ def _best_after(files: BlockFiles, count: int, last_node: int, last_score: float
         # A stable sort keeps ties in the order of the nodes, also across parts.
         order = np.argsort(-scores, kind="stable")[:count]
         nodes, scores = nodes[order], scores[order]
-    return BestOfBlocks(nodes, scores)
+    return nodes, scores

@@ -25,13 +25,11 @@ class RankGroup(LazyGroup):
     """Group of rank commands, including those of packages."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command with this name."""
         built_in = super().get_command(ctx, cmd_name)
         point = None if built_in else ext.entry_points(ext.RANKS).get(cmd_name)
         return built_in if point is None else AddedRank(cmd_name, point.package)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all ranks."""
         return list(dict.fromkeys((*super().list_commands(ctx), *ext.entry_points(ext.RANKS))))
 
 

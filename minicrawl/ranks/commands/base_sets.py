@@ -69,7 +69,6 @@ def base_set_choice(
         usual=LINKING,
     ),
 ) -> BaseSetChoice:
-    """Return the base set to rank."""
     has_words = click.get_current_context().params.get("words")
     if root is not None and query is not None and not has_words:
         raise click.UsageError("--root and --query cannot be combined; `hits --words` takes both")

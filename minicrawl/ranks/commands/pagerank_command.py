@@ -141,8 +141,8 @@ def _run_in_blocks(
 
 def _parts_of_best(ranks: BlockRanks) -> Iterator[list[tuple[str, float]]]:
     """Yield the best nodes by name, in parts that take little memory as text."""
-    for best in ranks.best:
-        named = zip(ranks.names.of(best.nodes.tolist()), best.scores.tolist(), strict=True)
+    for nodes, scores in ranks.best:
+        named = zip(ranks.names.of(nodes.tolist()), scores.tolist(), strict=True)
         while part := list(islice(named, _SHOWN_AT_ONCE)):
             yield part
 
@@ -262,7 +262,6 @@ def _of_each(
 
 
 def _refuse_conflicts(options: Mapping[str, object]) -> None:
-    """Refuse more than one of these options."""
     given = [name for name, value in options.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} cannot be combined")

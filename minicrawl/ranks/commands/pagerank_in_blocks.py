@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from minicrawl.ranks.blocks.files import (
     free_for,
     memory_plan,
 )
-from minicrawl.ranks.blocks.pagerank import BestOfBlocks
+from minicrawl.ranks.blocks.pagerank import Best
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.flows import flows
 from minicrawl.report.graph.source import Urls, check_links
@@ -80,19 +80,14 @@ class BlockRanks:
     names: NodeNames
     edges: int
     blocks: int
-    best: Iterator[BestOfBlocks]
+    best: Iterator[Best]
     """The best nodes, in batches."""
     traffic: DiskTraffic
     """Disk traffic of the iterations, without that of writing the blocks."""
 
 
-class Streamed(NamedTuple):
-    """A graph whose links can be streamed as often as needed."""
-
-    names: NodeNames
-    links: Callable[[Progress], Iterable[LinkArrays]]
-
-
+Streamed = tuple[NodeNames, Callable[[Progress], Iterable[LinkArrays]]]
+"""Names of a graph, and its links, which can be streamed as often as needed."""
 Opened = Callable[[MemoryPlan, Path, Progress], Streamed]
 """Prepares a graph for streaming; its files on disk go to the folder."""
 
@@ -113,20 +108,23 @@ def pagerank_in_blocks(
     """
     mmap_large_arrays()
     with ExitStack() as files_there:
-        with _naming_folder(limits.temp):
+        try:
             folder = files_there.enter_context(scratch("blocks", limits.temp))
             free = _free(limits, _RESERVE)
-            graph = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
-            memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(graph.names))
-            files = BlockFiles(len(graph.names), memory, folder)
-            files.fill(graph.links(part(tell, _READ_ONCE, _READ_TWICE)))
+            names, links = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
+            memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(names))
+            files = BlockFiles(len(names), memory, folder)
+            files.fill(links(part(tell, _READ_ONCE, _READ_TWICE)))
             laid_out = replace(files.traffic)
             scores = block_ranks.pagerank(
                 files, damping=damping, tolerance=tolerance, tell=part(tell, _READ_TWICE, 1)
             )
+        except OSError as error:
+            place = limits.temp or "the folder for temporary files"
+            raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error
         yield BlockRanks(
             scores=scores,
-            names=graph.names,
+            names=names,
             edges=files.links.edges,
             blocks=files.sizes.blocks,
             best=block_ranks.best(files, shown),
@@ -148,7 +146,7 @@ def file_in_blocks(path: Path) -> Opened:
         first = links(tell)
         if first.names is None:
             ids = NodeIds(_unweighted(first, path), memory, folder)
-            return Streamed(ids, lambda tell: map(ids.links, links(tell)))
+            return ids, lambda tell: map(ids.links, links(tell))
         for _ in _unweighted(first, path):
             pass
         names = first.names
@@ -157,7 +155,7 @@ def file_in_blocks(path: Path) -> Opened:
             if isinstance(names, range)
             else Texts(names)
         )
-        return Streamed(called, links)
+        return called, links
 
     return opened
 
@@ -165,7 +163,7 @@ def file_in_blocks(path: Path) -> Opened:
 def store_in_blocks(snapshot: Snapshot) -> Opened:
     """Return a function that opens the links of a store."""
     check_links(snapshot)
-    return lambda _memory, _folder, _tell: Streamed(
+    return lambda _memory, _folder, _tell: (
         Urls(snapshot),
         lambda _tell: (LinkArrays(flow.givers, flow.ends) for flow in flows(snapshot)),
     )
@@ -176,16 +174,6 @@ def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]
         if some.weights is not None:
             raise UsageError(f"{path}: --blocks and --memory do not support weights of links")
         yield some
-
-
-@contextmanager
-def _naming_folder(parent: Path | None) -> Iterator[None]:
-    """Add the name of the folder to errors about its files."""
-    try:
-        yield
-    except OSError as error:
-        place = parent or "the folder for temporary files"
-        raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error
 
 
 def _free(limits: MemoryLimits, reserve: int) -> int:

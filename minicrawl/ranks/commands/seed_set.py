@@ -149,7 +149,6 @@ def seed_set(
 def _rule(
     core: CoreKind | None, size: int | None, at_once: int | None, density: float | None
 ) -> CoreRule:
-    """Return the rule that says when a core is complete."""
     kind = core or (CoreKind.SIZE if size else DEFAULT_RULE.kind)
     if kind.is_by_size and density is not None:
         raise click.UsageError("--density needs --core density or --core maximal")

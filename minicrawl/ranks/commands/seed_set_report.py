@@ -38,8 +38,6 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Input of the report."""
-
     asked: int
     rule: CoreRule
     found: SeedSet
@@ -71,7 +69,6 @@ def show(report: Report) -> None:
 
 
 def document(report: Report) -> dict[str, object]:
-    """Return the report as a JSON document."""
     found, in_crawl = report.found, report.in_crawl
     cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
     return {

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.link_builder import Ids
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graph.products import Vector
 from minicrawl.opic.importance.estimate import shares
@@ -86,26 +85,17 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
         if target is not None:
             key = link.source * nodes + target
             counts[key] = max(words, counts.get(key, 0))
-    return _with_amounts(
-        named,
-        np.fromiter(counts, np.int64, len(counts)),
-        np.fromiter(counts.values(), np.float64, len(counts)),
-        f"no link of these pages has a word of {query!r} in or around it, in the pages kept",
-    )
-
-
-def _with_amounts(named: NamedGraph, links: Ids, amounts: Vector, why_none: str) -> NamedGraph:
-    """Add `amounts` to the weights of links, which are 1. Links that guards dropped are skipped.
-
-    A link is source * nodes + target.
-    """
+    links = np.fromiter(counts, np.int64, len(counts))
+    amounts = np.fromiter(counts.values(), np.float64, len(counts))
     graph = named.graph
     keys = graph.sources().astype(np.int64) * graph.nodes + graph.targets
-    is_there = np.isin(links, keys)
+    is_there = np.isin(links, keys)  # guards may have dropped links
     weights = np.ones(graph.edges, dtype=np.float32)
     np.add.at(weights, np.searchsorted(keys, links[is_there]), amounts[is_there])
     if (weights == 1).all():
-        raise UsageError(why_none)
+        raise UsageError(
+            f"no link of these pages has a word of {query!r} in or around it, in the pages kept"
+        )
     if named.weights is not None:
         weights *= named.weights
     return replace(named, weights=weights)

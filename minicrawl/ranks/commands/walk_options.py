@@ -56,7 +56,6 @@ def pagerank_terms(
     most_rounds: int = number("Stop after N rounds.", 1000, flag="--rounds"),
     precision: str = choice(tuple(PRECISIONS), "Floating-point precision.", "double"),
 ) -> PageRankOptions:
-    """Return the options of PageRank."""
     if one_more_link and dangling is not Dangling.VIRTUAL:
         raise UsageError("--one-more-link needs --dangling virtual")
     if one_more_link and "damping" in given_options():
@@ -127,7 +126,6 @@ def guards_of(
         usual=1,
     ),
 ) -> Guards:
-    """Return the guards against collusion."""
     return Guards(most_internal=intra_cap, most_of_site=domain_cap, **dict(weight))
 
 

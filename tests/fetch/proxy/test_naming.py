@@ -30,7 +30,8 @@ def test_a_url_names_a_proxy_and_its_login_is_not_shown() -> None:
     ("url", "port"), [("http://p", 80), ("https://p", 443), ("socks5://p", 1080)]
 )
 def test_a_proxy_without_a_port_has_that_of_its_scheme(url: str, port: int) -> None:
-    assert parse_proxy(url).proxy.port == port
+    _, proxy = parse_proxy(url)
+    assert proxy.port == port
 
 
 @pytest.mark.parametrize(

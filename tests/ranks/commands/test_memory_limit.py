@@ -119,7 +119,7 @@ def test_scores_are_those_of_the_whole_graph(
         assert by_name(found) == pytest.approx(in_memory(read(path)), abs=1e-10)
         nodes = len(found.names)
         assert found.names.of([nodes - 1, 0]) == read(path).names.of([nodes - 1, 0])
-        best = [node for some in found.best for node in some.nodes]
+        best = [node for nodes_of_batch, _ in found.best for node in nodes_of_batch]
     assert found.blocks == len(range(0, nodes, -(-nodes // (count or 1))))
     assert found.edges == read(path).graph.edges
     assert found.scores.converged
