@@ -20,8 +20,8 @@ from itertools import accumulate
 from random import Random
 from typing import Final, NamedTuple
 
-from minicrawl.demo.sites import DOMAIN, FRONT, Atlas, Site
-from minicrawl.demo.words import TOPICS, sentences
+from minicrawl.demo.sites import DOMAIN, FRONT, ON_SHOW, Atlas, Site
+from minicrawl.demo.words import TOPICS, Topic, sentences
 
 
 class Anchor(NamedTuple):
@@ -64,19 +64,19 @@ class DemoResponse(NamedTuple):
 
 def html(sheet: Sheet) -> str:
     """Return the page as HTML; words of the demo need no escaping."""
+    paragraphs = "".join([f"<p>{paragraph}</p>\n" for paragraph in sheet.prose])
+    lists = [
+        f"<h2>{heading}</h2>\n<ul>\n<li>" + "</li>\n<li>".join(map(_a, anchors)) + "</li>\n</ul>\n"
+        for heading, anchors in sheet.lists
+        if anchors
+    ]
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="{sheet.charset}">\n'
         f"<title>{sheet.title} – {sheet.site}</title>\n{sheet.head}</head>\n<body>\n"
         f"<header>{' | '.join(map(_a, sheet.menu))}</header>\n<main>\n<h1>{sheet.title}</h1>\n"
-        f"{''.join([f'<p>{paragraph}</p>{chr(10)}' for paragraph in sheet.prose])}"
-        f"{''.join([_section(heading, anchors) for heading, anchors in sheet.lists if anchors])}"
+        f"{paragraphs}{''.join(lists)}"
         f"</main>\n<footer>{' | '.join(map(_a, sheet.footer))}</footer>\n</body>\n</html>\n"
     )
-
-
-def _section(heading: str, anchors: Sequence[Anchor]) -> str:
-    items = "</li>\n<li>".join(map(_a, anchors))
-    return f"<h2>{heading}</h2>\n<ul>\n<li>{items}</li>\n</ul>\n"
 
 
 def _a(anchor: Anchor) -> str:
@@ -147,75 +147,84 @@ _LICENCE_EXCEPT_EVERY: Final = 3
 _DIRECTORY_EVERY: Final = 4
 
 
-class _Oddment(NamedTuple):
-    """A special link on one article in `every`; {place} and {path} are the article's."""
-
-    every: int
-    href: str
-    words: str
-    nofollow: bool = False
-
-
 _ODDMENTS: Final = (
-    _Oddment(7, "/members/letter-{place}", "Letters, for members"),
-    _Oddment(9, f"{SPAM}best-offers", "Best offers", nofollow=True),
-    _Oddment(11, "/index.html", "To the front page"),
-    _Oddment(14, "{path}?print", "For printing"),
-    _Oddment(16, "/lost/page-{place}", "An earlier account"),
-    _Oddment(19, "/download/{place}", "The full report"),
-    _Oddment(23, "/picture/{place}", "The photograph"),
-    _Oddment(41, "{path}?from=related", "This page again"),
+    (7, "/members/letter-{place}", "Letters, for members"),
+    (9, f"{SPAM}best-offers", "Best offers"),
+    (11, "/index.html", "To the front page"),
+    (14, "{path}?print", "For printing"),
+    (16, "/lost/page-{place}", "An earlier account"),
+    (19, "/download/{place}", "The full report"),
+    (23, "/picture/{place}", "The photograph"),
+    (41, "{path}?from=related", "This page again"),
 )
-
-
-class _Community(NamedTuple):
-    """Hosts to link to; a host is drawn by its weight."""
-
-    sites: Sequence[Site]
-    weights: Sequence[int]  # running totals of the sizes
-
-    def draw(self, rng: Random) -> Site:
-        return rng.choices(self.sites, cum_weights=self.weights)[0]
+"""Special links, each on one article in so many; {place} and {path} are the article's."""
 
 
 class Author:
     """Writer of the ordinary pages of an atlas."""
 
-    __slots__ = ("_communities", "_everybody", "_said", "_seed")
+    __slots__ = ("_communities", "_said", "_seed")
 
     def __init__(self, atlas: Atlas, rng: Random) -> None:
         self._seed = rng.getrandbits(64)
         self._said = {topic.name: sentences(topic, _SENTENCES_PER_TOPIC, rng) for topic in TOPICS}
-        self._everybody = _community(atlas.sites)
-        self._communities = {
-            topic.name: _community([site for site in atlas.sites if site.topic is topic])
-            for topic in TOPICS
-        }
+        # Hosts to link to, by topic (None: all), with running totals of their sizes.
+        self._communities: dict[Topic | None, tuple[Sequence[Site], Sequence[int]]] = {}
+        for topic in (None, *TOPICS):
+            sites = [site for site in atlas.sites if topic in (None, site.topic)]
+            self._communities[topic] = sites, list(accumulate(site.size for site in sites))
 
     def version(self, site: Site, place: int, visits: int) -> int:
         """Return the version for a visitor who comes after `visits` others."""
-        visits_per_version = VISITS_PER_VERSION.get((site.kind, _level(site, place)))
+        level = "front" if place == FRONT else "section" if place <= site.sections else "article"
+        visits_per_version = VISITS_PER_VERSION.get((site.kind, level))
         return visits // visits_per_version if visits_per_version else 0
 
     def sheet(self, site: Site, place: int, version: int = 0, head: str = "") -> Sheet:
         """Return one version of a page; `head` is additional markup for its head."""
         rng = Random(self._seed + site.first + place)
-        if _is_dead_end(site, place):
-            return Sheet(
-                site=site.name, title=site.title(place), prose=self._prose(site, rng), head=head
-            )
+        title, home = site.title(place), Anchor("/", site.name)
+        sections, search, oddments = list(range(1, site.sections + 1)), [], []
+        if has_search(site):
+            search = [Anchor("/search", "Search")]
+        if place == FRONT:
+            # Each version brings three new articles.
+            articles = site.size - site.sections - 1
+            latest = range(version * 3, version * 3 + min(_LATEST, articles))
+            inside = "Latest", [site.sections + 1 + number % articles for number in latest]
+        elif place <= site.sections:
+            inside = "In this section", site.articles(place, range(ON_SHOW))
+        else:
+            below = site.below(place)
+            if place % _DEAD_END_EVERY == _DEAD_END_EVERY - 1 and not below:
+                return Sheet(site=site.name, title=title, prose=self._prose(site, rng), head=head)
+            sections, search = [site.shelf(place)[0]], []
+            beside = (place - site.sections, place + 1)
+            related = [other for other in beside if site.sections < other < site.size]
+            inside = "Related", [*related, *below]
+            path = site.path(place)
+            oddments = [
+                Anchor(href.format(place=place, path=path), words, href.startswith(SPAM))
+                for every, href, words in _ODDMENTS
+                if place % every == 0
+            ]
         edition = (f"This is edition {version + 1} of this page.",) if version else ()
+        prose = edition + self._prose(site, rng, _ARTICLE if place else _LEAD)
+        page = site.first + place
+        licence = [LICENCE] if page % _LICENCE_EXCEPT_EVERY else []
+        directory = [] if page % _DIRECTORY_EVERY else [Anchor(DIRECTORY, "Lantern Directory")]
+        heading, places = inside
         return Sheet(
             site=site.name,
-            title=site.title(place),
-            menu=_menu(site, place),
-            prose=edition + self._prose(site, rng, _ARTICLE if place else _LEAD),
+            title=title,
+            menu=[home, *_anchors(site, sections), *search],
+            prose=prose,
             lists=(
-                *_inside(site, place, version),
+                (heading, _anchors(site, places)),
                 ("Elsewhere", self._elsewhere(site, rng)),
-                ("More", _oddments(site, place)),
+                ("More", oddments),
             ),
-            footer=_footer(site, place),
+            footer=licence + directory,
             head=head,
         )
 
@@ -225,26 +234,22 @@ class Author:
             " ".join(said[start : start + _PARAGRAPH]) for start in range(0, count, _PARAGRAPH)
         )
 
-    def _elsewhere(self, site: Site, rng: Random) -> list[Anchor]:
-        count = min(int(rng.expovariate(1 / _OUTWARD)), _MOST_OUTWARD)
-        drawn = dict.fromkeys(self._draw(site, rng) for _ in range(count))
-        return [anchor for anchor in drawn if anchor is not None]
-
-    def _draw(self, source: Site, rng: Random) -> Anchor | None:
-        is_near = rng.random() < _IN_COMMUNITY
-        site = (self._communities[source.topic.name] if is_near else self._everybody).draw(rng)
-        if site is source:
-            return None
-        # The cube prefers low places: sections, and articles near their top.
-        place = FRONT if rng.random() < _TO_FRONT else int(site.size * rng.random() ** 3)
-        if rng.random() < _BY_SHORT_LINK:
-            return Anchor(f"{SHORT}{site.first + place}", site.title(place))
-        return Anchor(f"http://{site.host}{site.path(place)}", site.title(place))
-
-
-def forbids_members(site: Site) -> bool:
-    """Return whether robots.txt forbids the members' section."""
-    return site.number % 2 == 0
+    def _elsewhere(self, source: Site, rng: Random) -> list[Anchor]:
+        """Return links to other hosts, each once; draws of the page's own host are left out."""
+        links: dict[Anchor, None] = {}
+        for _ in range(min(int(rng.expovariate(1 / _OUTWARD)), _MOST_OUTWARD)):
+            is_near = rng.random() < _IN_COMMUNITY
+            sites, weights = self._communities[source.topic if is_near else None]
+            site = rng.choices(sites, cum_weights=weights)[0]
+            if site is source:
+                continue
+            # The cube prefers low places: sections, and articles near their top.
+            place = FRONT if rng.random() < _TO_FRONT else int(site.size * rng.random() ** 3)
+            href = f"http://{site.host}{site.path(place)}"
+            if rng.random() < _BY_SHORT_LINK:
+                href = f"{SHORT}{site.first + place}"
+            links[Anchor(href, site.title(place))] = None
+        return list(links)
 
 
 def has_search(site: Site) -> bool:
@@ -252,72 +257,5 @@ def has_search(site: Site) -> bool:
     return site.kind == "wiki"
 
 
-def _community(sites: Sequence[Site]) -> _Community:
-    return _Community(sites, list(accumulate(site.size for site in sites)))
-
-
-def _level(site: Site, place: int) -> str:
-    if place == FRONT:
-        return "front"
-    return "section" if place <= site.sections else "article"
-
-
-def _menu(site: Site, place: int) -> list[Anchor]:
-    """Return links to all sections, or from an article to its own section."""
-    is_article = _is_article(site, place)
-    sections = (site.shelf(place)[0],) if is_article else range(1, site.sections + 1)
-    search = [Anchor("/search", "Search")] if has_search(site) and not is_article else []
-    return [Anchor("/", site.name), *_anchors(site, sections), *search]
-
-
-def _inside(site: Site, place: int, version: int) -> list[tuple[str, list[Anchor]]]:
-    if place == FRONT:
-        return [("Latest", _anchors(site, _latest(site, version)))]
-    if place <= site.sections:
-        return [("In this section", _anchors(site, site.on_show(place)))]
-    related = [near for near in (place - site.sections, place + 1) if _is_article(site, near)]
-    return [("Related", _anchors(site, [*related, *site.below(place)]))]
-
-
-def _latest(site: Site, version: int) -> list[int]:
-    """Return the articles of the front page: each version brings three new ones."""
-    articles = site.size - site.sections - 1
-    return [
-        site.sections + 1 + (version * 3 + offset) % articles
-        for offset in range(min(_LATEST, articles))
-    ]
-
-
-def _is_article(site: Site, place: int) -> bool:
-    return site.sections < place < site.size
-
-
-def _is_dead_end(site: Site, place: int) -> bool:
-    return (
-        place % _DEAD_END_EVERY == _DEAD_END_EVERY - 1
-        and _is_article(site, place)
-        and not site.below(place)
-    )
-
-
 def _anchors(site: Site, places: Sequence[int]) -> list[Anchor]:
     return [Anchor(site.path(place), site.title(place)) for place in places]
-
-
-def _oddments(site: Site, place: int) -> list[Anchor]:
-    if not _is_article(site, place):
-        return []
-    return [
-        Anchor(
-            oddment.href.format(place=place, path=site.path(place)), oddment.words, oddment.nofollow
-        )
-        for oddment in _ODDMENTS
-        if place % oddment.every == 0
-    ]
-
-
-def _footer(site: Site, place: int) -> list[Anchor]:
-    page = site.first + place
-    licence = [LICENCE] if page % _LICENCE_EXCEPT_EVERY else []
-    directory = [] if page % _DIRECTORY_EVERY else [Anchor(DIRECTORY, "Lantern Directory")]
-    return licence + directory

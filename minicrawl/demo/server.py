@@ -10,11 +10,10 @@ import asyncio
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from threading import Thread
-from types import TracebackType
-from typing import Final, NamedTuple, Protocol, Self
+from typing import Final, Protocol, Self
 
 from minicrawl.demo.pages import DemoResponse, refused
 
@@ -22,7 +21,6 @@ _LONGEST_HEAD: Final = 16_384
 _BACKLOG: Final = 1_024
 _REQUEST_LINE: Final = re.compile(r"([A-Z]+) (/[!-~]*) HTTP/1\.([01])")
 _METHODS: Final = ("GET", "HEAD")
-_END_OF_HEAD: Final = b"\r\n\r\n"
 
 
 class ServedWeb(Protocol):
@@ -32,13 +30,6 @@ class ServedWeb(Protocol):
         self, host: str, target: str, headers: Mapping[str, str], visits: int, /
     ) -> DemoResponse:
         """Answer a GET by a visitor who comes after `visits` others."""
-
-
-class _Request(NamedTuple):
-    method: str
-    target: str
-    headers: Mapping[str, str]  # by lower-case name
-    keeps_alive: bool
 
 
 class DemoServer:
@@ -60,136 +51,80 @@ class DemoServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
-
-    def _answer(self, request: _Request) -> DemoResponse:
-        """Count the visit, and return the web's response."""
-        host = request.headers["host"].partition(":")[0].lower()
-        url = f"http://{host}{request.target}"
-        visits = self.requests[url]
-        self.requests[url] = visits + 1
-        return self._web.answer(host, request.target, request.headers, visits)
 
     def _run(self, listener: socket.socket) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(self._serve(listener))
 
     async def _serve(self, listener: socket.socket) -> None:
-        open_connections: set[_Connection] = set()
-        server = await self._loop.create_server(
-            lambda: _Connection(self._answer, open_connections), sock=listener, backlog=_BACKLOG
+        server = await asyncio.start_server(
+            self._converse, sock=listener, backlog=_BACKLOG, limit=_LONGEST_HEAD
         )
-        async with server:
-            await self._stop.wait()
-            server.close()
-            # A connection that is being accepted is not in the set yet: wait for its task.
-            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
-            for connection in open_connections:
-                connection.abort()
-            # The transports release their sockets in the next turn of the loop.
-            await asyncio.sleep(0)
+        await self._stop.wait()
+        server.close()
+        # A connection that is being accepted begins its task when that of accepting it has ended.
+        while connections := asyncio.all_tasks() - {asyncio.current_task()}:
+            for connection in connections:
+                connection.cancel()
+            await asyncio.wait(connections)
+        # The transports release their sockets in the next turn of the loop.
+        await asyncio.sleep(0)
 
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of a connection, until one of them is the last."""
+        try:
+            while await self._exchange(reader, writer):
+                await writer.drain()
+            writer.close()
+            await writer.wait_closed()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()  # the client has left
+        except asyncio.CancelledError:
+            writer.transport.abort()
 
-class _Connection(asyncio.Protocol):
-    """A connection: received bytes without a response yet, and the pending response."""
-
-    def __init__(
-        self, answer: Callable[[_Request], DemoResponse], open_connections: set["_Connection"]
-    ) -> None:
-        self._answer = answer
-        self._open_connections = open_connections
-        self._received = bytearray()
-        self._delayed: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        self._open_connections.add(self)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._open_connections.discard(self)
-        if self._delayed:
-            self._delayed.cancel()
-
-    def data_received(self, received: bytes) -> None:
-        self._received += received
-        self._answer_what_is_there()
-
-    def abort(self) -> None:
-        self._transport.abort()
-
-    def _answer_what_is_there(self) -> None:
-        """Answer received requests until one is delayed or incomplete, or the connection closes."""
-        while self._delayed is None and not self._transport.is_closing():
-            end = self._received.find(_END_OF_HEAD)
-            length = len(self._received) if end < 0 else end
-            if length > _LONGEST_HEAD:
-                self._refuse(refused(431, "That is too long."))
-            elif end < 0:
-                return
-            else:
-                head = self._received[:end].decode("latin-1")
-                del self._received[: end + len(_END_OF_HEAD)]
-                self._take(head)
-
-    def _take(self, head: str) -> None:
-        request = _parsed(head)
-        if isinstance(request, DemoResponse):
-            self._refuse(request)
-            return
-        answer = self._answer(request)
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answer a request, and return whether another may follow."""
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        except asyncio.LimitOverrunError:
+            return _refuse(writer, refused(431, "That is too long."))
+        line, *fields = head.removesuffix("\r\n\r\n").split("\r\n")
+        named = (field.partition(":") for field in fields)
+        headers = {name.lower(): value.strip() for name, _, value in named}
+        request = _REQUEST_LINE.fullmatch(line)
+        if request is None or "host" not in headers:
+            return _refuse(writer, refused(400, "This is not a request."))
+        method, target, minor_version = request.groups()
+        if method not in _METHODS:
+            allowed = ", ".join(_METHODS)
+            return _refuse(writer, refused(405, "One can only read here.", Allow=allowed))
+        host = headers["host"].partition(":")[0].lower()
+        url = f"http://{host}{target}"
+        visits = self.requests[url]
+        self.requests[url] = visits + 1
+        answer = self._web.answer(host, target, headers, visits)
         if answer.delay_s:
-            loop = asyncio.get_running_loop()
-            self._delayed = loop.call_later(answer.delay_s, self._send_late, request, answer)
-        else:
-            self._send(request, answer)
-
-    def _send_late(self, request: _Request, answer: DemoResponse) -> None:
-        self._delayed = None
-        self._send(request, answer)
-        self._answer_what_is_there()
-
-    def _send(self, request: _Request, answer: DemoResponse) -> None:
-        self._transport.write(
-            _written(answer, has_body=request.method == "GET", is_last=not request.keeps_alive)
-        )
-        if not request.keeps_alive:
-            self._transport.close()
-
-    def _refuse(self, answer: DemoResponse) -> None:
-        """Send an error and close: after a malformed request the next one cannot be found."""
-        self._transport.write(_written(answer, has_body=True, is_last=True))
-        self._transport.close()
+            await asyncio.sleep(answer.delay_s)
+        keeps_alive = minor_version == "1" and headers.get("connection", "").lower() != "close"
+        body = answer.body if method == "GET" else b""
+        writer.write(_head(answer, is_last=not keeps_alive) + body)
+        return keeps_alive
 
 
-def _parsed(head: str) -> _Request | DemoResponse:
-    """Parse a request, or return the response to one that cannot be served."""
-    line, *fields = head.split("\r\n")
-    match = _REQUEST_LINE.fullmatch(line)
-    headers = {name.lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)}
-    if match is None or "host" not in headers:
-        return refused(400, "This is not a request.")
-    method, target, minor_version = match.groups()
-    if method not in _METHODS:
-        return refused(405, "One can only read here.", Allow=", ".join(_METHODS))
-    connection = headers.get("connection", "").lower()
-    keeps_alive = minor_version == "1" and connection != "close"
-    return _Request(method, target, headers, keeps_alive)
+def _refuse(writer: asyncio.StreamWriter, answer: DemoResponse) -> bool:
+    """Send an error, the last response: after a malformed request the next cannot be found."""
+    writer.write(_head(answer, is_last=True) + answer.body)
+    return False
 
 
-def _written(answer: DemoResponse, *, has_body: bool, is_last: bool) -> bytes:
+def _head(answer: DemoResponse, *, is_last: bool) -> bytes:
     lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
     lines += [f"{name}: {value}" for name, value in answer.headers.items()]
     if answer.status != HTTPStatus.NOT_MODIFIED:
         lines.append(f"Content-Length: {len(answer.body)}")
     if is_last:
         lines.append("Connection: close")
-    head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-    return head + answer.body if has_body else head
+    return "\r\n".join([*lines, "", ""]).encode("latin-1")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
 from minicrawl.config.parts import FEWEST_DEMO_PAGES
 from minicrawl.demo.words import PLACES, TOPICS, Topic, title
@@ -37,19 +37,13 @@ class Quirk(Enum):
     FLAKY = auto()  # fails, and succeeds when asked again
 
 
-class _SitePlan(NamedTuple):
-    name: str
-    topic: Topic
-    quirk: Quirk
-    size: int
-
-
 _PECULIAR: Final = (
-    _SitePlan("www.sleepy-ferry", TOPICS[0], Quirk.SLOW, 6),
-    _SitePlan("library.quiet-reading", TOPICS[7], Quirk.PATIENT, 12),
-    _SitePlan("www.closed-for-winter", TOPICS[1], Quirk.SHUT, 6),
-    _SitePlan("radio.crackle-fm", TOPICS[6], Quirk.FLAKY, 9),
+    ("www.sleepy-ferry", TOPICS[0], Quirk.SLOW, 6),
+    ("library.quiet-reading", TOPICS[7], Quirk.PATIENT, 12),
+    ("www.closed-for-winter", TOPICS[1], Quirk.SHUT, 6),
+    ("radio.crackle-fm", TOPICS[6], Quirk.FLAKY, 9),
 )
+"""Hosts beside the ordinary ones: name, topic, peculiarity, number of pages."""
 _KINDS: Final = ("www", "news", "wiki", "blog", "forum", "archive")
 
 
@@ -106,17 +100,14 @@ class Site:
         rank, section = divmod(place - self.sections - 1, self.sections)
         return section + 1, rank
 
-    def on_show(self, section: int) -> list[int]:
-        """Return the articles that the section's page lists."""
-        return self._articles(section, range(ON_SHOW))
-
     def below(self, place: int) -> list[int]:
         """Return the articles that only this one leads to."""
         section, rank = self.shelf(place)
         first = ON_SHOW + _BRANCHES * rank
-        return self._articles(section, range(first, first + _BRANCHES))
+        return self.articles(section, range(first, first + _BRANCHES))
 
-    def _articles(self, section: int, ranks: range) -> list[int]:
+    def articles(self, section: int, ranks: range) -> list[int]:
+        """Return the articles of a section that have these ranks, where they exist."""
         places = (self.sections * (rank + 1) + section for rank in ranks)
         return [place for place in places if place < self.size]
 
@@ -144,30 +135,26 @@ class Atlas:
 
 
 def _sites(pages: int, rng: Random) -> Iterator[Site]:
-    left = pages - sum(plan.size for plan in _PECULIAR)
     names = _names(rng)
     ordinary = min(max(len(TOPICS), round(0.9 * pages**0.5) - len(_PECULIAR)), len(names))
+    sizes = _sizes(pages - sum(size for *_, size in _PECULIAR), ordinary)
+    plans = [
+        (names[number], TOPICS[number % len(TOPICS)], Quirk.NONE, size)
+        for number, size in enumerate(sizes)
+    ]
     first = 0
-    for number, size in enumerate(_sizes(left, ordinary)):
-        topic = TOPICS[number % len(TOPICS)]
-        yield _site(number, first, _SitePlan(names[number], topic, Quirk.NONE, size))
+    for number, (name, topic, quirk, size) in enumerate((*plans, *_PECULIAR)):
+        yield Site(
+            number=number,
+            host=name + DOMAIN,
+            name=name.partition(".")[2].replace("-", " ").title(),
+            topic=topic,
+            first=first,
+            size=size,
+            sections=min(len(topic.sections), max(1, size // _PAGES_PER_SECTION)),
+            quirk=quirk,
+        )
         first += size
-    for number, plan in enumerate(_PECULIAR, start=ordinary):
-        yield _site(number, first, plan)
-        first += plan.size
-
-
-def _site(number: int, first: int, plan: _SitePlan) -> Site:
-    return Site(
-        number=number,
-        host=plan.name + DOMAIN,
-        name=plan.name.partition(".")[2].replace("-", " ").title(),
-        topic=plan.topic,
-        first=first,
-        size=plan.size,
-        sections=min(len(plan.topic.sections), max(1, plan.size // _PAGES_PER_SECTION)),
-        quirk=plan.quirk,
-    )
 
 
 def _sizes(pages: int, hosts: int) -> list[int]:

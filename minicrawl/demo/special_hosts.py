@@ -1,16 +1,14 @@
 """Hubs, and hosts that are difficult for crawlers.
 
 The hubs are a directory of all sites, a portal, and the host of the licence that most pages refer
-to. Law: only the `paths` of a hub exist, and `sheet` gives the page of each. The portal has new
-headlines at each visit; the other hubs never change.
-
-The difficult hosts have short links, redirect loops, an endless calendar and unusual encodings.
-Law: such a host is a function from path to response, and its pages are not in the link graph.
+to. The portal has new headlines at each visit; the other hubs never change. The difficult hosts,
+called curiosities, have short links, redirect loops, an endless calendar and unusual encodings.
+Law: such a host is a function from path and visits to response.
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from minicrawl.demo.pages import (
     COMMONS,
@@ -36,22 +34,16 @@ _HEADLINES: Final = 15
 _FEATURED: Final = 12
 
 
-class Hub(NamedTuple):
-    """A host with few pages: its paths, and the page of each for a visitor."""
-
-    paths: Sequence[str]
-    sheet: Callable[[str, int], Sheet]
+SpecialHost = Callable[[str, int], DemoResponse]
+"""(path, earlier visits) -> response."""
 
 
-def hubs(atlas: Atlas, curiosities: Sequence[Anchor]) -> dict[str, Hub]:
+def hubs(atlas: Atlas, curiosities: Sequence[Anchor]) -> dict[str, SpecialHost]:
     """Return the hubs by host; the portal leads to the curiosities, the directory to all sites."""
-    topics = [f"/{topic.name}/" for topic in TOPICS]
     return {
-        _host(DIRECTORY): Hub(
-            ["/", "/everything", *topics], lambda path, _visits: _directory(atlas, path)
-        ),
-        _host(PORTAL): Hub(["/"], lambda _path, visits: _portal(atlas, curiosities, visits)),
-        _host(COMMONS): Hub(["/", "/licence"], lambda path, _visits: _commons(atlas, path)),
+        _host(DIRECTORY): lambda path, _visits: _directory(atlas, path),
+        _host(PORTAL): lambda path, visits: _portal(atlas, curiosities, path, visits),
+        _host(COMMONS): lambda path, _visits: _commons(atlas, path),
     }
 
 
@@ -59,70 +51,79 @@ def _host(url: str) -> str:
     return url.split("/")[2]
 
 
-def _directory(atlas: Atlas, path: str) -> Sheet:
+def _directory(atlas: Atlas, path: str) -> DemoResponse:
     shelves = [Anchor(f"/{topic.name}/", topic.name.title()) for topic in TOPICS]
     everything = Anchor("/everything", "Everything")
     if path == "/":
         words, anchors = "A lantern for every harbour, garden and shed.", _fronts(atlas.sites[:10])
     elif path == everything.href:
-        words, anchors = "The longest page we have.", _everything(atlas)
-    else:
+        words, step = "The longest page we have.", max(1, atlas.pages // INDEXED)
+        places = map(atlas.find, range(0, atlas.pages, step)[:INDEXED])
+        anchors = [_anchor(site, place) for site, place in places]
+    elif any(path == shelf.href for shelf in shelves):
         words = "All that is known to us on this subject."
         anchors = _fronts(site for site in atlas.sites if path == f"/{site.topic.name}/")
-    return Sheet(
-        site="Lantern Directory",
-        title=path.strip("/").title() or "Lantern Directory",
-        menu=[Anchor("/", "Lantern Directory"), *shelves, everything],
-        prose=(words,),
-        lists=[("Entries", anchors)],
-        footer=(LICENCE,),
+    else:
+        return MISSING
+    return page(
+        Sheet(
+            site="Lantern Directory",
+            title=path.strip("/").title() or "Lantern Directory",
+            menu=[Anchor("/", "Lantern Directory"), *shelves, everything],
+            prose=(words,),
+            lists=[("Entries", anchors)],
+            footer=(LICENCE,),
+        )
     )
 
 
-def _everything(atlas: Atlas) -> list[Anchor]:
-    step = max(1, atlas.pages // INDEXED)
-    places = [atlas.find(page) for page in range(0, atlas.pages, step)[:INDEXED]]
-    return [
-        Anchor(f"http://{site.host}{site.path(place)}", site.title(place)) for site, place in places
-    ]
-
-
-def _portal(atlas: Atlas, curiosities: Sequence[Anchor], visits: int) -> Sheet:
+def _portal(atlas: Atlas, curiosities: Sequence[Anchor], path: str, visits: int) -> DemoResponse:
+    if path != "/":
+        return MISSING
     open_sites = [site for site in atlas.sites if site.quirk is not Quirk.SHUT]
-    return Sheet(
-        site="Daybreak",
-        title="Daybreak Portal",
-        menu=[Anchor(DIRECTORY, "Directory"), Anchor(COMMONS, "The commons")],
-        prose=("Good morning. This is what the little web talks about today.",),
-        lists=[
-            ("Featured", _fronts(open_sites[:_FEATURED])),
-            ("Headlines", [_headline(atlas, _HEADLINES * visits + i) for i in range(_HEADLINES)]),
-            ("Curiosities", curiosities),
-        ],
-        footer=(LICENCE,),
+    headlines = []
+    for number in range(_HEADLINES * visits, _HEADLINES * (visits + 1)):
+        # Headlines rotate over the hosts, with another article in each round.
+        rounds, turn = divmod(number, len(atlas.sites))
+        site = atlas.sites[turn]
+        place = site.sections + 1 + rounds % (site.size - site.sections - 1)
+        headlines.append(_anchor(site, place))
+    return page(
+        Sheet(
+            site="Daybreak",
+            title="Daybreak Portal",
+            menu=[Anchor(DIRECTORY, "Directory"), Anchor(COMMONS, "The commons")],
+            prose=("Good morning. This is what the little web talks about today.",),
+            lists=[
+                ("Featured", _fronts(open_sites[:_FEATURED])),
+                ("Headlines", headlines),
+                ("Curiosities", curiosities),
+            ],
+            footer=(LICENCE,),
+        )
     )
 
 
-def _headline(atlas: Atlas, number: int) -> Anchor:
-    """Return a headline. Headlines rotate over the hosts, with another article in each round."""
-    rounds, turn = divmod(number, len(atlas.sites))
-    site = atlas.sites[turn]
-    place = site.sections + 1 + rounds % (site.size - site.sections - 1)
-    return Anchor(f"http://{site.host}{site.path(place)}", site.title(place))
-
-
-def _commons(atlas: Atlas, path: str) -> Sheet:
-    return Sheet(
-        site="The Open Commons",
-        title="Free to copy" if path == "/licence" else "The Open Commons",
-        menu=(Anchor("/", "The Open Commons"), Anchor("/licence", "The licence")),
-        prose=("Copy it, mend it, pass it on, and say where you have it from.",),
-        lists=[("Who does so", _fronts(atlas.sites[:_FEATURED]))],
+def _commons(atlas: Atlas, path: str) -> DemoResponse:
+    if path not in ("/", "/licence"):
+        return MISSING
+    return page(
+        Sheet(
+            site="The Open Commons",
+            title="Free to copy" if path == "/licence" else "The Open Commons",
+            menu=(Anchor("/", "The Open Commons"), Anchor("/licence", "The licence")),
+            prose=("Copy it, mend it, pass it on, and say where you have it from.",),
+            lists=[("Who does so", _fronts(atlas.sites[:_FEATURED]))],
+        )
     )
 
 
 def _fronts(sites: Iterable[Site]) -> list[Anchor]:
-    return [Anchor(site.url, site.title(FRONT)) for site in sites]
+    return [_anchor(site, FRONT) for site in sites]
+
+
+def _anchor(site: Site, place: int) -> Anchor:
+    return Anchor(f"http://{site.host}{site.path(place)}", site.title(place))
 
 
 CALENDAR: Final = f"http://calendar.town-hall{DOMAIN}/"
@@ -131,17 +132,15 @@ _MONTHS: Final = 12
 _DAYS: Final = 28
 _MONTH: Final = re.compile(r"/([0-9]{1,9})/([0-9]{1,2})(?:/([0-9]{1,2}))?")
 
-Curiosity = Callable[[str], DemoResponse]
 
-
-def curiosities(atlas: Atlas, moved_site: Site) -> dict[str, Curiosity]:
+def curiosities(atlas: Atlas, moved_site: Site) -> dict[str, SpecialHost]:
     """Return the difficult hosts by name."""
     return {
-        old_host(moved_site): lambda path: moved(301, f"{moved_site.url}{path[1:]}"),
-        f"go.short-links{DOMAIN}": lambda path: _short_link(atlas, path),
-        f"calendar.town-hall{DOMAIN}": _town_hall,
-        f"www.old-letters{DOMAIN}": _letters,
-        f"www.cheap-anchors{DOMAIN}": _spam,
+        old_host(moved_site): lambda path, _visits: moved(301, f"{moved_site.url}{path[1:]}"),
+        f"go.short-links{DOMAIN}": lambda path, _visits: _short_link(atlas, path),
+        f"calendar.town-hall{DOMAIN}": lambda path, _visits: _town_hall(path),
+        f"www.old-letters{DOMAIN}": lambda path, _visits: _letters(path),
+        f"www.cheap-anchors{DOMAIN}": lambda path, _visits: _spam(path),
     }
 
 
@@ -174,8 +173,9 @@ def _short_link(atlas: Atlas, path: str) -> DemoResponse:
     if path in _DOORS:
         return moved(*_DOORS[path])
     number = path[1:]
-    if number.isascii() and number.isdigit() and len(number) <= len(str(atlas.pages)):
-        return moved(302, atlas.url(int(number))) if int(number) < atlas.pages else MISSING
+    is_number = number.isascii() and number.isdigit() and len(number) <= len(str(atlas.pages))
+    if is_number and int(number) < atlas.pages:
+        return moved(302, atlas.url(int(number)))
     return MISSING
 
 
@@ -186,10 +186,6 @@ def _town_hall(path: str) -> DemoResponse:
     if path.startswith("/rooms/"):
         doors = [Anchor(f"{path}/{way}", way.title()) for way in ("east", "west", "upstairs")]
         return _room(path.rpartition("/")[2].title(), "It looks like the room before.", doors)
-    return _calendar(path)
-
-
-def _calendar(path: str) -> DemoResponse:
     parts = _MONTH.fullmatch(path)
     if parts is None or not 1 <= int(parts[2]) <= _MONTHS:
         return MISSING

@@ -14,7 +14,7 @@ curiosity    a difficult host: redirects, loops, traps, strange encodings
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from email.utils import formatdate
 from functools import cache
 from random import Random
@@ -31,7 +31,6 @@ from minicrawl.demo.pages import (
     DemoResponse,
     Sheet,
     document,
-    forbids_members,
     has_search,
     page,
     refused,
@@ -48,10 +47,32 @@ _NUMBERED: Final = re.compile(r"(/(?:attic|download|picture)/|/members/letter-)(
 
 def annex(site: Site, path: str) -> DemoResponse:
     """Return the response for a path that is none of the site's pages."""
-    if path in _SINGLE:
-        return _SINGLE[path](site)
-    if numbered := _NUMBERED.fullmatch(path):
-        return _SERIES[numbered[1]](site, int(numbered[2]))
+    if path == "/robots.txt":
+        return _robots(site)
+    if path == "/sitemap.xml" and attic(site):
+        return _sitemap(site)
+    if path == "/search" and has_search(site):
+        words = "Type a word above; most people look for the way back."
+        robots = '<meta name="robots" content="noindex, follow">\n'
+        return _note(site, "Search", words, robots)
+    numbered = _NUMBERED.fullmatch(path)
+    return MISSING if numbered is None else _of_series(site, numbered[1], int(numbered[2]))
+
+
+def _of_series(site: Site, series: str, number: int) -> DemoResponse:
+    match series:
+        case "/attic/" if number in range(1, len(attic(site)) + 1):
+            title = f"Box {number} from the attic"
+            return _note(site, title, "Nobody has linked to this for years.")
+        case "/download/":
+            report = f"%PDF-1.4\n% {site.name}, report {number}\n%%EOF\n"
+            return document("application/pdf", report.encode())
+        case "/picture/":
+            picture = b"\x89PNG\r\n\x1a\n%b %d" % (site.host.encode(), number)
+            return document("image/png", picture)
+        case "/members/letter-":
+            title = f"Letter {number} to the members"
+            return _note(site, title, "Please do not pass this on.")
     return MISSING
 
 
@@ -65,7 +86,7 @@ def attic(site: Site) -> tuple[str, ...]:
 def _robots(site: Site) -> DemoResponse:
     if site.quirk is Quirk.SHUT:
         return refused(503, "Closed for winter.")
-    lines = ["Disallow: /members/"] if forbids_members(site) else []
+    lines = ["Disallow: /members/"] if site.number % 2 == 0 else []
     if site.quirk is Quirk.PATIENT:
         lines.append(f"Crawl-delay: {CRAWL_DELAY_S}")
     if attic(site):
@@ -74,8 +95,6 @@ def _robots(site: Site) -> DemoResponse:
 
 
 def _sitemap(site: Site) -> DemoResponse:
-    if not attic(site):
-        return MISSING
     entries = "".join(f"<url><loc>{url}</loc></url>\n" for url in (site.url, *attic(site)))
     return document(
         "application/xml",
@@ -85,45 +104,9 @@ def _sitemap(site: Site) -> DemoResponse:
     )
 
 
-def _search(site: Site) -> DemoResponse:
-    if not has_search(site):
-        return MISSING
-    words = "Type a word above; most people look for the way back."
-    return page(_note(site, "Search", words, '<meta name="robots" content="noindex, follow">\n'))
-
-
-def _from_the_attic(site: Site, number: int) -> DemoResponse:
-    if number not in range(1, len(attic(site)) + 1):
-        return MISSING
-    return page(_note(site, f"Box {number} from the attic", "Nobody has linked to this for years."))
-
-
-def _report(site: Site, number: int) -> DemoResponse:
-    return document(
-        "application/pdf", f"%PDF-1.4\n% {site.name}, report {number}\n%%EOF\n".encode()
-    )
-
-
-def _note(site: Site, title: str, words: str, head: str = "") -> Sheet:
+def _note(site: Site, title: str, words: str, head: str = "") -> DemoResponse:
     home = (Anchor("/", site.name),)
-    return Sheet(site=site.name, title=title, menu=home, prose=(words,), head=head)
-
-
-_SINGLE: Final[dict[str, Callable[[Site], DemoResponse]]] = {
-    "/robots.txt": _robots,
-    "/sitemap.xml": _sitemap,
-    "/search": _search,
-}
-_SERIES: Final[dict[str, Callable[[Site, int], DemoResponse]]] = {
-    "/attic/": _from_the_attic,
-    "/download/": _report,
-    "/picture/": lambda site, number: document(
-        "image/png", b"\x89PNG\r\n\x1a\n%b %d" % (site.host.encode(), number)
-    ),
-    "/members/letter-": lambda site, number: page(
-        _note(site, f"Letter {number} to the members", "Please do not pass this on.")
-    ),
-}
+    return page(Sheet(site=site.name, title=title, menu=home, prose=(words,), head=head))
 
 
 SLOW_S: Final = 0.5
@@ -139,7 +122,7 @@ _DAY_S: Final = 86_400
 class DemoWeb:
     """A small web of `pages` ordinary pages, with special hosts beside them."""
 
-    __slots__ = ("_author", "_curiosities", "_hubs", "_site_of_host", "_sites")
+    __slots__ = ("_author", "_site_of_host", "_sites", "_special")
 
     def __init__(self, pages: int, seed: int = 2003) -> None:
         rng = Random(seed)
@@ -150,13 +133,12 @@ class DemoWeb:
         self._author = Author(atlas, rng)
         self._sites = atlas.sites
         self._site_of_host = {**{site.host: site for site in atlas.sites}, mirror: mirrored}
-        self._hubs = hubs(atlas, oddities)
-        self._curiosities = curiosities(atlas, moved_site)
+        self._special = hubs(atlas, oddities) | curiosities(atlas, moved_site)
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """Host names that are served."""
-        return (*self._site_of_host, *self._hubs, *self._curiosities)
+        return (*self._site_of_host, *self._special)
 
     @property
     def seeds(self) -> tuple[str, ...]:
@@ -171,30 +153,27 @@ class DemoWeb:
         return _unless_known(self._answer(host, path, query, visits), headers)
 
     def _answer(self, host: str, path: str, query: str, visits: int) -> DemoResponse:
-        if site := self._site_of_host.get(host):
-            place = FRONT if path == "/index.html" else site.place(path)
-            if place is None:
-                answer = annex(site, path)
-            elif site.quirk is Quirk.FLAKY and visits % _VISITS_PER_FAILURE == 0:
-                answer = _failure(place)
-            else:
-                canonical = f"http://{site.host}{site.path(place)}"
-                head = f'<link rel="canonical" href="{canonical}">\n' if query == "print" else ""
-                version = self._author.version(site, place, visits)
-                sheet = self._author.sheet(site, place, version, head)
-                answer = page(sheet, {"Last-Modified": _modified(version)})
-            return answer._replace(delay_s=SLOW_S) if site.quirk is Quirk.SLOW else answer
-        if hub := self._hubs.get(host):
-            return page(hub.sheet(path, visits)) if path in hub.paths else MISSING
-        if curiosity := self._curiosities.get(host):
-            return curiosity(path)
-        return refused(421, "This host is not served here.")
+        if special := self._special.get(host):
+            return special(path, visits)
+        if (site := self._site_of_host.get(host)) is None:
+            return refused(421, "This host is not served here.")
+        place = FRONT if path == "/index.html" else site.place(path)
+        if place is None:
+            answer = annex(site, path)
+        elif site.quirk is not Quirk.FLAKY or visits % _VISITS_PER_FAILURE:
+            answer = self._page(site, place, query, visits)
+        elif place % 2:
+            answer = refused(500, "Something crackled.")
+        else:
+            answer = refused(503, "One moment, please.", Retry_After=str(RETRY_AFTER_S))
+        return answer._replace(delay_s=SLOW_S) if site.quirk is Quirk.SLOW else answer
 
-
-def _failure(place: int) -> DemoResponse:
-    if place % 2:
-        return refused(500, "Something crackled.")
-    return refused(503, "One moment, please.", Retry_After=str(RETRY_AFTER_S))
+    def _page(self, site: Site, place: int, query: str, visits: int) -> DemoResponse:
+        canonical = f"http://{site.host}{site.path(place)}"
+        head = f'<link rel="canonical" href="{canonical}">\n' if query == "print" else ""
+        version = self._author.version(site, place, visits)
+        sheet = self._author.sheet(site, place, version, head)
+        return page(sheet, {"Last-Modified": _modified(version)})
 
 
 def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoResponse:
