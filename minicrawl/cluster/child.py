@@ -12,8 +12,7 @@ import errno
 import os
 import shutil
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from minicrawl.app import Crawl
 from minicrawl.cluster.access import cancelled, connect_engine, import_engine, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
+from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
@@ -31,7 +31,7 @@ from minicrawl.cluster.terms import last_told, seeds_of
 from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.addresses import ClusterShard
 from minicrawl.cluster.traffic.exchange import BatchExchange
-from minicrawl.config import Loaded, Storing, load
+from minicrawl.config import Loaded, load
 from minicrawl.config.table import BY_NAME
 from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Event, Warned
@@ -121,23 +121,33 @@ class ShardChild:
             return _end_of(error)
 
     async def _crawled(self, engine: ClusterEngine, job: ShardJob) -> ShardEnd:
-        place = ShardPlace(job.shard, job.shards)
-        store = _fresh_folder(job) / STORE_NAME
+        place, shard, pages = ShardPlace(job.shard, job.shards), job.shard, None
+        # Files of an earlier lease may be stale: other nodes may have written to the log since.
+        folder = job.folder / f"shard-{shard:02}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
         self._exchange = exchange = BatchExchange(engine, place, job.run)
         exchange.until = self._until
-        loaded = settings_of_shard(job, store)
+        loaded = settings_of_shard(job, folder / STORE_NAME)
         storing, emit = loaded.settings.storing, self._warnings.put_nowait
-        last = await last_told(engine, job.shard, job.run)
-        least = 0 if last is None else last.facts.entry
-        age_s = last.facts.age_s if last is not None and last.run == job.run else 0.0
-        async with _replicated(engine, job, storing, least, emit) as replica:
-            records = AddressRecords(engine, place, job.generation)
+        run, facts = await last_told(engine, shard, job.run) or (0, ShardFacts(shard))
+        restored = await take_over(engine, shard, storing.store, least=facts.entry, emit=emit)
+        if storing.keeps_answers:
+            archive = archive_folder(storing.store)
+            pages = await take_over_pages(engine, shard, archive, emit)
+        connect = partial(connect_engine, job.access)
+        # From now on a commit counts only when it is in the engine.
+        replica = await asyncio.to_thread(
+            ShardReplica, shard, storing.store, restored, connect, ReplicaLimits(), pages
+        )
+        tasks = [asyncio.create_task(exchange.listen())]
+        try:
             setup = ClusterShard(
                 place,
                 exchange,
-                records,
+                AddressRecords(engine, place, job.generation),
                 replica,
-                age_s=age_s,
+                age_s=facts.age_s if run == job.run else 0.0,
                 tells_importance=loaded.settings.budget.importance is not None,
             )
             seeds = await seeds_of(engine, job.seeds)
@@ -145,12 +155,11 @@ class ShardChild:
             crawl.subscribe(self._warn, (Warned,))
             if self._is_stopped:
                 crawl.stop()
-            listening = asyncio.create_task(exchange.listen())
-            beginning = asyncio.create_task(self._obey_from_the_start(crawl))
-            try:
-                return ShardEnd(reason=str(await crawl.run_async()))
-            finally:
-                await cancelled((listening, beginning))
+            tasks.append(asyncio.create_task(self._obey_from_the_start(crawl)))
+            return ShardEnd(reason=str(await crawl.run_async()))
+        finally:
+            await cancelled(tasks)
+            await asyncio.to_thread(replica.close)
 
     def _warn(self, event: Event) -> None:
         """Pass the warning to the node, or stop the crawl if the disk is full.
@@ -159,7 +168,7 @@ class ShardChild:
         shard, since the engine has all commits.
         """
         crawl = self._crawl
-        if crawl is not None and _is_full(crawl.settings.storing.store.parent):
+        if crawl is not None and _free_bytes(crawl) < _LEAST_FREE:
             crawl.stop()
         elif isinstance(event, Warned):
             self._warnings.put_nowait(event.text)
@@ -194,45 +203,8 @@ class ShardChild:
         return spent
 
 
-def _is_full(folder: Path) -> bool:
-    return shutil.disk_usage(folder).free < _LEAST_FREE
-
-
-def _fresh_folder(job: ShardJob) -> Path:
-    """Return an emptied folder for the shard.
-
-    Files of an earlier lease may be stale: other nodes may have written to the log since.
-    """
-    folder = job.folder / f"shard-{job.shard:02}"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
-
-
-@asynccontextmanager
-async def _replicated(
-    engine: ClusterEngine,
-    job: ShardJob,
-    storing: Storing,
-    least: int,
-    emit: Callable[[str], None],
-) -> AsyncIterator[ShardReplica]:
-    """Take the shard over: its store and, if pages are kept, its archive.
-
-    From then on a commit counts only when it is in the engine.
-    """
-    shard, store, pages = job.shard, storing.store, None
-    taken = await take_over(engine, shard, store, least=least, emit=emit)
-    if storing.keeps_answers:
-        pages = await take_over_pages(engine, shard, archive_folder(store), emit)
-    connect = partial(connect_engine, job.access)
-    replica = await asyncio.to_thread(
-        ShardReplica, shard, store, taken, connect, ReplicaLimits(), pages
-    )
-    try:
-        yield replica
-    finally:
-        await asyncio.to_thread(replica.close)
+def _free_bytes(crawl: Crawl) -> int:
+    return shutil.disk_usage(crawl.settings.storing.store.parent).free
 
 
 def settings_of_shard(job: ShardJob, store: Path) -> Loaded:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from minicrawl import __version__
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
@@ -91,7 +91,7 @@ async def start_or_join(
             doing=CrawlActivity.RUNNING,
             run=state.run + 1,
             reason="",
-            fetched=max(state.ended_with, sum(last.facts.fetched for last in ends if last)),
+            fetched=max(state.ended_with, sum(last[1].fetched for last in ends if last)),
         )
         await engine.update(STATE_KEY, again.pack(), state_revision)
     return changed
@@ -146,9 +146,10 @@ async def _joined(
     others = {name: value for name, value in settings.items() if terms.settings.get(name) != value}
     for name, value in others.items():
         if not is_over and name not in LIVE:
+            running = terms.settings.get(name, plain(Settings(), BY_NAME[name]))
             raise UsageError(
                 f"{BY_NAME[name].flag} {as_text(value)}: the crawl of this cluster runs with "
-                f"{_shown(terms, name)}; stop it first (minicrawl control stop --cluster URL)"
+                f"{as_text(running)}; stop it first (minicrawl control stop --cluster URL)"
             )
     known = dict.fromkeys(await seeds_of(engine, terms.seeds)) if seeds else {}
     new = [seed for seed in seeds if seed not in known]
@@ -166,11 +167,6 @@ async def _joined(
         if not (is_over and name in OF_A_RUN and name not in settings)
     }
     return replace(terms, settings={**unchanged, **others})
-
-
-def _shown(terms: TermsRecord, name: str) -> str:
-    usual = plain(Settings(), BY_NAME[name])
-    return as_text(terms.settings.get(name, usual))
 
 
 def refuse_other_version(terms: TermsRecord) -> None:
@@ -208,20 +204,16 @@ async def _of_crawl(engine: ClusterEngine, key: str, kind: type[R]) -> tuple[R, 
     return record, entry.revision
 
 
-class LastTold(NamedTuple):
-    """Last facts that holders of a shard have told, and the number of their run."""
+async def last_told(engine: ClusterEngine, shard: int, run: int) -> tuple[int, ShardFacts] | None:
+    """Return the last facts of the shard in this run or an earlier one, and the number of that run.
 
-    run: int
-    facts: ShardFacts
-
-
-async def last_told(engine: ClusterEngine, shard: int, run: int) -> LastTold | None:
-    """Return the last facts of the shard in this run or an earlier one; None if there are none."""
+    Returns None if there are none.
+    """
     for earlier in range(run, -1, -1):
         entry = await engine.get(f"{TOLD_PREFIX}{earlier}.{shard}")
         with suppress(RecordError):
             if (facts := ShardFacts.of(entry)) is not None:
-                return LastTold(earlier, facts)
+                return earlier, facts
     return None
 
 

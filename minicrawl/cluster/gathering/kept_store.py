@@ -129,7 +129,7 @@ async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
 
     async def end(shard: int) -> int:
         last = await last_told(engine, shard, state.run)
-        return await find_end(engine, shard, 0 if last is None else last.facts.entry)
+        return await find_end(engine, shard, 0 if last is None else last[1].entry)
 
     return await asyncio.gather(*map(end, range(terms.shards)))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from minicrawl.cluster.engine import Broadcasts, EngineUnavailable, KeyValues
 from minicrawl.cluster.records import KeyEntry
@@ -21,10 +21,23 @@ async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
     """Call `hear` for all keys with this prefix and their changes, for ever."""
     known: set[str] = set()
     while True:
-        try:
-            await _follow_once(engine, prefix, hear, known)
-        except EngineUnavailable:
-            await asyncio.sleep(_AGAIN_S)
+        listed: set[str] | None = set()
+        with suppress(EngineUnavailable):
+            async with aclosing(engine.watch(prefix)) as changes:
+                async for entry in changes:
+                    if entry is None:
+                        # Known keys that the first listing lacks were deleted while the engine
+                        # could not be reached.
+                        for gone in known - (listed or set()):
+                            hear(KeyEntry(gone, None, 0))
+                        known &= listed or set()
+                        listed = None
+                        continue
+                    hear(entry)
+                    if listed is not None:
+                        listed.add(entry.key)
+                    (known.discard if entry.value is None else known.add)(entry.key)
+        await asyncio.sleep(_AGAIN_S)
 
 
 async def listen(engine: Broadcasts, prefix: str, hear: Hear) -> None:
@@ -32,27 +45,3 @@ async def listen(engine: Broadcasts, prefix: str, hear: Hear) -> None:
     async with aclosing(engine.broadcasts(prefix)) as broadcasts:
         async for broadcast in broadcasts:
             hear(broadcast)
-
-
-async def _follow_once(engine: KeyValues, prefix: str, hear: Hear, known: set[str]) -> None:
-    """Follow the keys until the watch ends; `kept` are the known keys, from watch to watch.
-
-    Known keys that the first listing lacks were deleted while the engine could not be reached.
-    """
-    listed: set[str] | None = set()
-    async with aclosing(engine.watch(prefix)) as changes:
-        async for entry in changes:
-            if entry is None:
-                for gone in known - (listed or set()):
-                    hear(KeyEntry(gone, None, 0))
-                known &= listed or set()
-                listed = None
-                continue
-            hear(entry)
-            if listed is not None:
-                listed.add(entry.key)
-            if entry.value is None:
-                known.discard(entry.key)
-            else:
-                known.add(entry.key)
-    raise EngineUnavailable(f"the engine ended the watch of {prefix or 'all keys'}")

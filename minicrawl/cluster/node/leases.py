@@ -27,6 +27,10 @@ before 7.9 has arrived. Silence is counted only up to that moment, not up to now
 Beats go to two places, each led by a server of its own, and one of them suffices: after the loss of
 a server, the place that it led gives no answers for up to 9 s.
 
+silent    a node whose record did not change; its record renews all of its leases at once
+place     one of the two sets of keys, KEYS and BEATS, each led by a server of its own
+young     a node that joined a moment ago: it takes free shards, but no shard moves to it yet
+
 The budget of pages is agreed on in the same way, by compare-and-set (see `shared_budget`).
 """
 
@@ -40,19 +44,8 @@ from minicrawl.cluster import records
 from minicrawl.cluster.assignment import assignment
 from minicrawl.cluster.records import BeatRecord, KeyEntry, LeaseRecord, NodeRecord
 
-# Holders of shards, as one node sees them, and that node's decisions. No I/O and no clock.
-#
-# Laws: a node takes a shard only if nobody holds it, or if the holder has been silent for `LEASE_S`
-# by the clock of the node that takes it. Silent means: in each place, up to the moment to which
-# everything said there is certainly known. A node whose beats no place has confirmed for `HOLD_S`,
-# by its own clock, holds nothing. HOLD_S is shorter than LEASE_S, so no two nodes crawl a shard,
-# whatever their clocks show, if these run at about the same speed. This covers a pause of the whole
-# process, during which its clock runs on.
-#
-# silent    a node whose record did not change; its record renews all of its leases at once
-# place     one of the two sets of keys, KEYS and BEATS, each led by a server of its own
-# young     a node that joined a moment ago: it takes free shards, but no shard moves to it yet
-
+# Silent means: in each place, up to the moment to which everything said there is certainly known.
+# HOLD_S is shorter than LEASE_S also if a process is paused as a whole, since its clock runs on.
 
 BEAT_S = 1.0
 """Interval between signs of life."""
@@ -78,8 +71,7 @@ class SeenLease(NamedTuple):
     revision: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeasePlan:
+class LeasePlan(NamedTuple):
     """Decision of a node about its shards."""
 
     lost: Collection[int]  # other nodes hold them: stop at once
@@ -190,8 +182,11 @@ class ClusterView:
 
     def generations(self, name: str, session: str) -> dict[int, int]:
         """Return the generation of each shard that this session of the node holds."""
-        own = (one for one in self.leases if self.is_mine(one, name, session))
-        return {shard: self.leases[shard].record.generation for shard in own}
+        return {
+            shard: lease.record.generation
+            for shard, lease in self.leases.items()
+            if self.is_mine(shard, name, session)
+        }
 
     def is_mine(self, shard: int, name: str, session: str) -> bool:
         """Return whether this session of the node holds the shard, as far as known."""
@@ -203,18 +198,18 @@ def plan(view: ClusterView, me: tuple[str, str], held: Iterable[int], now: float
     """Return what the node `me`, a name and a session, should do with the shards that it holds."""
     name, session = me
     own = set(held)
-    lost = {shard for shard in own if not view.is_mine(shard, name, session)}
+    lost = [shard for shard in own if not view.is_mine(shard, name, session)]
     takers, holders, live = view.wanted(now), view.holders(now), view.live(now)
     is_drained = name in view.drained
-    give_up = {
+    give_up = [
         shard
-        for shard in own - lost
+        for shard in own.difference(lost)
         for taker in [takers.get(shard, name)]
         if is_drained or (taker != name and now - live[taker].since >= YOUNG_S)
-    }
-    take = {
+    ]
+    take = [
         shard
         for shard, taker in takers.items()
         if taker == name and shard not in own and holders.get(shard, name) == name
-    }
-    return LeasePlan(lost=sorted(lost), give_up=sorted(give_up), take=sorted(take))
+    ]
+    return LeasePlan(sorted(lost), sorted(give_up), sorted(take))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Collection, Coroutine, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -33,8 +33,6 @@ END_S = 30.0
 """Time limit for the shards of a leaving node to end cleanly."""
 _LONGEST_S = 1.5 * BEAT_S
 """Longest time between two decisions."""
-
-
 _LOOKS_EVERY_S = 5.0
 """Interval at which stored facts are read: broadcasts bring newer ones, but may be lost."""
 _SEPARATE_EVERY_S = 5.0
@@ -58,7 +56,7 @@ class Node:
         self._engine, self.presence, self.state = engine, presence, state
         self._tell, self._now = emit, now
         self.view = ClusterView(state.shards)
-        self.held = ShardSupervisor(engine, self.view, presence.me, start, emit)
+        self.held = ShardSupervisor(engine, self.view, presence.me, start)
         self._last_beat = now()
         self._until = now()  # deadline for requests to begin
         self._is_cut_off = False
@@ -70,7 +68,14 @@ class Node:
     async def run(self) -> None:
         """Run until the node is to leave and all shards are given up."""
         await self.presence.begin()
-        self._following = [asyncio.create_task(job) for job in self._jobs()]
+        jobs = (
+            *(follow(self._engine, prefix, self.hear) for prefix in records.FOLLOWED),
+            follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat),
+            listen(self._engine, records.TOLD_PREFIX, self.state.hear),
+            self._read_stored_facts(),
+            self._separate_leaders(),
+        )
+        self._following = [asyncio.create_task(job) for job in jobs]
         try:
             await self._work()
         finally:
@@ -121,15 +126,6 @@ class Node:
         while True:
             await self.beat()
             await asyncio.sleep(BEAT_S)
-
-    def _jobs(self) -> Iterator[Coroutine[None, None, None]]:
-        """Yield the jobs that hear the others, as long as the node runs."""
-        for prefix in records.FOLLOWED:
-            yield follow(self._engine, prefix, self.hear)
-        yield follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat)
-        yield listen(self._engine, records.TOLD_PREFIX, self.state.hear)
-        yield self._read_stored_facts()
-        yield self._separate_leaders()
 
     async def _read_stored_facts(self) -> None:
         """Read the stored facts from time to time, for ever: ended shards broadcast nothing."""
@@ -256,28 +252,25 @@ class Node:
         for text, shards in held.warnings().items():
             self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
-            if end.is_fenced:
-                self._tell(f"lost the lease on shard {shard}: another node writes its log")
-                await self.held.drop([shard])
-            elif end.has_no_room:
-                self._lower_room(shard, end)
-            else:
-                self._tell(f"shard {shard} ended: {end.error or end.reason}")
+            await self._handle_end(shard, end)
 
-    def _lower_room(self, shard: int, end: ShardEnd) -> None:
-        """Lower the room of this node: its disk is full, but other nodes may have space."""
+    async def _handle_end(self, shard: int, end: ShardEnd) -> None:
         presence, room = self.presence, len(self.held.running)
-        if not room:
+        no_room = f"no room for shard {shard} on this node's disk: "
+        if end.is_fenced:
+            self._tell(f"lost the lease on shard {shard}: another node writes its log")
+            await self.held.drop([shard])
+        elif not end.has_no_room:
+            self._tell(f"shard {shard} ended: {end.error or end.reason}")
+        elif not room:
             raise UsageError(
-                f"no room for shard {shard} on this node's disk: {end.error}; "
-                "free some space, or give a --folder on another disk"
+                f"{no_room}{end.error}; free some space, or give a --folder on another disk"
             )
-        presence.record = replace(presence.record, room=room)
-        self._tell(
-            f"no room for shard {shard} on this node's disk: the node holds at most "
-            f"{counted(room, 'shard')} until it is restarted"
-        )
-        self.held.give_up(shard)
+        else:  # other nodes may have space
+            presence.record = replace(presence.record, room=room)
+            most = counted(room, "shard")
+            self._tell(f"{no_room}the node holds at most {most} until it is restarted")
+            self.held.give_up(shard)
 
     async def _steer(self) -> None:
         running = self._running()

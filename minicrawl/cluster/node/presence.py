@@ -14,7 +14,7 @@ from typing import Any
 
 from minicrawl.cluster.engine import EngineFull, EngineUnavailable, KeyTaken, KeyValues
 from minicrawl.cluster.node.leases import BEAT_S, BEATS, KEYS, LEASE_S
-from minicrawl.cluster.records import NODE_PREFIX, BeatRecord, KeyEntry, NodeRecord
+from minicrawl.cluster.records import NODE_PREFIX, BeatRecord, NodeRecord
 from minicrawl.errors import UsageError
 
 PATIENCE_S = 3.0
@@ -63,31 +63,24 @@ class NodePresence:
         return self._began.get(said.beat) if said.session == self.record.session else None
 
     async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
-        """Announce the node. Raises UsageError if another process uses the name."""
-        if (before := await self._engine.get(self._key)) is not None:
-            await self._wait_until_silent(before, sleep)
-        await self.beat(self.record)
+        """Announce the node. Raises UsageError if another process uses the name.
 
-    async def _wait_until_silent(self, before: KeyEntry, sleep: Sleep) -> None:
-        """Wait until the record of this name has not changed for `LEASE_S`.
-
-        One change is tolerated: a server that has just begun to lead may first have answered with
-        an older record.
+        A record of this name must not change for `LEASE_S`. One change is tolerated: a server that
+        has just begun to lead may first have answered with an older record.
         """
-        last, ends_at, may_be_old = before.revision, self._now() + LEASE_S, True
-        while self._now() < ends_at:
+        before, ends_at, may_be_old = await self._engine.get(self._key), self._now() + LEASE_S, True
+        while before is not None and self._now() < ends_at:
             await sleep(BEAT_S)
             after = await self._engine.get(self._key)
-            if after is None:
-                return
-            if after.revision == last:
-                continue
-            if not may_be_old:
-                raise UsageError(
-                    f"a node named {self.name} is in this cluster already: give another --name"
-                )
-            last, ends_at, may_be_old = after.revision, self._now() + LEASE_S, False
-        self._revision = last
+            if after is not None and after.revision != before.revision:
+                if not may_be_old:
+                    raise UsageError(
+                        f"a node named {self.name} is in this cluster already: give another --name"
+                    )
+                ends_at, may_be_old = self._now() + LEASE_S, False
+            before = after
+        self._revision = 0 if before is None else before.revision
+        await self.beat(self.record)
 
     async def beat(self, record: NodeRecord) -> bool:
         """Send a sign of life. Return whether a place has confirmed one since the last call.

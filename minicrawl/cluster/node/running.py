@@ -64,71 +64,45 @@ async def run_node(
         check_disk(place.folder)
         async with opened(access) as engine:
             terms = await _terms_or_stop(engine, stopped, emit)
-            if terms is not None:
-                check_terms(terms, own_settings)
-                state = CrawlState(engine, terms, place.workers)
-                crawls = ShardCrawls(access, place, own_settings, state, emit)
-                presence = NodePresence(
-                    engine, engine.beats, place.name, _record_of(place), lease_clock
+            if terms is None:
+                return
+            check_terms(terms, own_settings)
+            state, children = CrawlState(engine, terms, place.workers), WarmChildren()
+            shown = {""}  # lines about ignored settings: the terms may change while the crawl runs
+
+            def start(shard: int, generation: int) -> ShardProcess:
+                assert state.terms is not None, "a node has the terms before it takes a shard"
+                settings, ignored = effective_settings(state.terms, own_settings)
+                if ignored not in shown:
+                    emit(ignored)
+                    shown.add(ignored)
+                job = ShardJob(
+                    shard=shard,
+                    shards=terms.shards,
+                    run=state.state.run,
+                    access=access,
+                    generation=generation,
+                    folder=place.folder,
+                    settings={**settings, "workers": state.workers_of(place.name)},
+                    own_settings=dict(own_settings),
+                    seeds=state.terms.seeds,
                 )
-                try:
-                    await Node(engine, presence, state, crawls.start, emit, stopped).run()
-                finally:
-                    await crawls.close()
+                return ShardProcess(job, children.take())
 
-
-def _record_of(place: NodeConfig) -> NodeRecord:
-    return NodeRecord(
-        session=token_hex(8),
-        beat=0,
-        version=__version__,
-        machine=platform.node(),
-        room=place.most_shards,
-        workers=place.workers,
-        disk_free=shutil.disk_usage(place.folder).free,
-    )
-
-
-class ShardCrawls:
-    """Starter of the crawls of a node's shards, on the terms of the whole crawl."""
-
-    def __init__(
-        self,
-        access: ClusterAccess,
-        place: NodeConfig,
-        own_settings: Mapping[str, object],
-        state: CrawlState,
-        emit: Tell,
-    ) -> None:
-        self._access, self._place, self._state = access, place, state
-        self._own_settings, self._tell = dict(own_settings), emit
-        self._told = ""
-        self._children = WarmChildren()
-
-    def start(self, shard: int, generation: int) -> ShardProcess:
-        """Start the crawl of a shard, in a process of its own."""
-        state, terms = self._state.state, self._state.terms
-        assert terms is not None, "a node has the terms before it takes a shard"
-        workers = self._state.workers_of(self._place.name)
-        settings, ignored = effective_settings(terms, self._own_settings)
-        if ignored not in ("", self._told):
-            self._tell(ignored)
-            self._told = ignored
-        job = ShardJob(
-            shard=shard,
-            shards=terms.shards,
-            run=state.run,
-            access=self._access,
-            generation=generation,
-            folder=self._place.folder,
-            settings={**settings, "workers": workers},
-            own_settings=self._own_settings,
-            seeds=terms.seeds,
-        )
-        return ShardProcess(job, self._children.take())
-
-    async def close(self) -> None:
-        await self._children.close()
+            record = NodeRecord(
+                session=token_hex(8),
+                beat=0,
+                version=__version__,
+                machine=platform.node(),
+                room=place.most_shards,
+                workers=place.workers,
+                disk_free=shutil.disk_usage(place.folder).free,
+            )
+            presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
+            try:
+                await Node(engine, presence, state, start, emit, stopped).run()
+            finally:
+                await children.close()
 
 
 async def _terms_or_stop(

@@ -76,7 +76,7 @@ class SharedBudget:
 
         `leases` has the generation of each shard's lease, `needs` the needs of all shards.
         """
-        if self._doubted is not None and not await self._is_settled(self._doubted):
+        if self._doubted is not None and not await self._settle_doubt():
             return
         known, granted = self._known, self._known.granted
         # Another node may have claimed a shard before we hear that our lease on it is lost.
@@ -90,18 +90,23 @@ class SharedBudget:
             pace=sum(need.pace for need in needs.values()),
             is_wanted=is_wanted,
         )
-        after = {**granted, **await _taken_back(anew, granted, give_back)}
+        for shard, pages in anew.items():
+            if pages < granted.get(shard, 0):
+                spent = await give_back(shard)
+                anew[shard] = granted[shard] if spent is None else spent
+        after = {**granted, **anew}
         if sum(after.values()) > max(budget, sum(granted.values())):
             after = {**granted}
         record = replace(known, granted=after, generations={**claimed, **own})
         if known is self._known and record != known:  # else another node was quicker
             await self._change(replace(record, entry=known.entry + 1))
 
-    async def _is_settled(self, doubted: GrantsRecord) -> bool:
+    async def _settle_doubt(self) -> bool:
         """Find out whether the doubted entry was accepted, or append it again.
 
         Returns False if that remains unknown.
         """
+        doubted = self._doubted
         try:
             _, last = await self._engine.log_span(self._log)
             if last > self._known.entry:
@@ -110,7 +115,7 @@ class SharedBudget:
                     self._learn(replace(record, entry=entry.number))
         except EngineUnavailable:
             return False
-        if self._doubted is not None:  # else the log has answered
+        if doubted is not None and self._doubted is doubted:  # else the log has answered
             await self._change(doubted)
         return self._doubted is None
 
@@ -127,15 +132,3 @@ class SharedBudget:
                 await self._engine.remove_entries(self._log, before)
         except EngineUnavailable:
             return  # others find the entry when they want to change it
-
-
-async def _taken_back(
-    anew: Mapping[int, int], granted: Mapping[int, int], give_back: YieldPages
-) -> dict[int, int]:
-    """Return the new grants, after asking shards that get less to return pages."""
-    after = dict(anew)
-    for shard, pages in anew.items():
-        if pages < granted.get(shard, 0):
-            spent = await give_back(shard)
-            after[shard] = granted[shard] if spent is None else spent
-    return after

@@ -16,9 +16,7 @@ If A is killed, B takes the shards when A has been silent for `LEASE_S`. If A is
 log of the shard refuses what A writes: its child ends as *fenced*, and A drops the shard.
 
 Laws: a crawl runs only for a shard whose lease is this node's. A lease is given back only when its
-crawl has ended. A child ends when its node does, even if that is killed, and begins no request
-after its deadline unless the node extends it; so a node that is paused or cut off need not send
-anything.
+crawl has ended.
 """
 
 from __future__ import annotations
@@ -36,8 +34,6 @@ from minicrawl.cluster.records import LEASE_PREFIX, LeaseRecord
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 
 Tell = Callable[[str], None]
-
-
 Start = Callable[[int, int], ShardProcess]
 """(shard, generation) -> the started crawl of the shard."""
 
@@ -56,11 +52,10 @@ class ShardSupervisor:
     """Shards of one node: takes them, watches their crawls, and gives them back."""
 
     def __init__(
-        self, engine: KeyValues, view: ClusterView, me: tuple[str, str], start: Start, emit: Tell
+        self, engine: KeyValues, view: ClusterView, me: tuple[str, str], start: Start
     ) -> None:
         """`me` is the node's name and session."""
-        self._engine, self._view, self._me = engine, view, me
-        self._start, self._tell = start, emit
+        self._engine, self._view, self._me, self._start = engine, view, me, start
         self._shards: dict[int, HeldShard] = {}
 
     def __len__(self) -> int:
@@ -113,14 +108,7 @@ class ShardSupervisor:
         held.busy.add_done_callback(lambda _: setattr(held, "busy", None))
 
     async def _take(self, shard: int, held: HeldShard) -> None:
-        generation = await self._leased(shard)
-        if generation is None:
-            self._shards.pop(shard, None)
-        else:
-            held.crawl = self._start(shard, generation)
-
-    async def _leased(self, shard: int) -> int | None:
-        """Write the lease, and return its generation, or None if it is not ours.
+        """Write the lease, and start the crawl if the lease is ours.
 
         A lease that was ours is written again, since our knowledge of it may be stale.
         """
@@ -131,9 +119,11 @@ class ShardSupervisor:
         try:
             revision = await self._write(shard, record)
         except (KeyTaken, EngineUnavailable):
-            return None  # another node was quicker; or the write succeeded, and a watch reports it
+            # Another node was quicker; or the write succeeded, and a watch reports it.
+            self._shards.pop(shard, None)
+            return
         self._view.hear_lease(shard, record, revision)
-        return generation
+        held.crawl = self._start(shard, generation)
 
     async def _give_up(self, shard: int, held: HeldShard) -> None:
         if held.crawl is not None and held.crawl.end is None:

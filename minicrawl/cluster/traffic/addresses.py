@@ -206,12 +206,43 @@ class ClusterShard(NamedTuple):
         return False
 
     def agree(self, store: StoreWriter, loaded: Loaded) -> Settings:
-        return agree_in_shards(store, loaded, self.place)
+        """Store the terms of the shard, and return its settings.
+
+        Raises UsageError for settings that need a single machine. A shard does not converge ranks,
+        which needs all shards, and the nodes know when a limit of the whole crawl is reached. The
+        default strategy is by cash, except for values: pages that other shards made known have no
+        siblings.
+        """
+        if not (loaded.is_given(BY_NAME["strategy"]) or loaded.settings.order.score):
+            by_cash = loaded.settings.with_values({"strategy": "greedy"})
+            loaded = replace(loaded, settings=by_cash)
+        settings = loaded.settings
+        refuse_what_needs_one_machine(settings)
+        store.agree(replace(store_terms(settings), shard=self.place.number, shards=self.place.of))
+        keep_settings(store, loaded)
+        return replace(
+            settings,
+            storing=replace(settings.storing, converge=False),
+            budget=replace(settings.budget, importance=None, new_pages=None),
+        )
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterator[ResolvedUrl]:
-        """Attach the shard to the recorder, and return the shard's own seeds."""
+        """Attach the shard to the recorder, and return the shard's own seeds.
+
+        The first run counts all seeds: each gets its part of one endowment, so every shard needs
+        the total.
+        """
         recorder.shard = shard = LocalShard(recorder, self)
-        return _own(recorder, shard, seeds)
+
+        def own_seeds() -> Iterator[ResolvedUrl]:
+            is_first = FIRST_SEEDS not in recorder.counters
+            for seed in seeds:
+                if shard.pages.is_own(seed.url):
+                    yield seed
+                elif is_first:
+                    recorder.counters.add(FIRST_SEEDS)
+
+        return own_seeds()
 
 
 # The shard inside its recorder: it marks foreign pages, and fills the outbox.
@@ -318,41 +349,3 @@ class LocalShard:
             self._recorder.apply_step(Step(StepKind.FOREIGN, spending=Spending(new)))
             self.met_foreign(new)
         return {**looked_up, **dict(zip(foreign, meeting.pages, strict=True))}
-
-
-def _own(
-    recorder: Recorder, shard: LocalShard, seeds: Iterable[ResolvedUrl]
-) -> Iterator[ResolvedUrl]:
-    """Yield the shard's own seeds, and count all seeds in the first run.
-
-    Each seed gets its part of one endowment, so every shard needs the total.
-    """
-    is_first = FIRST_SEEDS not in recorder.counters
-    for seed in seeds:
-        if shard.pages.is_own(seed.url):
-            yield seed
-        elif is_first:
-            recorder.counters.add(FIRST_SEEDS)
-
-
-def agree_in_shards(store: StoreWriter, loaded: Loaded, place: ShardPlace) -> Settings:
-    """Store the terms of the shard, and return its settings.
-
-    Raises UsageError for settings that need a single machine. A shard does not converge ranks,
-    which needs all shards, and the nodes know when a limit of the whole crawl is reached. The
-    default strategy is by cash, except for values: pages that other shards made known have no
-    siblings.
-    """
-    if not (loaded.is_given(BY_NAME["strategy"]) or loaded.settings.order.score):
-        by_cash = loaded.settings.with_values({"strategy": "greedy"})
-        loaded = replace(loaded, settings=by_cash)
-    refuse_what_needs_one_machine(loaded.settings)
-    settings = loaded.settings
-    terms = replace(store_terms(settings), shard=place.number, shards=place.of)
-    store.agree(terms)
-    keep_settings(store, loaded)
-    return replace(
-        settings,
-        storing=replace(settings.storing, converge=False),
-        budget=replace(settings.budget, importance=None, new_pages=None),
-    )

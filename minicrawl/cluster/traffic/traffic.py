@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from minicrawl.cluster.channels.arrivals import Arrival, UnpostedBatches, judge
 from minicrawl.cluster.channels.batches import BatchError, TransferBatch, unpack
@@ -36,13 +36,6 @@ MOST_REPEATED = 32
 """Limit of batches of a channel to publish again at a time."""
 
 
-class _Pending(NamedTuple):
-    """Action to take when a step is committed."""
-
-    step: int
-    act: Callable[[], Awaitable[None]]
-
-
 class ShardTraffic:
     """Sender and receiver of a shard's batches."""
 
@@ -57,7 +50,8 @@ class ShardTraffic:
         self._context, self._parts, self._interval_s = context, parts, exchange_interval_s
         self._recorder, self._frontier = context.recorder, context.recorder.frontier
         self._shard, self._exchange = shard, shard.setup.exchange
-        self._pending = asyncio.Queue[_Pending](MOST_PENDING)
+        # Steps, and what to do when they are committed.
+        self._pending = asyncio.Queue[tuple[int, Callable[[], Awaitable[None]]]](MOST_PENDING)
         self._is_acting = True  # batches of earlier runs are published first
         self.levelling_transfers: dict[int, int] = {}
         """Atoms that the pot must send, by receiver."""
@@ -83,13 +77,13 @@ class ShardTraffic:
             await self._publish(seq, batch)
         while True:
             self._is_acting = False
-            pending = await self._pending.get()
+            step, act = await self._pending.get()
             self._is_acting = True
-            await self._recorder.committer.committed(pending.step)
-            await pending.act()
+            await self._recorder.committer.committed(step)
+            await act()
 
     async def _after_commit(self, act: Callable[[], Awaitable[None]]) -> None:
-        await self._pending.put(_Pending(self._frontier.last_seq, act))
+        await self._pending.put((self._frontier.last_seq, act))
 
     async def _send(self) -> None:
         usual_s = self._shard.setup.posting.wait_s

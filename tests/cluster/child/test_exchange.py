@@ -6,7 +6,7 @@ import json
 import pytest
 
 from minicrawl.cluster.records import RecordError, ShardFacts
-from minicrawl.cluster.terms import LastTold, last_told
+from minicrawl.cluster.terms import last_told
 from minicrawl.cluster.traffic.exchange import FRESH_S, BatchExchange
 from minicrawl.opic.ledger.channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
@@ -73,8 +73,8 @@ async def test_the_next_holder_reads_the_last_facts_of_its_shard() -> None:
     engine, facts = FakeEngine(servers), ShardFacts(0, entry=7)
     assert await last_told(engine, 0, RUN) is None
     await BatchExchange(engine, place, RUN).tell(facts)
-    assert await last_told(engine, 0, RUN) == LastTold(RUN, facts)
-    assert await last_told(engine, 0, RUN + 2) == LastTold(RUN, facts)
+    assert await last_told(engine, 0, RUN) == (RUN, facts)
+    assert await last_told(engine, 0, RUN + 2) == (RUN, facts)
     await engine.put("told.1.0", b"no facts")
     assert await last_told(engine, 0, RUN) is None
 

@@ -15,7 +15,8 @@ from minicrawl import Crawl, Event, Reason, State, Warned
 from minicrawl.cluster.cash_threshold import gathered_together
 from minicrawl.cluster.channels.audit import faults, under_way
 from minicrawl.cluster.traffic.address_records import AddressRecords
-from minicrawl.cluster.traffic.addresses import ClusterShard, agree_in_shards
+from minicrawl.cluster.traffic.addresses import ClusterShard
+from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import load
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
@@ -250,9 +251,11 @@ def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None
 
 
 def test_shards_use_the_order_by_siblings_only_if_the_user_chooses_it(tmp_path: Path) -> None:
+    engine, place = FakeEngine(), ShardPlace(0, SHARDS)
+    setup = ClusterShard(place, BatchExchange(engine, place, 1), AddressRecords(engine, place, 1))
     for number, given in enumerate(({}, {"strategy": "siblings"})):
         with closing(StoreWriter.open(tmp_path / f"{number}.db")) as store:
-            found = agree_in_shards(store, load(given, {}, None), ShardPlace(0, SHARDS))
+            found = setup.agree(store, load(given, {}, None))
         assert found.order.strategy == given.get("strategy", "greedy")
 
 
