@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli.output import percent, show_json, show_list
+from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import count_option, json_option, store_option
 from minicrawl.errors import UsageError
@@ -24,31 +25,27 @@ _SHOWN = 100
 @click.argument("issues", nargs=-1, metavar="[ISSUE]...")
 @click.option("--host", metavar="NAME", help="Only pages of this host.")
 @count_option(_SHOWN)
-@click.option("--list", "lists", is_flag=True, help="List all issues that an audit checks for.")
-@click.option(
-    "--out",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write all pages of the issues to FILE: .json, .csv, .xlsx, .sarif, or .xml for JUnit.",
-)
-@click.option(
-    "--baseline",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="Show only issues that are not in FILE, a .json of an earlier --out, and exit 1 if "
-    "there are any.",
-)
+@with_options
 @json_option
 @store_option
 def audit(
     issues: tuple[str, ...],
     host: str | None,
     n: int,
-    lists: bool,
-    out: Path | None,
-    baseline: Path | None,
     as_json: bool,
     store: Path,
+    lists: bool = switch("List all issues that an audit checks for.", flag="--list"),
+    out: Path | None = option(
+        "Write all pages of the issues to FILE: .json, .csv, .xlsx, .sarif, or .xml for JUnit.",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+    ),
+    baseline: Path | None = option(
+        "Show only issues that are not in FILE, a .json of an earlier --out, and exit 1 if "
+        "there are any.",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    ),
 ) -> None:
     """List the issues of a site, worst first.
 

@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from minicrawl.cli.companions import cluster_door
 from minicrawl.cli.options import CommandWithSettings, loaded_from, settings_options
+from minicrawl.cli.parameters import number, option, switch, with_options
 from minicrawl.cli.store_options import WATCH, store_option_for
 from minicrawl.config import Settings
 from minicrawl.errors import needs
@@ -17,23 +18,7 @@ LAST_PORT = 65_535
 
 
 @click.command(cls=CommandWithSettings)
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on. The connection is not encrypted.",
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, LAST_PORT),
-    metavar="N",
-    help="Port to listen on; 0 for any.  [default: 8420, or any if in use]",
-)
-@click.option(
-    "--auto-end",
-    is_flag=True,
-    help="Exit after 10 minutes without a visitor, once the parent process has ended.",
-)
+@with_options
 @settings_options("cluster", "insecure")
 @store_option_for(WATCH)
 @click.pass_context
@@ -41,9 +26,13 @@ def dashboard(
     context: click.Context,
     store: Path,
     settings: Settings,
-    host: str,
-    port: int | None,
-    auto_end: bool,
+    host: str = option("Address to listen on. The connection is not encrypted.", "127.0.0.1"),
+    port: int | None = number(
+        "Port to listen on; 0 for any.", least=0, most=LAST_PORT, usual="8420, or any if in use"
+    ),
+    auto_end: bool = switch(
+        "Exit after 10 minutes without a visitor, once the parent process has ended."
+    ),
 ) -> None:
     """Watch and control a crawl in the browser.
 

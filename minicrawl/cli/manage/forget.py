@@ -10,6 +10,7 @@ import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.parameters import number, option, switch, with_options
 from minicrawl.cli.store_options import json_option, own_store_option
 from minicrawl.wording import visible
 
@@ -19,42 +20,31 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("what", metavar="[URL]", required=False)
-@click.option(
-    "--keep-versions",
-    "versions",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Keep only the last N versions of each page.",
-)
-@click.option("--before", metavar="TIME", help="Remove versions older than this time.")
-@click.option(
-    "--best",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Keep only the N most important pages, and the files that a web archive of them has.",
-)
-@click.option("--type", "media", metavar="TYPE", help="Remove a media type, such as image/*.")
-@click.option(
-    "--archives",
-    metavar="FILE|DIR",
-    multiple=True,
-    type=click.Path(exists=True, path_type=Path),
-    help="Rewrite this .warc or .warc.gz file, or those in DIR, and their CDXJ files, without "
-    "the records of URL. Repeatable.",
-)
-@click.option("--dry-run", is_flag=True, help="Show what would be removed, without removing it.")
+@with_options
 @json_option
 @own_store_option
 def forget(
     what: str | None,
     store: Path,
-    archives: tuple[Path, ...],
-    versions: int | None,
-    before: str | None,
-    best: int | None,
-    media: str | None,
-    dry_run: bool,
     as_json: bool,
+    versions: int | None = number(
+        "Keep only the last N versions of each page.", flag="--keep-versions"
+    ),
+    before: str | None = option("Remove versions older than this time.", metavar="TIME"),
+    best: int | None = number(
+        "Keep only the N most important pages, and the files that a web archive of them has."
+    ),
+    media: str | None = option(
+        "Remove a media type, such as image/*.", flag="--type", metavar="TYPE"
+    ),
+    archives: tuple[Path, ...] = option(
+        "Rewrite this .warc or .warc.gz file, or those in DIR, and their CDXJ files, without "
+        "the records of URL. Repeatable.",
+        metavar="FILE|DIR",
+        multiple=True,
+        type=click.Path(exists=True, path_type=Path),
+    ),
+    dry_run: bool = switch("Show what would be removed, without removing it."),
 ) -> None:
     """Take URL down, or remove old or unimportant versions, or those of a media type.
 

@@ -17,6 +17,7 @@ from minicrawl.archive.warc.wacz_key import WaczKey
 from minicrawl.archive.warc.writer import write_warc
 from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
 from minicrawl.cli.output import show_json, warn_of_exposure
+from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import (
     READ,
@@ -111,89 +112,7 @@ def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str |
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @selection_options(count=0)
-@click.option(
-    "--by",
-    metavar="NAME",
-    default=OPIC,
-    show_default=True,
-    help="Order pages by this rank; --n keeps the first ones.",
-)
-@click.option(
-    "--fold",
-    is_flag=True,
-    help="Leave out redirects and duplicates, and all but the best of each group of "
-    "near-duplicates that `index` found.",
-)
-@click.option(
-    "--format",
-    "name",
-    type=FormatName(FORMATS),
-    help="The format of the file.  [default: by its suffix; csv for stdout]",
-)
-@click.option(
-    "--ranks",
-    cls=ListOption,
-    metavar="NAME,...",
-    help="Add a column with the scores of each rank. rising: the cash that a "
-    "page received since it was read, relative to what its past predicts.",
-)
-@click.option(
-    "--with",
-    "contents",
-    cls=ListOption,
-    metavar="NAME,...",
-    help=f"Add these columns from the kept pages: {', '.join(content_columns())}. For "
-    ".jsonl and .parquet.",
-)
-@click.option(
-    "--for",
-    "purpose",
-    type=click.Choice(PURPOSES),
-    help="Leave out pages whose site denies this use, in robots.txt, headers or markup.",
-)
-@click.option(
-    "--since",
-    metavar="TIME|RUN",
-    type=SinceMoment(),
-    help="Leave out pages that are neither new nor changed since this time (2026-11-22 or "
-    "2026-11-22T10:00, UTC), age (12h, 7d), run (last: the start of the last run) or data set (its "
-    "folder, as --shard made it).",
-)
-@click.option(
-    "--row-group",
-    metavar="SIZE",
-    callback=lambda _ctx, _param, value: _bytes(value),
-    help="Limit a row group of a .parquet file to SIZE before compression. Writing takes about "
-    "eight times SIZE of memory.  [default: 32MiB]",
-)
-@click.option(
-    "--shard",
-    "shard_bytes",
-    metavar="SIZE",
-    callback=lambda _ctx, _param, value: _bytes(value),
-    help="Write a folder of files of about SIZE each, with a manifest and a data card. WARC files "
-    "also get Common Crawl's columnar index.  [default format: parquet]",
-)
-@click.option(
-    "--sign",
-    "key",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Sign the .wacz with the P-384 key in this PEM file, which is made if it is missing. "
-    "Needs minicrawl[signing].",
-)
-@click.option("--edges", is_flag=True, help="Write the links, one per row, instead of the pages.")
-@click.option(
-    "--raw",
-    is_flag=True,
-    help="With --edges, write links as the pages have them, with text, rel and href; redirects "
-    "are not followed. Needs a store of `crawl --keep links` or --keep pages.",
-)
-@click.option(
-    "--level",
-    type=click.Choice(list(GRAPHS)),
-    help="Write the graph of pages or of hosts.  [default: page]",
-)
+@with_options
 @graph_of_option(KNOWN)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists, without asking.")
 @json_option
@@ -202,22 +121,74 @@ def export(
     file: Path,
     store: Path,
     selection: PageSelection,
-    by: str,
-    fold: bool,
-    name: str | None,
-    ranks: str | None,
-    contents: str | None,
-    purpose: str | None,
-    since: float | None,
-    row_group: int | None,
-    shard_bytes: int | None,
-    key: Path | None,
-    edges: bool,
-    raw: bool,
-    level: str | None,
     graph_of: str,
     force: bool,
     as_json: bool,
+    by: str = option("Order pages by this rank; --n keeps the first ones.", OPIC, metavar="NAME"),
+    fold: bool = switch(
+        "Leave out redirects and duplicates, and all but the best of each group of "
+        "near-duplicates that `index` found."
+    ),
+    name: str | None = option(
+        "The format of the file.",
+        flag="--format",
+        usual="by its suffix; csv for stdout",
+        type=FormatName(FORMATS),
+    ),
+    ranks: str | None = option(
+        "Add a column with the scores of each rank. rising: the cash that a "
+        "page received since it was read, relative to what its past predicts.",
+        cls=ListOption,
+        metavar="NAME,...",
+    ),
+    contents: str | None = option(
+        f"Add these columns from the kept pages: {', '.join(content_columns())}. For "
+        ".jsonl and .parquet.",
+        flag="--with",
+        cls=ListOption,
+        metavar="NAME,...",
+    ),
+    purpose: str | None = option(
+        "Leave out pages whose site denies this use, in robots.txt, headers or markup.",
+        flag="--for",
+        type=click.Choice(PURPOSES),
+    ),
+    since: float | None = option(
+        "Leave out pages that are neither new nor changed since this time (2026-11-22 or "
+        "2026-11-22T10:00, UTC), age (12h, 7d), run (last: the start of the last run) or data set "
+        "(its folder, as --shard made it).",
+        metavar="TIME|RUN",
+        type=SinceMoment(),
+    ),
+    row_group: int | None = option(
+        "Limit a row group of a .parquet file to SIZE before compression. Writing takes about "
+        "eight times SIZE of memory.",
+        usual="32MiB",
+        metavar="SIZE",
+        callback=lambda _ctx, _param, value: _bytes(value),
+    ),
+    shard_bytes: int | None = option(
+        "Write a folder of files of about SIZE each, with a manifest and a data card. WARC files "
+        "also get Common Crawl's columnar index.  [default format: parquet]",
+        flag="--shard",
+        metavar="SIZE",
+        callback=lambda _ctx, _param, value: _bytes(value),
+    ),
+    key: Path | None = option(
+        "Sign the .wacz with the P-384 key in this PEM file, which is made if it is missing. "
+        "Needs minicrawl[signing].",
+        flag="--sign",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+    ),
+    edges: bool = switch("Write the links, one per row, instead of the pages."),
+    raw: bool = switch(
+        "With --edges, write links as the pages have them, with text, rel and href; redirects "
+        "are not followed. Needs a store of `crawl --keep links` or --keep pages."
+    ),
+    level: str | None = option(
+        "Write the graph of pages or of hosts.", usual="page", type=click.Choice(list(GRAPHS))
+    ),
 ) -> None:
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
@@ -442,10 +413,10 @@ def _tell_of(file: Path, snapshot: Snapshot, rows: RowCount, *, as_json: bool) -
 def _refuse_choices(suffix: str) -> None:
     """Refuse options that choose pages or columns: the file has all requests."""
     context = click.get_current_context()
-    for option in context.command.params:
-        is_given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
-        if is_given and option.name not in ("file", "store", "name", "force", "as_json"):
-            given = option.opts[-1]
+    for parameter in context.command.params:
+        is_given = context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+        if is_given and parameter.name not in ("file", "store", "name", "force", "as_json"):
+            given = parameter.opts[-1]
             raise click.UsageError(f"a .{suffix} file has every request: leave out {given}")
 
 

@@ -15,6 +15,7 @@ import click
 from minicrawl.cli.options import ListOption
 from minicrawl.cli.output import NONE, percent, short_time, show_json, show_list, units
 from minicrawl.cli.pages.explain import MOST_SHOWN
+from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import Moment, count_option, json_option, store_option
 from minicrawl.model import State
@@ -158,41 +159,32 @@ class _Columns(click.ParamType[tuple[str, ...]]):
 @click.command()
 @_host_option
 @count_option(MOST_SHOWN)
-@click.option(
-    "--state",
-    "states",
-    metavar="STATE",
-    type=click.Choice([state.label for state in State if state is not State.FOREIGN]),
-    multiple=True,
-    help="Only pages in this state, such as not-found or moved. Repeatable.",
-)
-@click.option(
-    "--sort",
-    metavar="COLUMN",
-    default="rank",
-    show_default=True,
-    help="Sort by this column; a leading - sorts descending.",
-)
-@click.option(
-    "--columns",
-    cls=ListOption,
-    metavar="NAME,...",
-    type=_Columns(),
-    default=_USUAL_COLUMNS,
-    show_default=True,
-    help=f"Columns to show, from {', '.join(LIST_COLUMNS)}; of kept pages also from "
-    f"{', '.join(SHORT_CONTENTS)}.",
-)
+@with_options
 @_form_options
 @store_option
 def pages(
     store: Path,
     host: str | None,
     n: int,
-    states: tuple[str, ...],
-    sort: str,
-    columns: tuple[str, ...],
     form: Form,
+    states: tuple[str, ...] = option(
+        "Only pages in this state, such as not-found or moved. Repeatable.",
+        flag="--state",
+        metavar="STATE",
+        type=click.Choice([state.label for state in State if state is not State.FOREIGN]),
+        multiple=True,
+    ),
+    sort: str = option(
+        "Sort by this column; a leading - sorts descending.", "rank", metavar="COLUMN"
+    ),
+    columns: tuple[str, ...] = option(
+        f"Columns to show, from {', '.join(LIST_COLUMNS)}; of kept pages also from "
+        f"{', '.join(SHORT_CONTENTS)}.",
+        _USUAL_COLUMNS,
+        cls=ListOption,
+        metavar="NAME,...",
+        type=_Columns(),
+    ),
 ) -> None:
     """List pages with selected columns."""
     column = sort.removeprefix("-")

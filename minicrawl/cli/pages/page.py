@@ -11,6 +11,7 @@ import click
 
 from minicrawl.cli.options import MAIN, MARKDOWN, refuse_without_text
 from minicrawl.cli.output import show_json, show_list
+from minicrawl.cli.parameters import number, option, switch, with_options
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import snapshot
@@ -22,36 +23,23 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("url")
-@click.option("--text", "only_text", is_flag=True, help="Show only the text, without markup.")
-@click.option("--main", "only_main", is_flag=True, help="Show only the main text.")
-@click.option("--markdown", is_flag=True, help="Show the main text as Markdown.")
-@click.option(
-    "--headers", "only_headers", is_flag=True, help="Show only the status and the headers."
-)
-@click.option("--raw", is_flag=True, help="Write the kept bytes unchanged, for a file or a pipe.")
-@click.option("--at", metavar="TIME", help="Show the page as it was at this time.  [default: now]")
-@click.option(
-    "--version",
-    "number",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Show the N-th kept response.  [default: the last one]",
-)
-@click.option("--versions", "lists", is_flag=True, help="List the kept responses, oldest first.")
+@with_options
 @json_option
 @store_with_pages_option
 def page(
     url: str,
     store: Path,
-    only_text: bool,
-    only_main: bool,
-    markdown: bool,
-    only_headers: bool,
-    raw: bool,
-    at: str | None,
-    number: int | None,
-    lists: bool,
     as_json: bool,
+    only_text: bool = switch("Show only the text, without markup.", flag="--text"),
+    only_main: bool = switch("Show only the main text.", flag="--main"),
+    markdown: bool = switch("Show the main text as Markdown."),
+    only_headers: bool = switch("Show only the status and the headers.", flag="--headers"),
+    raw: bool = switch("Write the kept bytes unchanged, for a file or a pipe."),
+    at: str | None = option("Show the page as it was at this time.", usual="now", metavar="TIME"),
+    number: int | None = number(
+        "Show the N-th kept response.", flag="--version", usual="the last one"
+    ),
+    lists: bool = switch("List the kept responses, oldest first.", flag="--versions"),
 ) -> None:
     """Show the page at URL as it was fetched.
 

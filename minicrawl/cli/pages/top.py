@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli.output import percent, show_json, show_list
+from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import (
     json_option,
@@ -30,40 +31,25 @@ if TYPE_CHECKING:
 
 @click.command()
 @selection_options(count=100)
-@click.option("--by", metavar="NAME", default=OPIC, show_default=True, help="Order by this rank.")
-@click.option(
-    "--sites",
-    is_flag=True,
-    help="List sites, by cash from other sites; with --by, by the sum of their pages' scores.",
-)
-@click.option(
-    "--rising",
-    is_flag=True,
-    help="Order by cash received since the last fetch, relative to the page's history (1: "
-    "unchanged).",
-)
-@click.option(
-    "--all",
-    "takes_all",
-    is_flag=True,
-    help="Include redirects, duplicates and missing pages.",
-)
-@click.option(
-    "--fold",
-    is_flag=True,
-    help="Show only the best of each group of near-duplicates, as found by `index`.",
-)
+@with_options
 @json_option
 @store_option
 def top(
     store: Path,
     selection: PageSelection,
-    by: str,
-    sites: bool,
-    rising: bool,
-    takes_all: bool,
-    fold: bool,
     as_json: bool,
+    by: str = option("Order by this rank.", OPIC, metavar="NAME"),
+    sites: bool = switch(
+        "List sites, by cash from other sites; with --by, by the sum of their pages' scores."
+    ),
+    rising: bool = switch(
+        "Order by cash received since the last fetch, relative to the page's history (1: "
+        "unchanged)."
+    ),
+    takes_all: bool = switch("Include redirects, duplicates and missing pages.", flag="--all"),
+    fold: bool = switch(
+        "Show only the best of each group of near-duplicates, as found by `index`."
+    ),
 ) -> None:
     """List the most important pages, fetched or not.
 

@@ -12,6 +12,7 @@ import click
 
 from minicrawl.cli.options import graph_of_option
 from minicrawl.cli.output import show_facts, show_json, show_list
+from minicrawl.cli.parameters import switch, with_options
 from minicrawl.cli.state.graph_facts import sample_facts
 from minicrawl.cli.store_options import json_option, store_option
 from minicrawl.control import ControlRequest, Verb, ask
@@ -42,30 +43,24 @@ _MOST_RESPONSES = 20_000
 
 
 @click.command()
-@click.option("--mirrors", "wants_mirrors", is_flag=True, help="Also list mirrored hosts.")
-@click.option(
-    "--stored",
-    "wants_stored",
-    is_flag=True,
-    help="Also list the number and size of all stored parts, and count in a large store what was "
-    "kept and left out. This is slow for a large store.",
-)
-@click.option(
-    "--graph",
-    "wants_graph",
-    is_flag=True,
-    help="Also measure the graph of a large store, and count its linked pages by verdict.",
-)
+@with_options
 @graph_of_option(CRAWLED)
 @json_option
 @store_option
 def status(
     store: Path,
-    wants_mirrors: bool,
-    wants_stored: bool,
-    wants_graph: bool,
     graph_of: str,
     as_json: bool,
+    wants_mirrors: bool = switch("Also list mirrored hosts.", flag="--mirrors"),
+    wants_stored: bool = switch(
+        "Also list the number and size of all stored parts, and count in a large store what was "
+        "kept and left out. This is slow for a large store.",
+        flag="--stored",
+    ),
+    wants_graph: bool = switch(
+        "Also measure the graph of a large store, and count its linked pages by verdict.",
+        flag="--graph",
+    ),
 ) -> None:
     """Show the progress of the crawl, its graph, and the command that resumes it.
 
