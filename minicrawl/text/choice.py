@@ -24,6 +24,7 @@ from minicrawl.text.main_box import (
     drop_children,
     find_main,
     is_frame,
+    is_never_main,
     known_box,
 )
 from minicrawl.text.own_article import mark_own_article
@@ -152,7 +153,7 @@ def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
         if root is page and box.tag == "header" and not is_dropped:
             tags = {child.tag for child in preorder(box)}
             is_dropped = "nav" in tags or "h1" not in tags
-        if box.letters < most and is_dropped:
+        if is_dropped and (box.letters < most or is_never_main(box, page)):
             box.is_dropped = True
         if box.is_dropped:
             drop_children(box)

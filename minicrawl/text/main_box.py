@@ -36,6 +36,7 @@ from minicrawl.text.hints import (
     words,
 )
 
+_NEVER_MAIN = words("aside footer nav")
 _WHOLE = words("ol p pre table ul")
 """Elements that are part of a main text, and not all of it."""
 SHORT, SENTENCE = 25, 80
@@ -48,7 +49,7 @@ _OWN, _NAMED, _RIVAL = 0.1, 0.2, 0.5
 the latter, at most in others.
 """
 _MOST, _FEW = 0.5, 140
-"""Share of the page's worth from which on a box is no frame, and letters outside a footer."""
+"""Share of the page's worth from which on a box is no frame, and letters of any other text."""
 _LINKS_OF_TEASER = 0.1
 _LONGEST_SEARCH = 400
 """Letters from which on a box named for search has its results."""
@@ -129,15 +130,19 @@ def drop_frames(boxes: list[Box], least: int, repeated: Sequence[Box] = ()) -> N
     for box in repeated:
         box.is_dropped = True
     _sum_worth(boxes)
-    # A box with most of the page is not dropped, whatever it is called, unless it is a footer.
+    # A box with most of the page is not dropped, whatever it is called, unless it is a footer, say.
     most = _MOST * boxes[0].worth
     for box in boxes:
         if box.hint < NONE and not box.is_dropped and is_frame(box, least):
-            is_foot = box.tag == "footer" and boxes[0].letters - box.letters >= _FEW
-            box.is_dropped = box.worth < most or is_foot
+            box.is_dropped = box.worth < most or is_never_main(box, boxes[0])
         if box.is_dropped:
             drop_children(box)
     _sum_worth(boxes)
+
+
+def is_never_main(box: Box, page: Box) -> bool:
+    """Return True for a footer, a menu or an aside if the page has any other text."""
+    return box.tag in _NEVER_MAIN and page.letters - box.letters >= _FEW
 
 
 def is_frame(box: Box, least: int) -> bool:
