@@ -57,14 +57,6 @@ class IndexRow(NamedTuple):
     record_bytes: int
 
 
-class KindTotal(NamedTuple):
-    """Number and total size of the records of one kind."""
-
-    kind: RecordKind
-    records: int
-    record_bytes: int
-
-
 def short(digest: bytes) -> int:
     """Return the first half of a digest, the hash, which the index stores."""
     return int.from_bytes(digest[:8], "little", signed=True)
@@ -198,14 +190,14 @@ class ArchiveIndex:
         query = f"{_SELECT} AND kind != 4 ORDER BY key, place DESC"
         yield from map(IndexRow._make, self._connection.execute(query, (self.first, end)))
 
-    def totals(self, end: int) -> list[KindTotal]:
+    def totals(self, end: int) -> list[tuple[RecordKind, int, int]]:
         """Return number and size of the records before `end`, by kind."""
         query = (
             "SELECT kind, count(*), sum(bytes) FROM records WHERE place >= ? AND place < ? "
             "GROUP BY kind"
         )
         totals = self._connection.execute(query, (self.first, end))
-        return [KindTotal(RecordKind(kind), count, size) for kind, count, size in totals]
+        return [(RecordKind(kind), count, size) for kind, count, size in totals]
 
     def next_body(self, place: int) -> int | None:
         """Return the place of the first record with a body at or after `place`, or None."""

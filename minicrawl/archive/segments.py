@@ -52,7 +52,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 from zlib import crc32
 
 from minicrawl.archive.record import CHECKED_FROM, HEADER_BYTES, MOST_OF_A_HEAD, Header, header_of
@@ -96,13 +95,6 @@ def shown(place: int) -> str:
 def bytes_between(begin: int, end: int) -> int:
     """Return the bytes between two places, assuming that all segments but the last are full."""
     return (segment_of(end) - segment_of(begin)) * SEGMENT_BYTES + offset_of(end)
-
-
-class _Mark(NamedTuple):
-    """Marker: records count from `begin` on, once the archive ends at `valid_from` or later."""
-
-    begin: int
-    valid_from: int
 
 
 class Segments:
@@ -151,15 +143,15 @@ class Segments:
         """Return the place of the first record that is not pruned, if the archive ends at `end`."""
         for name in (_NEXT, _PRUNED):
             mark = self._mark(name)
-            if mark is not None and mark.valid_from <= end:
-                return mark.begin
+            if mark is not None and mark[1] <= end:
+                return mark[0]
         return FIRST
 
-    def _mark(self, name: str) -> _Mark | None:
-        """Return the content of a marker; None if it does not exist or cannot be read."""
+    def _mark(self, name: str) -> tuple[int, int] | None:
+        """Return `begin` and `valid_from` of a marker; None if it is missing or cannot be read."""
         with suppress(OSError, ValueError):
             begin, valid_from = map(int, (self.folder / name).read_text("ascii").split())
-            return _Mark(begin, valid_from)
+            return begin, valid_from
         return None
 
     def read(self, place: int) -> bytes:
@@ -231,7 +223,7 @@ class Segments:
         path = self.folder / _NEXT
         draft = path.with_suffix(".draft")
         with disk_errors(path):
-            if newest is not None and newest.valid_from < begin:  # it was committed
+            if newest is not None and newest[1] < begin:  # it was committed
                 path.rename(self.folder / _PRUNED)
                 sync(self.folder)
             # Renamed when complete: a reader finds the old marker or the new one, never a part.
@@ -251,7 +243,7 @@ class Segments:
         """Delete all bytes at or after `end`."""
         for name in (_NEXT, _PRUNED):
             mark = self._mark(name)
-            if mark is not None and mark.valid_from > end:  # the pruning was never committed
+            if mark is not None and mark[1] > end:  # the pruning was never committed
                 with disk_errors(self.folder):
                     (self.folder / name).unlink()
                     sync(self.folder)

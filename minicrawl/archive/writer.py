@@ -87,13 +87,6 @@ class _ArchiveState(NamedTuple):
     train_at: int  # pages
 
 
-class _Answer(NamedTuple):
-    """Answer to append, and the header of its record."""
-
-    answer: KeptAnswer
-    header: Header
-
-
 class ArchiveWriter:
     """Archive open for writing. The caller holds the lock of the store."""
 
@@ -156,10 +149,10 @@ class ArchiveWriter:
             # committed them, so they do not exist, and are overwritten.
             self._archive.index.begin(begin)
             self._records.go_to(begin)
-            parsed = [_Answer(one, header_of(one.record)) for one in answers]
-            self._records.expect(one.header for one in parsed)
-            for one in parsed:
-                self._append(one)
+            parsed = [(answer, header_of(answer.record)) for answer in answers]
+            self._records.expect(header for _, header in parsed)
+            for answer, header in parsed:
+                self._append(answer, header)
             if self._ahead.pages >= self._ahead.train_at:
                 self._train()
             self._records.write()
@@ -280,8 +273,7 @@ class ArchiveWriter:
         """Close the files. The next start cuts off what the store has not committed."""
         self._archive.close()
 
-    def _append(self, one: _Answer) -> None:
-        answer, header = one
+    def _append(self, answer: KeptAnswer, header: Header) -> None:
         if header.kind == RecordKind.REVISIT:  # the server confirmed the page
             last = None if self._only_changes else self._last(header.key)
             record = None if last is None else with_digest_of(answer.record, last)
@@ -342,7 +334,7 @@ def _restored(archive: ArchiveReader) -> _ArchiveState:
     """Return the state of an archive that was just opened, and trim its index to the end."""
     index, end = archive.index, archive.end
     index.cut_off(end)
-    pages = sum(one.records for one in index.totals(end) if one.kind in WITH_BODY)
+    pages = sum(records for kind, records, _ in index.totals(end) if kind in WITH_BODY)
     number = max((name for name, _ in index.dictionaries()), default=0)
     if number:
         with suppress(Damaged):

@@ -85,13 +85,6 @@ class AnchorRow(NamedTuple):
     words: str
 
 
-class Anchors(NamedTuple):
-    """Anchor texts of a page, with the site of each."""
-
-    words: tuple[str, ...]
-    sites: tuple[int, ...]
-
-
 class Notes:
     """Notes of an index. Changes take effect on commit."""
 
@@ -183,14 +176,14 @@ class Notes:
         row = host_id, lines.pages
         self._connection.execute("INSERT OR REPLACE INTO sites VALUES (?, ?)", row)
 
-    def anchors(self, page: int) -> Anchors:
+    def anchors(self, page: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
         """Return the anchors of a page, at most `MOST_ANCHORS`, with their sites.
 
         The words used by most sites come first, and no site has a second place before every other
         site has its first.
         """
         rows = self._connection.execute(_BEST_ANCHORS, (page, MOST_ANCHORS)).fetchall()
-        return Anchors(tuple(words for words, _ in rows), tuple(site for _, site in rows))
+        return tuple(words for words, _ in rows), tuple(site for _, site in rows)
 
     def stale(self, count: int, after: int = -1) -> list[int]:
         """Return up to `count` stale pages after the page `after`."""

@@ -25,7 +25,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import log
 from pathlib import Path
-from typing import NamedTuple
 
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress, unreported
@@ -54,31 +53,20 @@ _OWN = "minicrawl-search"
 _PAGE = Path(__file__).parent / "page"
 
 
-class SiteSize(NamedTuple):
-    """Numbers of pages, words and bytes that were written."""
-
-    pages: int
-    words: int
-    size: int
-
-
-class _Posting(NamedTuple):
-    page: int
-    weight: float
-
-
-def write_static(index: Path, folder: Path, progress: Progress = unreported) -> SiteSize:
+def write_static(
+    index: Path, folder: Path, progress: Progress = unreported
+) -> tuple[int, int, int]:
     """Write the search page of an index into a folder."""
     _clear(folder)
     finder = Finder(index)
     pages = sorted(finder.all_pages(), key=lambda one: (-one[1], one[0].page))
-    postings = defaultdict[str, list[_Posting]](list)
+    postings = defaultdict[str, list[tuple[int, float]]](list)
     lengths = list[int]()
     for number, (entry, _) in enumerate(pages):
         counts = _weights(entry)
         lengths.append(max(counts.total(), 1))
         for word, weight in counts.items():
-            postings[word].append(_Posting(number, weight))
+            postings[word].append((number, weight))
         progress(0.8 * number / len(pages))
     boosts = [1 + _IMPORTANCE * importance_part(relative) for _, relative in pages]
     scored = _scores(postings, lengths, boosts)
@@ -102,7 +90,7 @@ def write_static(index: Path, folder: Path, progress: Progress = unreported) -> 
     shutil.copyfile(_PAGE / "static.html", folder / "index.html")
     progress(1.0)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return SiteSize(len(pages), len(postings), size)
+    return len(pages), len(postings), size
 
 
 def _clear(folder: Path) -> None:
@@ -131,7 +119,7 @@ def _weights(entry: Entry) -> Counter[str]:
 
 
 def _scores(
-    postings: dict[str, list[_Posting]], lengths: Sequence[int], boosts: Sequence[float]
+    postings: dict[str, list[tuple[int, float]]], lengths: Sequence[int], boosts: Sequence[float]
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield the words in order, each with its rarity, steps between its pages, and scores."""
     mean_length = sum(lengths) / max(len(lengths), 1)

@@ -80,9 +80,9 @@ def test_a_damaged_file_is_named_and_stays_as_it_is(
 ) -> None:
     file = tmp_path / "a.warc"
     file.write_bytes(before := damage(b"".join(RECORDS)))
-    done = take_down([file], is_gone)
-    assert (done.files, done.records) == ([], 0)
-    assert done.unreached[0].startswith(f"{file}: damaged (")
+    files, records, unreached = take_down([file], is_gone)
+    assert (files, records) == ([], 0)
+    assert unreached[0].startswith(f"{file}: damaged (")
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file]
 
@@ -90,10 +90,10 @@ def test_a_damaged_file_is_named_and_stays_as_it_is(
 def test_archives_that_are_not_rewritten_are_named(tmp_path: Path) -> None:
     for name in ("a.wacz", "b.warc.gz.open", "c.warc.zst", "d.arc.gz", "e.txt"):
         (tmp_path / name).touch()
-    assert [
-        Path(one.partition(":")[0]).name[0] for one in take_down([tmp_path], is_gone).unreached
-    ] == [*"abcd"]
-    assert take_down([tmp_path / "e.txt"], is_gone).unreached
+    assert [Path(one.partition(":")[0]).name[0] for one in take_down([tmp_path], is_gone)[2]] == [
+        *"abcd"
+    ]
+    assert take_down([tmp_path / "e.txt"], is_gone)[2]
 
 
 def test_a_file_is_replaced_only_by_a_verified_one(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from minicrawl.search.entries import Entry, packed, unpacked
-from minicrawl.search.indexing.boilerplate import FEWEST, SAMPLE, HostLines, SplitText, codes_of
+from minicrawl.search.indexing.boilerplate import FEWEST, SAMPLE, HostLines, codes_of
 from minicrawl.search.ranking import RankingWeights, Score, Sought, importance_part, judged
 from minicrawl.search.words.query import parse
 from minicrawl.search.words.snippets import ABOUT, snippet
@@ -112,7 +112,7 @@ def site_of(pages: int) -> HostLines:
     return lines
 
 
-def split_text(lines: HostLines) -> SplitText:
+def split_text(lines: HostLines) -> tuple[list[str], list[str]]:
     texts = ("Menu", "Text 1")
     return lines.part(texts, codes_of(texts))
 

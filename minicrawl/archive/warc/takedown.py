@@ -50,17 +50,6 @@ Fits = Callable[[str], object]
 """Function that tells whether a canonical URL was taken down."""
 
 
-class Rewritten(NamedTuple):
-    """Result for several archives."""
-
-    files: list[str]
-    """Files that were rewritten."""
-    records: int
-    """Number of records that were removed."""
-    unreached: list[str]
-    """Archives that may still have the records, each with the reason."""
-
-
 class _Record(NamedTuple):
     head: bytes
     fields: Mapping[str, str]
@@ -74,8 +63,12 @@ class _Record(NamedTuple):
         return match[0] if match else ""
 
 
-def take_down(places: Iterable[Path], fits: Fits) -> Rewritten:
-    """Remove the records of URLs from WARC files, and from those in folders."""
+def take_down(places: Iterable[Path], fits: Fits) -> tuple[list[str], int, list[str]]:
+    """Remove the records of URLs from WARC files, and from those in folders.
+
+    Return the files that were rewritten, the number of removed records, and the archives that may
+    still have some, each with the reason.
+    """
     files, unreached = list[Path](), list[str]()
     for place in places:
         for file in sorted(place.iterdir()) if place.is_dir() else [place]:
@@ -99,7 +92,7 @@ def take_down(places: Iterable[Path], fits: Fits) -> Rewritten:
         for database in sorted(folder.glob("*-bodies.db")):
             with closing(open_captures(refuse_links(database))) as captures:
                 captures.take_down(removal.is_gone)
-    return Rewritten(rewritten, removal.records, unreached)
+    return rewritten, removal.records, unreached
 
 
 class _Removal:

@@ -50,8 +50,8 @@ def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:
     """Show the number and size of records."""
     with _opened(store, folder) as reader:
         totals = reader.index.totals(reader.end)
-        facts = {f"{one.kind.name.lower()} records": one.records for one in totals}
-        facts["bytes"] = sum(one.record_bytes for one in totals)
+        facts = {f"{kind.name.lower()} records": records for kind, records, _ in totals}
+        facts["bytes"] = sum(size for _, _, size in totals)
         facts["segments"] = len(reader.segments.numbers())
     for line in _lost(store, folder):
         click.echo(visible(line), err=True)
@@ -67,7 +67,7 @@ def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
 
     with _opened(store, folder) as reader:
         wrong = [*_lost(store, folder), *verify(reader)]
-        records = sum(one.records for one in reader.index.totals(reader.end))
+        records = sum(records for _, records, _ in reader.index.totals(reader.end))
     if as_json:
         show_json({"ok": not wrong, "records": records, "wrong": wrong})
     else:

@@ -61,7 +61,7 @@ def _repository(store: Path, connection: tables.Connection) -> Iterator[StoredPa
     if end is None or not folder.is_dir():
         return
     with closing(ArchiveReader(folder, end)) as archive:
-        records = sum(one.records for one in archive.index.totals(end))
+        records = sum(records for _, records, _ in archive.index.totals(end))
     yield StoredPart("repository", records, "answers", bytes_of(folder))
 
 

@@ -70,8 +70,8 @@ def content_rows(
     hosts, types = {snapshot.hosts[one] for one in largest}, set[str]()
     numbers, sizes = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
     with kept_pages(snapshot) as archive:
-        kinds = archive.index.totals(archive.end)
-        if most is not None and sum(kind.records for kind in kinds) > most:
+        totals = archive.index.totals(archive.end)
+        if most is not None and sum(records for _, records, _ in totals) > most:
             return None
         for url, content_type, outcome, size in _urls(snapshot, archive):
             of_type = _told_apart(content_type or _extension_of(url), types, most_names)

@@ -125,9 +125,9 @@ def _write_static(store: Path, folder: Path) -> None:
     prepare_index(store)
     tell_of_lack(store)
     with progress("static search") as report:
-        done = write_static(search_folder(store), folder, report)
+        pages, words, size = write_static(search_folder(store), folder, report)
     click.echo(
-        f"{folder}: {counted(done.pages, 'page')}, {counted(done.words, 'word')}, "
-        f"{done.size / 1e6:.1f} MB; open index.html through a web server",
+        f"{folder}: {counted(pages, 'page')}, {counted(words, 'word')}, "
+        f"{size / 1e6:.1f} MB; open index.html through a web server",
         err=True,
     )

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress, repeat
 from operator import not_
-from typing import NamedTuple
 from zlib import crc32
 
 SAMPLE = 400
@@ -22,13 +21,6 @@ FEWEST = 4
 SHARE_OF_TITLES = 0.2
 """Share of the pages from which on a part of a title is repeated."""
 _BETWEEN_PIECES = re.compile(r"\s+[-–—|·•»«:/]+\s+|\s+(?=[(\[])|\s*[|·•»]\s*|::")
-
-
-class SplitText(NamedTuple):
-    """Lines of a page, split into its own and boilerplate."""
-
-    own: list[str]
-    repeated: list[str]
 
 
 class HostLines:
@@ -51,12 +43,12 @@ class HostLines:
         self.is_new = True
         self.counts.update({*codes, *codes_of(_pieces(title))})
 
-    def part(self, lines: Sequence[str], codes: Sequence[int]) -> SplitText:
+    def part(self, lines: Sequence[str], codes: Sequence[int]) -> tuple[list[str], list[str]]:
         """Split the lines of a page into its own and boilerplate."""
         least = max(FEWEST, SHARE * self.pages)
         counts = map(self.counts.get, codes, repeat(0))
         is_own = [count < least for count in counts]
-        return SplitText(list(compress(lines, is_own)), list(compress(lines, map(not_, is_own))))
+        return list(compress(lines, is_own)), list(compress(lines, map(not_, is_own)))
 
     def own_title(self, title: str) -> str:
         """Return the title without the parts that the host repeats, unless nothing is left."""

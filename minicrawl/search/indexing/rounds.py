@@ -128,11 +128,8 @@ def bring_up_to_date(
                 return done
 
 
-class _MetPage(NamedTuple):
-    """Page of a round, with the codes of its lines."""
-
-    read: ReadPage
-    codes: Sequence[int]
+_RoundPages = dict[int, tuple[ReadPage, Sequence[int]]]
+"""Pages of a round, with the codes of their lines."""
 
 
 class _Indexing:
@@ -222,7 +219,7 @@ class _Indexing:
 
     def _round(self, reader: PageReader, places: Sequence[int], watermark: Watermark) -> None:
         self._notes.begin()
-        pages: dict[int, _MetPage] = {}
+        pages: _RoundPages = {}
         for start in range(0, len(places), _ASKED_AT_ONCE):
             if self._is_over():
                 watermark = watermark._replace(place=places[start])
@@ -238,43 +235,44 @@ class _Indexing:
         self._index.commit()
         self._notes.commit(watermark)
 
-    def _meet(self, pages: dict[int, _MetPage], page: int, read: ReadPage) -> None:
+    def _meet(self, pages: _RoundPages, page: int, read: ReadPage) -> None:
         """Note the anchors and lines of a page."""
         if self._seen.states[page] != State.FETCHED or page in self._gone:
             return
         codes = codes_of(read.text.lines)
-        pages[page] = _MetPage(read._replace(text=read.text._replace(anchors=())), codes)
+        pages[page] = read._replace(text=read.text._replace(anchors=())), codes
         lines = self._lines_of(self._host(page))
         if lines.takes_more:
             lines.add(read.text.title, codes)
         self._notes.add_anchors(self._anchors.of(page, read))
 
-    def _add(self, pages: dict[int, _MetPage]) -> None:
+    def _add(self, pages: _RoundPages) -> None:
         documents = questions.documents(self._seen.connection, list(pages))
         for document in documents:
             page = document.page
             if document.noindex:
                 self._remove(page)
                 continue
-            entry = self._entry(page, pages[page], document.title)
+            read, codes = pages[page]
+            entry = self._entry(page, read, codes, document.title)
             words = indexed(entry.body)
             if not entry.language:
                 entry = entry._replace(language=language_of(words))
             self._index.replace(entry, words)
             signed = signature(entry.body, words)
-            self._notes.texts.sign(page, entry.title, signed, pages[page].read.cut)
+            self._notes.texts.sign(page, entry.title, signed, read.cut)
             self._count(pages=1)
         self._notes.mark_fresh(pages)
 
-    def _entry(self, page: int, met: _MetPage, title: str) -> Entry:
-        read, text, anchors = met.read, met.read.text, self._notes.anchors(page)
+    def _entry(self, page: int, read: ReadPage, codes: Sequence[int], title: str) -> Entry:
+        text, (words, sites) = read.text, self._notes.anchors(page)
         lines = self._lines_of(self._host(page))
-        own, repeated = lines.part(text.lines, met.codes)
+        own, repeated = lines.part(text.lines, codes)
         if text.main:
             main = set(text.main)
             # What is beside the main text can be found, but has the little weight of boilerplate.
             repeated = [line for line in own if line not in main] + repeated
-            own = lines.part(text.main, codes_of(text.main)).own
+            own = lines.part(text.main, codes_of(text.main))[0]
         title = text.title or title
         return Entry(
             page=page,
@@ -284,10 +282,10 @@ class _Indexing:
             headings=text.headings,
             body="\n".join(own),
             repeated="\n".join(chain(repeated, text.frame)),
-            anchors=anchors.words,
+            anchors=words,
             language=text.language,
             at=_changed_at(read),
-            anchor_sites=anchors.sites,
+            anchor_sites=sites,
             type=read.type,
         )
 

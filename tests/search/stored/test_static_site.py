@@ -29,8 +29,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         title = TITLES.get(page, f"Page {page}")
         body = f"A common text, number x{page}, of a harbour" + " and a Café" * (page == 300)
         entries.append(Entry(page, f"http://a.example/{page}", title, title, body=body))
-    done = write_static(index_of(folder / "crawl.db-search", entries), folder / "site")
-    assert done.pages == COUNT
+    pages, _, _ = write_static(index_of(folder / "crawl.db-search", entries), folder / "site")
+    assert pages == COUNT
     return folder / "site"
 
 
