@@ -83,7 +83,12 @@ def hyperball(
     tell: Progress = unreported,
 ) -> Scores:
     """Estimate harmonic centrality with HyperLogLog counters, in at most `most_rounds` steps."""
-    check(graph.nodes, precision, memory_bytes)
+    if (needed := 2 * graph.nodes << precision) > memory_bytes:
+        raise UsageError(
+            f"a precision of {precision} bits takes {needed >> 20:,} MiB for {graph.nodes:,} "
+            f"nodes, but {memory_bytes >> 20:,} MiB are allowed: lower the precision or allow more "
+            "memory"
+        )
     balls = HyperLogLogCounters(graph.reversed(), precision, rng)
     sums, sizes, steps = np.zeros(graph.nodes), np.ones(graph.nodes), 0
     most, is_done = most_rounds(graph, most_visits), False
@@ -108,16 +113,3 @@ def hyperball(
 def standard_error(precision: int) -> float:
     """Return the standard error of a ball, relative to its size."""
     return float(1.04 / np.sqrt(2.0**precision))
-
-
-def check(nodes: int, precision: int, memory_bytes: int) -> None:
-    """Refuse a precision out of range, or more registers than memory allows."""
-    if not FEWEST_BITS <= precision <= MOST_BITS:
-        raise UsageError(
-            f"the precision must be {FEWEST_BITS} to {MOST_BITS} bits, not {precision}"
-        )
-    if (needed := 2 * nodes << precision) > memory_bytes:
-        raise UsageError(
-            f"a precision of {precision} bits takes {needed >> 20:,} MiB for {nodes:,} nodes, "
-            f"but {memory_bytes >> 20:,} MiB are allowed: lower the precision or allow more memory"
-        )

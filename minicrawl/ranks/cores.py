@@ -33,7 +33,6 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import with_links, with_pages
 from minicrawl.ports import Progress, unreported
@@ -41,7 +40,6 @@ from minicrawl.ranks.hits import textbook
 from minicrawl.ranks.scores import Floats
 
 MOST_HUBS = 999
-FEWEST_PAGES = 2  # a hub and an authority
 ALL_LINKS = 100  # percent
 
 
@@ -65,16 +63,6 @@ class CoreRule:
     at_once: int = 1
     density: float = ALL_LINKS
     most_hubs: int = MOST_HUBS
-
-    def __post_init__(self) -> None:
-        if self.size < FEWEST_PAGES:
-            raise UsageError(f"a core has at least {FEWEST_PAGES} pages, not {self.size}")
-        if self.at_once < 1:
-            raise UsageError(f"at least 1 page joins at once, not {self.at_once}")
-        if not 0 < self.density <= ALL_LINKS:
-            raise UsageError(f"a density is above 0 and at most {ALL_LINKS}, not {self.density}")
-        if self.most_hubs < 1:
-            raise UsageError(f"a core has at least 1 hub, not {self.most_hubs}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

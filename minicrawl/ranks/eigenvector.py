@@ -88,7 +88,15 @@ def eigenvector(
         return all_alike(graph.nodes).authorities
     by = _by_lanczos if matrix is LinkMatrix.EITHER else _by_power
     extended = by(product, start, tolerance * _FINER if with_page else tolerance, most_steps, tell)
-    return _without_virtual_page(extended, tolerance) if with_page else extended
+    if not with_page:
+        return extended
+    # The scores of the real pages are scaled to sum to 1, which enlarges their error.
+    values = extended.values[:-1]
+    total = float(values.sum())
+    if extended.error_bound == inf:
+        return replace(extended, values=values / total)
+    bound = 2 * extended.error_bound / total
+    return Scores.within(values / total, extended.iterations, bound, tolerance)
 
 
 Product = Callable[[Vector], Vector]
@@ -190,13 +198,3 @@ def _by_power(
         x, steps = y, steps + 1
         tell(share_done(left, tolerance))
     return Scores(values=x, iterations=steps, error_bound=inf, converged=left <= tolerance)
-
-
-def _without_virtual_page(extended: Scores, tolerance: float) -> Scores:
-    """Return the scores of the real pages. Scaling them to sum to 1 enlarges their error."""
-    values = extended.values[:-1]
-    total = float(values.sum())
-    if extended.error_bound == inf:
-        return replace(extended, values=values / total)
-    bound = 2 * extended.error_bound / total
-    return Scores.within(values / total, extended.iterations, bound, tolerance)

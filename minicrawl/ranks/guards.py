@@ -35,9 +35,6 @@ class Guards:
     transverse: float = 1.0
 
     def __post_init__(self) -> None:
-        for most in (self.most_internal, self.most_of_site):
-            if most is not None and most < 0:
-                raise UsageError(f"invalid cap of links {most}: expected 0 or more")
         for kind in ("internal", "transverse"):
             weight = getattr(self, kind)
             if not 0 <= weight < np.inf:

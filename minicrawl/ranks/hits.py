@@ -11,7 +11,6 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
 from minicrawl.graph.named_graph import NamedGraph, with_nodes
@@ -125,8 +124,6 @@ def textbook(
     tell: Progress = unreported,
 ) -> Hits:
     """Return the scores after a fixed number of iterations, at least 1."""
-    if rounds < 1:
-        raise UsageError(f"HITS needs at least 1 round, not {rounds}")
     links, hubs = Adjacency(graph, weights), np.ones(graph.nodes)
     for done in range(rounds):
         authorities = unit(links.pushed(hubs))
@@ -157,8 +154,6 @@ def randomised(
     tell: Progress = unreported,
 ) -> Hits:
     """Return the limit of randomised HITS; `restart` is ε."""
-    if not 0 < restart <= 1:
-        raise UsageError(f"a restart probability must be above 0 and at most 1, not {restart}")
     if not graph.nodes:
         return all_alike(0)
     links = Adjacency(graph, weights)
@@ -206,8 +201,6 @@ def subspace(
     tell: Progress = unreported,
 ) -> Hits:
     """Return the scores of subspace HITS with the first `size` eigenvectors."""
-    if not 1 <= size <= MOST_DIMENSIONS:
-        raise UsageError(f"a subspace must have 1 to {MOST_DIMENSIONS} dimensions, not {size}")
     # One more pair, because the gap to its eigenvalue bounds the error of the space.
     sought = pairs(
         Adjacency(graph, weights),
@@ -226,22 +219,18 @@ def subspace(
         members.append(each)
     if not members:
         return all_alike(graph.nodes)
-    steps, bound = sum(each.steps for each in members), _subspace_bound(members, size)
+    steps, bound = sum(each.steps for each in members), FURTHEST
+    # The members have one pair beyond the subspace, if it exists.
+    values = np.array([each.value for each in members])
+    gap = values[:size][-1] - values[size] if len(values) > size else values[-1]
+    residual = sqrt(sum(each.residual**2 for each in members[:size])) + ROUNDING * values[0]
+    if gap > 0:
+        parts = (values[:size] / values[0]) ** 2
+        bound = float(16 * sqrt(size) * residual / gap / parts.sum())
     return Hits(
         authorities=Scores.within(shares(authorities), steps, bound, tolerance),
         hubs=Scores.within(shares(hubs), steps, bound, tolerance),
     )
-
-
-def _subspace_bound(members: list[Pair], size: int) -> float:
-    """Return the error bound; `found` has one pair beyond the subspace, if it exists."""
-    values = np.array([each.value for each in members])
-    gap = values[:size][-1] - values[size] if len(values) > size else values[-1]
-    residual = sqrt(sum(each.residual**2 for each in members[:size])) + ROUNDING * values[0]
-    if gap <= 0:
-        return FURTHEST
-    parts = (values[:size] / values[0]) ** 2
-    return float(16 * sqrt(size) * residual / gap / parts.sum())
 
 
 # ---------------------------------------------------------------- base sets

@@ -252,22 +252,19 @@ def _approximation(images: Matrix, projected: Matrix, left: float, products: int
     values, eigenvectors = np.linalg.eigh(projected)
     residuals = left * np.abs(eigenvectors[-1])
     value, residual = float(values[-1]), float(residuals[-1])
-    is_all = left <= ROUNDING * value or value <= 0
+    is_all, sine = left <= ROUNDING * value or value <= 0, 1.0
+    if is_all:
+        sine = ROUNDING
+    elif len(values) > 1 and (gap := values[-1] - (values[-2] + residuals[-2])) > 0:
+        sine = min(float(residual / gap), 1.0)
     return Approximation(
         products=products,
         value=value,
         residual=residual,
-        sine=ROUNDING if is_all else _sine(values, residuals),
+        sine=sine,
         is_all=is_all,
         vector=lambda: np.einsum("i,ij->j", eigenvectors[:, -1], images),
     )
-
-
-def _sine(values: Vector, residuals: Vector) -> float:
-    if len(values) == 1:
-        return 1.0
-    gap = values[-1] - (values[-2] + residuals[-2])
-    return min(float(residuals[-1] / gap), 1.0) if gap > 0 else 1.0
 
 
 def _condense(images: Matrix, projected: Matrix) -> int:

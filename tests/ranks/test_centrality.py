@@ -188,12 +188,6 @@ def test_too_little_memory_is_refused() -> None:
         hyperball(graph, rng=rng(), precision=12, memory_bytes=1 << 20)
 
 
-@pytest.mark.parametrize("precision", [3, 17])
-def test_a_precision_out_of_range_is_refused(precision: int) -> None:
-    with pytest.raises(UsageError, match=f"4 to 16 .*not {precision}"):
-        hyperball(random_graph(5, 5), rng=rng(), precision=precision)
-
-
 def test_on_a_real_graph_the_best_are_found(shared_graph: Callable[[str], Path]) -> None:
     graph = read(shared_graph("california.txt.gz")).graph
     wanted, found = exact(graph), hyperball(graph, rng=rng(), precision=10)

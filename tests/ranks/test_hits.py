@@ -7,7 +7,6 @@ import pytest
 from hypothesis import example, given, strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.products import Adjacency, Vector
 from minicrawl.ranks.communities import Community, by_deflation, by_destroying
@@ -398,30 +397,6 @@ def test_few_steps_claim_no_convergence() -> None:
         assert found.authorities.iterations == 2
         assert found.authorities.error_bound > 1e-3
         assert not found.converged
-
-
-@pytest.mark.parametrize(
-    ("form", "values", "message"),
-    [
-        (lambda value: textbook(KLEINBERGS, rounds=value), [0, -1], "at least 1 round, not"),
-        (
-            lambda value: randomised(KLEINBERGS, restart=value),
-            [0.0, -0.1, 1.1, float("nan")],
-            "above 0 and at most 1, not",
-        ),
-        (
-            lambda value: subspace(KLEINBERGS, rng=rng(), size=value),
-            [0, 101, 999_999],
-            "1 to 100 dimensions, not",
-        ),
-    ],
-)
-def test_numbers_out_of_range_are_refused(
-    form: Callable[[float], Hits], values: list[float], message: str
-) -> None:
-    for value in values:
-        with pytest.raises(UsageError, match=f"{message} {value}"):
-            form(value)
 
 
 PAGES = [f"http://host{page}.org/" for page in range(NODES)]

@@ -155,8 +155,6 @@ def test_guards_that_change_nothing_or_leave_nothing_are_refused(
 @pytest.mark.parametrize(
     "options",
     [
-        {"most_of_site": -1},
-        {"most_internal": -2},
         {"internal": -0.5},
         {"transverse": float("inf")},
         {"internal": float("nan")},

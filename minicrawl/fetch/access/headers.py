@@ -43,7 +43,10 @@ class RequestHeaders:
     def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:
         headers = self._by_want[request.want]
         if request.headers:
-            headers = _with(headers, request.headers)
+            # They replace others of the same name.
+            given = [(name.title().encode(), value.encode()) for name, value in request.headers]
+            names = {name.lower() for name, _ in given}
+            headers = (*(one for one in headers if one[0].lower() not in names), *given)
         if not (request.cookies or request.etag or request.last_modified):
             return headers
         added = [(b"Cookie", request.cookies.encode())] if request.cookies else []
@@ -52,13 +55,6 @@ class RequestHeaders:
         if request.last_modified and request.last_modified.isprintable():
             added.append((b"If-Modified-Since", request.last_modified.encode()))
         return (*headers, *added)
-
-
-def _with(headers: Headers, given: Sequence[tuple[str, str]]) -> Headers:
-    """Return the headers, where those in `given` replace others of the same name."""
-    replacements = tuple((name.title().encode(), value.encode()) for name, value in given)
-    names = {name.lower() for name, _ in replacements}
-    return (*(one for one in headers if one[0].lower() not in names), *replacements)
 
 
 def header_fields(texts: Sequence[str], host: str | None = None) -> Headers:

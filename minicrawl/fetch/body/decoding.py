@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
@@ -259,7 +260,8 @@ class _Bounded:
             # The limit follows the bytes that the server sent, not the input of this layer:
             # otherwise stacked codings would multiply their factors.
             most = min(self._limit, FLOOR_BYTES + self.factor * sent_bytes())
-            for piece in self._fed(chunk):
+            parts = (part for part in _cut_up(chunk, _TAKEN) if not self.layer.broken)
+            for piece in chain.from_iterable(map(self.layer.decode, parts)):
                 given = piece[: most - self._given]
                 self._given += len(given)
                 yield given
@@ -267,12 +269,6 @@ class _Bounded:
                     self.swollen = most < self._limit
                     self.full = not self.swollen
                     return
-
-    def _fed(self, chunk: bytes) -> Iterator[bytes]:
-        for part in _cut_up(chunk, _TAKEN):
-            if self.layer.broken:
-                return
-            yield from self.layer.decode(part)
 
 
 class Decoder:

@@ -100,8 +100,15 @@ class DecodeBudget:
         """Charge `size` more bytes to a body, and cut the largest body if memory is exceeded."""
         self.held_bytes += size
         self._held[body] = None
-        if self.held_bytes > self._max_bytes:
-            self._cut_largest()
+        # The largest one is cut, not the latest: otherwise a server that sends many large bodies
+        # slowly would have the small pages of others cut. One body alone is never cut for memory,
+        # as its cap bounds it.
+        if self.held_bytes > self._max_bytes and self.held_bytes > max(
+            body.cap for body in self._held
+        ):
+            largest = max(self._held, key=lambda body: body.held)
+            self.release(largest)
+            largest.cut_here()
 
     def begin_spooling(self, body: _BodyReader) -> bool:
         """Reserve a slot to spool the body. Return False if all slots are taken."""
@@ -124,15 +131,6 @@ class DecodeBudget:
     def _renew(self) -> None:
         self._spent_s, self.is_spent = 0.0, False
         self._renewed.set()
-
-    def _cut_largest(self) -> None:
-        # The largest one, not the latest: otherwise a server that sends many large bodies slowly
-        # would have the small pages of others cut. One body alone is never cut for memory, as its
-        # cap bounds it.
-        if self.held_bytes > max(body.cap for body in self._held):
-            largest = max(self._held, key=lambda body: body.held)
-            self.release(largest)
-            largest.cut_here()
 
 
 class BodyLimits(NamedTuple):

@@ -53,19 +53,15 @@ def read_head(head: bytes) -> Head:
     if not status_line:
         raise Fault(FailureKind.PROTOCOL, f"no status line: {lines[0][:40]!r}")
     major, minor, status = status_line.groups(default="0")
-    headers, persistent = joined_headers(_fields(lines[1:])), (int(major), int(minor)) > (1, 0)
-    if not persistent:
-        headers.pop("transfer-encoding", None)  # HTTP/1.0 has none
-    return Head(int(status), headers, persistent)
-
-
-def _fields(lines: Iterable[str]) -> list[tuple[str, str]]:
     fields = []
-    for line in lines:
+    for line in lines[1:]:
         name, colon, value = line.partition(":")
         if colon and (name := name.strip(_BLANKS)):
             fields.append((name, value.strip(_BLANKS)))
-    return fields
+    headers, persistent = joined_headers(fields), (int(major), int(minor)) > (1, 0)
+    if not persistent:
+        headers.pop("transfer-encoding", None)  # HTTP/1.0 has none
+    return Head(int(status), headers, persistent)
 
 
 def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:

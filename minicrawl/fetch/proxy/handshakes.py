@@ -108,19 +108,15 @@ async def greet(stream: ByteStream, proxy: Proxy) -> None:
     if version != _VERSION:
         raise fault_of(proxy, "does not speak SOCKS5")
     if bytes([method]) == _LOGIN.value and proxy.user:
-        await _log_in(stream, proxy)
+        user, password = proxy.user.encode(), proxy.password.encode()
+        if max(len(user), len(password)) > _MOST_LOGIN_BYTES:
+            why = f"proxy {proxy}: a login has at most {_MOST_LOGIN_BYTES} bytes"
+            raise LoginFault(FailureKind.PROXY, why)
+        stream.write(socks5.SOCKS5UsernamePasswordRequest(user, password).dumps())
+        _, refused = await _exactly(stream, proxy, 2)
+        if refused:
+            raise wants_login(proxy)
     elif bytes([method]) != _NO_LOGIN.value:
-        raise wants_login(proxy)
-
-
-async def _log_in(stream: ByteStream, proxy: Proxy) -> None:
-    user, password = proxy.user.encode(), proxy.password.encode()
-    if max(len(user), len(password)) > _MOST_LOGIN_BYTES:
-        why = f"proxy {proxy}: a login has at most {_MOST_LOGIN_BYTES} bytes"
-        raise LoginFault(FailureKind.PROXY, why)
-    stream.write(socks5.SOCKS5UsernamePasswordRequest(user, password).dumps())
-    _, refused = await _exactly(stream, proxy, 2)
-    if refused:
         raise wants_login(proxy)
 
 

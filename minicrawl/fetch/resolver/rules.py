@@ -44,7 +44,10 @@ class ResolveRules:
     """`--resolve` rules, most specific first."""
 
     def __init__(self, rules: Iterable[ResolveRule]) -> None:
-        self._rules = sorted(rules, key=_specificity)[::-1]
+        def specificity(rule: ResolveRule) -> tuple[bool, int, bool]:
+            return not rule.host.startswith(("*", ".")), len(rule.host), rule.port is not None
+
+        self._rules = sorted(rules, key=specificity)[::-1]
 
     def place(self, host: str, port: int) -> ConnectTarget | None:
         """Return where the rules redirect this host, or None if no rule matches."""
@@ -54,51 +57,29 @@ class ResolveRules:
         return None
 
 
-def _specificity(rule: ResolveRule) -> tuple[bool, int, bool]:
-    is_whole = rule.host != "*" and not rule.host.startswith(".")
-    return is_whole, len(rule.host), rule.port is not None
-
-
 def parse_rule(text: str) -> ResolveRule:
-    left, equals, right = text.partition("=")
+    def unusable(why: str) -> UsageError:
+        return UsageError(f"--resolve {text!r}: {why}")
+
+    left, _, right = text.partition("=")
     source, destination = _SIDE.fullmatch(left), _SIDE.fullmatch(right)
-    if not equals or source is None or destination is None:
-        raise _unusable(text, "expected HOST[:PORT]=ADDRESS[:PORT], IPv6 in brackets")
-    return ResolveRule(
-        _host(source[1], text),
-        _port(source[2], text),
-        _address(destination[1], text),
-        _port(destination[2], text),
-    )
-
-
-def _host(written: str, text: str) -> str:
-    if written == "*":
-        return written
-    wildcard, name = ("." if written.startswith("*.") else ""), written.removeprefix("*.")
+    if source is None or destination is None:
+        raise unusable("expected HOST[:PORT]=ADDRESS[:PORT], IPv6 in brackets")
+    host = source[1]
+    if host != "*":
+        try:
+            name = ada_url.URL(f"http://{host.removeprefix('*.')}/").hostname
+        except ValueError:
+            name = ""
+        if not name or "*" in name:
+            raise unusable(f"{host!r} is not a host")
+        host = ("." if host.startswith("*.") else "") + name.strip("[]")
+    ports = [None if port is None else int(port) for port in (source[2], destination[2])]
+    for port in ports:
+        if port is not None and not 0 < port <= _LAST_PORT:
+            raise unusable(f"{port} is not a port")
     try:
-        host = ada_url.URL(f"http://{name}/").hostname
+        address = str(ip_address(destination[1].strip("[]")))
     except ValueError:
-        host = ""
-    if not host or "*" in host:
-        raise _unusable(text, f"{written!r} is not a host")
-    return wildcard + host.strip("[]")
-
-
-def _address(written: str, text: str) -> str:
-    try:
-        return str(ip_address(written.strip("[]")))
-    except ValueError:
-        raise _unusable(text, f"{written!r} is not an IP address") from None
-
-
-def _port(written: str | None, text: str) -> int | None:
-    if written is None:
-        return None
-    if not 0 < int(written) <= _LAST_PORT:
-        raise _unusable(text, f"{written} is not a port")
-    return int(written)
-
-
-def _unusable(text: str, why: str) -> UsageError:
-    return UsageError(f"--resolve {text!r}: {why}")
+        raise unusable(f"{destination[1]!r} is not an IP address") from None
+    return ResolveRule(host, ports[0], address, ports[1])

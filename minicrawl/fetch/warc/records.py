@@ -203,26 +203,18 @@ class WarcRecords:
         block = members.take(min(length, self._most_bytes))
         left = members.skip(length - len(block))
         is_cut = length > len(block) == self._most_bytes
-        if not left and self._ends_here():
+        members.fill(_BETWEEN)
+        following = bytes(members.buffer[:_BETWEEN]).lstrip(b"\r\n")
+        if not left and (not following or following.startswith(BEGIN)):
             if is_cut:
                 self._warn(head.place, f"{head.name} has {length:,} bytes, and is cut")
             return block, is_cut
         self._wrong += 1
         self._warn(head.place, f"{head.name} has a wrong length, {length:,} bytes")
-        return self._until_next(block, begin)
-
-    def _ends_here(self) -> bool:
-        """Return True if another record follows here, or the end."""
-        members = self._members
-        members.fill(_BETWEEN)
-        rest = bytes(members.buffer[:_BETWEEN]).lstrip(b"\r\n")
-        return not rest or rest.startswith(BEGIN)
-
-    def _until_next(self, block: bytes, begin: int) -> tuple[bytes, bool]:
-        """Return the block up to the next record, whatever its length, and whether it is cut."""
+        # The block ends before the next record, whatever its length.
         match = _NEXT.search(block)
         end = max(len(block) - _NEXT_BYTES, 0) if match is None else match.start()
-        self._members.go_to(begin + end)
+        members.go_to(begin + end)
         if match is not None:
             return block[:end], False
         more, count = self._to_next(self._most_bytes - end)
