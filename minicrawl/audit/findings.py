@@ -112,8 +112,8 @@ class SiteAudit:
 
     def pages(self, count: int = 0) -> Iterator[IssuePage]:
         """Yield the pages of all issues, at most `count` of each; 0 is all."""
-        for one in self.found:
-            check, pages = one.check, one.pages[: count or None]
+        for finding in self.found:
+            check, pages = finding.check, finding.pages[: count or None]
             for start in range(0, len(pages), _PAGES_AT_ONCE):
                 some = pages[start : start + _PAGES_AT_ONCE]
                 values = None if check.by.shows is None else check.by.shows(self.site)[some]
@@ -125,10 +125,10 @@ class SiteAudit:
         for name, key in known:
             keys.setdefault(name, []).append(key)
         left = []
-        for one in self.found:
+        for finding in self.found:
             # By URL, not by page id: the baseline may be from another store of the same site.
-            pages = self.site.pages_of(np.array(keys.get(one.check.name, ()), np.int64))
-            left.append(one.without(pages[pages >= 0]))
+            pages = self.site.pages_of(np.array(keys.get(finding.check.name, ()), np.int64))
+            left.append(finding.without(pages[pages >= 0]))
         return replace(self, found=left)
 
 

@@ -101,11 +101,11 @@ def note_facts(snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> NotedFa
 def _rounds(archive: ArchiveReader, begin: int) -> Iterator[tuple[list[tuple[int, int]], int]]:
     """Yield rounds: places and keys of records with markup, and the end of the round."""
     places: list[tuple[int, int]] = []
-    for one in scan(archive.segments, begin, archive.end):
-        if one.header is not None and one.header.kind in _WITH_MARKUP:
-            places.append((one.place, one.header.key))
+    for record in scan(archive.segments, begin, archive.end):
+        if record.header is not None and record.header.kind in _WITH_MARKUP:
+            places.append((record.place, record.header.key))
         if len(places) >= _ROUND:
-            yield places, one.place + one.length
+            yield places, record.place + record.length
             places = []
     if places or begin < archive.end:
         yield places, archive.end

@@ -196,12 +196,14 @@ def load(
     """
     own = [from_flags(flags), from_environment(environ)]
     in_file: Source = {}
-    for one in (*reversed(weaker), *filter(None, (file,))):
-        in_file = {**in_file, **from_file(one)}
+    for source in (*reversed(weaker), *filter(None, (file,))):
+        in_file = {**in_file, **from_file(source)}
     if is_file_named or not in_file:
         return _merged([*own, in_file])
     named = _merged(own)
-    applicable = {name: one for name, one in in_file.items() if not named.is_given(BY_NAME[name])}
+    applicable = {
+        name: source for name, source in in_file.items() if not named.is_given(BY_NAME[name])
+    }
     # Compared with the settings without the file, which would apply otherwise.
     admitted, ignored = harmless(applicable, named.settings)
     return replace(_merged([*own, admitted]), ignored=ignored, unnamed=admitted)

@@ -44,10 +44,10 @@ def answer_with_rows(rows: Iterable[Any], about: Mapping[str, Any] | None = None
     room = _Room(LONGEST_ANSWER - len(json.dumps(head)) - _HEAD)
     taken: list[Any] = []
     for row in rows:
-        one = room.plain(row)
+        plain = room.plain(row)
         if room.is_full:
             break
-        taken.append(one)
+        taken.append(plain)
     head["untrusted"] |= {"rows": taken, "is_cut": room.is_full}
     return head
 

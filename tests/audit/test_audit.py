@@ -177,7 +177,7 @@ def test_a_report_needs_no_room_beside_the_store(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("minicrawl.audit.findings.audit_of", fail)
+    monkeypatch.setattr("minicrawl.audit.report_sections.audit_of", fail)
     with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
         (section,) = report_sections(seen, lambda _share: None)
     assert section == ReportSection("Issues", "Not checked: it is full", (), (), 0)

@@ -275,9 +275,9 @@ class RowCount:
     def of_each(self, items: Iterator[T]) -> Iterator[T]:
         """Yield the items unchanged, and count them."""
         self.rows = 0
-        for one in items:
+        for item in items:
             self.rows += 1
-            yield one
+            yield item
 
     def of_blocks(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks unchanged, and count their rows."""

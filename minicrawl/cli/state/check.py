@@ -83,8 +83,11 @@ def _cloaking_facts(cloaking: Cloaking) -> Iterator[tuple[str, str]]:
     same_name = f"{share(cloaking.steadiness)} for the same User-Agent"
     yield "text", f"{share(cloaking.likeness)} alike; between two responses, {same_name}"
     yield "links", f"{share(cloaking.links)} alike"
-    for one in cloaking.differences:
-        yield one.what, f"crawler: {one.crawler or 'none'}; browser: {one.browser or 'none'}"
+    for difference in cloaking.differences:
+        yield (
+            difference.what,
+            f"crawler: {difference.crawler or 'none'}; browser: {difference.browser or 'none'}",
+        )
     for name, is_crawler in (("crawler", True), ("browser", False)):
         for line in cloaking.only_for(crawler=is_crawler) if cloaking.is_cloaked else ():
             yield f"only for {name}", line[:_LONGEST]

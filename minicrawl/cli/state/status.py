@@ -162,9 +162,12 @@ def _facts(progress: crawl_status.Status, store: Path) -> Iterator[tuple[str, st
         yield "", f"{store}{end}, {_size(size)}"
     if progress.pruning_waits:
         yield "old versions", "removed as soon as nobody reads the archive"
-    for one in progress.taken_down[-_MOST_COUNTS:]:
-        left = "" if one.complete else ", incomplete: repeat minicrawl forget"
-        yield "taken down", f"{one.what} at {iso(one.at)}, {counted(one.answers, 'answer')}{left}"
+    for takedown in progress.taken_down[-_MOST_COUNTS:]:
+        left = "" if takedown.complete else ", incomplete: repeat minicrawl forget"
+        yield (
+            "taken down",
+            f"{takedown.what} at {iso(takedown.at)}, {counted(takedown.answers, 'answer')}{left}",
+        )
     if (more := len(progress.taken_down) - _MOST_COUNTS) > 0:
         yield "", f"and {more:,} earlier, which --json lists"
     if progress.command:

@@ -58,10 +58,10 @@ def captures(
     from minicrawl.archive.warc.earlier import EarlierArchive
 
     with closing(EarlierArchive(file)) as earlier:
-        for one in every_capture:
-            digest = payload_digest(one.body)
-            original = earlier.original(one.url, digest, one.at) if one.body else None
-            yield one._replace(original=original)
+        for capture in every_capture:
+            digest = payload_digest(capture.body)
+            original = earlier.original(capture.url, digest, capture.at) if capture.body else None
+            yield capture._replace(original=original)
 
 
 def _captures(

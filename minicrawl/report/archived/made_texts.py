@@ -167,11 +167,11 @@ class _TextTurns:
         self._names, self._idle, self._warn = makers[0].names, [*makers], warn
         self.turns = deque[_TextTurn]()
 
-    def begin(self, one: OfPage) -> None:
+    def begin(self, url_and_page: OfPage) -> None:
         """Begin with a page, after an earlier one if all processes are busy."""
         from minicrawl.report.archived.page_texts import first_done
 
-        page, turn = one[1], _TextTurn(one)
+        page, turn = url_and_page[1], _TextTurn(url_and_page)
         self.turns.append(turn)
         if not self._names or page is None or page.answer.kind is RecordKind.TEXT:
             turn.texts = dict.fromkeys(self._names)
@@ -210,8 +210,8 @@ def with_texts(
     """Yield the pages in order with their texts by name, which processes make beside."""
     making = _TextTurns(makers, warn)
     turns = making.turns
-    for one in pages:
-        making.begin(one)
+    for page in pages:
+        making.begin(page)
         while turns and (turns[0].texts is not None or len(turns) > MOST_AHEAD):
             making.finish(turn := turns.popleft())
             yield turn.of, turn.texts or {}

@@ -117,6 +117,6 @@ def decoded_page(answer: Answer) -> tuple[str, str]:
 
 
 def resolved_urls(references: Iterable[Reference], base: str) -> Needed:
-    for one in references:
-        if (url := canonical(one.written, base)) is not None:
-            yield url, one.kind in LEADS_ON
+    for reference in references:
+        if (url := canonical(reference.written, base)) is not None:
+            yield url, reference.kind in LEADS_ON

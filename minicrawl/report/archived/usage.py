@@ -96,7 +96,7 @@ class UsageOfPages:
         return Rules.from_text((row and row.robots) or "")
 
 
-def stated(one: Preference | None) -> dict[str, str]:
-    if one is None:
+def stated(preference: Preference | None) -> dict[str, str]:
+    if preference is None:
         return {"answer": UNSET, "where": ""}
-    return {"answer": ALLOW if one.allowed else DENY, "where": one.where}
+    return {"answer": ALLOW if preference.allowed else DENY, "where": preference.where}

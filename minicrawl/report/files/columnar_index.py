@@ -58,23 +58,26 @@ _TYPES = {
 
 
 def index_row(line: CdxLine, filename: str, crawl: str) -> IndexRow:
-    one = line.capture
-    parts, status = urlsplit(one.url), one.status
-    kind, charset = parse_content_type(one.headers.get("content-type"))
-    document = type_of(one.headers.get("content-type"), one.url, one.body, ALL)
-    location = one.headers.get("location") if status in _REDIRECT else None
+    capture = line.capture
+    parts, status = urlsplit(capture.url), capture.status
+    kind, charset = parse_content_type(capture.headers.get("content-type"))
+    document = type_of(capture.headers.get("content-type"), capture.url, capture.body, ALL)
+    location = capture.headers.get("location") if status in _REDIRECT else None
     if parts.path == "/robots.txt":
         subset = "robotstxt"
     else:
         subset = "warc" if status in _OK and not line.is_revisit else "crawldiagnostics"
     return (
-        *(surt(one.url), one.url, *_host_columns(parts.hostname or "")),
+        *(surt(capture.url), capture.url, *_host_columns(parts.hostname or "")),
         *(parts.scheme, parts.port, parts.path, parts.query or None),
-        *(datetime.fromtimestamp(int(one.at), UTC).strftime("%Y-%m-%d %H:%M:%S"), status),
-        *(None if location is None else canonical(location, one.url), line.digest[len("sha1:") :]),
+        *(datetime.fromtimestamp(int(capture.at), UTC).strftime("%Y-%m-%d %H:%M:%S"), status),
+        *(
+            None if location is None else canonical(location, capture.url),
+            line.digest[len("sha1:") :],
+        ),
         *(kind or None, None if document is None else _TYPES.get(document)),
-        decode(one.body, charset)[1].upper() if document and one.body else None,
-        *(None, truncated(one.cut) if one.cut else None),
+        decode(capture.body, charset)[1].upper() if document and capture.body else None,
+        *(None, truncated(capture.cut) if capture.cut else None),
         record_id(filename, line.offset).bytes,
         *(filename, line.offset, line.length, "", crawl, subset),
     )

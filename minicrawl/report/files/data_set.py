@@ -54,11 +54,11 @@ class DataSet:
         if self.folder.exists() and not self.folder.is_dir():
             raise UsageError(f"{self.folder} is a file: name a folder")
         self.folder.mkdir(parents=True, exist_ok=True)
-        old_files = [one for one in self.folder.iterdir() if _OWN.fullmatch(one.name)]
+        old_files = [file for file in self.folder.iterdir() if _OWN.fullmatch(file.name)]
         if old_files and not force:
             raise UsageError(f"{self.folder} has a data set: --force replaces it")
-        for one in sorted(old_files, key=lambda one: one.name != MANIFEST):
-            one.unlink()
+        for file in sorted(old_files, key=lambda file: file.name != MANIFEST):
+            file.unlink()
 
     def write_rows(
         self, rows: Iterable[Block], suffix: str, columns: Sequence[str], write: Writer

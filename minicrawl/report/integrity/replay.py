@@ -44,15 +44,15 @@ def differences(
     except NONSENSE as error:
         yield f"step {replayed.last_seq} cannot be replayed: {error}"
         return
-    states = (np.array(one.state, dtype=np.int64) for one in (loaded, replayed))
+    states = (np.array(stored.state, dtype=np.int64) for stored in (loaded, replayed))
     yield from _column_differences("state", *states)
     if has_cash:
         yield from _cash_differences(loaded, replayed)
-    for name, one, other in (
+    for name, stored, other in (
         ("inlinks", inlinks(connection, loaded), replayed.gained()),
         ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
     ):
-        yield from _column_differences(name, one, other)
+        yield from _column_differences(name, stored, other)
     if loaded.books.forwards != replayed.books.forwards:
         yield "pages stand for other pages than the steps say"
     if _channels(loaded) != _channels(replayed):
