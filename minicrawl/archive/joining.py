@@ -115,7 +115,16 @@ class JoinedArchive:
             index.commit(self.end)
         numbers, digests = tuple(sorted(self._numbers.items())), tuple(self._digests.items())
         self._sources[name] = JoinedSource(max(first, end), note, numbers, digests)
-        self._save()
+        path = self.folder / _STATE
+        draft = path.with_suffix(".draft")
+        with disk_errors(path):
+            # The records are on disk already, so this state never counts records that are missing.
+            # A draft is synced and renamed, because a torn state would be read as an empty archive,
+            # and everything copied once more.
+            draft.write_text(json.dumps([self.end, self._sources]), "ascii")
+            sync(draft)
+            draft.rename(path)
+            sync(self.folder)
 
     def _add_block(self, segments: Segments, block: list[ScanStep]) -> None:
         self._records.expect(one.header for one in block if one.header is not None)
@@ -166,18 +175,6 @@ class JoinedArchive:
     def _next_number(self) -> int:
         here = (number for one in self._sources.values() for _, number in one.dictionaries)
         return 1 + max((*here, *self._numbers.values()), default=0)
-
-    def _save(self) -> None:
-        path = self.folder / _STATE
-        draft = path.with_suffix(".draft")
-        with disk_errors(path):
-            # The records are on disk already, so this state never counts records that are missing.
-            # A draft is synced and renamed, because a torn state would be read as an empty archive,
-            # and everything copied once more.
-            draft.write_text(json.dumps([self.end, self._sources]), "ascii")
-            sync(draft)
-            draft.rename(path)
-            sync(self.folder)
 
 
 def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:

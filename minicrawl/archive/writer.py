@@ -154,6 +154,9 @@ class ArchiveWriter:
             for answer, header in parsed:
                 self._append(answer, header)
             if self._ahead.pages >= self._ahead.train_at:
+                # Success or not, the next try waits for many more pages.
+                self._ahead = self._ahead._replace(train_at=TRAINED_AGAIN * self._ahead.pages)
+                self._records.write()
                 self._train()
             self._records.write()
             end = self._records.end
@@ -175,51 +178,40 @@ class ArchiveWriter:
         The old records are dropped once the store commits that end; then call `confirm`. With
         `retrains`, the old dictionaries are dropped too, because they contain pieces of pages.
         """
-        if not self.remove_pruned():
-            raise UsageError(f"{self._archive.segments.folder} is being read: try again later")
         archive, end = self._archive, self._mark.end
+        index, segments = archive.index, archive.segments
+        if not self.remove_pruned():
+            raise UsageError(f"{segments.folder} is being read: try again later")
         # A new segment, so that the old segments can later be deleted as whole files.
         begin = place_at(segment_of(end) + 1, 0)
         self._ahead = self._mark._replace(pages=0)
         try:
-            return self._prune(stays, begin, retrains=retrains)
+            with index_errors(segments.folder):
+                index.begin(end)
+                self._records.go_to(begin)
+                if retrains:
+                    self._ahead = self._ahead._replace(dictionary=0)
+                    if self._mark.dictionary:
+                        self._train(stays)
+                else:
+                    for number in sorted({name for name, _ in index.dictionaries()}):
+                        self._put(pack_dictionary(number, archive.dictionary(number)))
+                for row in index.rows(end):
+                    if row.kind != RecordKind.DICTIONARY and stays(row):
+                        with suppress(Damaged):  # a record that is damaged already is not copied
+                            self._copy(row, begin, self._ahead.dictionary if retrains else None)
+                self._records.write()
+                new_end = self._records.end
+                if new_end == begin:  # nothing stays, yet the archive ends in a segment
+                    segments.write(begin, b"")
+                segments.sync(begin, new_end)
+                segments.prune(begin, new_end)
+                index.commit(new_end)
         except BaseException:  # before the store has heard of it
-            archive.segments.cut_off(end)
+            segments.cut_off(end)
             raise
-
-    def _prune(self, stays: Callable[[IndexRow], bool], begin: int, *, retrains: bool) -> int:
-        archive, end = self._archive, self._mark.end
-        with index_errors(archive.segments.folder):
-            archive.index.begin(end)
-            self._records.go_to(begin)
-            if retrains:
-                self._retrain(stays)
-            else:
-                for number in sorted({name for name, _ in archive.index.dictionaries()}):
-                    self._put(pack_dictionary(number, archive.dictionary(number)))
-            for row in archive.index.rows(end):
-                if row.kind != RecordKind.DICTIONARY and stays(row):
-                    with suppress(Damaged):  # a record that is damaged already is not copied
-                        self._copy(row, begin, self._ahead.dictionary if retrains else None)
-            self._records.write()
-            new_end = self._records.end
-            if new_end == begin:  # nothing stays, yet the archive ends in a segment
-                archive.segments.write(begin, b"")
-            archive.segments.sync(begin, new_end)
-            archive.segments.prune(begin, new_end)
-            archive.index.commit(new_end)
         self._ahead = self._ahead._replace(end=new_end)
         return new_end
-
-    def _retrain(self, stays: Callable[[IndexRow], bool]) -> None:
-        """Begin with a new dictionary, trained on the records that stay, if they are enough."""
-        number = self._mark.dictionary + 1
-        record = trained(self._archive, number, stays) if self._mark.dictionary else None
-        self._ahead = self._ahead._replace(dictionary=0)
-        if record is not None:
-            self._put(record)
-            leave_spare(self._archive.segments, number, record)
-            self._ahead = self._ahead._replace(dictionary=number)
 
     def _copy(self, row: IndexRow, begin: int, dictionary: int | None) -> None:
         """Copy a record behind `begin`; copy a large record in pieces."""
@@ -318,12 +310,10 @@ class ArchiveWriter:
         pages = self._ahead.pages + (header_of(record).kind in WITH_BODY)
         self._ahead = self._ahead._replace(pages=pages)
 
-    def _train(self) -> None:
-        """Try to train a dictionary. Success or not, the next try waits for many more pages."""
-        self._records.write()
-        number = self._ahead.dictionary + 1
-        self._ahead = self._ahead._replace(train_at=TRAINED_AGAIN * self._ahead.pages)
-        record = trained(self._archive, number)
+    def _train(self, stays: Callable[[IndexRow], bool] = lambda _row: True) -> None:
+        """Add a dictionary trained on the records that stay, if they are enough."""
+        number = self._mark.dictionary + 1
+        record = trained(self._archive, number, stays)
         if record is not None:
             self._put(record)
             leave_spare(self._archive.segments, number, record)

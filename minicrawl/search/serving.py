@@ -84,20 +84,16 @@ class SearchAnswers:
     def _latest(self) -> Finder:
         if self._finder is None or self._finder.is_old(self._folder):
             self._finder = None
-            self._finder = self._opened()
+            check_installed()
+            if not has_index(self._folder):
+                raise StoreError("there is no search index yet: run `minicrawl index`")
+            if self._store.is_file():
+                with reading(self._store) as connection:
+                    if why := why_useless(self._folder, connection):
+                        raise StoreError(f"the search index: {why}; run `minicrawl index`")
+                join_importance(self._folder, self._store)
+            self._finder = Finder(self._folder)
         return self._finder
-
-    def _opened(self) -> Finder:
-        """Open the index, and update its importance if the store still exists."""
-        check_installed()
-        if not has_index(self._folder):
-            raise StoreError("there is no search index yet: run `minicrawl index`")
-        if self._store.is_file():
-            with reading(self._store) as connection:
-                if why := why_useless(self._folder, connection):
-                    raise StoreError(f"the search index: {why}; run `minicrawl index`")
-            join_importance(self._folder, self._store)
-        return Finder(self._folder)
 
 
 def _lack(store: Path) -> dict[str, object]:

@@ -7,7 +7,7 @@ equally. A topic without a query word is not excluded; if no topic has one, all 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
@@ -34,7 +34,16 @@ class TopicMixture:
 
     def __init__(self, view: Snapshot, index: SearchIndex, family: str = "") -> None:
         """Load the topics of this family; by default the usual one, or the only one."""
-        family, topics = _chosen(view, family)
+        known = kept_topics(view.path, view.connection)
+        if not family:
+            family = USUAL_FAMILY if USUAL_FAMILY in known or len(known) != 1 else next(iter(known))
+        if family not in known:
+            others = f"only {', '.join(known)}" if known else "and no others"
+            raise UsageError(
+                f"{view.path} has no ranks of topics called {family}, {others}: "
+                "make them with `minicrawl rank pagerank --topics FILE`"
+            )
+        topics = known[family]
         scores_by_topic = {topic: kept_scores(view, f"{family}-{topic}") for topic in topics}
         if missing := [topic for topic, scores in scores_by_topic.items() if scores is None]:
             raise UsageError(
@@ -59,19 +68,6 @@ class TopicMixture:
 def is_by_topics(by: str) -> bool:
     """Return True for `topics` or `topics:NAME`."""
     return by.partition(":")[0] == BY_TOPICS
-
-
-def _chosen(view: Snapshot, family: str) -> tuple[str, Mapping[str, list[int]]]:
-    known = kept_topics(view.path, view.connection)
-    if not family:
-        family = USUAL_FAMILY if USUAL_FAMILY in known or len(known) != 1 else next(iter(known))
-    if family not in known:
-        others = f"only {', '.join(known)}" if known else "and no others"
-        raise UsageError(
-            f"{view.path} has no ranks of topics called {family}, {others}: "
-            "make them with `minicrawl rank pagerank --topics FILE`"
-        )
-    return family, known[family]
 
 
 def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:

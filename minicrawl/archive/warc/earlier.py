@@ -115,7 +115,20 @@ def read_earlier(cdxj: Path, file: Path, say: Callable[[str], None]) -> None:
         with disk_errors(draft):
             draft.unlink(missing_ok=True)
             try:
-                _fill(draft, lines.rows(), made_from)
+                rows = lines.rows()
+                with index_errors(draft, _ADVICE), closing(sqlite3.connect(draft)) as connection:
+                    # Nobody needs a part of a draft.
+                    connection.execute("PRAGMA journal_mode = OFF")
+                    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+                    connection.executescript(_TABLES)
+                    while some := list(islice(rows, _ADDED_AT_ONCE)):
+                        with connection:
+                            connection.executemany("INSERT INTO captures VALUES (?, ?, ?, ?)", some)
+                    # Indexes come last: digests are random, so each insert would touch another
+                    # page of them.
+                    connection.executescript(_INDEXES)
+                    with connection:
+                        connection.execute("INSERT INTO made_from VALUES (?)", (made_from,))
                 lines.check()
                 sync(draft)
                 draft.rename(file)
@@ -130,20 +143,6 @@ def _is_made_from(file: Path, made_from: str) -> bool:
     with suppress(StoreError), closing(EarlierArchive(file)) as known:  # damaged: replaced
         return known.made_from == made_from
     return False
-
-
-def _fill(draft: Path, rows: Iterator[_Row], made_from: str) -> None:
-    with index_errors(draft, _ADVICE), closing(sqlite3.connect(draft)) as connection:
-        connection.execute("PRAGMA journal_mode = OFF")  # nobody needs a part of a draft
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        connection.executescript(_TABLES)
-        while some := list(islice(rows, _ADDED_AT_ONCE)):
-            with connection:
-                connection.executemany("INSERT INTO captures VALUES (?, ?, ?, ?)", some)
-        # Indexes come last: digests are random, so each insert would touch another page of them.
-        connection.executescript(_INDEXES)
-        with connection:
-            connection.execute("INSERT INTO made_from VALUES (?)", (made_from,))
 
 
 class _Cdxj:

@@ -170,7 +170,12 @@ class WarcFiles:
             for answer in answers:
                 self._append(answer)
             self._write()
-            self._sync(begin)
+            with disk_errors(self._folder):
+                for number in range(segment_of(begin), segment_of(self._ahead) + 1):
+                    with suppress(FileNotFoundError):  # nothing was written yet
+                        sync(self._series.open_path(number))
+                if offset_of(begin) == 0 or segment_of(begin) != segment_of(self._ahead):
+                    sync(self._folder)
             self._captures.commit()
         return self._series._replace(end=self._ahead)._asdict()
 
@@ -311,14 +316,6 @@ class WarcFiles:
             self._ahead += len(content)
             self._unwritten.seek(0)
             self._unwritten.truncate()
-
-    def _sync(self, begin: int) -> None:
-        with disk_errors(self._folder):
-            for number in range(segment_of(begin), segment_of(self._ahead) + 1):
-                with suppress(FileNotFoundError):  # nothing was written yet
-                    sync(self._series.open_path(number))
-            if offset_of(begin) == 0 or segment_of(begin) != segment_of(self._ahead):
-                sync(self._folder)
 
 
 def cut_off(series: WarcSeries) -> None:

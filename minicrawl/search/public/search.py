@@ -133,21 +133,18 @@ class PublicSearch:
     def _timed(self, scope: Scope, make: Callable[[Finder], T]) -> T:
         began = time.thread_time()
         try:
-            return self._run(make)
+            # A rebuild first deletes the index: until it is done, the old index answers from its
+            # open files.
+            if self._finder.is_old(self._folder) and has_index(self._folder):
+                try:
+                    self._finder, self._fault = Finder(self._folder), ""
+                except MinicrawlError as error:  # such as a mistake in the file of synonyms
+                    if str(error) != self._fault:
+                        self._fault = str(error)
+                        self._say(f"{error}; searches go on as before")
+            return make(self._finder)
         finally:
             scope[CPU_S] = time.thread_time() - began
-
-    def _run(self, make: Callable[[Finder], T]) -> T:
-        # A rebuild first deletes the index: until it is done, the old index answers from its open
-        # files.
-        if self._finder.is_old(self._folder) and has_index(self._folder):
-            try:
-                self._finder, self._fault = Finder(self._folder), ""
-            except MinicrawlError as error:  # such as a mistake in the file of synonyms
-                if str(error) != self._fault:
-                    self._fault = str(error)
-                    self._say(f"{error}; searches go on as before")
-        return make(self._finder)
 
 
 class _BusyError(Exception):

@@ -12,10 +12,12 @@ Law: every text is a query or is refused with a reason; no character in it is sy
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
+from typing import Any
 
 from minicrawl.errors import UsageError
 from minicrawl.web.words import is_single_sign, of_phrase, spans, words_of
@@ -83,53 +85,40 @@ class Query:
         return tuple(dict.fromkeys(chain(self.words, *self.phrases, inner)))
 
 
-@dataclass(slots=True)
-class _Parts:
-    words: list[str] = field(default_factory=list)
-    compounds: list[Phrase] = field(default_factory=list)
-    phrases: list[Phrase] = field(default_factory=list)
-    without: list[Phrase] = field(default_factory=list)
-    within: list[tuple[str, Phrase]] = field(default_factory=list)
-    not_within: list[tuple[str, Phrase]] = field(default_factory=list)
-    sites: list[str] = field(default_factory=list)
-    not_sites: list[str] = field(default_factory=list)
-    languages: list[str] = field(default_factory=list)
-    not_languages: list[str] = field(default_factory=list)
-    types: list[str] = field(default_factory=list)
-    not_types: list[str] = field(default_factory=list)
-    years: list[int] = field(default_factory=list)
-    after: float | None = None
-    written: list[str] = field(default_factory=list)
-
-
 def parse(text: str) -> Query:
     """Parse a query. Raises UsageError if it has nothing to search for."""
-    parts = _Parts()
-    for minus, name, quoted, plain in _PART.findall(text):
-        if minus:
-            _leave_out(parts, name.lower(), quoted or plain)
+    parts, after = defaultdict[str, list[Any]](list), None
+    for minus, filter_, quoted, plain in _PART.findall(text):
+        name, value = filter_.lower(), quoted or plain
+        phrase = tuple(of_phrase(value)[:MOST_WORDS])
+        if minus and name in ("after", "year"):
+            raise UsageError(f"-{name}:{_shown(value)} is not a filter: {name}: takes no minus")
+        if name == "after":
+            after = _moment(value)
+        elif name in _FILTERS:
+            of, read = _FILTERS[name]
+            parts[f"not_{of}" if minus else of].append(read(value))
+        elif name:
+            parts["not_within" if minus else "within"] += [(name, phrase)] if phrase else []
+        elif minus:
+            parts["without"] += [phrase] if phrase else []
+        elif quoted and len(phrase) > 1:
+            parts["phrases"].append(phrase)
+            parts["written"].append(value)
         else:
-            _add(parts, name.lower(), quoted or plain, is_phrase=bool(quoted))
-    words = list(dict.fromkeys(parts.words))
+            parts["written"].append(value)
+            parts["words"] += sought_words(value)
+            parts["compounds"] += [phrase] if len(phrase) > 1 else []
+    words, written = list(dict.fromkeys(parts.pop("words", ()))), parts.pop("written", [])
     signs = list(filter(is_single_sign, words))
     words = [word for word in words if word not in signs[MOST_SIGNS:]]
+    others: dict[str, Any] = {of: tuple(values[:_MOST_FILTERS]) for of, values in parts.items()}
     query = Query(
         words=tuple(words[:MOST_WORDS]),
-        compounds=tuple(parts.compounds[:_MOST_FILTERS]),
-        phrases=tuple(parts.phrases[:_MOST_FILTERS]),
-        without=tuple(parts.without[:_MOST_FILTERS]),
-        within=tuple(parts.within[:_MOST_FILTERS]),
-        not_within=tuple(parts.not_within[:_MOST_FILTERS]),
-        sites=tuple(parts.sites[:_MOST_FILTERS]),
-        not_sites=tuple(parts.not_sites[:_MOST_FILTERS]),
-        languages=tuple(parts.languages[:_MOST_FILTERS]),
-        not_languages=tuple(parts.not_languages[:_MOST_FILTERS]),
-        types=tuple(parts.types[:_MOST_FILTERS]),
-        not_types=tuple(parts.not_types[:_MOST_FILTERS]),
-        years=tuple(parts.years[:_MOST_FILTERS]),
-        after=parts.after,
-        written=" ".join(parts.written[:MOST_WORDS]),
+        after=after,
+        written=" ".join(written[:MOST_WORDS]),
         ignored=max(len(words) - MOST_WORDS, 0) + len(signs[MOST_SIGNS:]),
+        **others,
     )
     filters = query.sites, query.languages, query.types, query.years, query.after
     if not (query.sought or any(filters)):
@@ -162,46 +151,6 @@ def respelt(text: str, change: Callable[[str], str]) -> str:
         return "".join((*pieces, plain[at:]))
 
     return _PART.sub(part, text)
-
-
-def _add(parts: _Parts, name: str, value: str, *, is_phrase: bool) -> None:
-    phrase = tuple(of_phrase(value)[:MOST_WORDS])
-    if name == "after":
-        parts.after = _moment(value)
-    elif name == "lang":
-        parts.languages.append(_language(value))
-    elif name == "type":
-        parts.types.append(value.lower())
-    elif name == "year":
-        parts.years.append(_year(value))
-    elif name == "site":
-        parts.sites.append(_site(value))
-    elif name:
-        parts.within += [(name, phrase)] if phrase else []
-    elif is_phrase and len(phrase) > 1:
-        parts.phrases.append(phrase)
-        parts.written.append(value)
-    else:
-        parts.written.append(value)
-        parts.words += sought_words(value)
-        parts.compounds += [phrase] if len(phrase) > 1 else []
-
-
-def _leave_out(parts: _Parts, name: str, value: str) -> None:
-    """Add an exclusion."""
-    phrase = tuple(of_phrase(value)[:MOST_WORDS])
-    if name in ("after", "year"):
-        raise UsageError(f"-{name}:{_shown(value)} is not a filter: {name}: takes no minus")
-    if name == "lang":
-        parts.not_languages.append(_language(value))
-    elif name == "type":
-        parts.not_types.append(value.lower())
-    elif name == "site":
-        parts.not_sites.append(_site(value))
-    elif name:
-        parts.not_within += [(name, phrase)] if phrase else []
-    else:
-        parts.without += [phrase] if phrase else []
 
 
 def sought_words(text: str) -> Iterator[str]:
@@ -240,3 +189,12 @@ def _year(value: str) -> int:
 def _shown(text: str) -> str:
     short = text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS]}..."
     return ascii(short) if not short.isprintable() else repr(short)
+
+
+_FILTERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "lang": ("languages", _language),
+    "type": ("types", str.lower),
+    "year": ("years", _year),
+    "site": ("sites", _site),
+}
+"""Filters: the field of a query, and what reads the value."""
