@@ -3,6 +3,7 @@
 digest        identifies equal bodies
 codec         compressors, with dictionaries
 record        one answer as bytes: a header, then head and body compressed together
+unpacking     the answer of a record
 packing       records of answers, in the workers that fetched them
 segments      append-only files of records beside a store; the source of truth
 scan          iterates over records, and skips damage

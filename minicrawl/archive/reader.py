@@ -23,17 +23,13 @@ from minicrawl.archive.record import (
     Header,
     RecordKind,
     beginning,
-    check,
     dictionary_in,
     header_of,
     key_of,
-    read,
-    read_head,
-    read_packed,
-    unpacked,
 )
 from minicrawl.archive.scan import ScanStep, scan
 from minicrawl.archive.segments import Segments, StoredPayload, held, held_alone, segment_of, shown
+from minicrawl.archive.unpacking import check, read, read_head, read_packed, unpacked
 from minicrawl.errors import Damaged
 from minicrawl.wording import counted
 

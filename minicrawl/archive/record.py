@@ -21,7 +21,7 @@ from hashlib import blake2b
 from http import HTTPStatus
 from io import BytesIO
 from struct import Struct
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 from zlib import crc32
 
 from minicrawl.archive.codec import PLAIN, Codec
@@ -221,7 +221,7 @@ def pack_dictionary(number: int, content: bytes) -> bytes:
 def as_revisit(record: bytes, codec: Codec) -> bytes:
     """Return the record without its body."""
     header = header_of(record)
-    head = _content(record, header, codec, first=header.head_bytes)
+    head = unpacked_content(record, header, codec, first=header.head_bytes)
     payload = codec.compressor(header.dictionary).compress(head)
     revisit = header._replace(kind=RecordKind.REVISIT, payload_bytes=len(payload))
     return _with_header(revisit, payload)
@@ -265,7 +265,7 @@ def sealed_header(record: bytes, at: float, payload: Iterable[bytes | memoryview
 def repacked(record: bytes, number: int, codec: Codec) -> bytes:
     """Return the sealed record, compressed with another dictionary."""
     header = header_of(record)
-    payload = codec.compressor(number).compress(_content(record, header, codec))
+    payload = codec.compressor(number).compress(unpacked_content(record, header, codec))
     changed = header._replace(dictionary=number, payload_bytes=len(payload))
     return seal(_with_header(changed, payload), header.at)
 
@@ -311,95 +311,9 @@ def is_whole(record: bytes) -> bool:
     return checksum == crc32(memoryview(record)[CHECKED_FROM:])
 
 
-def read(record: bytes, codec: Codec) -> Answer:
-    """Return the answer of a record. The body of a revisit is empty here."""
-    if not is_whole(record):
-        raise Damaged("its checksum is wrong")
-    header = header_of(record)
-    answer = _answer(_content(record, header, codec), header)
-    if header.kind != RecordKind.REVISIT:
-        hasher = BodyHasher(header.digest_kind)
-        hasher.add(answer.body)
-        _check_digest(header, hasher)
-    return answer
-
-
-class _Beginning:
-    """Source of the first `size` bytes of another source."""
-
-    def __init__(self, source: PieceSource, size: int) -> None:
-        self._source, self._left = source, size
-
-    def read(self, size: int, /) -> bytes:
-        """Return the next bytes, at most `size`."""
-        piece = self._source.read(min(size, self._left))
-        self._left -= len(piece)
-        return piece
-
-
-def check(header: Header, payload: PieceSource, codec: Codec) -> None:
-    """Raise `Damaged` where `read` would, but decompress the body in pieces, in bounded memory.
-
-    The caller has verified the checksum.
-    """
-    hasher = BodyHasher(header.digest_kind)
-    content = unpacked(header, payload, codec)
-    head = next(content)
-    for piece in content:
-        hasher.add(piece)
-    if header.kind != RecordKind.REVISIT:
-        _check_digest(header, hasher)
-    _answer(head, header)
-
-
-def unpacked(
-    header: Header, payload: PieceSource, codec: Codec, *, coded: bool = False
-) -> Iterator[bytes]:
-    """Yield the head of a record, then its body in pieces of equal size.
-
-    With `coded`, yield the body in its encoded form, if the record has that.
-    """
-    import zstandard
-
-    try:
-        source: Any = payload  # its type says IO, and it only calls `read`
-        stream = codec.decompressor(header.dictionary).stream_reader(source)
-        head = stream.read(header.head_bytes)
-        yield head
-        if not _fields_of(head).get("coded"):
-            yield from pieces(stream)
-            return
-        body = _Beginning(stream, header.body_bytes)
-        if not coded:
-            yield from pieces(body)
-            return
-        for _ in pieces(body):
-            pass
-        yield from pieces(stream)
-    except (zstandard.ZstdError, MemoryError) as error:
-        raise Damaged(f"it cannot be decompressed ({error})") from error
-
-
-def _check_digest(header: Header, hasher: BodyHasher) -> None:
-    if not hasher.has_made(header.digest):
-        raise Damaged("its body has another digest")
-
-
-def read_packed(record: bytes, codec: Codec) -> Answer:
-    """Return the answer of a record made by `pack`, which has no time and checksum yet."""
-    header = header_of(record)
-    return _answer(_content(record, header, codec), header)
-
-
-def read_head(record: bytes, codec: Codec) -> Answer:
-    """Return the answer without its body; much faster than `read`."""
-    header = header_of(record)
-    return _answer(_content(record, header, codec, first=header.head_bytes), header)
-
-
 def beginning(record: bytes, codec: Codec, count: int) -> bytes:
     """Return the first `count` bytes of head and body."""
-    return _content(record, header_of(record), codec, first=count)
+    return unpacked_content(record, header_of(record), codec, first=count)
 
 
 def dictionary_in(record: bytes) -> bytes:
@@ -409,7 +323,9 @@ def dictionary_in(record: bytes) -> bytes:
     return record[HEADER_BYTES:]
 
 
-def _content(record: bytes, header: Header, codec: Codec, *, first: int | None = None) -> bytes:
+def unpacked_content(
+    record: bytes, header: Header, codec: Codec, *, first: int | None = None
+) -> bytes:
     import zstandard
 
     decompressor = codec.decompressor(header.dictionary)
@@ -424,42 +340,3 @@ def _content(record: bytes, header: Header, codec: Codec, *, first: int | None =
 
 def _payload(record: bytes, header: Header) -> bytes:
     return record[HEADER_BYTES : header.record_bytes]
-
-
-def _fields_of(head: bytes) -> dict[str, Any]:
-    try:
-        return dict(json.loads(head))
-    except (ValueError, TypeError) as error:
-        raise Damaged(f"its head cannot be read ({error})") from error
-
-
-def _answer(content: bytes, header: Header) -> Answer:
-    """Return the answer that `content` holds: a head, and the bodies behind it, if any."""
-    fields, begin = _fields_of(content[: header.head_bytes]), header.head_bytes
-    try:
-        is_coded = bool(fields.get("coded")) and header.kind != RecordKind.REVISIT
-        coded_at = begin + header.body_bytes if is_coded else len(content)
-        return Answer(
-            url=str(fields["url"]),
-            status=int(fields["status"]),
-            headers={str(name): str(value) for name, value in fields["headers"].items()},
-            body=content[begin:coded_at],
-            coded=content[coded_at:] if is_coded else None,
-            at=header.at,
-            kind=RecordKind(header.kind),
-            cut=str(fields.get("cut", "")),
-            request_url=str(fields.get("spelled", "")),
-            digest=header.digest,
-            wire=_wire(fields["wire"]) if "wire" in fields else None,
-            by=AskedBy(*map(str, fields["by"])) if "by" in fields else None,
-            requested=WantedFiles(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
-        )
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise Damaged(f"its head cannot be read ({error})") from error
-
-
-def _wire(fields: Any) -> Wire:
-    """Return the heads of a record. Errors mean that the record is damaged."""
-    request, response, address, protocols, cipher = fields
-    heads = request.encode("latin-1"), response.encode("latin-1")
-    return Wire(*heads, str(address), tuple(map(str, protocols)), str(cipher))

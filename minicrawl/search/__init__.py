@@ -3,6 +3,7 @@
 A room beside the core: it can be deleted, with its entry points.
 
 index                 the full-text index, a Tantivy folder
+index_queries         queries in its words
 entries               what it stores of a page
 notes                 data that must outlive a run: anchor texts, boilerplate, watermark
 indexing              brings the index up to date, even while a crawl runs

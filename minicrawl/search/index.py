@@ -11,11 +11,9 @@ hit     a page that was found, with its BM25 score
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from errno import ENOSPC
 from functools import cached_property
@@ -37,13 +35,20 @@ from minicrawl.search.entries import (
     unpacked,
     words_of_url,
 )
-from minicrawl.search.words.query import Phrase, Query
+from minicrawl.search.words.query import Query
 from minicrawl.search.words.word_forms import STEMMERS, stems
-from minicrawl.web.words import indexed, is_single_sign
+from minicrawl.web.words import indexed
 
 if TYPE_CHECKING:
     import tantivy
-
+from minicrawl.search.index_queries import (
+    FILTERS,
+    STEMS,
+    TEXTS,
+    WHERE_WORDS_ARE,
+    FieldWeights,
+    IndexQueries,
+)
 
 FOLDER = "index"
 CANDIDATES = 40
@@ -64,39 +69,11 @@ _FULL = ("(os error 28)", "(os error 122)")
 _REMOVALS = 5
 """Attempts to remove a folder: Tantivy checks for changes on opening it, then twice a second."""
 _INSTALL = "searching needs more packages: install minicrawl[search]"
-
-TEXTS = ("title", "anchor", "url", "headings", "body", "repeated")
-"""Fields with words."""
-_FILTERS = {"title": "whole_title", "url": "url"}
-"""Fields of filters: `title:` also finds the parts that all titles of a site share."""
-_STEMS = "stems"
-"""Field with the stems of all words of title, headings and text, each once."""
 FACETS = ("host", "type", "language", "year")
 _MOST_VALUES = 20
 """Values of a facet that are counted."""
 _MOST_LANGUAGES = 5
 """Languages by which a word of a query is stemmed: those of most pages."""
-_WHERE_WORDS_ARE = ("title", "anchor", "body", "repeated")
-"""Fields that together have nearly all words of a page."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldWeights:
-    """Weight of a word, by field."""
-
-    title: float = 2.0
-    anchor: float = 1.0
-    url: float = 0.5
-    headings: float = 0.25
-    body: float = 1.0
-    repeated: float = 0.1
-    compound: float = 2.0
-    """Extra weight of words that the user wrote as one, if the page has them adjacent."""
-    form: float = 0.2
-    """Another form of the word, or a synonym."""
-
-    def __iter__(self) -> Iterator[tuple[str, float]]:
-        return ((name, getattr(self, name)) for name in TEXTS)
 
 
 class Hit(NamedTuple):
@@ -235,7 +212,7 @@ class SearchIndex:
 
     def pages_with(self, word: str) -> int:
         """Return how many pages have a word, in the field in which most pages have it."""
-        return max(self.searcher.doc_freq(name, word) for name in _WHERE_WORDS_ARE)
+        return max(self.searcher.doc_freq(name, word) for name in WHERE_WORDS_ARE)
 
     def words_from(
         self, beginning: str, most: int, among: Query | None = None
@@ -346,7 +323,7 @@ class SearchIndex:
         is_exact: bool = False,
     ) -> tantivy.Query:
         languages = () if is_exact else self.languages
-        return _QueryBuilder(self._schema, weights, languages).built(query, least)
+        return IndexQueries(self._schema, weights, languages).built(query, least)
 
     def _hits(self, query: tantivy.Query, count: int) -> list[Hit]:
         with index_errors(self._folder):
@@ -367,103 +344,6 @@ def _joined(*lists: Sequence[Hit]) -> list[Hit]:
     return list(joined.values())
 
 
-class _QueryBuilder:
-    """Builder of Tantivy queries from words."""
-
-    def __init__(
-        self, schema: tantivy.Schema, weights: FieldWeights, languages: Sequence[str]
-    ) -> None:
-        self._schema, self._weights, self._languages = schema, weights, languages
-        self._synonyms: Mapping[str, Sequence[Phrase]] = {}
-
-    def built(self, query: Query, least: int | None = None) -> tantivy.Query:
-        """Return the Tantivy query for pages with at least `least` of the words, or with all."""
-        import tantivy
-
-        must, should = tantivy.Occur.Must, tantivy.Occur.Should
-        self._synonyms = query.synonyms
-        words = [self._word(word) for word in query.words]
-        if least is None or least >= len(words):
-            parts = [(must, word) for word in words]
-        else:
-            some = tantivy.Query.boolean_query([(should, word) for word in words], least)
-            parts = [(must, some)]
-        parts += [
-            (should, tantivy.Query.boost_query(self._phrase(one), self._weights.compound))
-            for one in query.compounds
-        ]
-        parts += [(must, self._phrase(phrase)) for phrase in query.phrases]
-        parts += [(must, self._in_field(_FILTERS[name], phrase)) for name, phrase in query.within]
-        parts += [(must, one) for one in self._filters(query)]
-        if not parts:
-            parts = [(must, tantivy.Query.all_query())]
-        parts += [(tantivy.Occur.MustNot, one) for one in self._unwanted(query)]
-        return tantivy.Query.boolean_query(parts)
-
-    def _unwanted(self, query: Query) -> Iterator[tantivy.Query]:
-        yield from map(self._phrase, query.without)
-        yield from (self._in_field(_FILTERS[name], phrase) for name, phrase in query.not_within)
-        yield from (self._term("site", site) for site in query.not_sites)
-        yield from (self._term("language", language) for language in query.not_languages)
-        yield from (self._term("type", name) for name in query.not_types)
-
-    def _filters(self, query: Query) -> Iterator[tantivy.Query]:
-        import tantivy
-
-        conditions: Sequence[tuple[str, Sequence[str | int]]] = (
-            ("site", query.sites),
-            ("language", query.languages),
-            ("type", query.types),
-            ("year", query.years),
-        )
-        for name, values in conditions:
-            if values:
-                any_of = [tantivy.Query.term_query(self._schema, name, value) for value in values]
-                either = tantivy.Query.boolean_query(
-                    [(tantivy.Occur.Should, one) for one in any_of]
-                )
-                yield tantivy.Query.const_score_query(either, 0.0)
-        if query.after is not None:
-            since = tantivy.Query.range_query(
-                self._schema, "at", tantivy.FieldType.Integer, lower_bound=int(query.after)
-            )
-            yield tantivy.Query.const_score_query(since, 0.0)
-
-    def _word(self, word: str) -> tantivy.Query:
-        """Return a query for a word in any field, or another form or a synonym of it."""
-        exact = [(self._term(name, word), weight) for name, weight in self._weights]
-        stemmed = {stem for one in self._languages for stem in stems([word], one)}
-        others = [self._term(_STEMS, stem) for stem in sorted(stemmed)]
-        others += [self._phrase(phrase) for phrase in self._synonyms.get(word, ())]
-        return self._anywhere(exact + [(one, self._weights.form) for one in others])
-
-    def _phrase(self, phrase: Phrase) -> tantivy.Query:
-        return self._anywhere(
-            [(self._in_field(name, phrase), weight) for name, weight in self._weights]
-        )
-
-    def _in_field(self, name: str, phrase: Phrase) -> tantivy.Query:
-        if len(phrase) == 1:
-            return self._term(name, phrase[0])
-        import tantivy
-
-        return tantivy.Query.phrase_query(self._schema, name, list(phrase))
-
-    def _term(self, name: str, word: str) -> tantivy.Query:
-        import tantivy
-
-        query = tantivy.Query
-        if is_single_sign(word):  # also matches the pairs that begin with it
-            return query.regex_query(self._schema, name, f"{re.escape(word)}.?")
-        return query.term_query(self._schema, name, word)
-
-    def _anywhere(self, weighted: Sequence[tuple[tantivy.Query, float]]) -> tantivy.Query:
-        import tantivy
-
-        boosted = (tantivy.Query.boost_query(query, weight) for query, weight in weighted)
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in boosted])
-
-
 def check_installed() -> None:
     """Raise UsageError if the packages for searching are not installed."""
     if not all(map(find_spec, ("tantivy", "selectolax"))):
@@ -481,8 +361,8 @@ def _schema() -> tantivy.Schema:
     builder.add_integer_field("year", indexed=True, fast=True)
     for name in ("host", "type", "language"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic", fast=True)
-    builder.add_text_field(_STEMS, tokenizer_name=_ANALYZER, index_option="basic")
-    for name in (*TEXTS, _FILTERS["title"]):
+    builder.add_text_field(STEMS, tokenizer_name=_ANALYZER, index_option="basic")
+    for name in (*TEXTS, FILTERS["title"]):
         builder.add_text_field(name, tokenizer_name=_ANALYZER)
     builder.add_bytes_field("shown", stored=True)
     return builder.build()
@@ -516,12 +396,12 @@ def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
     yield "language", language
     yield "type", entry.type
     yield "title", indexed(entry.own_title)
-    yield _FILTERS["title"], title
+    yield FILTERS["title"], title
     yield "headings", headings
     yield "body", words
     # Each word once: how often a page has the other forms says little beside the exact ones.
     different = Counter(f"{title} {headings} {words}".split())
-    yield _STEMS, " ".join(stems(different, language))
+    yield STEMS, " ".join(stems(different, language))
     yield "repeated", indexed(entry.repeated)
 
 

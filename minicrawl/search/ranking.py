@@ -44,7 +44,7 @@ from math import inf, log
 from typing import NamedTuple
 
 from minicrawl.search.entries import StoredEntry
-from minicrawl.search.index import FieldWeights
+from minicrawl.search.index_queries import FieldWeights
 from minicrawl.search.words.word_places import (
     LETTER,
     Places,

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from minicrawl.archive.codec import PLAIN
 from minicrawl.archive.packing import AnswerPacker, pack_any
-from minicrawl.archive.record import Answer, RecordKind, header_of, read, seal
+from minicrawl.archive.record import Answer, RecordKind, header_of, seal
+from minicrawl.archive.unpacking import read
 from minicrawl.model import Failed, FailureKind, Request, Response
 from tests.archive.archives import NOON, answered, body, url
 

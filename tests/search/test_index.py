@@ -12,7 +12,8 @@ pytest.importorskip("tantivy")
 
 from minicrawl.errors import StoreError
 from minicrawl.search.entries import Entry
-from minicrawl.search.index import FieldWeights, SearchIndex
+from minicrawl.search.index import SearchIndex
+from minicrawl.search.index_queries import FieldWeights
 from minicrawl.search.words.query import parse
 from minicrawl.search.words.word_places import places
 

@@ -41,7 +41,7 @@ from minicrawl.search.commands.search_command import (
     results_options,
     show_result,
 )
-from minicrawl.search.index import FieldWeights
+from minicrawl.search.index_queries import FieldWeights
 from minicrawl.search.ranking import RankingWeights
 from minicrawl.search.searching import Finder, Result, SearchRequest
 from minicrawl.search.words.query import parse

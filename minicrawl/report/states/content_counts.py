@@ -25,7 +25,8 @@ import numpy as np
 
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import ALONE, Answer, header_of, key_of, read_head
+from minicrawl.archive.record import ALONE, Answer, header_of, key_of
+from minicrawl.archive.unpacking import read_head
 from minicrawl.errors import Damaged
 from minicrawl.model import State
 from minicrawl.report.archived.page_versions import kept_pages

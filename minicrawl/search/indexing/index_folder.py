@@ -64,7 +64,7 @@ def why_pruned(folder: Path, archive: ArchiveReader) -> str:
 
 
 class Completeness(NamedTuple):
-    """How much of a store the search can find."""
+    """Share of a store's pages that the search can find."""
 
     pages: int
     """Number of pages in the index with their text and all texts of links to them."""
