@@ -15,7 +15,10 @@ distances    With `most_exact`, for graphs small enough for a matrix of all dist
              of the others are searched again. The same holds backwards for targets, and the fewer
              of both are searched: for a page that only lost its in-links, that is one.
 
-Degrees are read off the links. Distances of larger graphs are the caller's to measure.
+cohesion     Triangles and core numbers (`graph.neighbours`) and PageRank (`graph.dynamic_ranks`),
+             of graphs with at most `MOST_FOLLOWED` links, by the changed links too.
+
+Degrees are read off the links. What is not maintained of larger graphs is the caller's to measure.
 
 key     an edge as one integer: its source in the upper bits, its target in the lowest 31
 """
@@ -27,15 +30,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.graph.cohesion import Cohesion, DynamicCohesion
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import FAR, Extent, Nodes, matrix_rows
 from minicrawl.graph.growing import CountedA2
 from minicrawl.graph.named_graph import with_pages
+from minicrawl.graph.neighbours import BITS, Keys, are_among
 from minicrawl.graph.outline import Connections, Outline, numbered, outline_of, strong, weak
 
-_BITS = 31
-_TARGET = (1 << _BITS) - 1
-Keys = NDArray[np.int64]
+_TARGET = (1 << BITS) - 1
+MOST_FOLLOWED = 1 << 20
+"""Most links of a graph whose cohesion is maintained: a change then takes some .02 s."""
 Mask = NDArray[np.bool_]
 Labels = NDArray[np.int32]
 
@@ -51,16 +56,17 @@ class DynamicGraph:
         self._strong = self._weak = np.empty(0, dtype=np.int32)
         self._mutual = 0
         self._distances = DynamicDistances(most_exact) if most_exact else None
+        self._cohesion: DynamicCohesion | None = DynamicCohesion()
 
     def add(self, is_node: Mask, sources: Keys, targets: Keys) -> None:
         """Add links; `is_node` has the nodes from now on, by number."""
-        keys = np.unique(sources << _BITS | targets)
-        self._change(is_node, keys[~_are_among(keys, self._keys)], keys[:0])
+        keys = np.unique(sources << BITS | targets)
+        self._change(is_node, keys[~are_among(keys, self._keys)], keys[:0])
 
     def become(self, is_node: Mask, sources: Keys, targets: Keys) -> None:
         """Add and remove links so that the graph has these alone."""
-        keys = np.unique(sources << _BITS | targets)
-        added, removed = ~_are_among(keys, self._keys), ~_are_among(self._keys, keys)
+        keys = np.unique(sources << BITS | targets)
+        added, removed = ~are_among(keys, self._keys), ~are_among(self._keys, keys)
         self._change(is_node, keys[added], self._keys[removed])
 
     def forget_distances(self) -> None:
@@ -73,13 +79,20 @@ class DynamicGraph:
         return self._distances is not None
 
     @property
+    def has_cohesion(self) -> bool:
+        """True if triangles, cores and PageRank are maintained."""
+        return self._cohesion is not None
+
+    @property
     def graph(self) -> Csr:
         """The graph so far."""
         whole = self._by_number()
         return whole if self._is_node.all() else with_pages(whole, self._is_node)
 
-    def outline(self, measured: Extent) -> Outline:
-        """Return the outline; `measured` has the distances unless they are maintained."""
+    def outline(self, measured: Extent, cohesion: Cohesion | None = None) -> Outline:
+        """Return the outline; `measured` and `cohesion` stand in for what is not maintained."""
+        if self._cohesion is not None:
+            cohesion = self._cohesion.figures()
         if self._distances is not None:
             measured = self._distances.extent()
         edges = len(self._keys)
@@ -87,11 +100,12 @@ class DynamicGraph:
             numbered(self._strong[self._is_node]),
             numbered(self._weak[self._is_node]),
             self._mutual / edges if edges else None,
+            cohesion,
         )
         return outline_of(self.graph, connections, measured)
 
     def _by_number(self) -> Csr:
-        ends = np.arange(len(self._is_node) + 1, dtype=np.int64) << _BITS
+        ends = np.arange(len(self._is_node) + 1, dtype=np.int64) << BITS
         starts = np.searchsorted(self._keys, ends).astype(np.int64, copy=False)
         return Csr(starts=starts, targets=(self._keys & _TARGET).astype(np.int32))
 
@@ -116,13 +130,17 @@ class DynamicGraph:
         if self._distances is not None:
             for source, target in zip(*(ends.tolist() for ends in _ends(added)), strict=True):
                 self._distances.add(source, target)
+        if len(self._keys) > MOST_FOLLOWED:
+            self._cohesion = None
+        if self._cohesion is not None:
+            self._cohesion.change(is_node, added, removed, self._keys, self._by_number())
 
     def _split(self, removed: Keys) -> None:
         """Take the components apart that lost a link, and merge what is left of them."""
         self._weak, inside = _taken_apart(self._weak, removed, self._keys)
         self._weak = _merged(self._weak, inside, "weak")
         self._strong, inside = _taken_apart(self._strong, removed, self._keys)
-        between = self._between[_are_among(self._between, self._keys)]
+        between = self._between[are_among(self._between, self._keys)]
         self._between = np.concatenate((between, inside))
 
 
@@ -158,25 +176,16 @@ def _affected(distances: NDArray[np.uint16], heads: Keys, back: Csr) -> NDArray[
 
 
 def _ends(keys: Keys) -> tuple[Keys, Keys]:
-    return keys >> _BITS, keys & _TARGET
+    return keys >> BITS, keys & _TARGET
 
 
 def _newly_mutual(new: Keys, others: Keys) -> int:
     """Return how many edges become mutual when these new edges join the others."""
     sources, targets = _ends(new)
-    back = np.sort((targets << _BITS | sources)[sources != targets])
-    return 2 * int(np.count_nonzero(_are_among(back, others))) + int(
-        np.count_nonzero(_are_among(back, new))
+    back = np.sort((targets << BITS | sources)[sources != targets])
+    return 2 * int(np.count_nonzero(are_among(back, others))) + int(
+        np.count_nonzero(are_among(back, new))
     )
-
-
-def _are_among(keys: Keys, known: Keys) -> Mask:
-    """Return, for each key, whether it is known. The known ones ascend."""
-    if not len(known):
-        return np.zeros(len(keys), dtype=np.bool_)
-    places = np.searchsorted(known, keys).clip(max=len(known) - 1)
-    are_known: Mask = known[places] == keys
-    return are_known
 
 
 def _with_singles(labels: Labels, nodes: int) -> Labels:
@@ -205,7 +214,7 @@ def _taken_apart(labels: Labels, removed: Keys, keys: Keys) -> tuple[Labels, Key
 def _merged(labels: Labels, keys: Keys, connection: Literal["strong", "weak"]) -> Labels:
     """Return the components after adding these edges: quickly by scipy, if it is installed."""
     count = int(labels.max(initial=-1)) + 1
-    sources, targets = labels[keys >> _BITS], labels[keys & _TARGET]
+    sources, targets = labels[keys >> BITS], labels[keys & _TARGET]
     try:  # late: most outlines are of graphs that do not change
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components

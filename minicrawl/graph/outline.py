@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph import distances, hyperball
+from minicrawl.graph.cohesion import Cohesion, cohesion
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.degrees import DegreeDistribution, distribution
 from minicrawl.graph.distances import SAMPLE, UNREACHED, Extent, exact, exact_work, levels, sampled
@@ -238,6 +239,8 @@ class Outline:
     """True if distances are HyperBall estimates instead of a sample."""
     bow_tie: BowTie | None = None
     """None in samples of older versions."""
+    cohesion: Cohesion | None = None
+    """None in samples of older versions, and if there are too many links."""
 
     def as_json(self) -> dict[str, object]:
         """Return the fields by name."""
@@ -246,11 +249,12 @@ class Outline:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Connections:
-    """Components and reciprocity of a graph."""
+    """Components, reciprocity and cohesion of a graph."""
 
     strong: Components
     weak: Components
     reciprocity: float | None
+    cohesion: Cohesion | None
 
 
 def outline(
@@ -260,7 +264,7 @@ def outline(
     most_work: int = MOST_WORK,
 ) -> Outline:
     """Return the outline; `rng` draws the sources from which a large graph is sampled."""
-    found = Connections(strong(graph), weak(graph), reciprocity(graph))
+    found = Connections(strong(graph), weak(graph), reciprocity(graph), cohesion(graph))
     return outline_of(graph, found, extent(graph, rng, tell, most_work))
 
 
@@ -321,4 +325,5 @@ def outline_of(graph: Csr, found: Connections, far: Extent) -> Outline:
         is_exact=far.is_exact,
         by_hyperball=far.by_hyperball,
         bow_tie=bow_tie(graph, found.strong, found.weak),
+        cohesion=found.cohesion,
     )

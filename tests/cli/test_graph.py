@@ -226,6 +226,8 @@ class TestInfo:
             "mean distance      1.333 links\n"
             "diameter           2\n"
             "reciprocity        0.0%\n"
+            "triangles          1; the innermost core is the 2-core, which has 3 nodes\n"
+            "PageRank           half of it is on 2 nodes\n"
             "links from a node  0-19: 4; at most 2\n"
             "links to a node    0-19: 4; at most 2\n"
         )

@@ -60,6 +60,13 @@ def agrees_with_networkx(found: Outline, nodes: int, edges: Sequence[Edge]) -> N
     assert found.reciprocity == (
         pytest.approx(nx.overall_reciprocity(graph)) if graph.number_of_edges() else None
     )
+    undirected = nx.Graph((one, other) for one, other in graph.edges if one != other)
+    cores = nx.core_number(undirected).values()
+    near = found.cohesion
+    assert near is not None
+    assert near.triangles == sum(nx.triangles(undirected).values()) // 3
+    assert near.core == max(cores, default=0)
+    assert near.core_nodes == sum(core == near.core for core in cores)
     both = ((graph.out_degree(), found.out_degrees), (graph.in_degree(), found.in_degrees))
     for degrees, counted in both:
         low = sum(degree < 20 for _, degree in degrees)

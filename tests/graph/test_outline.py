@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.graph import outline as outline_module
+from minicrawl.graph.cohesion import Cohesion
 from minicrawl.graph.degrees import FEWEST_PAGES, TAIL, DegreeDistribution, distribution
 from minicrawl.graph.distances import SAMPLE, exact, sampled
 from minicrawl.graph.hyperball import estimated
@@ -170,6 +171,7 @@ WHOLE = Outline(
     diameter=4,
     is_exact=True,
     bow_tie=BowTie(core=3, leading_in=0, leading_out=2, tendrils=0, apart=2),
+    cohesion=Cohesion(triangles=1, core=2, core_nodes=3, half_of_rank=2),
 )
 
 

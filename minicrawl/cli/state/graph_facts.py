@@ -38,6 +38,10 @@ def outline_facts(outline: Outline) -> Iterator[tuple[str, str]]:
     yield "mean distance", f"{_mean(outline)}{how}"
     yield "diameter", _diameter(outline)
     yield "reciprocity", _reciprocity(outline)
+    if (near := outline.cohesion) is not None:
+        core = f"the {near.core}-core, which has {counted(near.core_nodes, 'node')}"
+        yield "triangles", f"{near.triangles:,}; the innermost core is {core}"
+        yield "PageRank", f"half of it is on {counted(near.half_of_rank, 'node')}"
     yield "links from a node", _degrees(outline.out_degrees)
     yield "links to a node", _degrees(outline.in_degrees)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from minicrawl.frontier.importance import gathered_now
+from minicrawl.graph.cohesion import Cohesion, cohesion
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent
 from minicrawl.graph.dynamic import DynamicGraph
@@ -49,6 +50,7 @@ class LiveGraph:
         self._most = most_exact
         self._graph = DynamicGraph(most_exact)
         self._far = _NOTHING_YET
+        self._cohesion: Cohesion | None = None
         self._measured = 0
 
     def follow(self, connection: tables.Connection, until: int | None = None) -> None:
@@ -89,14 +91,16 @@ class LiveGraph:
         return not self.is_exact and self._measured != self.log.step
 
     def measure(self, now: float, most_work: int, progress: Progress = unreported) -> None:
-        """Measure the distances of the current graph."""
+        """Measure the distances of the current graph, and what else is not maintained."""
         step, graph = self.log.step, self.graph
+        if not self._graph.has_cohesion:
+            self._cohesion = cohesion(graph)
         self._far = extent(graph, np.random.default_rng(_SEED), progress, most_work)
         self._measured, self.distances_at = step, now
 
     def outline(self) -> Outline:
         """Return the current outline of the graph."""
-        return self._graph.outline(self._far)
+        return self._graph.outline(self._far, self._cohesion)
 
 
 def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:

@@ -79,6 +79,7 @@ class Sample:
     @classmethod
     def from_json(cls, figures: dict[str, Any]) -> Sample:
         """Return the sample that was stored."""
+        from minicrawl.graph.cohesion import Cohesion
         from minicrawl.graph.degrees import DegreeDistribution
         from minicrawl.graph.outline import BowTie, Outline
 
@@ -90,6 +91,8 @@ class Sample:
             outline[name] = DegreeDistribution(**degrees | {"bins": bins})
         if outline.get("bow_tie"):
             outline["bow_tie"] = BowTie(**outline["bow_tie"])
+        if outline.get("cohesion"):
+            outline["cohesion"] = Cohesion(**outline["cohesion"])
         bases = {name: Basis(known[name]) for name in ("basis", "distances_basis")}
         return cls(**known | bases | {"outline": Outline(**outline)})
 
