@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,7 +117,13 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
         Path(path) if (path := environ.get(name)) else None for name in _FILE_VARIABLES
     )
     access = ClusterAccess(servers, name or DEFAULT_NAME, creds, ca, cert, key)
-    exposed = _exposed(access.urls, settings.network.insecure)
+    named = [name.strip("[]").lower() for name in settings.network.insecure]
+    hosts = [urlsplit(url).hostname or "" for url in access.urls]
+    exposed = [
+        host
+        for host in hosts
+        if not (_LOOPBACK.fullmatch(host) or any(covers(pattern, host) for pattern in named))
+    ]
     if exposed and "@" not in servers and access.creds is None and access.cert is None:
         raise UsageError(
             f"{exposed[0]} is another machine, and no credentials are given: name them in "
@@ -125,17 +131,6 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
             f"--insecure {exposed[0]} (MINICRAWL_INSECURE) if you trust everybody on its network"
         )
     return replace(access, tls=bool(exposed))
-
-
-def _exposed(urls: Sequence[str], insecure: Sequence[str]) -> list[str]:
-    """Return the hosts that are neither this machine nor named as insecure."""
-    hosts = [urlsplit(url).hostname or "" for url in urls]
-    named = [name.strip("[]").lower() for name in insecure]
-    return [
-        host
-        for host in hosts
-        if not (_LOOPBACK.fullmatch(host) or any(covers(pattern, host) for pattern in named))
-    ]
 
 
 @asynccontextmanager

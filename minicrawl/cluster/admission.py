@@ -87,16 +87,8 @@ class AdmissionThreshold:
             [self._pages_soon(host, within_s) for host in distinct_hosts.tolist()], np.int64
         )
         self.has_choice = int(np.count_nonzero(counts)) > slots
-        return sketch(keys[_is_among_richest(hosts, keys, counts[which])], self._pages)
-
-
-def _is_among_richest(
-    hosts: NDArray[np.uint32], keys: NDArray[np.int64], counts: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    """Return whether each page is among the `counts` richest of its host."""
-    order = np.lexsort((-keys, hosts))
-    starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))
-    place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    is_among = np.empty(len(order), dtype=np.bool_)
-    is_among[order] = place < counts[order]
-    return is_among
+        # Of each host, the richest pages in this number.
+        order = np.lexsort((-keys, hosts))
+        starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))
+        place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+        return sketch(keys[order[place < counts[which][order]]], self._pages)

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.engine import ClusterEngine
@@ -31,17 +30,14 @@ DEMO_STORE = Path("data/demo-cluster.db")
 """Store of all pages found."""
 
 
-class DemoCluster(NamedTuple):
-    """Access to a demo cluster, and settings and seeds of the crawl to begin in it."""
-
-    access: ClusterAccess
-    loaded: Loaded
-    seeds: list[str]
-
-
 @asynccontextmanager
-async def demo_cluster(loaded: Loaded, pages: int, emit: Tell) -> AsyncIterator[DemoCluster]:
-    """Start servers and nodes, which wait for the crawl of a web of `pages` pages."""
+async def demo_cluster(
+    loaded: Loaded, pages: int, emit: Tell
+) -> AsyncIterator[tuple[ClusterAccess, Loaded, list[str]]]:
+    """Start servers and nodes, which wait for the crawl of a web of `pages` pages.
+
+    Yield access to the cluster, and settings and seeds of the crawl to begin in it.
+    """
     web, stopped = DemoWeb(pages), asyncio.Event()
     with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
         settings = demo_settings(loaded, pages, server.address)
@@ -49,11 +45,10 @@ async def demo_cluster(loaded: Loaded, pages: int, emit: Tell) -> AsyncIterator[
             if WHEEL in (server_program() or ""):
                 emit(f"{PROGRAM} is that of {WHEEL_VERSION}, for demos and tests only")
             access = ClusterAccess(servers.url)
-            names = [f"demo-{number}" for number in range(1, DEMO_NODES + 1)]
-            workers = workers_of_node(loaded)
-            own = settings_of_node(settings)
+            workers, own = workers_of_node(loaded), settings_of_node(settings)
             places = [
-                NodeConfig(name=name, folder=Path(folder) / name, workers=workers) for name in names
+                NodeConfig(name=name, folder=Path(folder) / name, workers=workers)
+                for name in (f"demo-{number}" for number in range(1, DEMO_NODES + 1))
             ]
             nodes = [
                 asyncio.create_task(
@@ -62,7 +57,7 @@ async def demo_cluster(loaded: Loaded, pages: int, emit: Tell) -> AsyncIterator[
                 for config in places
             ]
             try:
-                yield DemoCluster(access, settings, list(web.seeds))
+                yield access, settings, list(web.seeds)
             finally:
                 stopped.set()
                 await asyncio.gather(*nodes)

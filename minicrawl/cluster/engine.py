@@ -110,20 +110,6 @@ class ShardLogs(Protocol):
         """Make another server lead the log, if there is one: this one lacks confirmed entries."""
 
 
-class BatchChannels(Protocol):
-    """Batches between shards."""
-
-    async def publish(self, batch: TransferBatch) -> None:
-        """Store the batch for its receiver. A batch published twice may arrive twice."""
-
-    def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
-        """Yield deliveries for the shard, for ever.
-
-        Deliveries that are not acknowledged come again, here or elsewhere. The latest inbox of a
-        shard gets everything; an older one raises Fenced. Close it with `aclose`.
-        """
-
-
 class KeyValues(Protocol):
     """Small values under names such as `lease.3`, for leases, facts, settings and commands."""
 
@@ -181,8 +167,26 @@ class Broadcasts(Protocol):
         """
 
 
-class ObjectFiles(Protocol):
-    """Large files, such as snapshots of stores."""
+class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
+    """The whole engine. Use it in one event loop."""
+
+    @property
+    def beats(self) -> BeatKeys:
+        """Keys with a leader of their own."""
+
+    @property
+    def pages(self) -> ShardLogs:
+        """The logs of kept pages: each shard has one beside its log, made on first use."""
+
+    async def publish(self, batch: TransferBatch) -> None:
+        """Store the batch for its receiver. A batch published twice may arrive twice."""
+
+    def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
+        """Yield deliveries for the shard, for ever.
+
+        Deliveries that are not acknowledged come again, here or elsewhere. The latest inbox of a
+        shard gets everything; an older one raises Fenced. Close it with `aclose`.
+        """
 
     async def put_object(self, name: str, file: Path) -> None:
         """Store a copy of the file; it replaces an older one when it is complete."""
@@ -195,18 +199,6 @@ class ObjectFiles(Protocol):
 
     async def objects(self) -> list[str]:
         """Return the names of all objects."""
-
-
-class ClusterEngine(ShardLogs, BatchChannels, KeyValues, Broadcasts, ObjectFiles, Protocol):
-    """The whole engine, with all its protocols. Use it in one event loop."""
-
-    @property
-    def beats(self) -> BeatKeys:
-        """Keys with a leader of their own."""
-
-    @property
-    def pages(self) -> ShardLogs:
-        """The logs of kept pages: each shard has one beside its log, made on first use."""
 
     async def close(self) -> None:
         """Close the connection. Inboxes and watches end."""

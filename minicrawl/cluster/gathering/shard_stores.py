@@ -56,8 +56,7 @@ def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list
     """Open the stores, sorted by shard. Shards in `absent` have not begun and have no store."""
     with ExitStack() as stack:
         stores = [_opened(path, stack) for path in paths]
-        _refuse_mixed_crawls(stores)
-        _refuse_missing_shards(stores, absent)
+        _refuse_others(stores, absent)
         yield sorted(stores, key=lambda store: store.number)
 
 
@@ -70,7 +69,8 @@ def _opened(path: Path, stack: ExitStack) -> ShardStore:
     return ShardStore(path, connection, terms)
 
 
-def _refuse_mixed_crawls(stores: Sequence[ShardStore]) -> None:
+def _refuse_others(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
+    """Refuse stores that are not the shards of one crawl, each there once."""
     if not stores:
         raise UsageError("no stores of shards to gather")
     first, known = stores[0], dict[int, ShardStore]()
@@ -87,11 +87,8 @@ def _refuse_mixed_crawls(stores: Sequence[ShardStore]) -> None:
                 f"{first.path} and {store.path} were started on different terms: "
                 "they are of different crawls"
             )
-
-
-def _refuse_missing_shards(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
-    shards, known = stores[0].terms.shards, {store.number for store in stores}
-    if missing := sorted(set(range(shards)) - known - set(absent)):
+    shards = first.terms.shards
+    if missing := sorted(set(range(shards)) - known.keys() - set(absent)):
         named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
         raise UsageError(
             f"{counted(len(missing), 'shard')} of {shards} missing: {named}; "

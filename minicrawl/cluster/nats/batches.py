@@ -66,7 +66,7 @@ class NatsDelivery:
 
 
 class NatsBatches(NatsPart):
-    """`BatchChannels` in one stream for all shards."""
+    """Batches in one stream for all shards."""
 
     def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
         super().__init__(jetstream, streams)
@@ -117,10 +117,6 @@ class NatsBatches(NatsPart):
             yield message
         else:
             return
-        await self._check(consumer)
-
-    async def _check(self, consumer: str) -> None:
-        """Raise Fenced if the consumer was removed. Otherwise wait for `_PAUSE_S`."""
         subject = f"CONSUMER.INFO.{self._streams.batches}.{consumer}"
         if await self._jetstream.api_if_found(subject) is None:
             raise Fenced(f"{consumer.rpartition('-')[0]} was opened by another node")
@@ -129,23 +125,8 @@ class NatsBatches(NatsPart):
     async def _take_over(self, shard: int) -> str:
         """Remove the consumers of older inboxes, create one, and return its name."""
         stream, mine = self._streams.batches, f"inbox-{shard}-{token_hex(8)}"
-        while True:
-            for old in await self._consumers(f"inbox-{shard}-"):
-                await self._jetstream.api_if_found(f"CONSUMER.DELETE.{stream}.{old}")
-            try:
-                await self._jetstream.api(
-                    f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
-                    {"stream_name": stream, "config": self._config(mine, shard)},
-                )
-            except JetStreamRefusal as refusal:
-                if refusal.error_code != NOT_UNIQUE:
-                    raise
-            else:
-                return mine
-
-    def _config(self, name: str, shard: int) -> dict[str, object]:
-        return {
-            "durable_name": name,
+        config = {
+            "durable_name": mine,
             "filter_subject": self._streams.batch_subject("*", shard),
             "deliver_policy": "all",
             "ack_policy": "explicit",
@@ -153,6 +134,19 @@ class NatsBatches(NatsPart):
             "max_ack_pending": _MOST_UNACKNOWLEDGED,
             "max_deliver": -1,
         }
+        while True:
+            for old in await self._consumers(f"inbox-{shard}-"):
+                await self._jetstream.api_if_found(f"CONSUMER.DELETE.{stream}.{old}")
+            try:
+                await self._jetstream.api(
+                    f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
+                    {"stream_name": stream, "config": config},
+                )
+            except JetStreamRefusal as refusal:
+                if refusal.error_code != NOT_UNIQUE:
+                    raise
+            else:
+                return mine
 
     async def _consumers(self, prefix: str) -> list[str]:
         names: list[str] = []
@@ -166,14 +160,12 @@ class NatsBatches(NatsPart):
                 return [consumer for consumer in names if consumer.startswith(prefix)]
 
 
-# Plain messages of NATS, which no stream stores.
-#
-# A broadcast costs a small part of what a change of a key costs, and arrives at once. Without a
-# connection it is lost, not queued: a queued message would arrive late and look new.
-
-
 class NatsBroadcasts(NatsPart):
-    """`Broadcasts` as plain messages of NATS."""
+    """`Broadcasts` as plain messages of NATS, which no stream stores.
+
+    A broadcast costs a small part of what a change of a key costs, and arrives at once. Without a
+    connection it is lost, not queued: a queued message would arrive late and look new.
+    """
 
     async def broadcast(self, topic: str, content: bytes) -> None:
         if len(content) > MOST_VALUE_BYTES:

@@ -1,6 +1,7 @@
 """The connection to the servers, and the engine made of all parts.
 
-Laws: a broken connection is restored automatically, to any server. A permanent failure, such as a
+Laws: nothing is sent to a server that does not encrypt, if encryption is required. A broken
+connection is restored automatically, to any server. A permanent failure, such as a
 wrong password, is reported in one line that says what to do.
 """
 
@@ -25,19 +26,18 @@ from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
 from minicrawl.cluster.nats.objects import NatsObjects
 from minicrawl.cluster.nats.streams import Streams
 
-# Connections that must be encrypted.
-#
-# Law: nothing is sent to a server that does not encrypt. nats-py alone encrypts only if the server
-# asks for it, and otherwise sends passwords in clear text: an attacker between us and the server
-# could remove the server's request for encryption, and read them.
-
 
 class NotEncrypted(Error):
     """The server does not encrypt, though encryption is required."""
 
 
 class EncryptedClient(Client):
-    """Client that leaves a server without encryption before it sends credentials."""
+    """Client that leaves a server without encryption before it sends credentials.
+
+    nats-py alone encrypts only if the server asks for it, and otherwise sends passwords in clear
+    text: an attacker between us and the server could remove the server's request for encryption,
+    and read them.
+    """
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
         assert self._current_server is not None
@@ -120,7 +120,13 @@ async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
     await _open_connection(client, jetstream, settings)
     streams = Streams(jetstream, settings)
     try:
-        _check_version(client, settings)
+        version = client.connected_server_version
+        if (version.major, version.minor) < _OLDEST:
+            least = ".".join(map(str, _OLDEST))
+            raise EngineError(
+                f"{settings.shown} is nats-server {version.major}.{version.minor}: "
+                f"upgrade it to {least} or newer"
+            )
         await (streams.open_common() if makes else streams.check_common())
     except BaseException:
         await client.close()
@@ -230,13 +236,3 @@ def _connection_error(errors: list[Exception], settings: ClusterAccess) -> Engin
         f"{settings.shown} cannot be reached ({why}): start nats-server -js there, "
         "or give another URL"
     )
-
-
-def _check_version(client: Client, settings: ClusterAccess) -> None:
-    version = client.connected_server_version
-    if (version.major, version.minor) < _OLDEST:
-        least = ".".join(map(str, _OLDEST))
-        raise EngineError(
-            f"{settings.shown} is nats-server {version.major}.{version.minor}: "
-            f"upgrade it to {least} or newer"
-        )

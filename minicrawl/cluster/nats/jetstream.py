@@ -169,7 +169,12 @@ class JetStreamClient:
         while True:
             asked_at = loop.time()
             try:
-                answer = await self._with_timeout(once)
+                async with asyncio.timeout(_ANSWER_S) as wait:
+                    self._waits.add(wait)
+                    try:
+                        answer = await once()
+                    finally:
+                        self._waits.remove(wait)
                 self._silent_since = None
                 # nats-py uses `wait_for`, which may swallow a cancellation
                 if _cancellations() > before:
@@ -179,17 +184,12 @@ class JetStreamClient:
                 once = again or once
                 if self.client.is_closed or loop.time() + pause_s > end:
                     raise self._unanswered(error, subject) from error
-            await self._leave_silent_server(asked_at)
+            if self._has_others:
+                self._silent_since = since = self._silent_since or asked_at
+                if loop.time() - since >= _SILENT_S:
+                    await self.switch_server()
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-
-    async def _leave_silent_server(self, asked_at: float) -> None:
-        """Connect to another server if this one has answered nothing for too long."""
-        if not self._has_others:
-            return
-        self._silent_since = since = self._silent_since or asked_at
-        if asyncio.get_running_loop().time() - since >= _SILENT_S:
-            await self.switch_server()
 
     @property
     def _has_others(self) -> bool:
@@ -199,14 +199,6 @@ class JetStreamClient:
         if self._has_others:
             self._silent_since = None
             await self.client.force_reconnect()
-
-    async def _with_timeout(self, once: Callable[[], Awaitable[T]]) -> T:
-        async with asyncio.timeout(_ANSWER_S) as wait:
-            self._waits.add(wait)
-            try:
-                return await once()
-            finally:
-                self._waits.remove(wait)
 
     async def _request(
         self, subject: str, content: bytes, headers: Mapping[str, str] | None

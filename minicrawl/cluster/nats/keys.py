@@ -46,8 +46,14 @@ class NatsKeys(NatsPart):
         return await self._update(key, value, revision)
 
     async def _update(self, key: str, value: bytes, revision: int) -> int:
+        """Store a change of the key from this revision, and return the new revision."""
+        # A key with another revision is recognised here rather than refused by the server: servers
+        # before 2.10.5 may lose later messages after a refused one (see `logs`).
+        current = await self._find({"last_by_subj": self._bucket.subject(key)})
         try:
-            return await self._store_after(revision, key, value)
+            if current is not None and current.revision > revision:
+                raise KeyTaken(f"{key} was changed by another node")
+            return await self._store(key, value, {_EXPECTED_REVISION: str(revision)})
         except KeyTaken:
             current = await self._find({"last_by_subj": self._bucket.subject(key)})
             if current is None or current.value != value or current.revision <= revision:
@@ -93,7 +99,12 @@ class NatsKeys(NatsPart):
                     break
             yield None
             while True:
-                await _wait_for_change(changed)
+                with suppress(TimeoutError):
+                    # `wait_for` may swallow a cancellation
+                    async with asyncio.timeout(_LOOKS_EVERY_S):
+                        await changed.wait()
+                    await asyncio.sleep(_SETTLES_S)
+                changed.clear()
                 is_time = now() >= looks_at  # announcements may have been lost
                 if is_time:
                     looks_at = now() + _LOOKS_EVERY_S
@@ -147,16 +158,6 @@ class NatsKeys(NatsPart):
             key, None if _MARKER in message.headers else message.content, message.number
         )
 
-    async def _store_after(self, revision: int, key: str, value: bytes) -> int:
-        """Store a change of the key from this revision, and return the new revision."""
-        # A key with another revision is recognised here rather than refused by the server: see the
-        # top of this module.
-        current = await self._find({"last_by_subj": self._bucket.subject(key)})
-        known = current.revision if current else 0
-        if known > revision:
-            raise KeyTaken(f"{key} was changed by another node")
-        return await self._store(key, value, {_EXPECTED_REVISION: str(revision)})
-
     async def _store(self, key: str, value: bytes, headers: Mapping[str, str] | None = None) -> int:
         if len(value) > MOST_VALUE_BYTES:
             raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
@@ -184,12 +185,3 @@ class NatsBeats(NatsKeys):
 
     async def switch_server(self) -> None:
         await self._jetstream.switch_server()
-
-
-async def _wait_for_change(changed: asyncio.Event) -> None:
-    """Wait until `changed` is set, at most `_LOOKS_EVERY_S`, and clear it."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_LOOKS_EVERY_S):  # `wait_for` may swallow a cancellation
-            await changed.wait()
-        await asyncio.sleep(_SETTLES_S)
-    changed.clear()

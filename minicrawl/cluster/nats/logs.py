@@ -15,7 +15,6 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import NamedTuple
 
 from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
@@ -37,18 +36,6 @@ _AFTER, _EXPECTED = "Minicrawl-After", "Nats-Expected-Last-Sequence"
 _IN_HEADERS = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _AFTER.encode())
 
 
-class _RefusedError(Exception):
-    """The server refused a message, since it has a later one than the sender knew."""
-
-
-class _Message(NamedTuple):
-    """Message in the stream of a log."""
-
-    content: bytes
-    after: int
-    """Number of the last message that the sender knew."""
-
-
 class NatsLogs(NatsPart):
     """`ShardLogs` of one kind: a stream for each shard."""
 
@@ -65,22 +52,19 @@ class NatsLogs(NatsPart):
     ) -> int:
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
-        if is_shared:
-            number = await self._send(shard, content, {_AFTER: str(after)})
-            return await self._number_of_entry(shard, after, number, content)
-        try:
-            return await self._send(shard, content, {_AFTER: str(after), _EXPECTED: str(after)})
-        except _RefusedError:
-            return await self._number_of_entry(shard, after, None, content)
-
-    async def _send(self, shard: int, content: bytes, headers: dict[str, str]) -> int:
+        headers = {_AFTER: str(after)} | ({} if is_shared else {_EXPECTED: str(after)})
         name, subject = await self._stream(shard), self._streams.log_subject(shard, self._kind)
+        number = None
         try:
-            return await self._jetstream.store(subject, content, headers, name)
+            number = await self._jetstream.store(subject, content, headers, name)
         except JetStreamRefusal as refusal:
-            if refusal.error_code in WRONG_SEQUENCE:
-                raise _RefusedError from None
-            raise EngineError(f"{refusal}: the log of shard {shard} cannot be written") from None
+            if refusal.error_code not in WRONG_SEQUENCE:
+                raise EngineError(
+                    f"{refusal}: the log of shard {shard} cannot be written"
+                ) from None
+        if number is not None and not is_shared:
+            return number
+        return await self._number_of_entry(shard, after, number, content)
 
     async def _number_of_entry(
         self, shard: int, after: int, number: int | None, content: bytes
@@ -124,9 +108,10 @@ class NatsLogs(NatsPart):
                     raise EngineUnavailable(
                         f"entry {number} of shard {shard} was removed meanwhile"
                     )
-                if after <= message.after < number:
+                content, after_message = message
+                if after <= after_message < number:
                     after = number
-                    yield LogEntry(number, message.content)
+                    yield LogEntry(number, content)
 
     async def remove_entries(self, shard: int, up_to: int) -> None:
         name = await self._stream(shard)
@@ -138,15 +123,18 @@ class NatsLogs(NatsPart):
             await self._streams.step_down(await self._stream(shard))
         await asyncio.sleep(_ELECTION_S)
 
-    async def _message(self, shard: int, number: int) -> _Message | None:
-        """Return a message from the leader, or None if it was removed."""
+    async def _message(self, shard: int, number: int) -> tuple[bytes, int] | None:
+        """Return a message from the leader, or None if it was removed.
+
+        The second value is the number of the last message that its sender knew.
+        """
         message = await self._jetstream.message(await self._stream(shard), {"seq": number})
         if message is None:
             if number < (await self.log_span(shard)).first:
                 return None
             raise EngineUnavailable(f"a new leader does not know the log of shard {shard} yet")
         after = _IN_HEADERS.search(message.headers)
-        return _Message(message.content, int(after[1]) if after else number - 1)
+        return message.content, int(after[1]) if after else number - 1
 
     async def _stream(self, shard: int) -> str:
         return await self._streams.log(shard, self._kind)

@@ -14,7 +14,6 @@ from asyncio import to_thread
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from hashlib import sha256
-from itertools import count
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple
@@ -24,7 +23,6 @@ from minicrawl.cluster.nats.jetstream import StoredMessage
 from minicrawl.cluster.nats.streams import NatsPart
 
 _CHUNK_BYTES = 1 << 17
-_ROLLUP = "sub"
 _UNIQUE = re.compile("[A-Za-z0-9]+")
 
 
@@ -57,7 +55,7 @@ class _Description(NamedTuple):
 
 
 class NatsObjects(NatsPart):
-    """`ObjectFiles` in a bucket in the format of `nats object`."""
+    """Objects in a bucket in the format of `nats object`."""
 
     async def put_object(self, name: str, file: Path) -> None:
         before = await self._description(name)
@@ -68,18 +66,16 @@ class NatsObjects(NatsPart):
             await self._jetstream.store(self._chunks(unique), piece, number, self._streams.objects)
             digest.update(piece)
             size, chunks = size + len(piece), chunks + 1
-        await self._describe(
-            name,
-            {
-                "name": name,
-                "bucket": self._streams.bucket,
-                "nuid": unique,
-                "size": size,
-                "chunks": chunks,
-                "digest": _digest_text(digest.digest()),
-                "options": {"max_chunk_size": _CHUNK_BYTES},
-            },
-        )
+        description = {
+            "name": name,
+            "bucket": self._streams.bucket,
+            "nuid": unique,
+            "size": size,
+            "chunks": chunks,
+            "digest": _digest_text(digest.digest()),
+            "options": {"max_chunk_size": _CHUNK_BYTES},
+        }
+        await self._describe(name, description)
         if before is not None:
             await self._purge(self._chunks(before.nuid))
 
@@ -87,9 +83,13 @@ class NatsObjects(NatsPart):
         described = await self._description(name)
         if described is None:
             raise EngineError(f"object {name} does not exist")
-        digest, size = sha256(), 0
+        digest, size, number = sha256(), 0, 0
         with file.open("wb") as written:
-            async for piece in self._read(described):
+            for _ in range(described.chunks):
+                chunk = await self._next(number + 1, self._chunks(described.nuid))
+                if chunk is None:
+                    break
+                number, piece = chunk.number, chunk.content
                 digest.update(piece)
                 if (size := size + len(piece)) > described.size:
                     break
@@ -112,22 +112,13 @@ class NatsObjects(NatsPart):
                     names.append(described.name)
         return sorted(names)
 
-    async def _read(self, described: _Description) -> AsyncIterator[bytes]:
-        subject, number = self._chunks(described.nuid), 0
-        for _ in range(described.chunks):
-            chunk = await self._next(number + 1, subject)
-            if chunk is None:
-                return
-            number = chunk.number
-            yield chunk.content
-
     async def _description(self, name: str) -> _Description | None:
         message = await self._next(1, self._subject(name))
         return None if message is None else _Description.read(message.content)
 
     async def _describe(self, name: str, description: dict[str, Any]) -> None:
         content = json.dumps(description).encode()
-        await self._jetstream.store(self._subject(name), content, {"Nats-Rollup": _ROLLUP})
+        await self._jetstream.store(self._subject(name), content, {"Nats-Rollup": "sub"})
 
     async def _next(self, number: int, subject: str) -> StoredMessage | None:
         query = {"seq": number, "next_by_subj": subject}
@@ -146,10 +137,7 @@ class NatsObjects(NatsPart):
 
 async def _pieces(file: Path) -> AsyncIterator[bytes]:
     with file.open("rb") as source:
-        for _ in count():
-            piece = await to_thread(source.read, _CHUNK_BYTES)
-            if not piece:
-                return
+        while piece := await to_thread(source.read, _CHUNK_BYTES):
             yield piece
 
 

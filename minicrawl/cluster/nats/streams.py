@@ -165,9 +165,6 @@ class Streams:
                 return
 
 
-# Common base class of the parts of the engine.
-
-
 class NatsPart:
     """Part of the engine, with a connection and the streams of one crawl."""
 

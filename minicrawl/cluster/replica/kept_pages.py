@@ -13,7 +13,7 @@ piece   consecutive bytes of one segment; a record may begin and end in differen
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import aclosing
 from enum import IntEnum
 from pathlib import Path
@@ -134,7 +134,11 @@ class _PageRestorer:
         piece = unpack_piece(packed)
         if piece.kind is PieceKind.TAKEN:
             return None
-        if not self._is_due(piece.place):
+        begins_next = (
+            offset_of(piece.place) == 0 and segment_of(piece.place) == segment_of(self.end) + 1
+        )
+        is_due = not self.end or piece.place <= self.end or begins_next
+        if piece.place < FIRST or not is_due:
             raise EngineError(
                 f"the log of kept pages is damaged: expected {shown(self.end)}, "
                 f"found {shown(piece.place)}"
@@ -145,23 +149,13 @@ class _PageRestorer:
         self.end = piece.place + len(piece.content)
         return piece.place
 
-    def _is_due(self, place: int) -> bool:
-        """Return whether a piece overlaps or follows the end, or begins the next segment."""
-        if place < FIRST:
-            return False
-        begins_next = offset_of(place) == 0 and segment_of(place) == segment_of(self.end) + 1
-        return not self.end or place <= self.end or begins_next
-
-
-# Sends what a shard appends to its archive to the engine.
-#
-# Laws: `keep` returns when the engine has confirmed everything before the given end. After a
-# failure the next call continues where the last one broke off. When another node has the shard,
-# `keep` raises Fenced, and sends nothing any more.
-
 
 class KeptPagesLog:
-    """Writing end of the log of a shard's kept pages."""
+    """Writing end of the log of a shard's kept pages.
+
+    After a failure the next call of `keep` continues where the last one broke off. When another
+    node has the shard, `keep` raises Fenced, and sends nothing any more.
+    """
 
     def __init__(
         self, shard: int, taken: TakenPages, thread: EngineThread, piece_bytes: int = PIECE_BYTES
@@ -171,27 +165,19 @@ class KeptPagesLog:
         self._confirmed = 0  # place before which the engine has everything
 
     def keep(self, begin: int, end: int) -> None:
-        """Send what was appended to the archive between two places."""
-        self._confirmed = max(self._confirmed, begin)
-        for place, size in _pieces(self._segments, self._confirmed, end, self._piece_bytes):
+        """Send what was appended to the archive between two places, and wait for confirmation."""
+        place = self._confirmed = max(self._confirmed, begin)
+        while place < end:
+            number = segment_of(place)
+            is_last = number == segment_of(end)
+            length = offset_of(end) if is_last else self._segments.length(number)
+            size = min(self._piece_bytes, length - offset_of(place))
+            if size <= 0:
+                place = place_at(number + 1, 0)
+                continue
             content = self._segments.read_bytes(place, size)
             self._log.append(pack_piece(ArchivePiece(PieceKind.MORE, place, content)))
-            self._confirmed = place + size
+            place = self._confirmed = place + size
 
     def close(self) -> None:
         self._segments.close()
-
-
-def _pieces(segments: Segments, begin: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """Yield place and size of the pieces between two places."""
-    place = begin
-    while place < end:
-        number = segment_of(place)
-        is_last = number == segment_of(end)
-        length = offset_of(end) if is_last else segments.length(number)
-        size = min(most, length - offset_of(place))
-        if size > 0:
-            yield place, size
-            place += size
-        else:
-            place = place_at(number + 1, 0)
