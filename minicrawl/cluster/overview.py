@@ -121,22 +121,19 @@ class CrawlView:
         elif key == TERMS_KEY and (terms := TermsRecord.of(entry)) is not None:
             self.limits, self.terms = terms.limits, terms
         elif key.startswith(TOLD_PREFIX):
-            self._hear_facts(entry)
+            # Invalid facts of a shard are ignored: older ones do no harm.
+            run = key.split(".")[1]
+            with suppress(RecordError):
+                if (facts := ShardFacts.of(entry)) is None:
+                    return
+                before, _ = self._told.get(facts.shard, (0, None))
+                if run.isdecimal() and len(run) < _LONGEST_RUN and int(run) >= before:
+                    self._told[facts.shard] = int(run), facts
 
     def hear_state(self, state: StateRecord, revision: int) -> None:
         """Process a state of the crawl, unless it is older than the known one."""
         if revision >= self._revision:
             self.state, self._revision = state, revision
-
-    def _hear_facts(self, entry: KeyEntry) -> None:
-        """Process the facts of a shard. Invalid ones are ignored: older ones do no harm."""
-        run = entry.key.split(".")[1]
-        with suppress(RecordError):
-            if (facts := ShardFacts.of(entry)) is None:
-                return
-            before, _ = self._told.get(facts.shard, (0, None))
-            if run.isdecimal() and len(run) < _LONGEST_RUN and int(run) >= before:
-                self._told[facts.shard] = int(run), facts
 
     @property
     def told(self) -> dict[int, ShardFacts]:

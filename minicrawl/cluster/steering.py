@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from minicrawl.cluster.engine import ClusterEngine
@@ -48,18 +49,27 @@ async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
     await engine.put(f"{WORKERS_PREFIX}{node}", DesiredValue(value=workers).pack())
 
 
-async def pause(engine: ClusterEngine) -> StateRecord:
-    """Pause the crawl: no shard begins a request."""
-    return await _change(engine, CrawlActivity.RUNNING, CrawlActivity.PAUSED)
+async def _change(
+    engine: ClusterEngine, after: CrawlActivity, only: CrawlActivity | None = None
+) -> StateRecord:
+    """Change the state of the crawl, if `only` is its state, and return the new one."""
+    state, revision = await state_of(engine)
+    if state.is_over:
+        raise UsageError(
+            f"the crawl of this cluster has {state.doing}: crawl --cluster continues it"
+        )
+    if only is not None and state.doing != only:
+        return state
+    changed = replace(state, doing=after, reason="by the user")
+    await engine.update(STATE_KEY, changed.pack(), revision)
+    return changed
 
 
-async def resume(engine: ClusterEngine) -> StateRecord:
-    return await _change(engine, CrawlActivity.PAUSED, CrawlActivity.RUNNING)
-
-
-async def stop(engine: ClusterEngine) -> StateRecord:
-    """Stop the crawls of all shards cleanly. `crawl --cluster` continues them."""
-    return await _change(engine, None, CrawlActivity.STOPPED)
+pause = partial(_change, after=CrawlActivity.PAUSED, only=CrawlActivity.RUNNING)
+"""Pause the crawl: no shard begins a request."""
+resume = partial(_change, after=CrawlActivity.RUNNING, only=CrawlActivity.PAUSED)
+stop = partial(_change, after=CrawlActivity.STOPPED)
+"""Stop the crawls of all shards cleanly. `crawl --cluster` continues them."""
 
 
 async def set_pages(engine: ClusterEngine, given: object) -> None:
@@ -76,21 +86,6 @@ REQUESTS: dict[str, Callable[[ClusterEngine], Coroutine[Any, Any, object]]] = {
     "stop": stop,
 }
 """Requests that need no more than their names."""
-
-
-async def _change(
-    engine: ClusterEngine, before: CrawlActivity | None, after: CrawlActivity
-) -> StateRecord:
-    state, revision = await state_of(engine)
-    if state.is_over:
-        raise UsageError(
-            f"the crawl of this cluster has {state.doing}: crawl --cluster continues it"
-        )
-    if before is not None and state.doing != before:
-        return state
-    changed = replace(state, doing=after, reason="by the user")
-    await engine.update(STATE_KEY, changed.pack(), revision)
-    return changed
 
 
 async def _refuse_unknown_node(engine: ClusterEngine, node: str) -> None:

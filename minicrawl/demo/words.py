@@ -244,20 +244,16 @@ def sentences(topic: Topic, count: int, rng: Random) -> tuple[str, ...]:
     """Return `count` different sentences about a topic; its remarks come first."""
     said = dict.fromkeys(topic.remarks)
     while len(said) < count:
-        said[_sentence(topic, rng)] = None
+        noun, other = rng.sample(topic.nouns, 2)
+        sentence = rng.choice(_SENTENCES).format(
+            noun=noun,
+            other=other,
+            place=rng.choice(PLACES),
+            adjective=rng.choice(_ADJECTIVES),
+            person=rng.choice(_PEOPLE),
+            season=rng.choice(_SEASONS),
+            number=rng.randrange(3, 60),
+            year=rng.randrange(1840, 1990),
+        )
+        said[sentence[0].upper() + sentence[1:]] = None
     return tuple(said)
-
-
-def _sentence(topic: Topic, rng: Random) -> str:
-    noun, other = rng.sample(topic.nouns, 2)
-    sentence = rng.choice(_SENTENCES).format(
-        noun=noun,
-        other=other,
-        place=rng.choice(PLACES),
-        adjective=rng.choice(_ADJECTIVES),
-        person=rng.choice(_PEOPLE),
-        season=rng.choice(_SEASONS),
-        number=rng.randrange(3, 60),
-        year=rng.randrange(1840, 1990),
-    )
-    return sentence[0].upper() + sentence[1:]

@@ -96,7 +96,9 @@ def _merged(
     broken = gathered.break_circles()
     in_outboxes = sum(map(gathered.receive_outbox, shards))
     in_batches = _receive_batches(gathered, shards)
-    gathered.take_from_pot(sum(one.atoms for one in ahead))
+    # Both shards' copies have the cash of batches that are ahead: the pot pays for them.
+    gathered.ledger.virtual_page.pot -= (in_both := sum(batches.atoms for batches in ahead))
+    gathered.ledger.abroad += in_both
     if lost := gathered.missing():
         raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
     last = write_log(out, shards, unknown, gathered, broken, part(progress, 0.5, 0.8))

@@ -111,11 +111,6 @@ class GatheredLedger:
             total += self.receive(foreign[some], shard.outbox[some].tolist())
         return total
 
-    def take_from_pot(self, atoms: int) -> None:
-        """Remove the cash of batches that are ahead from the pot: both shards' copies have it."""
-        self.ledger.virtual_page.pot -= atoms
-        self.ledger.abroad += atoms
-
     def break_circles(self) -> list[int]:
         """Make the last page of each circle a dead end, and return these pages."""
         forwards = self.books.forwards

@@ -16,7 +16,7 @@ from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.ports import Progress
 from minicrawl.store.questions import endowments
-from minicrawl.store.records import Batch, reporting_damage
+from minicrawl.store.records import Batch, WrittenRow, reporting_damage
 from minicrawl.store.stored_links import pack
 from minicrawl.store.writer import PackedStep, StoreWriter, add_steps, add_values
 
@@ -42,28 +42,25 @@ class _Log:
 
     def add_turns(self, turns: Sequence[GatheredTurn]) -> None:
         """Write turns, and note which step has each page's links."""
-        first, spent = self.last + 1, self._gathered.spent
-        for seq, turn in enumerate(turns, start=first):
+        steps, values, written = (
+            list[PackedStep](),
+            list[tuple[int, int, int]](),
+            list[WrittenRow](),
+        )
+        for seq, turn in enumerate(turns, start=self.last + 1):
+            steps.append(PackedStep(seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending))
             if turn.spending is not None:
-                spent[turn.page] = seq
-        add_steps(
-            self._out,
-            (
-                PackedStep(seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending)
-                for seq, turn in enumerate(turns, start=first)
-            ),
-        )
-        values = (
-            (seq, turn.page, turn.value)
-            for seq, turn in enumerate(turns, start=first)
-            if turn.value is not None
-        )
+                self._gathered.spent[turn.page] = seq
+            if turn.value is not None:
+                values.append((seq, turn.page, turn.value))
+            if turn.written is not None:
+                written.append(turn.written)
+        add_steps(self._out, steps)
         add_values(self._out, values)
-        self.last += len(turns)
-        self.turns += len(turns)
-        written = (turn.written for turn in turns if turn.written is not None)
         for block in blocks(written, _WRITTEN_AT_ONCE):
             self._out.commit(Batch(written=block))
+        self.last += len(turns)
+        self.turns += len(turns)
 
 
 def write_log(

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.cluster.gathering.common_pages import Numbers
 from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard, Pages
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.ledger.books import Spending, StepKind
@@ -92,7 +91,8 @@ class ShardTurns:
             return
         counts, links = unpack_plain(block.blobs)
         own = np.fromiter(map(has_self_link, block.blobs), dtype=np.bool_)
-        links = sorted_in_rows(counts, self._pages[links].astype(np.int64))
+        rows = np.repeat(np.arange(len(counts), dtype=np.int64) << _LINK_BITS, counts)
+        links = np.sort(self._pages[links].astype(np.int64) | rows) - rows
         blobs = pack_plain(counts, links, own)
         for page, kind, blob in zip(block.pages.tolist(), block.kinds.tolist(), blobs, strict=True):
             yield self._turn(page, kind, blob)
@@ -141,10 +141,3 @@ def renumbered(spending: Spending, pages: Pages) -> tuple[Spending, Sequence[int
         ),
         order,
     )
-
-
-def sorted_in_rows(counts: Numbers, links: Numbers) -> Numbers:
-    """Sort the links within each page."""
-    rows = np.repeat(np.arange(len(counts), dtype=np.int64) << _LINK_BITS, counts)
-    ordered: Numbers = np.sort(links | rows) - rows
-    return ordered

@@ -127,23 +127,18 @@ class NodePresence:
         content = self.record.pack()
         try:
             self._revision = await self._engine.update(self._key, content, self._revision)
-        except KeyTaken:
-            self._revision = await self._own_revision()
+        except KeyTaken:  # perhaps by a write of ours that was not answered
+            current = await self._engine.get(self._key)
+            record = NodeRecord.of(current)
+            # A revision that is not later than ours is stale, no matter who wrote it: a new leader
+            # may lag behind.
+            is_news = current is not None and current.revision > self._revision
+            if is_news and record is not None and record.session != self.record.session:
+                raise UsageError(
+                    f"another node named {self.name} has joined: give another --name"
+                ) from None
+            self._revision = current.revision if current is not None and record is not None else 0
             self._revision = await self._engine.update(self._key, content, self._revision)
-
-    async def _own_revision(self) -> int:
-        """Return the current revision of our record, which an unanswered write may have changed.
-
-        A revision that is not later than ours is stale, no matter who wrote it: a new leader may
-        lag behind.
-        """
-        current = await self._engine.get(self._key)
-        if current is None or (record := NodeRecord.of(current)) is None:
-            return 0
-        is_news = current.revision > self._revision
-        if is_news and record.session != self.record.session:
-            raise UsageError(f"another node named {self.name} has joined: give another --name")
-        return current.revision
 
     async def leave(self) -> None:
         """Delete our record, if the engine can be reached."""
