@@ -13,6 +13,7 @@ pruning          what is dropped in and around that box
 posts            siblings that repeat, such as the posts of a forum
 site_places      what the pages of a site teach of their main text
 markdown         the main text as Markdown
+tables           rows and columns of tables of data
 language         the language of a text
 wet              files of main texts, as Common Crawl has them
 metadata         author, dates and the like, as a page declares them

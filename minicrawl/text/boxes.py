@@ -32,18 +32,19 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 CODE = words("code kbd samp tt")
-_INLINE = CODE | words("a b em i pre strong")
+_INLINE = CODE | words("a b em i pre strong sub sup")
 _BLOCKS = HEADINGS | words(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
     "figcaption figure footer form header hr li main menu nav noscript ol p pre section summary "
     "table tbody td tfoot th thead tr ul"
 )
 _NO_TEXT = words(
-    "-comment audio button canvas datalist embed head iframe input map math object option "
+    "-comment audio button canvas datalist embed head iframe input map object option "
     "rp rt script select style svg template textarea video"
 )
 _NO_ATTRIBUTES: dict[str, str | None] = {}
-_ANCHORS = frozenset("#¶§")
+_ANCHORS = words("# ¶ § ↩ ↩︎ ↵ ↑ ⤴ ^")
+"""Texts of links to a heading itself, or from a note back to where it is referred to."""
 BREAK = "\0"
 """Line break inside a run; the parser leaves no such character in a text."""
 
@@ -53,9 +54,13 @@ class Inline(NamedTuple):
 
     link: str | None = None
     mark: str = ""
-    """Markdown's mark of code, or of strong or emphasised text."""
+    """Markdown's mark of code, or of strong or emphasised text; `sub`, `sup`, or `$` for TeX."""
     is_exact: bool = False
     """True inside `pre`."""
+
+
+_FORMULAS = words("math script")
+_TEX = Inline(mark="$")
 
 
 class Box:
@@ -134,6 +139,7 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
     root = Box("body", body)
     boxes = [root]
     run, of_run, unseen = root, root, 0
+    shown_again = 0
     # A stack of our own instead of recursion: pages may be nested deeper than Python allows.
     stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
     while stack:
@@ -141,7 +147,7 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
         link, _, is_exact = inline
         while node is not None:
             tag = node.tag or ""
-            text = node.text_content or "" if tag == "-text" else BREAK if tag == "br" else None
+            text = node.text_content or "" if tag == "-text" else _text_of(node, tag)
             if text is not None:
                 is_first = run is root or of_run is not box
                 is_space = text is BREAK or (not is_exact and text.isspace())
@@ -151,13 +157,19 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
                         run, of_run = _added(boxes, box, "", node, place=box.place), box
                     if link is not None:
                         run.linked += len(text)
-                    run.pieces.append((text, inline))
+                    is_formula = tag in _FORMULAS
+                    run.pieces.append((text, _TEX if is_formula else inline))
+                    shown_again = _shown_again(node) if is_formula else shown_again
                 node = node.next
                 continue
             is_block = tag in _BLOCKS
             attributes = node.attributes if is_block or is_exact else _NO_ATTRIBUTES
             is_hidden = tag == "noscript" or (bool(attributes) and is_unseen(attributes))
-            if tag in _NO_TEXT or (is_hidden and not with_unseen):
+            if (
+                tag in _NO_TEXT
+                or (is_hidden and not with_unseen)
+                or (shown_again and node.mem_id == shown_again)
+            ):
                 unseen += len(node.text()) if is_hidden else 0
                 node = node.next
                 continue
@@ -190,6 +202,28 @@ def _added(
     return box
 
 
+def _text_of(node: LexborNode, tag: str) -> str | None:
+    """Return the text that an element stands for: a line break, or a formula as TeX."""
+    if tag == "br":
+        return BREAK
+    if tag not in _FORMULAS:
+        return None
+    if tag == "script":
+        is_tex = (node.attributes.get("type") or "").startswith("math/tex")
+        return " ".join(node.text().split()) if is_tex else None
+    written = node.css_first("annotation[encoding='application/x-tex']")
+    said = node.attributes.get("alttext") if written is None else written.text()
+    return " ".join((said or node.text()).split()) or None
+
+
+def _shown_again(formula: LexborNode) -> int:
+    """Return the id of the element in which KaTeX shows a formula again, for the eye; or 0."""
+    around = formula.parent
+    is_katex = around is not None and around.attributes.get("class") == "katex-mathml"
+    again = around.next if around is not None and is_katex else None
+    return 0 if again is None else again.mem_id
+
+
 def _inline(tag: str, node: LexborNode, around: Inline) -> Inline:
     link, mark, is_exact = around
     if tag == "a":
@@ -200,6 +234,8 @@ def _inline(tag: str, node: LexborNode, around: Inline) -> Inline:
         return Inline(link, "`", is_exact)
     if mark == "`":
         return around
+    if tag in {"sub", "sup"}:
+        return Inline(link, tag, is_exact)
     return Inline(link, "**" if tag in {"b", "strong"} else mark or "*", is_exact)
 
 

@@ -158,7 +158,7 @@ def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
         if box.is_dropped:
             drop_children(box)
     for box in (*boxes[:start], *boxes[start + root.size :]):
-        box.is_dropped = box.is_dropped or not box.tag
+        box.is_dropped = box.is_dropped or box.tag in {"", "figure"}
 
 
 def _is_root(box: Box) -> bool:

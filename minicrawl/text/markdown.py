@@ -13,26 +13,32 @@ length of prefixes is limited, so that the output is proportional to the input.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from minicrawl.text.boxes import BREAK, Box, Inline, preorder, runs
-from minicrawl.text.hints import HEADINGS
+from minicrawl.text.hints import HEADINGS, words
+from minicrawl.text.tables import number_in, rows_of
 from minicrawl.web.urls import canonical
 
 _DEEPEST = 12
 """Maximum level of lists and quotes; deeper ones are written at this level."""
-_MOST_CELLS = 200
-"""Cells of a row; wider tables are written cell by cell."""
 _IN_TARGET = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "\t": "", "\n": "", "\r": ""})
 """What would end the target of a link, and what browsers remove from one."""
 _SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
 _START = re.compile(r"(?m)^(#{1,6}(?= )|[-+>](?= )|\d+(?=[.)] ))")
-_LANGUAGE = re.compile(r"\b(?:brush:\s*|highlight-(?:source-)?|lang(?:uage)?-)([\w+#-]{1,20})")
-_FEWEST_OF_TABLE = 2
-"""Rows and columns of a table of data."""
-_NOT_IN_CELLS = HEADINGS | {"dl", "ol", "pre", "table", "ul"}
+_ESCAPE = r"\\\g<0>"
+_LONGEST_ALT = 200
+_OF_NOTES = words("aside dd div li p")
+"""Elements that may be a footnote."""
+_LABEL = re.compile(r"[\w*†‡]{1,4}")
+_LANGUAGE = re.compile(
+    r"\b(?:brush:\s*|highlight-(?:source-)?|lang(?:uage)?-|(?:hljs|sourceCode|codehilite)\s+"
+    r"(?:lang(?:uage)?-)?)([\w+#-]{1,20})"
+)
+"""Language of code, as named by Sphinx, Pygments, GitHub, pandoc, highlight.js and Prism."""
+_NO_LANGUAGES = words("default none text plaintext notranslate")
 
 
 def markdown(boxes: Sequence[Box], url: str) -> str:
@@ -66,9 +72,13 @@ class _Writer:
     def __init__(self, url: str) -> None:
         self._url = url
         self._blocks: list[_Block] = []
+        self._captions = set[int]()
+        self._notes = dict[str, str]()
+        """Labels of footnotes by the ids of their elements."""
 
     def written(self, root: Box) -> str:
         """Return the text of the boxes."""
+        self._notes = _notes(root)
         stack: list[tuple[Box, _Place, str]] = [(root, _Place(), "- ")]
         while stack:
             box, place, bullet = stack.pop()
@@ -78,8 +88,16 @@ class _Writer:
             elif box.tag in HEADINGS:
                 if text := self._line(box):
                     self._write(f"{'#' * int(box.tag[1])} {text}", place)
-            elif box.tag != "table" or not self._write_table(box, place):
-                inside = _inside(box, place, bullet)
+            elif box.tag == "table" and (rows := rows_of(box)):
+                self._write_table(rows, box, place)
+            elif id(box) in self._captions:
+                if text := self._lines(run for run in preorder(box) if not run.tag):
+                    self._write(text, place)
+            else:
+                if box.tag == "figure" and not box.is_dropped:
+                    self._write_picture(box, place)
+                note = self._notes.get(_id(box)) if box.tag in _OF_NOTES else None
+                inside = _inside(box, place, f"[^{note}]: " if note else bullet, is_note=bool(note))
                 children = zip(box.boxes, _bullets(box), strict=True)
                 below = [(child, inside, marker) for child, marker in children]
                 stack.extend(reversed(below))
@@ -108,7 +126,33 @@ class _Writer:
         self._write(f"{fence}{_language(run)}\n{code}\n{fence}", place)
 
     def _line(self, box: Box) -> str:
-        return " ".join(self._inline(run).replace("\n", " ") for run in runs(preorder(box))).strip()
+        return self._lines(runs(preorder(box)))
+
+    def _lines(self, found: Iterable[Box]) -> str:
+        return " ".join(self._inline(run).replace("\n", " ") for run in found).strip()
+
+    def _write_table(self, rows: list[list[Box | None]], table: Box, place: _Place) -> None:
+        """Write the rows with text, the first as the heads of columns."""
+        lines = [
+            ["" if cell is None else self._line(cell).replace("|", "\\|") for cell in row]
+            for row in rows
+        ]
+        lines = [cells for cells in lines if any(cells)]
+        if len(lines) > 1:
+            lines.insert(1, ["---"] * len(lines[0]))
+        for box in table.boxes:
+            if box.tag == "caption" and (text := self._line(box)):
+                self._write(text, place)
+        if lines:
+            self._write("\n".join(f"| {' | '.join(cells)} |" for cells in lines), place)
+
+    def _write_picture(self, figure: Box, place: _Place) -> None:
+        """Write the picture of a figure, whose caption is no main text, but belongs to it."""
+        picture = None if figure.node is None else figure.node.css_first("img[src]")
+        if picture is not None and (source := self._target(picture.attributes.get("src"))):
+            alt = " ".join((picture.attributes.get("alt") or "").split())[:_LONGEST_ALT]
+            self._write(f"![{_SPECIAL.sub(_ESCAPE, alt)}]({source})", place)
+            self._captions |= {id(box) for box in figure.boxes if box.tag == "figcaption"}
 
     def _inline(self, run: Box) -> str:
         parts = []
@@ -122,12 +166,19 @@ class _Writer:
         core = text.strip(f" \t\r\n\f{BREAK}")
         if not core:
             return text
+        if note := self._notes.get((inline.link or "")[1:]):
+            return f"[^{note}]"
         start = text.index(core)
         if inline.mark == "`":
             marked = _code(core.replace(BREAK, " "))
+        elif inline.mark == "$":
+            marked = f"${core}$"
+        elif inline.mark in {"sub", "sup"}:
+            escaped = _SPECIAL.sub(_ESCAPE, core)
+            marked = f"<{inline.mark}>{escaped}</{inline.mark}>"
         else:
             mark = "" if BREAK in core else inline.mark
-            marked = mark + _SPECIAL.sub(r"\\\g<0>", core) + mark
+            marked = mark + _SPECIAL.sub(_ESCAPE, core) + mark
         if target := self._target(inline.link):
             marked = f"[{marked}]({target})"
         return text[:start] + marked + text[start + len(core) :]
@@ -140,39 +191,28 @@ class _Writer:
         _, mark, fragment = link.partition("#")
         return found and f"{found}{mark}{fragment}".translate(_IN_TARGET)
 
-    def _write_table(self, table: Box, place: _Place) -> bool:
-        """Write a table of data; return False for one that is a layout."""
-        rows = _cells(table)
-        columns = max(map(len, rows), default=0)
-        if not _FEWEST_OF_TABLE <= columns <= _MOST_CELLS:
-            return False
-        lines = [[self._line(cell).replace("|", "\\|") for cell in row] for row in rows]
-        lines = [cells for cells in lines if any(cells)]
-        if len(lines) < _FEWEST_OF_TABLE:
-            return False
-        lines[0] += [""] * (columns - len(lines[0]))  # other rows may be shorter
-        lines.insert(1, ["---"] * columns)
-        for box in table.boxes:
-            if box.tag == "caption" and (text := self._line(box)):
-                self._write(text, place)
-        self._write("\n".join(f"| {' | '.join(cells)} |" for cells in lines), place)
-        return True
+
+def _notes(root: Box) -> dict[str, str]:
+    """Return the labels of the footnotes of a page, which short links refer to: `[1]`, `*`."""
+    targets = {_id(box) for box in preorder(root) if box.tag in _OF_NOTES}
+    notes = dict[str, str]()
+    for run in runs(preorder(root)):
+        for link, pieces in groupby(run.pieces, key=lambda piece: piece[1].link or ""):
+            label = "".join([text for text, _ in pieces]).strip().strip("[]()")
+            if link[:1] == "#" and link[1:] in targets and _LABEL.fullmatch(label):
+                notes.setdefault(link[1:], label)
+    return notes if len(set(notes.values())) == len(notes) else {}
 
 
-def _cells(table: Box) -> list[list[Box]]:
-    """Return the cells of each row, or nothing if a cell has more than text."""
-    rows = []
-    for box in islice(preorder(table), 1, None):
-        if box.tag in _NOT_IN_CELLS:
-            return []
-        if box.tag == "tr":
-            rows.append([child for child in box.boxes if child.tag in {"td", "th"}])
-    return rows
+def _id(box: Box) -> str:
+    return "" if box.node is None else box.node.attributes.get("id") or ""
 
 
-def _inside(box: Box, place: _Place, bullet: str) -> _Place:
+def _inside(box: Box, place: _Place, bullet: str, *, is_note: bool) -> _Place:
     if place.depth >= _DEEPEST:
         return place
+    if is_note:
+        return _Place(place, bullet, "    ")
     if box.tag == "li":
         return _Place(place, bullet, " " * len(bullet))
     if box.tag == "dd":
@@ -182,9 +222,10 @@ def _inside(box: Box, place: _Place, bullet: str) -> _Place:
 
 def _bullets(box: Box) -> Iterator[str]:
     """Yield the marker of each child, if it is an item."""
-    number = 0
+    number = number_in(box, "start", 1) - 1
     for child in box.boxes:
-        number += child.tag == "li"
+        if child.tag == "li":
+            number = number_in(child, "value", number + 1)
         yield f"{number}. " if box.tag == "ol" else "- "
 
 
@@ -199,7 +240,10 @@ def _language(run: Box) -> str:
     node, names = run.node.parent, ""
     for _ in range(3):  # at least `pre`, `body` and `html`
         assert node is not None
-        names += f" {(node.attributes.get('class') or '')[:100]}"
+        said = node.attributes
+        if declared := said.get("data-lang") or said.get("data-language"):
+            names += f" lang-{declared[:20]}"
+        names += f" {(said.get('class') or '')[:100]}"
         node = node.parent
     found = _LANGUAGE.search(names)
-    return found[1] if found else ""
+    return found[1] if found and found[1] not in _NO_LANGUAGES else ""

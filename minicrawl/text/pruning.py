@@ -20,6 +20,8 @@ _MAY_BE_LINKS = words("div form header ol p ul")
 """Elements that are dropped if they are links alone; tables and definitions are not."""
 _OF_TEXT = words("blockquote dd dt li p td th")
 """Elements in which short lines are text."""
+_SHOWN = frozenset(("", "figure"))
+"""Boxes with something to show: runs, and figures with their pictures."""
 _LINKS, _MANY_LINKS, _LONG = 0.6, 0.8, 1000
 _LEAD_LINKS, _LEAD = 0.3, 0.3
 _LONGEST_LINK = 100
@@ -36,7 +38,7 @@ def keep_main(boxes: list[Box], main: Box) -> None:
     lead = {id(box) for box in _lead(before, main)}
     _prune(inside)
     for box in (*before, *boxes[start + main.size :]):
-        box.is_dropped = box.is_dropped or (not box.tag and id(box) not in lead)
+        box.is_dropped = box.is_dropped or (box.tag in _SHOWN and id(box) not in lead)
 
 
 def _lead(before: list[Box], main: Box) -> list[Box]:

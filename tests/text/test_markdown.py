@@ -44,6 +44,24 @@ def written(inside: str) -> str:
         ("<pre><code class=language-c++>a</code></pre>", "```c++\na\n```"),
         ("<div class=highlight-python><div><pre>a</pre></div></div>", "```python\na\n```"),
         ("<ul><li><pre>a\nb</pre></ul>", "- ```\n  a\n  b\n  ```"),
+        ("<pre><code class='hljs rust'>a</code></pre>", "```rust\na\n```"),
+        ("<div class='sourceCode'><pre class='sourceCode bash'>a</pre></div>", "```bash\na\n```"),
+        ("<pre data-lang=go>a</pre>", "```go\na\n```"),
+        ("<pre class=language-plaintext>a</pre>", "```\na\n```"),
+        ("<ol start=4><li>a<li>b<li value=9>c</ol>", "4. a\n5. b\n9. c"),
+        ("<p>x<sup>2</sup> and H<sub>2</sub>O", "x<sup>2</sup> and H<sub>2</sub>O"),
+        ("<p>As <math alttext='x_1'><mi>x</mi></math> is", "As $x_1$ is"),
+        ("<p>As <script type='math/tex'>\\alpha_1</script> is", "As $\\alpha_1$ is"),
+        (
+            "<p><span class=katex><span class=katex-mathml><math><mi>y</mi>"
+            "<annotation encoding='application/x-tex'>y^2</annotation></math></span>"
+            "<span class=katex-html aria-hidden=true>y2</span></span> is",
+            "$y^2$ is",
+        ),
+        (
+            "<figure><img src=/a.png alt='A [b]'><figcaption>The b</figcaption></figure><p>c",
+            "![A \\[b\\]](http://a.example/a.png)\n\nThe b\n\nc",
+        ),
     ],
 )
 def test_elements_are_written_as_markdown(markup: str, expected: str) -> None:
@@ -64,8 +82,31 @@ def test_a_link_into_a_page_keeps_its_fragment() -> None:
 
 def test_data_tables_are_markdown_tables() -> None:
     table = "<table><caption>C</caption><tr><th>a<th>b|c<tr><td>1<td><a href=/x>2</a><tr><td>3"
-    expected = "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 | [2](http://a.example/x) |\n| 3 |"
+    expected = "C\n\n| a | b\\|c |\n| --- | --- |\n| 1 | [2](http://a.example/x) |\n| 3 |  |"
     assert written(table) == expected
+
+
+def test_footnotes_are_referred_to_and_written_once() -> None:
+    text = "<p>One<sup><a href=#n1 id=r1>1</a></sup> and two<a href=#n2><sup>[2]</sup></a>."
+    notes = "<ol><li id=n1>First <a href=#r1>↩</a><li id=n2><a href=#r2>^</a> Second</ol>"
+    assert written(text + notes) == "One[^1] and two[^2].\n\n[^1]: First\n[^2]: Second"
+    assert written("<p>See <a href=#x>1</a>.") == "See 1."
+
+
+def test_pictures_outside_the_main_text_are_omitted() -> None:
+    figure = "<figure><img src=/a.png><figcaption>b</figcaption></figure>"
+    page = f"<div>{figure}</div><div><p>{SENTENCE}<p>{OTHER}{figure}</div><aside>{figure}</aside>"
+    assert MARKDOWN(page, URL).count("a.png") == 1
+
+
+def test_cells_that_span_columns_and_rows_keep_the_others_in_their_columns() -> None:
+    table = (
+        "<table><tr><th rowspan=2>a<th colspan=2>b<tr><th>c<th>d"
+        "<tr><td>1<td rowspan=2>2<td>3<tr><td>4<td>5</table>"
+    )
+    expected = "| a | b |  |\n| --- | --- | --- |\n|  | c | d |\n| 1 | 2 | 3 |\n| 4 |  | 5 |"
+    assert written(table) == expected
+    assert "| " not in written("<table><tr><td colspan=9999>a<td>b<tr><td>c<td>d</table>")
 
 
 @pytest.mark.parametrize(
