@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -51,65 +48,47 @@ _PAGE_OPTIONS = (
 _SERVE_OPTIONS = ("serve", "port", "host", "base_url")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageChoice:
-    """Search page to serve or to write, if any."""
-
-    serve: bool
-    port: int | None
-    host: str | None
-    base_url: str | None
-    static: Path | None
-
-    @property
-    def is_chosen(self) -> bool:
-        """True for --serve or --static. Raises UsageError for options that do not go together."""
-        if self.static is not None:
-            refuse_others(("static",), "--static writes the search of all pages")
-        elif self.serve:
-            refuse_others(_SERVE_OPTIONS, "--serve shows a page in the browser")
-        elif needless := [given_options()[one] for one in _SERVE_OPTIONS if one in given_options()]:
-            raise click.UsageError(f"{needless[0]} needs --serve")
-        return self.serve or self.static is not None
-
-    def run(self, store: Path, words: tuple[str, ...]) -> None:
-        """Serve the page until Ctrl-C, or write it."""
-        if words:
-            raise click.UsageError("the words are typed in the browser: leave out the WORDS")
-        if self.static is not None:
-            _write_static(store, self.static)
-        else:
-            with needs("dashboard", "--serve"):
-                from minicrawl.search.public.search import serve_publicly
-                from minicrawl.search.serving import serve_search
-            prepare_index(store)
-            with suppress(KeyboardInterrupt):
-                if self.host or self.base_url:
-                    serve_publicly(store, (self.host, self.port), self.base_url or "", click.echo)
-                else:
-                    serve_search(store, self.port, click.echo)
-
-
 def page_options(command: Command) -> Command:
-    """Pass `page`, the search page that is asked for, to the command."""
-
-    @functools.wraps(command)
-    def with_page(
-        *,
-        serve: bool,
-        port: int | None,
-        host: str | None,
-        base_url: str | None,
-        static: Path | None,
-        **rest: Any,
-    ) -> Any:
-        page = PageChoice(serve=serve, port=port, host=host, base_url=base_url, static=static)
-        return command(page=page, **rest)
-
-    decorated: Command = with_page
+    """Pass the arguments of `show_page` to the command."""
     for option in reversed(_PAGE_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+        command = option(command)
+    return command
+
+
+def show_page(
+    store: Path,
+    words: tuple[str, ...],
+    *,
+    serve: bool,
+    port: int | None,
+    host: str | None,
+    base_url: str | None,
+    static: Path | None,
+) -> bool:
+    """Serve the page until Ctrl-C, or write it. Return False if neither is asked for."""
+    if static is not None:
+        refuse_others(("static",), "--static writes the search of all pages")
+    elif serve:
+        refuse_others(_SERVE_OPTIONS, "--serve shows a page in the browser")
+    elif needless := [given_options()[one] for one in _SERVE_OPTIONS if one in given_options()]:
+        raise click.UsageError(f"{needless[0]} needs --serve")
+    else:
+        return False
+    if words:
+        raise click.UsageError("the words are typed in the browser: leave out the WORDS")
+    if static is not None:
+        _write_static(store, static)
+        return True
+    with needs("dashboard", "--serve"):
+        from minicrawl.search.public.search import serve_publicly
+        from minicrawl.search.serving import serve_search
+    prepare_index(store)
+    with suppress(KeyboardInterrupt):
+        if host or base_url:
+            serve_publicly(store, (host, port), base_url or "", click.echo)
+        else:
+            serve_search(store, port, click.echo)
+    return True
 
 
 def refuse_others(allowed: Collection[str], why: str) -> None:

@@ -15,7 +15,7 @@ import click
 from minicrawl.cli.output import percent, show_json, show_paragraph
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.search.commands.index_command import tell_of_lack
-from minicrawl.search.commands.page_options import PageChoice, page_options
+from minicrawl.search.commands.page_options import page_options, show_page
 from minicrawl.search.commands.ranking_options import Command, RankingChoice, ranking_options
 from minicrawl.search.searching import Finder, Result
 from minicrawl.search.words.query import MOST_WORDS, parse
@@ -86,7 +86,11 @@ def search(
     words: tuple[str, ...],
     store: Path,
     explain: bool,
-    page: PageChoice,
+    serve: bool,
+    port: int | None,
+    host: str | None,
+    base_url: str | None,
+    static: Path | None,
     as_json: bool,
     **choices: Any,
 ) -> None:
@@ -96,21 +100,20 @@ def search(
     title:WORD, url:WORD, lang:CODE, type:NAME, year:YYYY and after:DATE. -site:NAME and the like
     exclude pages. Quote the whole query, to protect it from the shell.
     """
-    if page.is_chosen:
-        page.run(store, words)
-    elif not words:
+    if show_page(store, words, serve=serve, port=port, host=host, base_url=base_url, static=static):
+        return
+    if not words:
         raise click.UsageError("say which WORDS to find, or --serve or --static")
-    elif explain and as_json:
+    if explain and as_json:
         raise click.UsageError("--json has all parts of each score: leave out --explain")
-    else:
-        request = ResultRequest(store=store, text=" ".join(words), **choices)
-        results = request.results(corrects=True)
-        if as_json:
-            show_json(results.as_json())
-            return
-        for rank, one in results.ranked():
-            show_result(rank, one, explain=explain)
-            click.echo()
+    request = ResultRequest(store=store, text=" ".join(words), **choices)
+    results = request.results(corrects=True)
+    if as_json:
+        show_json(results.as_json())
+        return
+    for rank, one in results.ranked():
+        show_result(rank, one, explain=explain)
+        click.echo()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
