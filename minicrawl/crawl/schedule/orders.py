@@ -173,8 +173,10 @@ class ByKey(ByHost):
         """
         if new:
             self._grow(range(new[0], new[-1] + 1))
-            flags = self._frontier.ledger.flags
-            self.enqueue([page for page in new if flags[page] == UNREAD])
+            flags, host_of = self._frontier.ledger.flags, self._frontier.urls.host_of
+            self.enqueue(unread := [page for page in new if flags[page] == UNREAD])
+            if len(unread) < len(new):  # links are offered to hosts that are refused whole, too
+                self._queue(max(host_of[page] for page in new))
         if paid:
             self.offer(paid)
         for plan in plans:
