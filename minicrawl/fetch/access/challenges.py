@@ -64,28 +64,23 @@ class Digest(NamedTuple):
     @classmethod
     def best_of(cls, offers: list[Challenge]) -> "Digest | None":
         """Return the challenge with the strongest supported algorithm, or None."""
-        known = [one for offered in offers if (one := cls._of(offered)) is not None]
-        return min(known, key=lambda one: _BEST_FIRST.index(one.base), default=None)
-
-    @classmethod
-    def _of(cls, offered: Challenge) -> "Digest | None":
-        given = offered.parameters
-        algorithm = given.get("algorithm", "MD5")
-        options = [option.strip().lower() for option in given.get("qop", "").split(",")]
-        if offered.scheme != "digest" or "nonce" not in given:
-            return None
-        if algorithm.lower().removesuffix("-sess") not in _HASHES:
-            return None
-        if "auth" not in options and options != [""]:
-            return None  # auth-int only
-        return cls(
-            realm=given.get("realm", ""),
-            nonce=given["nonce"],
-            algorithm=algorithm,
-            qop="auth" if "auth" in options else "",
-            opaque=given.get("opaque"),
-            is_stale=given.get("stale", "").lower() == "true",
-        )
+        digests = list[Digest]()
+        for scheme, parameters in offers:
+            if scheme != "digest" or "nonce" not in parameters:
+                continue
+            options = [option.strip().lower() for option in parameters.get("qop", "").split(",")]
+            digest = cls(
+                realm=parameters.get("realm", ""),
+                nonce=parameters["nonce"],
+                algorithm=parameters.get("algorithm", "MD5"),
+                qop="auth" if "auth" in options else "",
+                opaque=parameters.get("opaque"),
+                is_stale=parameters.get("stale", "").lower() == "true",
+            )
+            # Quality of protection by `auth-int` alone is not supported.
+            if digest.base in _HASHES and (digest.qop or options == [""]):
+                digests.append(digest)
+        return min(digests, key=lambda digest: _BEST_FIRST.index(digest.base), default=None)
 
     @property
     def base(self) -> str:

@@ -38,7 +38,11 @@ class Target(NamedTuple):
 def target(url: str) -> Target | None:
     """Return the target of a URL, or None if it is neither http nor https."""
     try:
-        parts = _PARTS.fullmatch(url) or _PARTS.fullmatch(_without_credentials(url))
+        parts = _PARTS.fullmatch(url)
+        if parts is None:
+            parsed = ada_url.URL(url)
+            parsed.username = parsed.password = ""
+            parts = _PARTS.fullmatch(parsed.href)
         return Target(_origin(parts[1]), parts[2], parts[1] + parts[2]) if parts else None
     except ValueError:
         return None
@@ -53,12 +57,6 @@ def _origin(url: str) -> Origin:
         port=int(parsed.port or _PORTS[parsed.protocol]),
         name=parsed.host,
     )
-
-
-def _without_credentials(url: str) -> str:
-    parsed = ada_url.URL(url)
-    parsed.username = parsed.password = ""
-    return parsed.href
 
 
 class ConnectTarget(NamedTuple):

@@ -29,7 +29,14 @@ _SHOWN = 5
 
 def with_known_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> NetworkSettings:
     """Return the settings with all proxies as URLs and all hosts without a proxy by name."""
-    proxies = tuple(_proxies(network.proxy, environ))
+    proxies: tuple[str, ...] = ()
+    for text in network.proxy:
+        if text == ENVIRONMENT:
+            proxies += tuple(url for _, url in _of_environment(environ))
+        elif text.startswith("@"):
+            proxies += tuple(_in_file(Path(text[1:])))
+        else:
+            proxies += (text,)
     if not proxies:
         return replace(network, proxy=(), no_proxy=())
     bypass = tuple(_bypass(network.no_proxy, environ))
@@ -60,16 +67,6 @@ def hosts_without_proxy(network: NetworkSettings, environ: Mapping[str, str]) ->
     return f"without a proxy: {', '.join(hosts[:_SHOWN])}{more}{names}"
 
 
-def _proxies(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:
-    for text in texts:
-        if text == ENVIRONMENT:
-            yield from (url for _, url in _of_environment(environ))
-        elif text.startswith("@"):
-            yield from _in_file(Path(text[1:]))
-        else:
-            yield text
-
-
 def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the variables in effect, with their proxies."""
     specific = [name for name in ("http_proxy", "https_proxy") if _written(name, environ)[1]]
@@ -96,7 +93,7 @@ def _written(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     return name.upper(), ""
 
 
-def _in_file(file: Path) -> Iterator[str]:
+def _in_file(file: Path) -> list[str]:
     try:
         lines = file.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -109,7 +106,7 @@ def _in_file(file: Path) -> Iterator[str]:
     ]
     if not proxies:
         raise UsageError(f"--proxy @{file}: holds no proxy")
-    yield from proxies
+    return proxies
 
 
 def _read(url: str, place: str) -> str:

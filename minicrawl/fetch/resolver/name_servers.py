@@ -175,27 +175,23 @@ def _answer(reply: _Reply) -> LookupAnswer:
     """Return the addresses, with the smallest TTL in the answer. Raises OSError."""
     result = reply.result
     if result is None or reply.error is not None:
-        raise _failure(reply.error)
+        from pycares import errno
+
+        match reply.error:
+            case errno.ARES_ENOTFOUND:
+                raise NoSuchName("no such name")
+            case errno.ARES_ENODATA:
+                raise NoSuchName("the name has no address")
+            case errno.ARES_ETIMEOUT:
+                raise OSError("the name servers do not answer")
+            case errno.ARES_ECONNREFUSED:
+                raise OSError("no name server can be reached")
+            case None:
+                raise OSError("the name servers fail: no answer")
+        raise OSError(f"the name servers fail: {_text(errno.strerror(reply.error))}")
     ttls = [*(one.ttl for one in result.cnames), *(one.ttl for one in result.nodes)]
     return LookupAnswer([_text(node.addr[0]) for node in result.nodes], min(ttls, default=None))
 
 
 def _text(said: bytes | str) -> str:
     return said.decode("ascii") if isinstance(said, bytes) else said
-
-
-def _failure(error: int | None) -> OSError:
-    """Return the exception for an error code of c-ares."""
-    from pycares import errno
-
-    match error:
-        case errno.ARES_ENOTFOUND:
-            return NoSuchName("no such name")
-        case errno.ARES_ENODATA:
-            return NoSuchName("the name has no address")
-        case errno.ARES_ETIMEOUT:
-            return OSError("the name servers do not answer")
-        case errno.ARES_ECONNREFUSED:
-            return OSError("no name server can be reached")
-    why = "no answer" if error is None else _text(errno.strerror(error))
-    return OSError(f"the name servers fail: {why}")

@@ -143,7 +143,11 @@ class Resolver:
             if self._allow_private is False and not is_public(ip_address(place.address)):
                 return self._private(host, place.address)
             return (place,)
-        result = self._kept(host) or await self._look_up(host)
+        until, result = self._kept_results.get(host, (0.0, None))
+        if result is None or until < self._clock():
+            result = await self._look_up(host)
+        else:
+            self._kept_results.move_to_end(host)
         if isinstance(result, Failed):
             return result
         is_trusted = self._allow_private
@@ -167,13 +171,6 @@ class Resolver:
         if host == address:
             return _refused(f"{where} not public: --allow-private")
         return _refused(f"{where} not public: --allow-private, or --resolve {name}={written}")
-
-    def _kept(self, host: str) -> _Resolved | None:
-        until, result = self._kept_results.get(host, (0.0, None))
-        if result is None or until < self._clock():
-            return None
-        self._kept_results.move_to_end(host)
-        return result
 
     async def _look_up(self, host: str) -> _Resolved:
         """Look up a host, sharing one lookup among all waiting requests.

@@ -42,20 +42,17 @@ class RecordedStream:
     first_byte_s: float = 0.0
 
     @property
-    def body(self) -> AsyncIterator[bytes]:
-        return self._pieces()
+    async def body(self) -> AsyncIterator[bytes]:
+        for start in range(0, len(self.content), _PIECE_BYTES):
+            yield self.content[start : start + _PIECE_BYTES]
+        if self.cut is not None:
+            raise self.cut
 
     def take_whole(self) -> bytes | None:
         return None  # large bodies are read in pieces
 
     async def aclose(self) -> None:
         """Do nothing: no resource is open."""
-
-    async def _pieces(self) -> AsyncIterator[bytes]:
-        for start in range(0, len(self.content), _PIECE_BYTES):
-            yield self.content[start : start + _PIECE_BYTES]
-        if self.cut is not None:
-            raise self.cut
 
 
 class RecordedAnswers:

@@ -110,24 +110,21 @@ class WarcRecords:
         self._wrong = self._notes = 0
 
     def __iter__(self) -> Iterator[WarcRecord]:
-        yield from self._records()
-        if (more := self._notes - _MOST_NOTES) > 0:
-            others = counted(more, "more such line is", "more such lines are")
-            self._note(f"{self._file.name}: {others} left out")
-
-    def _records(self) -> Iterator[WarcRecord]:
         with closing(Members(self._file)) as members:
             self._members = members
             while True:
                 self._current = ""
                 try:
                     if not members.open_next():
-                        return
+                        break
                     yield from self._in_member()
                 except DamagedMember as damage:
                     lost = members.skip_damage()
                     named = f" with {self._current}" if self._current else ""
                     self._warn(members.begin, f"{damage}: {_bytes_are(lost)} lost{named}")
+        if (more := self._notes - _MOST_NOTES) > 0:
+            others = counted(more, "more such line is", "more such lines are")
+            self._note(f"{self._file.name}: {others} left out")
 
     def _warn(self, place: int, text: str) -> None:
         self._notes += 1
