@@ -8,6 +8,7 @@ import click
 
 from minicrawl import __version__
 from minicrawl.cli.output import show_json, show_table
+from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.lab import reading_orders as lab
@@ -49,32 +50,7 @@ class _Result(NamedTuple):
 
 
 @click.command()
-@click.option(
-    "--graph",
-    "graphs",
-    metavar="FILE",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Graph file, or store with the graph of its fetched pages; repeatable.  [default: a "
-    f"synthetic web of {NODES:,} pages; {QUICK_NODES:,} with --quick]",
-)
-@click.option(
-    "--strategy",
-    "added",
-    metavar="NAME",
-    multiple=True,
-    type=ORDER_NAME,
-    help="Compare this order, of `lab order` or of an installed package, with the baselines; "
-    f"repeatable. The baselines are {', '.join(BASELINES)}.",
-)
-@click.option(
-    "--value",
-    "values",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Values of the pages of one --graph, as for `lab order`. Adds the order by value, and the "
-    "share of the reachable value found.",
-)
+@with_options
 @click.option(
     "--budget",
     "budgets",
@@ -102,14 +78,34 @@ class _Result(NamedTuple):
 @click.option("--quick", is_flag=True, help="Use a small web and few draws, for a first look.")
 @json_option
 def bench(
-    graphs: Sequence[Path],
-    added: Sequence[str],
-    values: Path | None,
     budgets: Sequence[float | int],
     draws: int | None,
     seed: int,
     quick: bool,
     as_json: bool,
+    graphs: Sequence[Path] = option(
+        "Graph file, or store with the graph of its fetched pages; repeatable.  [default: a "
+        f"synthetic web of {NODES:,} pages; {QUICK_NODES:,} with --quick]",
+        flag="--graph",
+        metavar="FILE",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    ),
+    added: Sequence[str] = option(
+        "Compare this order, of `lab order` or of an installed package, with the baselines; "
+        f"repeatable. The baselines are {', '.join(BASELINES)}.",
+        flag="--strategy",
+        metavar="NAME",
+        multiple=True,
+        type=ORDER_NAME,
+    ),
+    values: Path | None = option(
+        "Values of the pages of one --graph, as for `lab order`. Adds the order by value, and the "
+        "share of the reachable value found.",
+        flag="--value",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    ),
 ) -> None:
     """Benchmark orders of reading, in one table.
 

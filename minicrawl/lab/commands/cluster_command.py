@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from minicrawl.cli.options import ListOption, Number, Sizes
 from minicrawl.cli.output import show_table
+from minicrawl.cli.parameters import number, option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.cluster.cash_threshold import NO_THRESHOLD, cash_threshold, sketch
@@ -328,8 +329,8 @@ class ShardedCrawl:
     def start(self, seeds: Sequence[int], units: int) -> None:
         """Make each seed known to its shard, with its part of the endowment."""
         share, more = divmod(units, len(seeds))
-        for number, shard in enumerate(self.shards):
-            own = [seed for seed in seeds if self._owner_of[seed] == number]
+        for shard_number, shard in enumerate(self.shards):
+            own = [seed for seed in seeds if self._owner_of[seed] == shard_number]
             extra = sum(place < more for place, seed in enumerate(seeds) if seed in own)
             if own:
                 shard.seed(own, share * len(own) + extra)
@@ -383,11 +384,11 @@ class ShardedCrawl:
     def _send(self, now: int) -> bool:
         """Send due batches. Return whether any cash is in transit or waits in an outbox."""
         waits = False
-        for number, shard in enumerate(self.shards):
+        for sender, shard in enumerate(self.shards):
             for receiver in shard.shard.outbox.due(now):
-                batch = shard.send(receiver, self._to_level[number].pop(receiver, 0), now)
+                batch = shard.send(receiver, self._to_level[sender].pop(receiver, 0), now)
                 self._on_the_way.append(batch)
-                self._sent.setdefault((number, receiver), []).append(batch.atoms)
+                self._sent.setdefault((sender, receiver), []).append(batch.atoms)
                 self.traffic.batches += 1
                 self.traffic.transfers += len(batch.transfers)
             waits = waits or bool(shard.shard.outbox.due(inf))
@@ -591,99 +592,61 @@ READ = "5,10,20,30,50"
 
 @click.command()
 @on_a_web(Model.COPYING, PAGES, QUICK_PAGES)
-@click.option(
-    "--machines",
-    "node_counts",
-    cls=ListOption,
-    metavar="N,...",
-    type=Sizes(),
-    default="10,100,1000,10000",
-    show_default=True,
-    help="Number of nodes.",
-)
-@click.option(
-    "--wait",
-    "waits",
-    cls=ListOption,
-    metavar="SECONDS,...",
-    type=Sizes(),
-    default="1,60",
-    show_default=True,
-    help="Maximum time that cash waits for a batch to fill.",
-)
-@click.option(
-    "--batch",
-    metavar="N",
-    type=click.IntRange(1, MOST_TRANSFERS),
-    default=MOST_TRANSFERS,
-    show_default=True,
-    help="Number of transfers in a full batch.",
-)
-@click.option(
-    "--pace",
-    metavar="PAGES",
-    type=Number(min=0, min_open=True),
-    default=100.0,
-    show_default=True,
-    help="Pages that each node reads per second.",
-)
-@click.option(
-    "--crawl-pages",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=10**9,
-    show_default=True,
-    help="Number of pages known at the end of the crawl; the simulated web is a small copy.",
-)
-@click.option(
-    "--headroom",
-    metavar="K",
-    type=click.IntRange(min=0),
-    default=HEADROOM,
-    show_default=True,
-    help="Cash threshold: admit K seconds of work per node; 0 for no threshold.",
-)
-@click.option(
-    "--site-pages",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Treat N consecutive pages as a site if the graph has no hosts.",
-)
-@click.option(
-    "--read",
-    "shares",
-    cls=ListOption,
-    metavar="PERCENT,...",
-    type=Sizes(),
-    default=READ,
-    show_default=True,
-    help="Compare the pages fetched when these shares of the web are read.",
-)
-@click.option(
-    "--draws",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help=f"Average over N random sets of 10 seeds.  [default: {DRAWS}; {QUICK_DRAWS} with --quick]",
-)
+@with_options
 @endowment_option
 @small_edge_option(SMALL_EDGE)
 @json_option
 def cluster(
     choice: WebChoice,
-    node_counts: Sequence[int],
-    waits: Sequence[int],
-    batch: int,
-    pace: float,
-    crawl_pages: int,
-    headroom: int,
-    site_pages: int,
-    shares: Sequence[int],
-    draws: int | None,
     endowment: int | None,
     small_edge: float,
     as_json: bool,
+    node_counts: Sequence[int] = option(
+        "Number of nodes.",
+        "10,100,1000,10000",
+        flag="--machines",
+        cls=ListOption,
+        metavar="N,...",
+        type=Sizes(),
+    ),
+    waits: Sequence[int] = option(
+        "Maximum time that cash waits for a batch to fill.",
+        "1,60",
+        flag="--wait",
+        cls=ListOption,
+        metavar="SECONDS,...",
+        type=Sizes(),
+    ),
+    batch: int = number(
+        "Number of transfers in a full batch.", MOST_TRANSFERS, most=MOST_TRANSFERS
+    ),
+    pace: float = option(
+        "Pages that each node reads per second.",
+        100.0,
+        metavar="PAGES",
+        type=Number(min=0, min_open=True),
+    ),
+    crawl_pages: int = number(
+        "Number of pages known at the end of the crawl; the simulated web is a small copy.", 10**9
+    ),
+    headroom: int = number(
+        "Cash threshold: admit K seconds of work per node; 0 for no threshold.",
+        HEADROOM,
+        metavar="K",
+        least=0,
+    ),
+    site_pages: int = number("Treat N consecutive pages as a site if the graph has no hosts.", 100),
+    shares: Sequence[int] = option(
+        "Compare the pages fetched when these shares of the web are read.",
+        READ,
+        flag="--read",
+        cls=ListOption,
+        metavar="PERCENT,...",
+        type=Sizes(),
+    ),
+    draws: int | None = number(
+        f"Average over N random sets of 10 seeds.  [default: {DRAWS}; {QUICK_DRAWS} with --quick]"
+    ),
 ) -> None:
     """Simulate a sharded crawl on many nodes: pages found and traffic.
 

@@ -12,6 +12,7 @@ import click
 from minicrawl import ext
 from minicrawl.cli.options import Command, Number
 from minicrawl.cli.output import show_json, show_table
+from minicrawl.cli.parameters import choice, number, option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.config.values.kinds import LEAST_EDGE
@@ -194,8 +195,8 @@ def on_a_web(
             command(choice=choice, **rest)
 
         decorated: Command = with_choice
-        for option in reversed(_web_options(model, usual, quick)):
-            decorated = option(decorated)
+        for declared in reversed(_web_options(model, usual, quick)):
+            decorated = declared(decorated)
         return decorated
 
     return decorate
@@ -302,35 +303,7 @@ ORDER_NAME = click.Choice([*CRAWL_ORDERS, lab.BY_VALUE, *ext.entry_points(ext.OR
 @draws_option
 @endowment_option
 @small_edge_option(SMALL_EDGE)
-@click.option(
-    "--polite",
-    "at_once",
-    metavar="K",
-    type=click.IntRange(min=1),
-    help="Have K requests in flight at once, at most one per host; needs --web copying or a graph "
-    "of URLs.  [default: one request at a time, ignoring hosts]",
-)
-@click.option(
-    "--spam",
-    "kinds",
-    multiple=True,
-    type=click.Choice([kind.value for kind in FarmKind]),
-    help=f"Add a spam farm, linked from {ENTRANCES} random honest pages: {PAGES:,} pages on a host "
-    "that all link to each other (host) or at random (random), or endless pages (trap). Each order "
-    "crawls with and without spam, to show the share of spam and the importance lost; repeatable.",
-)
-@click.option(
-    "--spam-hosts",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Spread each farm over N hosts of one registrable domain.  [default: 1]",
-)
-@click.option(
-    "--spam-domains",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Spread each farm over N domains that link to each other.  [default: 1]",
-)
+@with_options
 @json_option
 def order(
     choice: WebChoice,
@@ -339,11 +312,28 @@ def order(
     draws: int | None,
     endowment: int | None,
     small_edge: float,
-    at_once: int | None,
-    kinds: Sequence[str],
-    spam_hosts: int | None,
-    spam_domains: int | None,
     as_json: bool,
+    at_once: int | None = number(
+        "Have K requests in flight at once, at most one per host; needs --web copying or a graph "
+        "of URLs.  [default: one request at a time, ignoring hosts]",
+        flag="--polite",
+        metavar="K",
+    ),
+    kinds: Sequence[str] = choice(
+        [kind.value for kind in FarmKind],
+        f"Add a spam farm, linked from {ENTRANCES} random honest pages: {PAGES:,} pages on a host "
+        "that all link to each other (host) or at random (random), or endless pages (trap). Each "
+        "order crawls with and without spam, to show the share of spam and the importance lost; "
+        "repeatable.",
+        flag="--spam",
+        multiple=True,
+    ),
+    spam_hosts: int | None = number(
+        "Spread each farm over N hosts of one registrable domain.  [default: 1]"
+    ),
+    spam_domains: int | None = number(
+        "Spread each farm over N domains that link to each other.  [default: 1]"
+    ),
 ) -> None:
     """Compare orders of reading by the importance that they find early.
 
@@ -435,29 +425,26 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
 @click.command()
 @on_a_web(Model.POWER_LAW)
 @laps_option
-@click.option(
-    "--strategy",
-    "strategies",
-    multiple=True,
-    type=click.Choice(list(KNOWN_WEB_ORDERS)),
-    help="Order of reading; repeatable.  [default: all]",
-)
-@click.option(
-    "--matrix",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    help="Link matrix: a graph file with a weight for each link. A page gives its links parts of "
-    "its cash in proportion to their weights.",
-)
+@with_options
 @small_edge_option(None)
 @json_option
 def convergence(
     choice: WebChoice,
     laps: int | None,
-    strategies: Sequence[str],
-    matrix: Path | None,
     small_edge: float | None,
     as_json: bool,
+    strategies: Sequence[str] = choice(
+        list(KNOWN_WEB_ORDERS),
+        "Order of reading; repeatable.  [default: all]",
+        flag="--strategy",
+        multiple=True,
+    ),
+    matrix: Path | None = option(
+        "Link matrix: a graph file with a weight for each link. A page gives its links parts of "
+        "its cash in proportion to their weights.",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    ),
 ) -> None:
     """Measure how fast estimates approach true importance.
 
@@ -572,31 +559,7 @@ class PolicyType(click.ParamType[PolicyParts]):
     "maximum number of measures per page. With +history, pages born by --births count as having "
     "the mean history of those before them; repeatable.  [default: all]",
 )
-@click.option(
-    "--width",
-    metavar="W",
-    type=POSITIVE,
-    default=WIDTH,
-    show_default=True,
-    help="Width of windows given without one.",
-)
-@click.option(
-    "--rate",
-    "rates",
-    metavar="R",
-    multiple=True,
-    type=Number(0, 1),
-    help="Share of the pages that change during a lap; repeatable.  "
-    f"[default: {', '.join(map(str, known.RATES))}]",
-)
-@click.option(
-    "--births",
-    metavar="R",
-    type=Number(0, 1),
-    default=0.0,
-    show_default=True,
-    help="Share of the pages replaced by new ones during a lap.",
-)
+@with_options
 @small_edge_option(None)
 @draws_option
 @json_option
@@ -605,12 +568,21 @@ def windows(
     laps: int | None,
     warm_ups: Sequence[int],
     policies: Sequence[PolicyParts],
-    width: float,
-    rates: Sequence[float],
-    births: float,
     small_edge: float | None,
     draws: int | None,
     as_json: bool,
+    width: float = option("Width of windows given without one.", WIDTH, metavar="W", type=POSITIVE),
+    rates: Sequence[float] = option(
+        "Share of the pages that change during a lap; repeatable.  [default: "
+        f"{', '.join(map(str, known.RATES))}]",
+        flag="--rate",
+        metavar="R",
+        multiple=True,
+        type=Number(0, 1),
+    ),
+    births: float = option(
+        "Share of the pages replaced by new ones during a lap.", 0.0, metavar="R", type=Number(0, 1)
+    ),
 ) -> None:
     """Compare measurement windows on a changing web.
 
@@ -687,24 +659,24 @@ FRESH_DAYS, QUICK_FRESH_DAYS = 60, 15
 
 @click.command()
 @on_a_web(Model.COPYING, FRESH_PAGES, QUICK_FRESH_PAGES)
-@click.option(
-    "--share",
-    "shares",
-    metavar="R",
-    multiple=True,
-    type=Number(0, 10, min_open=True),
-    help="Share of the pages to read each day; repeatable.  "
-    f"[default: {', '.join(map(str, known.SHARES))}]",
-)
-@click.option(
-    "--days",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Days that count, after half as many to warm up.  "
-    f"[default: {FRESH_DAYS}; {QUICK_FRESH_DAYS} with --quick]",
-)
+@with_options
 @json_option
-def freshness(choice: WebChoice, shares: Sequence[float], days: int | None, as_json: bool) -> None:
+def freshness(
+    choice: WebChoice,
+    as_json: bool,
+    shares: Sequence[float] = option(
+        "Share of the pages to read each day; repeatable.  [default: "
+        f"{', '.join(map(str, known.SHARES))}]",
+        flag="--share",
+        metavar="R",
+        multiple=True,
+        type=Number(0, 10, min_open=True),
+    ),
+    days: int | None = number(
+        f"Days that count, after half as many to warm up.  [default: {FRESH_DAYS}; "
+        f"{QUICK_FRESH_DAYS} with --quick]"
+    ),
+) -> None:
     """Compare orders of re-reading pages on a changing web.
 
     Freshness is the share of the importance on pages that have not changed since they were read, in
@@ -864,13 +836,13 @@ def _figures(
 
 
 def _convergence_figures(series: Sequence[Series]) -> Iterator[Sequence[Figure]]:
-    for number, pages, error in (
+    for figure, pages, error in (
         (2, "all pages", lambda lap: lap.all),
         (3, "important pages", lambda lap: lap.top10),
     ):
         yield [
             Figure(
-                name=f"figure-{number}-convergence-{pages.replace(' ', '-')}",
+                name=f"figure-{figure}-convergence-{pages.replace(' ', '-')}",
                 title=f"Convergence of OPIC (on {pages})",
                 x_label="reads / pages",
                 y_label="mean relative error, %",
@@ -910,14 +882,14 @@ def _window_figures(
         starts=starts,
         progress=part(progress, 0.8, 1),
     )
-    for number, what, policies, pages in (
+    for figure, what, policies, pages in (
         (4, "size", WINDOW_SIZES, "all"),
         (6, "type", WINDOW_TYPES, "all"),
         (6, "type", WINDOW_TYPES, "top10"),
     ):
         yield [
             Figure(
-                name=f"figure-{number}-window-{what}s" + "-important-pages" * (pages == "top10"),
+                name=f"figure-{figure}-window-{what}s" + "-important-pages" * (pages == "top10"),
                 title=f"Window {what}s, {_PAGES[pages]}, {_start(start.warm_up)}",
                 x_label="pages that change during a lap, %",
                 y_label="mean relative error, %",
@@ -990,19 +962,22 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
 
 
 @click.command()
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    required=True,
-    help="Folder for the figures; created if missing.",
-)
+@with_options
 @on_a_web(Model.POWER_LAW)
 @laps_option
 @draws_option
 @endowment_option
 def figures(
-    choice: WebChoice, out: Path, laps: int | None, draws: int | None, endowment: int | None
+    choice: WebChoice,
+    laps: int | None,
+    draws: int | None,
+    endowment: int | None,
+    out: Path = option(
+        "Folder for the figures; created if missing.",
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+        required=True,
+    ),
 ) -> None:
     """Draw figures of convergence, windows and order as PNG and SVG, with their numbers as CSV.
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from minicrawl.cli.options import Number
 from minicrawl.cli.output import show_json, show_lines, show_table
+from minicrawl.cli.parameters import choice, number, option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.errors import GraphFileError
@@ -364,14 +365,14 @@ def _draw(
     canvas, axes = plot.subplots(figsize=(max(8, 2.2 * len(graphs)), 5.5), layout="constrained")
     colours = plot.get_cmap("tab20")
     width = 0.85 / len(bars)
-    for number, (name, heights) in enumerate(bars.items()):
-        places = [graphs.index(graph) + (number + 0.5) * width - 0.425 for graph in heights]
+    for place, (name, heights) in enumerate(bars.items()):
+        places = [graphs.index(graph) + (place + 0.5) * width - 0.425 for graph in heights]
         drawn = axes.bar(
             places,
             [timeout_s if height is None else height for height in heights.values()],
             width,
             label=name,
-            color=colours(number),
+            color=colours(place),
         )
         _mark_ended(axes, drawn, list(heights.values()))
     axes.set(title=chart.title, ylabel=chart.unit, yscale="log")
@@ -462,66 +463,36 @@ def _sequence(path: Path) -> EdgeSequence:
     metavar="NAME",
     help="Algorithm, by name or number in the table; repeatable.  [default: all of --kind]",
 )
-@click.option(
-    "--kind",
-    type=click.Choice([kind.value for kind in AlgorithmKind]),
-    help="Compare algorithms for distances or strong components.  [default: both]",
-)
-@click.option(
-    "--threshold",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Edges per batch for batch algorithms.",
-)
-@click.option(
-    "--trials",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Run each algorithm N times on each graph.",
-)
-@click.option(
-    "--timeout",
-    metavar="SECONDS",
-    type=Number(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Time limit of a trial.",
-)
-@click.option("--validate", is_flag=True, help="Verify each answer against the graph.")
-@click.option("--print-matrices", is_flag=True, help="Show the answers of each algorithm.")
-@click.option(
-    "--convert",
-    "into",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Convert the graph to FILE and run nothing: with its answers if FILE ends in .g, else "
-    "as DIMACS text.",
-)
-@click.option("--name", metavar="NAME", help="Name of the graph in FILE, with --convert.")
-@click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Draw times, memory and block widths as PNG in DIR, each with its CSV.",
-)
+@with_options
 @json_option
 def compare_graphs(
     graphs: Sequence[SavedGraph],
     chosen: Sequence[DynamicAlgorithm],
-    kind: str | None,
-    threshold: int,
-    trials: int,
-    timeout: float,
-    validate: bool,
-    print_matrices: bool,
-    into: Path | None,
-    name: str | None,
-    out: Path | None,
     as_json: bool,
+    kind: str | None = choice(
+        [kind.value for kind in AlgorithmKind],
+        "Compare algorithms for distances or strong components.  [default: both]",
+    ),
+    threshold: int = number("Edges per batch for batch algorithms.", 100),
+    trials: int = number("Run each algorithm N times on each graph.", 1),
+    timeout: float = option(
+        "Time limit of a trial.", 60.0, metavar="SECONDS", type=Number(min=0, min_open=True)
+    ),
+    validate: bool = switch("Verify each answer against the graph."),
+    print_matrices: bool = switch("Show the answers of each algorithm."),
+    into: Path | None = option(
+        "Convert the graph to FILE and run nothing: with its answers if FILE ends in .g, else as "
+        "DIMACS text.",
+        flag="--convert",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, path_type=Path),
+    ),
+    name: str | None = option("Name of the graph in FILE, with --convert.", metavar="NAME"),
+    out: Path | None = option(
+        "Draw times, memory and block widths as PNG in DIR, each with its CSV.",
+        metavar="DIR",
+        type=click.Path(file_okay=False, path_type=Path),
+    ),
 ) -> None:
     """Compare algorithms for distances and strong components of a growing graph.
 
@@ -574,11 +545,11 @@ def _reports(
 ) -> dict[str, list[AlgorithmReport]]:
     """Run the algorithms on all graphs; return the reports by name of graph."""
     reports: dict[str, list[AlgorithmReport]] = {}
-    for number, saved in enumerate(graphs):
+    for place, saved in enumerate(graphs):
         found = reports[saved.graph.name] = []
         for report in compare(saved, algorithms, rules):
             found.append(report)
-            tell((number + len(found) / len(algorithms)) / len(graphs))
+            tell((place + len(found) / len(algorithms)) / len(graphs))
     return reports
 
 

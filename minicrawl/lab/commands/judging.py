@@ -29,6 +29,7 @@ import click
 
 from minicrawl.cli.options import Command, Number
 from minicrawl.cli.output import NONE, show_facts, show_json, show_list
+from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.search.commands.page_options import refuse_others
@@ -330,20 +331,7 @@ def _weights(changed: dict[str, float]) -> RankingWeights:
 @click.command(cls=SearchCommand, context_settings=SETTINGS)
 @results_options
 @order_options
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="Show the parts of each score, earlier verdicts, and the quality of this order on all "
-    "judged searches.",
-)
-@click.option(
-    "--verdict",
-    "said",
-    metavar="WHERE=VERDICT",
-    multiple=True,
-    help="Save this verdict on a result, by place or URL, such as 1=good, and do not ask. "
-    "Repeatable.",
-)
+@with_options
 @click.option(
     "--verdicts",
     "listed",
@@ -357,9 +345,18 @@ def judge(
     store: Path,
     choice: RankingChoice,
     listed: IO[str] | None,
-    said: tuple[str, ...],
-    explain: bool,
     as_json: bool,
+    explain: bool = switch(
+        "Show the parts of each score, earlier verdicts, and the quality of this order on all "
+        "judged searches."
+    ),
+    said: tuple[str, ...] = option(
+        "Save this verdict on a result, by place or URL, such as 1=good, and do not ask. "
+        "Repeatable.",
+        flag="--verdict",
+        metavar="WHERE=VERDICT",
+        multiple=True,
+    ),
     **asked: Any,
 ) -> None:
     """Ask for a verdict on each page that a search for WORDS finds: good, fair or bad.
