@@ -134,6 +134,9 @@ def _environment_with(folder: Path, *packages: str) -> Path:
 def minicrawl(options: Sequence[str], checkout: Path | None = None) -> Crawler:
     """Return minicrawl, of this or of another checkout."""
     environment = ("env", f"PYTHONPATH={checkout}") if checkout else ()
+    # Its own environment, if it has one, knows the entry points of its packages.
+    own = None if checkout is None else checkout / ".venv" / "bin" / "python"
+    python = sys.executable if own is None or not own.exists() else str(own)
 
     def command(task: Task) -> list[str]:
         most = task.connections if task.is_loopback else task.per_host
@@ -141,7 +144,7 @@ def minicrawl(options: Sequence[str], checkout: Path | None = None) -> Crawler:
         loopback = ("--resolve", "*=127.0.0.1", "--ignore-robots", "--address-delay", "0")
         return [
             *environment,
-            *(sys.executable, "-m", "minicrawl", "crawl", *task.seeds, "--fresh"),
+            *(python, "-m", "minicrawl", "crawl", *task.seeds, "--fresh"),
             *("--pages", str(task.pages), "--scope", task.scope, "--delay", str(task.delay_s)),
             *("--concurrency", str(task.connections), "--per-host", str(task.per_host)),
             *per_address,

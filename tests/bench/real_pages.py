@@ -33,7 +33,7 @@ import click
 import zstandard
 from selectolax.lexbor import LexborHTMLParser
 
-from tests.bench.crawl import COLUMNS, lap, ratios
+from tests.bench.crawl import COLUMNS, Lap, lap, ratios
 from tests.bench.crawlers import Choice, Crawler, Task, choice_options, chosen, scrapy
 from tests.bench.laps import PageVisits, conditions, laps_in_turn, medians
 from tests.bench.manuals import cpu_s_of, own_core
@@ -233,17 +233,22 @@ def _measured(
     title: str, pages: Sequence[SamplePage], crawlers: Sequence[Crawler], count: int
 ) -> Iterator[str]:
     """Yield the results of one shape."""
-    # Scrapy counts all responses, so in an open crawl it is stopped when it has enough pages.
-    counting = [
-        one._replace(counts_pages=title != "open" or one.name.startswith("minicrawl"))
-        for one in crawlers
-    ]
     with (
         TemporaryDirectory(prefix="minicrawl-bench-") as folder,
         serving(pages, SHAPES[title], Path(folder)) as server,
     ):
         task = server.task
-        laps = laps_in_turn(counting, count, lambda one: lap(one, task, server), COLUMNS)
+
+        def one_lap(crawler: Crawler) -> Lap:
+            if title != "open" or crawler.name.startswith("minicrawl"):
+                return lap(crawler, task, server)
+            # Scrapy counts all responses, so it is stopped when it has enough pages.
+            endless = crawler.command(task._replace(pages=0))
+            return lap(
+                Crawler(crawler.name, crawler.version, lambda _: endless, False), task, server
+            )
+
+        laps = laps_in_turn(crawlers, count, one_lap, COLUMNS)
         what = f"**{title}**, {task.pages:,} pages, {task.connections} connections"
         yield conditions(what, crawlers, server, count)
     yield from medians(laps, COLUMNS)

@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import IO, TYPE_CHECKING
 
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
-from minicrawl.crawl.workers.parser import LARGE, PageParser, is_pdf, to_disk
+from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE, PageParser, is_pdf, to_disk
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import (
@@ -172,10 +172,15 @@ async def _scored(
 
 @asynccontextmanager
 async def visiting(
-    config: WorkerConfig, transport: httpx.AsyncBaseTransport | None = None
+    config: WorkerConfig,
+    transport: httpx.AsyncBaseTransport | None = None,
+    enough_s: float = ENOUGH_S,
 ) -> AsyncIterator[Visitor]:
-    """Open a visitor with connections of its own, or with a transport of httpx in their place."""
-    parser, scorer = config.parser(), config.scorer()
+    """Open a visitor with connections of its own, or with a transport of httpx in their place.
+
+    It parses here what takes at most `enough_s`.
+    """
+    parser, scorer = config.parser(enough_s), config.scorer()
     try:
         async with HttpFetcher(
             config.network,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 from minicrawl.crawl.workers.blame_mark import BlameMark, marked
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
+from minicrawl.crawl.workers.parser import ENOUGH_IN_WORKER_S
 from minicrawl.crawl.workers.supervisor import PING
 from minicrawl.crawl.workers.visitor import Visitor, visiting
 from minicrawl.crawl.workers.worker_config import WorkerConfig
@@ -148,7 +149,10 @@ class Worker:
 
 async def serve(connection: socket.socket, config: WorkerConfig, mark: BlameMark) -> None:
     """Serve calls until the channel is closed."""
-    async with visiting(config) as visitor, asyncio.TaskGroup() as tasks:
+    async with (
+        visiting(config, enough_s=ENOUGH_IN_WORKER_S) as visitor,
+        asyncio.TaskGroup() as tasks,
+    ):
         worker = Worker(visitor, tasks, mark)
         await worker.channel.connect(connection)
         await worker.channel.ended.wait()

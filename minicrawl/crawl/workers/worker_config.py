@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Access, Network, Politeness
 from minicrawl.config.values.kinds import AUTO
-from minicrawl.crawl.workers.parser import PageParser
+from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser
 from minicrawl.fetch.reach import network_with_proxies
 from minicrawl.fetch.resolver.resolver import HostAndPort
 from minicrawl.web.html_page import ParseOptions
@@ -74,9 +74,9 @@ class WorkerConfig:
             scorers=settings.order.score,
         )
 
-    def parser(self) -> PageParser:
-        """Return a parser with these settings."""
-        return PageParser(self.parse_options, self.max_reading_s)
+    def parser(self, enough_s: float = ENOUGH_S) -> PageParser:
+        """Return a parser with these settings, which parses here what takes at most `enough_s`."""
+        return PageParser(self.parse_options, self.max_reading_s, enough_s)
 
     def scorer(self) -> PageScorer | None:
         """Return the scorer of pages, if they get values."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl import Noted, Reason, Settled
+from minicrawl import Noted, Reason
 from minicrawl.crawl.hosts.robots_cache import MOST_PATTERNS
 from minicrawl.crawl.workers.visitor import Visitor
 from minicrawl.model import Failed, FailureKind, FetchResult, Refusal, Refused, Request, State
@@ -315,7 +315,8 @@ def test_pages_that_deny_a_use_are_not_fetched(path: Path) -> None:
     files = [ROBOTS, TDMREP, f"{A}/license.xml"]
     assert [visit.url for visit in web.visits] == [*files, f"{A}/"]
     assert are_apart(starts(web, A), 2)
-    details = {event.url: event.detail for event in run.events if isinstance(event, Settled)}
+    with reading(path) as connection:
+        details = dict(connection.execute("SELECT url, detail FROM requests"))
     assert details[f"{A}/art/1"] == "tdmrep.json denies ai-train"
     assert details[f"{A}/shop"] == "rsl denies ai-train"
 
