@@ -4,7 +4,7 @@ ranks   pages by importance, or by another rank
 graphs  the graph of the selected pages, or of their hosts, for files
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
 from itertools import chain
@@ -21,7 +21,7 @@ from minicrawl.report.saved_ranks import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name, places_of_largest
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
-from minicrawl.store.records import DocumentRow, reporting_damage
+from minicrawl.store.records import reporting_damage
 from minicrawl.wording import iso
 
 
@@ -122,33 +122,24 @@ class RankedPage(NamedTuple):
     near_duplicates: int
 
 
+_SHARED = tuple(name for name in RankedPage._fields if name in COLUMNS)
+
+
 def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
     """Yield the best of the selected pages."""
     read = {state.label for state in READ_STATES}
     found_as = np.arange(1, len(snapshot) + 1, dtype=np.uint32)
     alike = np.zeros(len(snapshot), dtype=np.uint32)
     alike[snapshot.near_duplicates.pages] = snapshot.near_duplicates.others()
-    columns: dict[str, Values] = {
-        _SCORE: scores(snapshot, selection.by),
-        _FOUND: found_as,
-        _ALIKE: alike,
-    }
+    by_rank = scores(snapshot, selection.by)
+    columns: dict[str, Values] = {_SCORE: by_rank, _FOUND: found_as, _ALIKE: alike}
     for block in _blocks(snapshot, selection, columns, unreported):
         others = (block[name] for name in columns)
         for row, score, found, near in zip(rows_of(block), *others, strict=True):
             yield RankedPage(
-                rank=row.rank,
-                url=row.url,
-                importance=row.importance,
-                cash=row.cash,
-                history=row.history,
-                inlinks=row.inlinks,
-                depth=row.depth,
+                **{name: getattr(row, name) for name in _SHARED},
                 found=int(found),
                 fetched=row.state in read,
-                status=row.status,
-                title=row.title,
-                host=row.host,
                 score=score,
                 near_duplicates=int(near),
             )
@@ -299,10 +290,8 @@ def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
 
 
 def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Values]) -> Block:
-    documents = list(questions.documents(snapshot.connection, pages.tolist()))
     places = questions.locations(snapshot.connection, pages.tolist())
-    columns = _document_columns(snapshot, pages, documents)
-    return {
+    columns = _document_columns(snapshot, pages) | {
         "rank": ranks.tolist(),
         "url": places.urls,
         "host": list(map(host_name, places.origins)),
@@ -311,15 +300,12 @@ def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, 
         "history": snapshot.histories(pages).tolist(),
         "inlinks": snapshot.inlinks_of(pages).tolist(),
         "state": [LABELS[state] for state in snapshot.states[pages].tolist()],
-        "status": columns.statuses,
         "depth": places.depths,
-        "title": columns.titles,
-        "first_fetched": columns.first_at,
-        "last_fetched": columns.last_at,
         "like": _like(snapshot, pages),
-        "noindex": columns.noindex,
         "value": _values(snapshot, pages),
-    } | {name: nan_as_none(values[pages]) for name, values in others.items()}
+    }
+    in_order: Block = {name: columns[name] for name in COLUMNS}
+    return in_order | {name: nan_as_none(values[pages]) for name, values in others.items()}
 
 
 def _values(snapshot: Snapshot, pages: Pages) -> list[float | None]:
@@ -338,40 +324,25 @@ def _like(snapshot: Snapshot, pages: Pages) -> list[str]:
     return list(urls)
 
 
-class _DocumentColumns(NamedTuple):
-    """Columns from the documents of pages; empty for pages that were not read."""
-
-    statuses: list[int | None]
-    titles: list[str]
-    first_at: list[str | None]
-    last_at: list[str | None]
-    noindex: list[bool | None]
-
-
-def _document_columns(
-    snapshot: Snapshot, pages: Pages, documents: Iterable[DocumentRow]
-) -> _DocumentColumns:
-    count = len(pages)
-    columns = _DocumentColumns(
-        [None] * count, [""] * count, [None] * count, [None] * count, [None] * count
-    )
-    places = {page: place for place, page in enumerate(pages.tolist())}
-    for document in documents:
+def _document_columns(snapshot: Snapshot, pages: Pages) -> dict[str, list[Any]]:
+    """Return the columns from the documents of pages; empty for pages that were not read."""
+    numbers = pages.tolist()
+    columns: dict[str, list[Any]] = {
+        name: [None] * len(pages) for name in ("status", "first_fetched", "last_fetched", "noindex")
+    }
+    columns["title"] = [""] * len(pages)
+    places = {page: place for place, page in enumerate(numbers)}
+    for document in questions.documents(snapshot.connection, numbers):
         place = places[document.page]
-        columns.titles[place] = document.title
-        columns.first_at[place] = iso(document.first_at)
-        columns.last_at[place] = iso(document.last_at)
-        columns.noindex[place] = bool(document.noindex)
+        columns["title"][place] = document.title
+        columns["first_fetched"][place] = iso(document.first_at)
+        columns["last_fetched"][place] = iso(document.last_at)
+        columns["noindex"][place] = bool(document.noindex)
         if snapshot.was_read[document.page]:
-            columns.statuses[place] = document.status or None
-    _add_other_statuses(snapshot, pages, columns.statuses)
+            columns["status"][place] = document.status or None
+    # Pages that were not read have the status of their last response.
+    unread = np.flatnonzero((snapshot.states[pages] != State.UNREAD) & ~snapshot.was_read[pages])
+    statuses = questions.last_statuses(snapshot.connection, pages[unread].tolist())
+    for place, status in zip(unread.tolist(), statuses, strict=True):
+        columns["status"][place] = status
     return columns
-
-
-def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | None]) -> None:
-    """Fill in the status of the last response of pages that were not read."""
-    has_ended = snapshot.states[pages] != State.UNREAD
-    others = np.flatnonzero(has_ended & ~snapshot.was_read[pages])
-    last_statuses = questions.last_statuses(snapshot.connection, pages[others].tolist())
-    for place, status in zip(others.tolist(), last_statuses, strict=True):
-        statuses[place] = status
