@@ -2,72 +2,57 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from minicrawl.archive.warc.wacz import write_wacz
 from minicrawl.archive.warc.wacz_key import WaczKey
-from minicrawl.archive.warc.writer import write_warc
 from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
 from minicrawl.cli.output import show_json, warn_of_exposure
+from minicrawl.cli.pages.export_output import (
+    GRAPHS,
+    RAW,
+    STDOUT,
+    ExportOutput,
+    RowCount,
+    listed,
+    progress_of,
+    write_output,
+)
 from minicrawl.cli.parameters import option, switch, with_options
-from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import (
     READ,
     Moment,
     json_option,
-    refuse_without_near_duplicates,
     selection_options,
     store_option_for,
     tell_of_importance,
-    warn_of_unranked_pages,
 )
 from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
-from minicrawl.own_files import replacing
-from minicrawl.ports import Progress
-from minicrawl.report.archived.captures import captures, facts_of
-from minicrawl.report.archived.page_contents import with_contents
-from minicrawl.report.archived.usage import PermittedPages
 from minicrawl.report.files.content_columns import content_columns
-from minicrawl.report.files.data_card import has_usage_files, software
-from minicrawl.report.files.data_set import DataSet, read_until
+from minicrawl.report.files.data_set import read_until
 from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.formats import FORMATS, GRAPH_FOLDER, WEB_ARCHIVES, format_of
-from minicrawl.report.files.graph_folder import refuse_folder, write_graph_folder
-from minicrawl.report.files.parquet import ROW_GROUP_BYTES, write_parquet
+from minicrawl.report.files.graph_folder import refuse_folder
 from minicrawl.report.files.rows import WRITERS, contents_of, lines_of
-from minicrawl.report.graph.source import unseen
-from minicrawl.report.links.written_links import RAW_COLUMNS, all_links
 from minicrawl.report.saved_ranks import convergence_of, told
-from minicrawl.report.selected_graph import HostGraph, PageGraph
-from minicrawl.report.selected_pages import COLUMNS, Block, PageSelection, blocks, score_column
+from minicrawl.report.selected_pages import COLUMNS, PageSelection
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.report.states.changes import new_and_changed
-from minicrawl.store import questions, tables
+from minicrawl.store import tables
 from minicrawl.store.derived import OPIC
 from minicrawl.web.usage import PURPOSES
 from minicrawl.wording import counted, visible
 
-T = TypeVar("T")
-
-
-STDOUT = Path("-")
-RAW = "raw"
-"""Name of the graph of links as the pages have them."""
 _EXACT = ("jsonl", "parquet")  # CSV and TSV escape text, and have no lists
 LAST_RUN = -1.0
 """Time that stands for the start of the last run."""
-GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
-Write = Callable[[BinaryIO], None]
 
 
 class SinceMoment(Moment):
@@ -214,37 +199,21 @@ def export(
         selected = replace(selected, fetched=True)
     graph = RAW if raw else (level or "page") if is_graph else None
     columns = _contents(contents, suffix, edges=edges)
-    output = _Output(
-        *(file, suffix, _listed(ranks), columns, graph, row_group, purpose),
+    output = ExportOutput(
+        *(file, suffix, listed(ranks), columns, graph, row_group, purpose),
         *(shard_bytes, since, force),
         key=None if key is None else WaczKey.opened(key),
     )
-    with snapshot(store) as view, _progress(file) as progress:
+    with snapshot(store) as view, progress_of(file) as progress:
         if since is not None:
             if since == LAST_RUN:
                 since = tables.last_run(view.connection)
                 output = output._replace(since=since)
             selected = replace(selected, among=new_and_changed(view, since))
-        rows = _write(view, selected, output, progress)
+        rows = write_output(view, selected, output, progress)
         if file != STDOUT:
             _tell_of(file, view, rows, as_json=as_json)
     click.get_current_context().exit(1 if rows.left_out else 0)
-
-
-class _Output(NamedTuple):
-    """Destination and content of an export: pages with extra columns, or a graph."""
-
-    file: Path
-    suffix: str
-    ranks: list[str]
-    contents: list[str]
-    graph: str | None
-    row_group: int | None
-    purpose: str | None
-    shard_bytes: int | None
-    since: float | None
-    force: bool
-    key: WaczKey | None
 
 
 def _bytes(value: str | None) -> int | None:
@@ -254,127 +223,6 @@ def _bytes(value: str | None) -> int | None:
     if count is None or count < 1:
         raise click.BadParameter(f"{value} is not a size: use a number of bytes such as 64MiB")
     return count
-
-
-class RowCount:
-    """Counter of the rows written to a file, and of damaged responses left out.
-
-    `rows` is None if the file has no rows.
-    """
-
-    def __init__(self) -> None:
-        self.rows: int | None = None
-        self.left_out = 0
-        self.permitted: PermittedPages | None = None
-
-    def leave_out(self, text: str) -> None:
-        """Warn about a response that cannot be written."""
-        self.left_out += 1
-        click.echo(f"left out: {visible(text)}", err=True)
-
-    def of_each(self, items: Iterator[T]) -> Iterator[T]:
-        """Yield the items unchanged, and count them."""
-        self.rows = 0
-        for item in items:
-            self.rows += 1
-            yield item
-
-    def of_blocks(self, blocks: Iterable[Block]) -> Iterator[Block]:
-        """Yield the blocks unchanged, and count their rows."""
-        self.rows = 0
-        for block in blocks:
-            self.rows += len(next(iter(block.values())))
-            yield block
-
-    def correct(self, written: int | None) -> None:
-        """Take the number of a writer that leaves rows out."""
-        if written is not None:
-            self.rows = written
-
-
-def _writer(
-    snapshot: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, progress: Progress
-) -> Write:
-    suffix, ranks = output.suffix, output.ranks
-    if (lines := lines_of(suffix)) is not None:
-        found_lines = rows.of_each(lines(snapshot, rows.leave_out))
-        return lambda file: file.writelines(found_lines)
-    if suffix in WEB_ARCHIVES:
-        all_captures = rows.of_each(
-            captures(snapshot, selected, progress, rows.leave_out, rows.permitted)
-        )
-        about, made_at = facts_of(snapshot), questions.last_reading(snapshot.connection)
-        if suffix == "wacz":
-            return lambda file: write_wacz(all_captures, file, made_at, about, output.key)
-        return lambda file: write_warc(all_captures, file, output.file.name, made_at, about)
-    graph = GRAPHS.get(output.graph or "")
-    if graph is not None and suffix in DRAWINGS:
-        return partial(DRAWINGS[suffix], graph(snapshot, selected, ranks, progress).drawing())
-    pieces: Iterable[Block]
-    columns: Sequence[str]
-    if output.graph == RAW:
-        pieces, columns = all_links(snapshot, selected, progress), RAW_COLUMNS
-    elif graph is not None:
-        pieces, columns = graph(snapshot, selected, ranks, progress).named_links(), graph.columns
-    else:
-        pieces, columns = _pages(snapshot, selected, output, rows, progress)
-    write = WRITERS[suffix]
-    if output.row_group:
-        write = partial(write_parquet, row_group_bytes=output.row_group)
-    return lambda file: rows.correct(write(rows.of_blocks(pieces), file, columns))
-
-
-def _pages(
-    snapshot: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, progress: Progress
-) -> tuple[Iterable[Block], Sequence[str]]:
-    """Return the rows of pages, and their columns."""
-    pages = blocks(snapshot, selected, output.ranks, progress)
-    if rows.permitted is not None:
-        pages = rows.permitted.of(pages)
-    pieces = with_contents(snapshot, pages, output.contents, rows.leave_out)
-    return pieces, (*COLUMNS, *map(score_column, output.ranks), *output.contents)
-
-
-def _write_data_set(
-    snapshot: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, progress: Progress
-) -> None:
-    """Write a folder of files, with its manifest and its data card."""
-    assert output.shard_bytes is not None, "the output is a data set"
-    made = DataSet(output.file, output.shard_bytes)
-    made.prepare(force=output.force)
-    read_until, columns = questions.last_reading(snapshot.connection), list[str]()
-    if rows.permitted is None and tables.archive_end(snapshot.connection) is not None:
-        rows.permitted = PermittedPages(snapshot, None)
-    if output.suffix in WEB_ARCHIVES:
-        all_captures = captures(snapshot, selected, progress, rows.leave_out, rows.permitted)
-        made.write_warcs(
-            rows.of_each(all_captures), read_until, facts_of(snapshot), snapshot.path.stem
-        )
-    else:
-        blocks, names = _pages(snapshot, selected, output, rows, progress)
-        columns += names
-        write = WRITERS[output.suffix]
-        if output.suffix == "parquet":
-            group = output.row_group or ROW_GROUP_BYTES
-            write = partial(write_parquet, row_group_bytes=group, most_bytes=output.shard_bytes)
-        made.write_rows(rows.of_blocks(blocks), output.suffix, columns, write)
-    permitted = rows.permitted
-    made.finish(
-        {
-            "software": software(),
-            "store": snapshot.path.name,
-            "read_until": read_until,
-            "since": output.since,
-            "purpose": output.purpose,
-            "columns": columns,
-            "rows": rows.rows,
-            "left_out": rows.left_out,
-            "denied": permitted.denied if permitted else 0,
-            "denied_versions": permitted.denied_versions if permitted else 0,
-            "usage": permitted.counts if permitted else None,
-            "settings": tables.settings(snapshot.connection),
-        }
-    )
 
 
 def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:
@@ -482,13 +330,9 @@ def _refuse_conflicts(suffix: str, given: Mapping[str, Any], *, is_graph: bool) 
             raise click.UsageError(why)
 
 
-def _listed(names: str | None) -> list[str]:
-    return list(dict.fromkeys(filter(None, map(str.strip, (names or "").split(",")))))
-
-
 def _contents(names: str | None, suffix: str, *, edges: bool) -> list[str]:
     always = () if edges else contents_of(suffix)
-    columns = [name for name in _listed(names) if name not in COLUMNS]  # all rows have COLUMNS
+    columns = [name for name in listed(names) if name not in COLUMNS]  # all rows have COLUMNS
     if columns and (edges or suffix not in _EXACT):
         raise click.UsageError("--with needs a .jsonl or .parquet file, without --edges")
     for name in columns:
@@ -496,41 +340,3 @@ def _contents(names: str | None, suffix: str, *, edges: bool) -> list[str]:
         if name not in content_columns():
             raise click.UsageError(f"--with {name}: use {', '.join(content_columns())}")
     return [*always, *columns]
-
-
-def _write(
-    snapshot: Snapshot, selected: PageSelection, output: _Output, progress: Progress
-) -> RowCount:
-    """Write the file, and count its rows."""
-    if selected.folds:
-        refuse_without_near_duplicates(snapshot)
-    warn_of_unranked_pages(snapshot, {*output.ranks, selected.by})
-    rows = RowCount()
-    if output.purpose:
-        rows.permitted = PermittedPages(snapshot, output.purpose)
-        if output.purpose and not has_usage_files(tables.settings(snapshot.connection)):
-            click.echo(
-                "tdmrep.json and RSL files were not requested, so pages that only they "
-                "reserve are not left out: crawl with --obey-usage",
-                err=True,
-            )
-    if output.suffix == GRAPH_FOLDER:
-        graph = GRAPHS[output.graph or "page"](snapshot, selected, (), progress).drawing()
-        rows.rows = write_graph_folder(graph, output.file, of_hosts=output.graph == "host")
-        return rows
-    if output.shard_bytes is not None:
-        _write_data_set(snapshot, selected, output, rows, progress)
-        return rows
-    write = _writer(snapshot, selected, output, rows, progress)
-    if output.file == STDOUT:
-        write(sys.stdout.buffer)
-    else:
-        with replacing(output.file) as draft:
-            write(draft)
-    return rows
-
-
-def _progress(file: Path) -> AbstractContextManager[Progress]:
-    """Return a progress context, which shows nothing if the rows go to the terminal."""
-    is_shared = file == STDOUT and sys.stdout.isatty()
-    return unseen("export") if is_shared else progress("export")
