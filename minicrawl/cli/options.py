@@ -263,6 +263,7 @@ def _rows(names: Sequence[str], without: Sequence[str] = ()) -> list[Setting]:
 
 def _option(row: Setting) -> Callable[[Command], Command]:
     kind = row.kind
+    choices = "|".join(kind.all_names()) if kind.group and kind.names else ""
 
     def complete(_context: click.Context, _option: click.Parameter, typed: str) -> list[str]:
         return [name for name in kind.all_names() if name.startswith(typed)]
@@ -273,7 +274,7 @@ def _option(row: Setting) -> Callable[[Command], Command]:
         cls=SettingOption,
         row=row,
         default=None,
-        metavar=None if row.off else "|".join(kind.all_names()) if kind.group else kind.metavar,
+        metavar=None if row.off else choices or kind.metavar,
         multiple=kind.many,
         type=_type(row),
         help=f"{row.help}{_default(row)}",

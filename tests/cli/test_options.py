@@ -91,7 +91,7 @@ class TestOptions:
         for option, default in (
             ("Budget: --pages N", "none"),
             ("--endowment N", "1000"),
-            ("--weight-internal WEIGHT", "1"),
+            ("--weight-internal WEIGHT|NAME", "1"),
             ("Politeness: --robots / --ignore-robots", "on"),
             ("--delay TIME|auto", "1s"),
             ("--store FILE", "data/crawl.db"),
