@@ -12,8 +12,8 @@
 The flag of `most_rounds` is `--most-rounds`, unless the declaration names another. A value that the
 help shows as `usual` is not passed: without the option, the parameter is None.
 
-Options that several commands share are the parameters of a function, and the commands take what it
-returns: `@with_made(terms=pagerank_terms)`.
+Options that several commands share are the parameters of a function or the fields of a dataclass,
+and the commands take what it returns: `@with_made(terms=pagerank_terms)`.
 """
 
 from __future__ import annotations

@@ -31,30 +31,30 @@ def links_apart(between: NDArray[np.integer]) -> NDArray[np.int64]:
     return np.where(shorter == far, 0, shorter)
 
 
-def stress(points: Floats, wanted: Floats) -> float:
+def stress(points: Floats, targets: Floats) -> float:
     """Return the sum over all pairs of squared relative errors of their distance on the map."""
     pairs = np.triu_indices(len(points), 1)
     lengths = _lengths(points)[pairs]
-    return float((((lengths - wanted[pairs]) / wanted[pairs]) ** 2).sum())
+    return float((((lengths - targets[pairs]) / targets[pairs]) ** 2).sum())
 
 
 def core_map(links: NDArray[np.int64]) -> Floats:
     """Return the points of cores this many links apart, one row each, centred on the origin."""
     count = len(links)
-    wanted = np.where(links, links, links.max(initial=0) + 1).astype(float)
+    targets = np.where(links, links, links.max(initial=0) + 1).astype(float)
     turns = 2 * np.pi * np.arange(count) / count
-    points: Floats = wanted.mean() / 2 * np.column_stack((np.cos(turns), np.sin(turns)))
-    np.fill_diagonal(wanted, np.inf)  # weight 0
-    laplacian = -(wanted**-2)
+    points: Floats = targets.mean() / 2 * np.column_stack((np.cos(turns), np.sin(turns)))
+    np.fill_diagonal(targets, np.inf)  # weight 0
+    laplacian = -(targets**-2)
     np.fill_diagonal(laplacian, -laplacian.sum(axis=1))
-    inverse, energy = np.linalg.pinv(laplacian), stress(points, wanted)
+    inverse, energy = np.linalg.pinv(laplacian), stress(points, targets)
     for _ in range(_STEPS):
         lengths = _lengths(points)
         np.fill_diagonal(lengths, 1.0)
-        pull = -1 / (wanted * np.maximum(lengths, 1e-9))
+        pull = -1 / (targets * np.maximum(lengths, 1e-9))
         np.fill_diagonal(pull, -pull.sum(axis=1))
         points = inverse @ (pull @ points)
-        before, energy = energy, stress(points, wanted)
+        before, energy = energy, stress(points, targets)
         if before - energy <= _STILL * before:
             break
     return points

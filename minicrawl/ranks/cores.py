@@ -65,16 +65,6 @@ class CoreRule:
     most_hubs: int = MOST_HUBS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RankedGraph:
-    """A graph, its reverse, and the scores of its pages as hubs and as authorities."""
-
-    graph: Csr
-    backwards: Csr
-    hubs: Floats
-    authorities: Floats
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Core:
     """Hubs and authorities of a core, in the order of joining; `links` counts links between them.
@@ -103,17 +93,20 @@ class Core:
         return ALL_LINKS * self.links / (len(self.hubs) * len(self.authorities))
 
 
-def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
-    """Return the core around the best authority of the graph, which must have links."""
-    core = _Growing(ranked, rule)
+def grown(graph: Csr, backwards: Csr, hubs: Floats, authorities: Floats, rule: CoreRule) -> Core:
+    """Return the core around the best authority of the graph, which must have links.
+
+    `backwards` is the reversed graph, `hubs` and `authorities` are the scores of its pages.
+    """
+    core = _Growing(_Side(graph, hubs), _Side(backwards, authorities), rule)
     while not core.is_complete and core.go_round():
         pass
     return Core(
         hubs=tuple(core.hubs.members),
         authorities=tuple(core.authorities.members),
         links=core.links,
-        links_left=ranked.graph.edges,
-        best_hub=max(core.hubs.members, key=ranked.hubs.__getitem__),
+        links_left=graph.edges,
+        best_hub=max(core.hubs.members, key=hubs.__getitem__),
     )
 
 
@@ -131,7 +124,7 @@ class _Side:
         self.links = links
         self.members: list[int] = []
         self.is_member = np.zeros(links.nodes, dtype=np.bool_)
-        self._scores = scores
+        self.scores = scores
         self._was_offered = np.zeros(links.nodes, dtype=np.bool_)
         # Each `offer` adds a sorted run, and the heap holds the best page of each run: only pages
         # that are taken cost a heap operation.
@@ -141,7 +134,7 @@ class _Side:
         """Add candidates. Pages that were offered before are ignored."""
         news = pages[~self._was_offered[pages]]
         self._was_offered[news] = True
-        losses = -self._scores[news]
+        losses = -self.scores[news]
         order = np.argsort(losses, kind="stable")
         self._push(iter(zip(losses[order].tolist(), news[order].tolist(), strict=True)))
 
@@ -166,12 +159,11 @@ class _Side:
 class _Growing:
     """A growing core: both sides, and the number of links between them."""
 
-    def __init__(self, ranked: RankedGraph, rule: CoreRule) -> None:
-        self.hubs = _Side(ranked.graph, ranked.hubs)
-        self.authorities = _Side(ranked.backwards, ranked.authorities)
+    def __init__(self, hubs: _Side, authorities: _Side, rule: CoreRule) -> None:
+        self.hubs, self.authorities = hubs, authorities
         self.links = 0
         self._rule = rule
-        self.authorities.offer(np.array([np.argmax(ranked.authorities)]))
+        self.authorities.offer(np.array([np.argmax(authorities.scores)]))
         self._admit(self.authorities)
 
     @property
@@ -247,10 +239,7 @@ def extracted(
         graph, backwards = with_pages(graph, is_linked), with_pages(backwards, is_linked)
         pages = pages[is_linked]
         scores = textbook(graph, rounds=rounds)
-        hubs, authorities = scores.hubs.values, scores.authorities.values
-        core = grown(
-            RankedGraph(graph=graph, backwards=backwards, hubs=hubs, authorities=authorities), rule
-        )
+        core = grown(graph, backwards, scores.hubs.values, scores.authorities.values, rule)
         cores.append(
             replace(
                 core,

@@ -334,8 +334,8 @@ def _shares_of(teleports: NDArray[np.float64], options: PageRankOptions) -> AnyF
 
 
 def _in_precision(values: Floats, options: PageRankOptions) -> AnyFloats:
-    found: AnyFloats = values.astype(PRECISIONS[options.precision], copy=False)
-    return found
+    converted: AnyFloats = values.astype(PRECISIONS[options.precision], copy=False)
+    return converted
 
 
 def _ranks(

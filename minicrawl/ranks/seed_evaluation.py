@@ -48,13 +48,6 @@ class EqualPages(NamedTuple):
     """Standard error of `random`; None with a single draw."""
 
 
-class CrawlComparison(NamedTuple):
-    """A crawl from the seeds, and crawls from as many random pages."""
-
-    depths: list[Depth]
-    after: list[EqualPages]
-
-
 def between_cores(
     graph: Csr, cores: Sequence[Core], tell: Progress = unreported
 ) -> NDArray[np.int32]:
@@ -102,8 +95,11 @@ def compared(
     *,
     draws: int,
     tell: Progress = unreported,
-) -> CrawlComparison:
-    """Compare a crawl from the seeds with `draws` crawls from random pages."""
+) -> tuple[list[Depth], list[EqualPages]]:
+    """Compare a crawl from the seeds with `draws` crawls from random pages.
+
+    Return the coverage of each depth, and the shares gathered after equal numbers of pages.
+    """
     # Crawls are compared after 1, 2, 5, 10, ... pages, and after all.
     steps = [count * 10**power for power in range(len(str(graph.nodes))) for count in (1, 2, 5)]
     marks = [mark for mark in steps if len(seeds) < mark < graph.nodes]
@@ -135,7 +131,7 @@ def compared(
         for place, mark in enumerate(marks)
         if not place or marks[place - 1] < most
     ]
-    return CrawlComparison(depths, after)
+    return depths, after
 
 
 class _Sum(NamedTuple):

@@ -154,10 +154,10 @@ class TransferredSeeds:
     replacements: Sequence[SeedReplacement] = ()
 
 
-def transferred(found: SeedSet, newer: NamedGraph, *, similar: bool) -> TransferredSeeds:
+def transferred(old: SeedSet, newer: NamedGraph, *, similar: bool) -> TransferredSeeds:
     """Return the seeds in a newer graph; with `similar`, similar pages replace vanished seeds."""
     look_up = most_similar if similar else still_there
-    replacements = look_up(found.named, newer, found.seeds)
+    replacements = look_up(old.named, newer, old.seeds)
     nodes = [one.node for one in replacements if one.node is not None]
     if not nodes:
         raise UsageError("no seed is in the newer graph: it must be a graph of the same web")

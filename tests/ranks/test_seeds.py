@@ -19,11 +19,11 @@ from minicrawl.ranks.cores import (
     Core,
     CoreKind,
     CoreRule,
-    RankedGraph,
     between_hosts,
     extracted,
     grown,
 )
+from minicrawl.ranks.scores import Floats
 from minicrawl.ranks.seed_evaluation import (
     CoreDistances,
     Depth,
@@ -54,14 +54,10 @@ from tests.ranks.graphs import named
 
 def ranked(
     links: Sequence[Link], hubs: Sequence[float], authorities: Sequence[float]
-) -> RankedGraph:
+) -> tuple[Csr, Csr, Floats, Floats]:
     graph = graph_of(len(hubs), list(links))
-    return RankedGraph(
-        graph=graph,
-        backwards=graph.reversed(),
-        hubs=np.array(hubs, dtype=float),
-        authorities=np.array(authorities, dtype=float),
-    )
+    backwards = graph.reversed()
+    return graph, backwards, np.array(hubs, dtype=float), np.array(authorities, dtype=float)
 
 
 def members(core: Core) -> tuple[list[int], list[int]]:
@@ -85,7 +81,7 @@ LINKS = [(0, 4), (0, 5), (1, 4), (1, 5), (1, 6), (2, 4), (2, 7), (3, 6), (3, 7)]
 )
 def test_cores_by_hand(rule: dict[str, Any], wanted: tuple[list[int], list[int]]) -> None:
     web = ranked(LINKS, hubs=[5, 6, 4, 9, 0, 0, 0, 0], authorities=[0, 0, 0, 0, 9, 3, 5, 7])
-    core = grown(web, CoreRule(**rule))
+    core = grown(*web, CoreRule(**rule))
     assert members(core) == wanted
     assert core.best_authority == 4
     assert core.best_hub == wanted[0][-1 if rule.get("size") and "at_once" not in rule else 0]
@@ -99,7 +95,7 @@ class Case(NamedTuple):
     hubs: list[float]
     authorities: list[float]
 
-    def ranked(self) -> RankedGraph:
+    def ranked(self) -> tuple[Csr, Csr, Floats, Floats]:
         return ranked(*self)
 
 
@@ -197,7 +193,7 @@ class BySets:
 
 @given(cases(), rules)
 def test_cores_agree_with_the_rules_on_plain_sets(case: Case, rule: CoreRule) -> None:
-    core = grown(case.ranked(), rule)
+    core = grown(*case.ranked(), rule)
     assert members(core) == BySets(case, rule).grow()
     found = {(v, w) for v, w in case.links if v in core.hubs and w in core.authorities}
     assert core.links == len(found)
@@ -339,7 +335,7 @@ WORTH = np.array([0.1, 0.2, 0.3, 0.4])
 
 
 def depths_of(*arguments: Any, **options: Any) -> list[Depth]:
-    return compared(*arguments, **options).depths
+    return compared(*arguments, **options)[0]
 
 
 def dice() -> np.random.Generator:
@@ -382,7 +378,7 @@ def test_no_crawl_reads_a_page_twice(case: tuple[int, list[Link]], data: st.Data
 
 
 def test_a_crawl_keeps_its_importance_after_its_end() -> None:
-    found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [5], dice(), draws=40).after
+    found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [5], dice(), draws=40)[1]
     assert [one.pages for one in found] == [2, 5, 6]
     assert [one.seeds for one in found] == pytest.approx([5 / 15] * 3)
     # A crawl from page k reads all later pages; the mean is over all k.
@@ -400,7 +396,7 @@ def test_gathered_importance_agrees_with_the_layers_of_networkx(
     seed = data.draw(st.integers(0, nodes - 1))
     worth = np.array(data.draw(st.lists(st.floats(0, 1), min_size=nodes, max_size=nodes)))
     layers = list(networkx.bfs_layers(networkx_of(nodes, links), [seed]))
-    found = compared(graph_of(nodes, links), worth, [seed], dice(), draws=1).after
+    found = compared(graph_of(nodes, links), worth, [seed], dice(), draws=1)[1]
     for one in found:
         # A crawl may read a layer in any order, so its importance lies between two sums.
         full, left = 0.0, one.pages
@@ -416,7 +412,7 @@ def test_gathered_importance_agrees_with_the_layers_of_networkx(
 
 
 def test_one_draw_has_no_standard_error() -> None:
-    found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [0], dice(), draws=1).after
+    found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [0], dice(), draws=1)[1]
     assert [one.random_error for one in found] == [None] * len(found)
     assert found[-1].pages == 6
     assert found[-1].seeds == pytest.approx(1)
@@ -533,7 +529,7 @@ def test_seeds_read_more_of_a_web_than_random_pages_do(
     cores = cores_of(web, 10, CoreRule())
     seeds, rng = [core.best_hub for core in cores], np.random.default_rng(1)
     even = np.full(web.graph.nodes, 1 / web.graph.nodes)
-    near = compared(web.graph, even, seeds, rng, draws=20).depths[:4]
+    near = compared(web.graph, even, seeds, rng, draws=20)[0][:4]
     assert sum(one.seeds.pages for one in near) > sum(one.random.pages for one in near)
     distances = between_cores(web.graph, cores)
     assert (distances.diagonal() == 0).all()

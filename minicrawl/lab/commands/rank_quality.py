@@ -44,7 +44,7 @@ from minicrawl.ranks.agreement import (
     compare as compare_ranks,
     mean_grades,
 )
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_choice
+from minicrawl.ranks.commands.base_sets import BaseSetChoice
 from minicrawl.ranks.commands.hits_command import hits_of, random_option, subspace_option
 from minicrawl.ranks.commands.named_ranks import RANKS, KnownRank, Rank, full_name, rank_of
 from minicrawl.ranks.commands.running import ranking
@@ -446,7 +446,7 @@ _SIDES: dict[str, Callable[[Hits], Scores]] = {
 @sizes_option("10,100")
 @json_option
 @source_options
-@with_made(base=base_set_choice)
+@with_made(base=BaseSetChoice)
 def stability(
     source: Source,
     name: str,

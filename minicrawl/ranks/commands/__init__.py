@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
 from minicrawl import ext
 from minicrawl.cli import DeferredCommand, LazyGroup
+from minicrawl.cli.options import given_options
 from minicrawl.cli.store_options import json_option, store_option
 
 # name -> module with a command of this name, and summary in `minicrawl rank --help`
@@ -76,9 +76,8 @@ def rank(context: click.Context, store: Path, removed: tuple[str, ...], as_json:
 
         list_ranks(store, removed, as_json)
         return
-    for option in context.command.params:
-        if context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
-            raise click.UsageError(
-                f"{option.opts[0]} before {context.invoked_subcommand!r} has no effect: "
-                f"write it after the name of the rank"
-            )
+    if flags := list(given_options().values()):
+        raise click.UsageError(
+            f"{flags[0]} before {context.invoked_subcommand!r} has no effect: write it after the "
+            "name of the rank"
+        )

@@ -26,21 +26,45 @@ class BaseSetChoice:
     Without both, it is the whole graph.
     """
 
-    root: str | None
-    query: str | None
-    roots: int
-    linking: int
+    root: str | None = option(
+        "Rank only the base set of the nodes in this file, one per line; - for stdin.",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    )
+    query: str | None = option(
+        "Rank only the base set of the search results for these words; without an index, of the "
+        "best pages with the words in title or URL.",
+        metavar="WORDS",
+    )
+    roots: int | None = number("Start from the N best results of --query.", usual=ROOTS)
+    linking: int | None = number(
+        "Add at most D pages that link to a root, besides all pages that it links to.",
+        least=0,
+        metavar="D",
+        usual=LINKING,
+    )
+
+    def __post_init__(self) -> None:
+        has_words = click.get_current_context().params.get("words")
+        if self.root is not None and self.query is not None and not has_words:
+            raise click.UsageError(
+                "--root and --query cannot be combined; `hits --words` takes both"
+            )
+        if self.root is None and not (self.query or "").strip() and self.linking is not None:
+            raise click.UsageError("--linking needs --root or --query")
+        if self.roots is not None and (self.query is None or self.root is not None):
+            raise click.UsageError("--roots needs --query without --root")
 
     def grown(self, source: Source, named: NamedGraph) -> BaseSet:
         """Return the base set in this graph of the source, and print its size."""
         if self.root is None and self.query is None:
             return BaseSet(named, np.arange(named.graph.nodes))
         if self.root is None:
-            nodes = found_by_query(source, self.query or "", self.roots)
+            nodes = found_by_query(source, self.query or "", self.roots or ROOTS)
         else:
             names = list(dict.fromkeys(lines_of(Path(self.root))))
             nodes = nodes_of(named, names, self.root)
-        base = base_set(named, nodes, self.linking)
+        base = base_set(named, nodes, LINKING if self.linking is None else self.linking)
         graph = base.named.graph
         click.echo(
             f"base set: {counted(graph.nodes, 'node')} and {counted(graph.edges, 'link')}, "
@@ -48,40 +72,6 @@ class BaseSetChoice:
             err=True,
         )
         return base
-
-
-def base_set_choice(
-    root: str | None = option(
-        "Rank only the base set of the nodes in this file, one per line; - for stdin.",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    ),
-    query: str | None = option(
-        "Rank only the base set of the search results for these words; without an index, of the "
-        "best pages with the words in title or URL.",
-        metavar="WORDS",
-    ),
-    roots: int | None = number("Start from the N best results of --query.", usual=ROOTS),
-    linking: int | None = number(
-        "Add at most D pages that link to a root, besides all pages that it links to.",
-        least=0,
-        metavar="D",
-        usual=LINKING,
-    ),
-) -> BaseSetChoice:
-    has_words = click.get_current_context().params.get("words")
-    if root is not None and query is not None and not has_words:
-        raise click.UsageError("--root and --query cannot be combined; `hits --words` takes both")
-    if root is None and (query is None or not query.strip()) and linking is not None:
-        raise click.UsageError("--linking needs --root or --query")
-    if roots is not None and (query is None or root is not None):
-        raise click.UsageError("--roots needs --query without --root")
-    return BaseSetChoice(
-        root=root,
-        query=query,
-        roots=roots or ROOTS,
-        linking=LINKING if linking is None else linking,
-    )
 
 
 def found_by_query(source: Source, words: str, count: int) -> list[int]:

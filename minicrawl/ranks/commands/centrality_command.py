@@ -8,7 +8,7 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks import centrality
 from minicrawl.ranks.centrality import Direction
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_choice
+from minicrawl.ranks.commands.base_sets import BaseSetChoice
 from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
@@ -19,7 +19,7 @@ SEED = 1
 @click.command()
 @with_options
 @ranking
-@with_made(base=base_set_choice)
+@with_made(base=BaseSetChoice)
 @click.pass_obj
 def degree(
     source: Source,

@@ -70,11 +70,11 @@ def communities(
     graph, weights = named.graph, named.weights
     with source.progress(name) as tell:
         if method == "destroying":
-            found = by_destroying(graph, weights, count=count, largest=largest, tell=tell)
+            ordered = by_destroying(graph, weights, count=count, largest=largest, tell=tell)
         else:
             rng = np.random.default_rng(SEED)
-            found = by_deflation(graph, weights, count=count, rng=rng, tell=tell)
-        groups = list(found)
+            ordered = by_deflation(graph, weights, count=count, rng=rng, tell=tell)
+        groups = list(ordered)
     ranks: dict[str, Scores] = {}
     for each in groups:
         community = f"{name}-{each.number}{_SUFFIXES[each.sign]}"

@@ -11,7 +11,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks import hits as hits_ranks
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_choice
+from minicrawl.ranks.commands.base_sets import BaseSetChoice
 from minicrawl.ranks.commands.centrality_command import SEED
 from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.commands.text_weights import (
@@ -41,7 +41,7 @@ subspace_option = number(
 @click.command()
 @with_options
 @ranking
-@with_made(base=base_set_choice)
+@with_made(base=BaseSetChoice)
 @click.pass_obj
 def hits(
     source: Source,

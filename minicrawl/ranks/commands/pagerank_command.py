@@ -25,7 +25,7 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graph.products import Vector
 from minicrawl.ports import Progress
 from minicrawl.ranks import pagerank as ranks, pagerank_variants
-from minicrawl.ranks.commands.base_sets import BaseSetChoice, base_set_choice
+from minicrawl.ranks.commands.base_sets import BaseSetChoice
 from minicrawl.ranks.commands.named_ranks import full_name, keep, rank_of
 from minicrawl.ranks.commands.pagerank_in_blocks import (
     BlockRanks,
@@ -151,7 +151,7 @@ def _parts_of_best(ranks: BlockRanks) -> Iterator[list[tuple[str, float]]]:
 @with_options
 @or_in_blocks
 @ranking
-@with_made(base=base_set_choice, terms=pagerank_terms)
+@with_made(base=BaseSetChoice, terms=pagerank_terms)
 @click.pass_obj
 def pagerank(
     source: Source,

@@ -140,7 +140,7 @@ def seed_set(
     if evaluate:
         rng = np.random.default_rng(SEED if seed is None else seed)
         trial = _evaluated(seeds, in_crawl, rng, draws or DRAWS)
-    report = Report(asked=count, rule=rule, found=seeds, in_crawl=in_crawl, trial=trial)
+    report = Report(count=count, rule=rule, seed_set=seeds, in_crawl=in_crawl, trial=trial)
     show_json(document(report)) if as_json else show(report)
     if figures:
         draw(figures, report)
@@ -163,16 +163,16 @@ def _rule(
 
 
 def _evaluated(
-    found: SeedSet, in_crawl: TransferredSeeds, rng: np.random.Generator, draws: int
+    seeds: SeedSet, in_crawl: TransferredSeeds, rng: np.random.Generator, draws: int
 ) -> Trial:
     """Evaluate the cores in the graph they were found in, and the seeds in the graph to crawl."""
-    graph = found.named.graph
+    graph = seeds.named.graph
     with progress("distances") as tell:
         extent = extent_of(graph, rng, tell)
     with progress("distances of cores") as tell:
-        distances = between_cores(graph, found.cores, tell)
+        distances = between_cores(graph, seeds.cores, tell)
     graph = in_crawl.named.graph
     with progress("crawls") as tell:
         importance = pagerank(graph).values
-        crawls = compared(graph, importance, in_crawl.seeds, rng, draws=draws, tell=tell)
-    return Trial(between_cores=distances, extent=extent, crawls=crawls)
+        depths, after = compared(graph, importance, in_crawl.seeds, rng, draws=draws, tell=tell)
+    return Trial(between_cores=distances, extent=extent, depths=depths, after=after)

@@ -24,7 +24,11 @@ def draw(out: Path, report: Report) -> None:
 
 
 def _figures(report: Report) -> Iterator[Figure]:
-    graph, pruned, cores = report.found.named.graph, report.found.between_hosts, report.found.cores
+    graph, pruned, cores = (
+        report.seed_set.named.graph,
+        report.seed_set.between_hosts,
+        report.seed_set.cores,
+    )
     for name, links, everywhere, between in (
         ("in-degrees", "links to a page", graph.in_degrees(), pruned.in_degrees()),
         ("out-degrees", "links from a page", graph.out_degrees(), pruned.out_degrees()),
@@ -43,10 +47,9 @@ def _figures(report: Report) -> Iterator[Figure]:
     title = "Links between hosts that earlier cores left"
     yield Figure("links-left", title, "core", "links", lines)
     if (trial := report.trial) is not None:
-        depths = trial.crawls.depths
-        yield _depth_figure("Mean PageRank", depths, lambda read: read.importance)
-        yield _depth_figure("Pages", depths, lambda read: read.pages or None)
-        yield _after_figure(trial.crawls.after)
+        yield _depth_figure("Mean PageRank", trial.depths, lambda read: read.importance)
+        yield _depth_figure("Pages", trial.depths, lambda read: read.pages or None)
+        yield _after_figure(trial.after)
         yield _distances_figure(trial.between_cores)
         yield _map_figure(trial.between_cores)
 

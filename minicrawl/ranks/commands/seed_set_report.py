@@ -4,7 +4,7 @@ Law: stdout has only the seeds, or one JSON document. Tables and remarks go to s
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import click
@@ -16,8 +16,9 @@ from minicrawl.cli.output import show_list, show_table
 from minicrawl.graph.distances import UNREACHED, Extent
 from minicrawl.ranks.cores import CoreRule
 from minicrawl.ranks.seed_evaluation import (
-    CrawlComparison,
+    Depth,
     DepthCoverage,
+    EqualPages,
     summary_of,
 )
 from minicrawl.ranks.seeds import SeedReplacement, SeedSet, TransferredSeeds
@@ -33,14 +34,15 @@ class Trial:
 
     between_cores: NDArray[np.int32]
     extent: Extent
-    crawls: CrawlComparison
+    depths: Sequence[Depth]
+    after: Sequence[EqualPages]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    asked: int
+    count: int
     rule: CoreRule
-    found: SeedSet
+    seed_set: SeedSet
     in_crawl: TransferredSeeds
     """Seeds in the graph to crawl: a newer graph, or the graph of the cores."""
     trial: Trial | None
@@ -48,8 +50,8 @@ class Report:
 
 def show(report: Report) -> None:
     """Print the seeds to stdout, and everything else to stderr."""
-    found, in_crawl = report.found, report.in_crawl
-    cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
+    seed_set, in_crawl = report.seed_set, report.in_crawl
+    cores = zip(seed_set.cores, seed_set.named.names.of(seed_set.seeds), strict=True)
     lines = (
         (
             f"{number:,}",
@@ -69,13 +71,13 @@ def show(report: Report) -> None:
 
 
 def document(report: Report) -> dict[str, object]:
-    found, in_crawl = report.found, report.in_crawl
-    cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
+    seed_set, in_crawl = report.seed_set, report.in_crawl
+    cores = zip(seed_set.cores, seed_set.named.names.of(seed_set.seeds), strict=True)
     return {
-        "nodes": found.named.graph.nodes,
-        "edges": found.named.graph.edges,
-        "links_between_hosts": found.cores[0].links_left,
-        "asked": report.asked,
+        "nodes": seed_set.named.graph.nodes,
+        "edges": seed_set.named.graph.edges,
+        "links_between_hosts": seed_set.cores[0].links_left,
+        "asked": report.count,
         "core": report.rule.kind.value,
         "seeds": in_crawl.named.names.of(in_crawl.seeds),
         "cores": [
@@ -86,8 +88,8 @@ def document(report: Report) -> dict[str, object]:
                 "links": core.links,
                 "density": core.density,
                 "links_left": core.links_left,
-                "first_hubs": found.named.names.of(core.hubs[:_EXAMPLES]),
-                "first_authorities": found.named.names.of(core.authorities[:_EXAMPLES]),
+                "first_hubs": seed_set.named.names.of(core.hubs[:_EXAMPLES]),
+                "first_authorities": seed_set.named.names.of(core.authorities[:_EXAMPLES]),
             }
             for core, seed in cores
         ],
@@ -101,18 +103,18 @@ def document(report: Report) -> dict[str, object]:
 
 
 def _remarks(report: Report) -> Iterator[str]:
-    found, cores, rule = report.found, report.found.cores, report.rule
-    left, links, nodes = cores[0].links_left, found.named.graph.edges, found.named.graph.nodes
+    seed_set, cores, rule = report.seed_set, report.seed_set.cores, report.rule
+    left, links, nodes = cores[0].links_left, seed_set.named.graph.edges, seed_set.named.graph.nodes
     yield f"{left:,} of {counted(links, 'link')} lead from one host to another ({left / links:.1%})"
-    if len(found.hosts.names) == nodes:
+    if len(seed_set.hosts.names) == nodes:
         yield (
             f"no two of the {nodes:,} nodes share a host name (ids and titles have none): "
             "only links of a node to itself can be dropped"
         )
     else:
-        yield _sites_of_seeds(found)
-    if len(cores) < report.asked:
-        seeds = counted(report.asked, "seed")
+        yield _sites_of_seeds(seed_set)
+    if len(cores) < report.count:
+        seeds = counted(report.count, "seed")
         yield f"found {len(cores):,} of {seeds}: no links are left for another core"
     small = sum(core.size < rule.size for core in cores) if rule.kind.is_by_size else 0
     if small:
@@ -131,9 +133,9 @@ def _remarks(report: Report) -> Iterator[str]:
             )
 
 
-def _sites_of_seeds(found: SeedSet) -> str:
-    sites = sites_of(found.named.names)
-    counts = Counter(sites.names[site] for site in sites.of_node[list(found.seeds)].tolist())
+def _sites_of_seeds(seed_set: SeedSet) -> str:
+    sites = sites_of(seed_set.named.names)
+    counts = Counter(sites.names[site] for site in sites.of_node[list(seed_set.seeds)].tolist())
     site, most = counts.most_common(1)[0]
     together = "" if most == 1 else f", {most:,} of them on {site}"
     return f"{counted(counts.total(), 'seed')} on {counted(len(counts), 'site')}{together}"
@@ -152,7 +154,7 @@ def _show_trial(trial: Trial, seeds: int) -> None:
         ("depth", "pages", "mean PageRank", "random pages", "mean PageRank"),
         (
             (f"{number:,}", *_cells(depth.seeds), *_cells(depth.random))
-            for number, depth in enumerate(trial.crawls.depths)
+            for number, depth in enumerate(trial.depths)
         ),
         caption(trial),
         err=True,
@@ -167,7 +169,7 @@ def _show_trial(trial: Trial, seeds: int) -> None:
                 _percent(equal.random),
                 _percent(equal.random_error, 2),
             )
-            for equal in trial.crawls.after
+            for equal in trial.after
         ),
         "a crawl that ends earlier keeps what it gathered",
         err=True,
@@ -222,7 +224,7 @@ def _trial_document(trial: Trial) -> dict[str, object]:
                 "random_pages": depth.random.pages,
                 "random_mean_pagerank": depth.random.importance,
             }
-            for number, depth in enumerate(trial.crawls.depths)
+            for number, depth in enumerate(trial.depths)
         ],
         "after": [
             {
@@ -231,6 +233,6 @@ def _trial_document(trial: Trial) -> dict[str, object]:
                 "random_pagerank": one.random,
                 "random_error": one.random_error,
             }
-            for one in trial.crawls.after
+            for one in trial.after
         ],
     }

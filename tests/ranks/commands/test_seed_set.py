@@ -241,9 +241,8 @@ class TestEvaluation:
     def test_a_sampled_measure_of_a_large_graph_gets_a_remark(
         self, is_exact: bool, told: str
     ) -> None:
-        unused: Any = None
         found = Extent(3, 1.5, 10, is_exact=is_exact)
-        trial = Trial(between_cores=np.zeros((1, 1), np.int32), extent=found, crawls=unused)
+        trial = Trial(between_cores=np.zeros((1, 1), np.int32), extent=found, depths=(), after=())
         assert caption(trial).endswith(f"between pages: 1.5 links on average{told}")
 
     def test_cores_without_a_path_between_them_get_a_remark(
