@@ -4,6 +4,7 @@ commands         `minicrawl audit`
 page_facts       facts of one page, from its markup and its headers
 noted_facts      facts of all pages, saved beside the store
 site             columns of them for the checks
+link_columns     counts of links of each page
 checks           the table of checks
 findings         runs the checks, and compares what they find with a baseline
 formats          JSON, CSV, SARIF and JUnit

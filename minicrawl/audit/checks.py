@@ -18,7 +18,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from minicrawl import ext
-from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Column, Mask
+from minicrawl.audit.link_columns import Column
+from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Mask
 from minicrawl.model import State
 from minicrawl.report.links.verdicts import LinkVerdict
 from minicrawl.store.derived import LARGE_IMAGE

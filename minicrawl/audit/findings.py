@@ -23,8 +23,9 @@ from minicrawl.audit.checks import (
     all_checks,
     near_duplicate,
 )
+from minicrawl.audit.link_columns import Column
 from minicrawl.audit.noted_facts import UrlKeys, note_facts
-from minicrawl.audit.site import AuditedSite, Column, Mask, titles
+from minicrawl.audit.site import AuditedSite, Mask, titles
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.selected_pages import hosts_named

@@ -21,11 +21,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.audit.link_columns import Column, LinkColumns, link_columns
 from minicrawl.audit.noted_facts import REFERENCE, REFERENCE_KINDS, UrlKeys, is_future
 from minicrawl.audit.page_facts import BIT, LAYOUT, SESSION_ID
 from minicrawl.model import READ_STATES, State
 from minicrawl.ports import Progress
-from minicrawl.report.graph.flows import final_pages, page_links
+from minicrawl.report.graph.flows import final_pages
 from minicrawl.report.links.verdicts import (
     NOT_CHECKED,
     LinkVerdict,
@@ -45,7 +46,6 @@ from minicrawl.store.derived import (
 from minicrawl.web.urls import host_of
 from minicrawl.wording import counted
 
-Column = NDArray[Any]
 Mask: TypeAlias = Any
 """Column of truth values. Operators of arrays return Any for the type checker, and so do these."""
 
@@ -63,33 +63,13 @@ _URL_PATTERNS = {
 _URL_BITS = {fault: 1 << place for place, fault in enumerate((*_URL_PATTERNS, "long"))}
 _LONGEST_URL = 115
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
-_BLOCKS_AT_ONCE = 16
-"""Blocks of links that are counted together: each count visits every page of the store."""
-_MOST_HOPS, _MOST_DATES, _MOST_COUNTED = 1000, 1 << 16, 0xFFFF
+_MOST_HOPS, _MOST_DATES = 1000, 1 << 16
 
 
 def titles(snapshot: Snapshot, pages: list[int]) -> dict[int, str]:
     """Return the titles of some pages of a snapshot."""
     rows = questions.documents(snapshot.connection, sorted(pages))
     return {row.page: row.title for row in rows}
-
-
-class LinkColumns(NamedTuple):
-    """Counts of links of each page: to it, from it, and from it to pages of some kind.
-
-    Several links from one page to another count once.
-    """
-
-    to: Column
-    dead: Column
-    dead_outside: Column
-    redirects: Column
-    noindex: Column
-    blocked: Column
-    copies: Column
-    insecure: Column
-    away_from: Column
-    """Number of all links from the page."""
 
 
 class Alternate(NamedTuple):
@@ -321,16 +301,7 @@ class AuditedSite:
     @cached_property
     def links(self) -> LinkColumns:
         """Counts of links, in one pass over all of them."""
-        size = len(self)
-        columns = LinkColumns(*(np.zeros(size, np.uint16) for _ in LinkColumns._fields))
-        columns = columns._replace(to=np.zeros(size, np.int32))
-        waiting: list[Column] = []
         dead_end = self.dead[self.ends] & ~(self.states == State.CANONICAL)
-        is_https = np.array([one.startswith("https:") for one in self.seen.origins], np.bool_)
-        names = {name: place for place, name in enumerate(dict.fromkeys(self.seen.hosts))}
-        name_of = np.array([names[name] for name in self.seen.hosts], np.int32)
-        hosts = self.seen.host_of
-        is_giver = self.is_in(State.FETCHED)
         kinds = {
             "redirects": self.is_in(*REDIRECTS) & ~dead_end,
             "noindex": self.noindex,
@@ -339,30 +310,7 @@ class AuditedSite:
             "dead": dead_end & self.own,
             "dead_outside": dead_end & ~self.own,
         }
-        for block in page_links(self.seen, self._tell):
-            chosen = is_giver[block.givers] & (block.givers != block.ends)
-            givers, ends = block.givers[chosen], block.ends[chosen]
-            if not len(givers):
-                continue
-            waiting.append(ends.astype(np.int32))
-            if len(waiting) >= _BLOCKS_AT_ONCE:
-                columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
-                waiting.clear()
-            # The links of a giver are adjacent, and no other block has any of them.
-            starts = np.flatnonzero(np.diff(givers, prepend=-1))
-            pages = givers[starts]
-            lengths = np.diff(starts, append=len(givers))
-            columns.away_from[pages] = np.minimum(lengths, _MOST_COUNTED)
-            for name, kind in kinds.items():
-                counts = np.add.reduceat(kind[ends], starts, dtype=np.int32)
-                getattr(columns, name)[pages] = np.minimum(counts, _MOST_COUNTED)
-            drops = is_https[hosts[givers]] & ~is_https[hosts[ends]]
-            drops &= name_of[hosts[givers]] == name_of[hosts[ends]]
-            counts = np.add.reduceat(drops, starts, dtype=np.int32)
-            columns.insecure[pages] = np.minimum(counts, _MOST_COUNTED)
-        if waiting:
-            columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
-        return columns
+        return link_columns(self.seen, self.is_in(State.FETCHED), kinds, self._tell)
 
     @cached_property
     def hops(self) -> Column:

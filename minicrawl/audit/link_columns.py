@@ -1,0 +1,78 @@
+"""Counts of links of each page, as columns with an entry for each known page.
+
+Several links from one page to another count once.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.ports import Progress
+from minicrawl.report.graph.flows import page_links
+from minicrawl.report.snapshot import Snapshot
+
+Column = NDArray[Any]
+
+_BLOCKS_AT_ONCE = 16
+"""Blocks of links that are counted together: each count visits every page of the store."""
+_MOST_COUNTED = 0xFFFF
+
+
+class LinkColumns(NamedTuple):
+    """Counts of links of each page: to it, from it, and from it to pages of some kind.
+
+    Several links from one page to another count once.
+    """
+
+    to: Column
+    dead: Column
+    dead_outside: Column
+    redirects: Column
+    noindex: Column
+    blocked: Column
+    copies: Column
+    insecure: Column
+    away_from: Column
+    """Number of all links from the page."""
+
+
+def link_columns(
+    snapshot: Snapshot,
+    is_giver: NDArray[np.bool_],
+    kinds: Mapping[str, NDArray[np.bool_]],
+    progress: Progress,
+) -> LinkColumns:
+    """Count the links of some pages in one pass; `kinds` are the targets of columns by name."""
+    size = len(snapshot)
+    columns = LinkColumns(*(np.zeros(size, np.uint16) for _ in LinkColumns._fields))
+    columns = columns._replace(to=np.zeros(size, np.int32))
+    waiting: list[Column] = []
+    is_https = np.array([origin.startswith("https:") for origin in snapshot.origins], np.bool_)
+    names = {name: place for place, name in enumerate(dict.fromkeys(snapshot.hosts))}
+    name_of = np.array([names[name] for name in snapshot.hosts], np.int32)
+    hosts = snapshot.host_of
+    for block in page_links(snapshot, progress):
+        chosen = is_giver[block.givers] & (block.givers != block.ends)
+        givers, ends = block.givers[chosen], block.ends[chosen]
+        if not len(givers):
+            continue
+        waiting.append(ends.astype(np.int32))
+        if len(waiting) >= _BLOCKS_AT_ONCE:
+            columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
+            waiting.clear()
+        # The links of a giver are adjacent, and no other block has any of them.
+        starts = np.flatnonzero(np.diff(givers, prepend=-1))
+        pages = givers[starts]
+        lengths = np.diff(starts, append=len(givers))
+        columns.away_from[pages] = np.minimum(lengths, _MOST_COUNTED)
+        drops = is_https[hosts[givers]] & ~is_https[hosts[ends]]
+        drops &= name_of[hosts[givers]] == name_of[hosts[ends]]
+        of_links = {name: kind[ends] for name, kind in kinds.items()} | {"insecure": drops}
+        for name, is_counted in of_links.items():
+            counts = np.add.reduceat(is_counted, starts, dtype=np.int32)
+            getattr(columns, name)[pages] = np.minimum(counts, _MOST_COUNTED)
+    if waiting:
+        columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
+    return columns
