@@ -65,7 +65,6 @@ def even_loads(shards: int, rooms: Mapping[str, int], held: Mapping[str, int]) -
 
 
 def _weight(node: str, shard: int) -> int:
-    """Return the rendezvous hash of node and shard."""
     digest = blake2b(f"{shard} {node}".encode(), digest_size=_BYTES).digest()
     return int.from_bytes(digest, "big")
 

@@ -90,7 +90,6 @@ FEWEST = 16
 
 
 def pages_to_admit(facts: Iterable[ShardFacts], within_s: float) -> int:
-    """Return the number of pages to admit in the next `within_s` seconds."""
     least = min(HEADROOM, 1 + within_s / TELL_S)
     return ceil(
         sum(

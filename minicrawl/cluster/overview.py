@@ -156,7 +156,6 @@ class ClusterWatch:
         self._following: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
-        """Start to follow the cluster, until `end`."""
         jobs = [follow(self._engine, one, self._hear) for one in (*FOLLOWED, TOLD_PREFIX)]
         jobs.append(listen(self._engine, TOLD_PREFIX, self._hear))
         self._following = [asyncio.create_task(job) for job in jobs]

@@ -149,8 +149,6 @@ class LocalServer:
 
 
 class LocalServers(NamedTuple):
-    """Servers of one cluster."""
-
     servers: list[LocalServer]
 
     @property

@@ -31,7 +31,6 @@ class Demo(Companion):
             raise click.UsageError("--demo-pages needs --demo")
 
     def own_web(self, request: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
-        """Serve the demo web while it is crawled."""
         if not request.given["demo"]:
             return None
         return _served(request, request.given["demo_pages"] or DEMO_PAGES)

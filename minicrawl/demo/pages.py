@@ -104,7 +104,6 @@ def text(words: str) -> DemoResponse:
 
 
 def moved(status: int, target: str) -> DemoResponse:
-    """Return a redirect."""
     return DemoResponse(status, {"Location": target})
 
 

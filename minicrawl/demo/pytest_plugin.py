@@ -57,7 +57,6 @@ class DictWeb:
     def answer(
         self, host: str, target: str, _headers: Mapping[str, str], _visits: int, /
     ) -> DemoResponse:
-        """Return the response of a page."""
         from minicrawl.demo.pages import DemoResponse
 
         match self.pages.get(f"http://{host}{target}", 404):

@@ -67,11 +67,9 @@ class Site:
 
     @property
     def url(self) -> str:
-        """URL of the front page."""
         return f"http://{self.host}/"
 
     def path(self, place: int) -> str:
-        """Return the path of a page."""
         if place == FRONT:
             return "/"
         if place <= self.sections:

@@ -29,6 +29,8 @@ from minicrawl.demo.sites import DOMAIN, FRONT, Atlas, Quirk, Site
 from minicrawl.demo.words import TOPICS
 
 PORTAL: Final = f"http://www.daybreak-portal{DOMAIN}/"
+CALENDAR: Final = f"http://calendar.town-hall{DOMAIN}/"
+LETTERS: Final = f"http://www.old-letters{DOMAIN}/"
 INDEXED: Final = 2_000  # links on the longest page of the directory
 _HEADLINES: Final = 15
 _FEATURED: Final = 12
@@ -38,12 +40,19 @@ SpecialHost = Callable[[str, int], DemoResponse]
 """(path, earlier visits) -> response."""
 
 
-def hubs(atlas: Atlas, curiosities: Sequence[Anchor]) -> dict[str, SpecialHost]:
-    """Return the hubs by host; the portal leads to the curiosities, the directory to all sites."""
+def special_hosts(
+    atlas: Atlas, moved_site: Site, curiosities: Sequence[Anchor]
+) -> dict[str, SpecialHost]:
+    """Return the special hosts by name; the portal leads to the curiosities."""
     return {
         _host(DIRECTORY): lambda path, _visits: _directory(atlas, path),
         _host(PORTAL): lambda path, visits: _portal(atlas, curiosities, path, visits),
         _host(COMMONS): lambda path, _visits: _commons(atlas, path),
+        old_host(moved_site): lambda path, _visits: moved(301, f"{moved_site.url}{path[1:]}"),
+        _host(SHORT): lambda path, _visits: _short_link(atlas, path),
+        _host(CALENDAR): lambda path, _visits: _town_hall(path),
+        _host(LETTERS): lambda path, _visits: _letters(path),
+        _host(SPAM): lambda path, _visits: _spam(path),
     }
 
 
@@ -126,22 +135,9 @@ def _anchor(site: Site, place: int) -> Anchor:
     return Anchor(f"http://{site.host}{site.path(place)}", site.title(place))
 
 
-CALENDAR: Final = f"http://calendar.town-hall{DOMAIN}/"
-LETTERS: Final = f"http://www.old-letters{DOMAIN}/"
 _MONTHS: Final = 12
 _DAYS: Final = 28
 _MONTH: Final = re.compile(r"/([0-9]{1,9})/([0-9]{1,2})(?:/([0-9]{1,2}))?")
-
-
-def curiosities(atlas: Atlas, moved_site: Site) -> dict[str, SpecialHost]:
-    """Return the difficult hosts by name."""
-    return {
-        old_host(moved_site): lambda path, _visits: moved(301, f"{moved_site.url}{path[1:]}"),
-        f"go.short-links{DOMAIN}": lambda path, _visits: _short_link(atlas, path),
-        f"calendar.town-hall{DOMAIN}": lambda path, _visits: _town_hall(path),
-        f"www.old-letters{DOMAIN}": lambda path, _visits: _letters(path),
-        f"www.cheap-anchors{DOMAIN}": lambda path, _visits: _spam(path),
-    }
 
 
 def old_host(site: Site) -> str:

@@ -37,7 +37,7 @@ from minicrawl.demo.pages import (
     text,
 )
 from minicrawl.demo.sites import FRONT, Atlas, Quirk, Site
-from minicrawl.demo.special_hosts import PORTAL, curiosities, hubs, ways_in
+from minicrawl.demo.special_hosts import PORTAL, special_hosts, ways_in
 
 CRAWL_DELAY_S: Final = 0.1
 _ATTIC: Final = 5  # pages that are only in the sitemap
@@ -133,7 +133,7 @@ class DemoWeb:
         self._author = Author(atlas, rng)
         self._sites = atlas.sites
         self._site_of_host = {**{site.host: site for site in atlas.sites}, mirror: mirrored}
-        self._special = hubs(atlas, oddities) | curiosities(atlas, moved_site)
+        self._special = special_hosts(atlas, moved_site, oddities)
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -41,8 +41,6 @@ class PageView(Protocol):
 
 
 class Shard:
-    """A shard: books, pages, channels and outbox."""
-
     def __init__(
         self,
         number: int,
@@ -136,5 +134,4 @@ class Shard:
                 self._hops[end] = max(self._hops.get(end, 0), transfer.hops + 1)
 
     def statement(self) -> Statement:
-        """Return the shard's statement for the audit."""
         return statement_of(self.number, self.books.ledger, self.channels)

@@ -34,8 +34,6 @@ LINE_EVERY_S = 10.0
 
 
 class ClusterRun(NamedTuple):
-    """Options of `crawl --cluster`."""
-
     loaded: Loaded
     seeds: Iterable[str]
     shards: int | None
@@ -176,7 +174,6 @@ class ClusterDisplay:
 
 
 def as_line(status: ClusterStatus) -> str:
-    """Format the status of the whole cluster in one line."""
     live = [row for row in status.nodes if row.state != "silent"]
     budget = f" of {status.budget:,}" if status.budget is not None else ""
     pages, waiting = f"{status.fetched:,}{budget} pages", f"{status.waiting:,} waiting"

@@ -73,8 +73,6 @@ _BEGIN = "start a crawl of a cluster with: minicrawl crawl SEEDS --cluster URL"
 
 
 class ClusterViews(Views):
-    """Views of one cluster."""
-
     def __init__(self, name: str, live: LiveCluster, folder: Path) -> None:
         """`name` is shown in place of the URL; `folder` is for gathered stores."""
         super().__init__(folder / "nothing-yet.db")
@@ -129,7 +127,6 @@ class ClusterViews(Views):
         raise UsageError("a cluster takes no pings: send them to the dashboard of one store")
 
     def control(self, request: Json) -> Json:
-        """Send a request to all nodes, or to one."""
         self._live_cluster.do(_request_of(request))
         return {"ok": True}
 

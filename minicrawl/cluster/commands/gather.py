@@ -78,7 +78,6 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
 
 
 def folder_of(cluster: Cluster) -> Path:
-    """Return the folder of this cluster in the user's cache."""
     if cluster.url is None:
         raise UsageError("no cluster: name its servers with --cluster nats://host:4222")
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -87,7 +86,6 @@ def folder_of(cluster: Cluster) -> Path:
 
 
 def _warn_of_ages(made: "Gathered") -> None:
-    """Warn if some stores are older than others."""
     if made.ahead:
         batches = counted(sum(one.batches for one in made.ahead), "batch", "batches")
         units = sum(one.atoms for one in made.ahead) / UNIT

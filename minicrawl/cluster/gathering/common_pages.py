@@ -113,7 +113,6 @@ class PagesUnknownToOwners:
 
     @property
     def rows(self) -> Iterable[UrlRow]:
-        """Rows of all pages, in order."""
         return self._rows.values()
 
     def page(self, digest: bytes, row: UrlRow) -> int:

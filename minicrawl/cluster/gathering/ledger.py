@@ -130,7 +130,6 @@ class GatheredLedger:
         return {str(state): pages for state, pages in enumerate(counts) if pages}
 
     def rows(self, first: int, end: int) -> Iterable[FrontierRow]:
-        """Yield the rows of a range of pages."""
         key = np.frombuffer(self.ledger.key, dtype=np.int64)
         columns = (self.state, key, self.history, self.g_time, self.inlinks, self.spent)
         for start in range(first, end, _ROWS_AT_ONCE):

@@ -41,8 +41,6 @@ _PAUSE_S = 0.1
 
 
 class NatsDelivery:
-    """A batch that has arrived for a shard."""
-
     def __init__(self, message: Msg) -> None:
         self._message = message
 

@@ -238,7 +238,6 @@ class JetStreamClient:
 
 
 def _cancellations() -> int:
-    """Return how often this task was cancelled."""
     task = asyncio.current_task()
     return task.cancelling() if task else 0
 

@@ -38,8 +38,6 @@ class LogKind(StrEnum):
 
 
 class Bucket(NamedTuple):
-    """Bucket of keys, which is a stream."""
-
     name: str
 
     @property
@@ -142,7 +140,6 @@ class Streams:
         return name
 
     async def _create(self, config: dict[str, Any]) -> None:
-        """Create a stream with 3 copies, or 1 on a single server."""
         copies, now = _COPIES, asyncio.get_running_loop().time
         began, subject = now(), f"STREAM.CREATE.{config['name']}"
         while True:

@@ -99,7 +99,6 @@ class CrawlState(CrawlView):
         await self._grants.share_out(self.budget, leases, needs, give_back, is_wanted=is_wanted)
 
     def is_short(self, leases: Mapping[int, int]) -> bool:
-        """Return whether one of these shards will soon have spent its grant."""
         return self.budget is not None and self._grants.is_short(leases, self._needs())
 
     def _needs(self) -> dict[int, ShardNeed]:

@@ -161,7 +161,6 @@ class ClusterView:
         return {name: node for name, node in self.nodes.items() if self.is_live(name, now)}
 
     def holder(self, shard: int, now: float) -> str | None:
-        """Return the live node that holds the shard, or None."""
         lease = self.leases.get(shard)
         if lease is None or lease.record.is_free or not self.is_live(lease.record.node, now):
             return None

@@ -40,8 +40,6 @@ _SEPARATE_EVERY_S = 5.0
 
 
 class Node:
-    """A node of a cluster."""
-
     def __init__(
         self,
         engine: ClusterEngine,
@@ -145,7 +143,6 @@ class Node:
                 self.state.hear(entry)
 
     def hear_beat(self, entry: KeyEntry) -> None:
-        """Process the current value of a beat."""
         with self._reporting():
             if (beat := BeatRecord.of(entry)) is not None:
                 self.view.hear_beat(_name_in(entry), beat, self._now())
@@ -196,7 +193,6 @@ class Node:
                 await crawl.until(self._until)
 
     async def decide(self) -> None:
-        """Act on what the node has heard."""
         if self._is_cut_off:
             return
         await self._settle_shards()

@@ -34,8 +34,6 @@ def lease_clock() -> float:
 
 
 class NodePresence:
-    """Signs of life of one node."""
-
     def __init__(
         self, engine: KeyValues, beats: KeyValues, name: str, record: NodeRecord, now: Now
     ) -> None:

@@ -56,7 +56,6 @@ class SharedBudget:
         return pages if self._doubted is None else min(pages, self._doubted.granted.get(shard, 0))
 
     def is_short(self, leases: Mapping[int, int], needs: Mapping[int, ShardNeed]) -> bool:
-        """Return whether one of these shards will soon have spent its grant."""
         return any(
             is_short(self.granted(shard, generation), needs[shard])
             for shard, generation in leases.items()

@@ -64,8 +64,6 @@ def unpack_entry(packed: bytes) -> ReplicaEntry:
 
 
 class WalCompressor:
-    """Compressor of the pieces of one WAL."""
-
     def __init__(self) -> None:
         self._stream = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
 
@@ -76,8 +74,6 @@ class WalCompressor:
 
 
 class WalDecompressor:
-    """Decompressor of the pieces of one WAL."""
-
     def __init__(self) -> None:
         self._stream = zstandard.ZstdDecompressor(max_window_size=MOST_WINDOW).decompressobj()
 

@@ -171,7 +171,6 @@ class _Folding:
         self._size += entry.size
 
     def finish(self) -> None:
-        """Fold the current WAL into the file."""
         if self._stream is not None:
             wal.fold(self._path)
         self._stream, self._size = None, 0

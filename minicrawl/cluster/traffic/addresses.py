@@ -237,7 +237,7 @@ class ClusterShard(NamedTuple):
         def own_seeds() -> Iterator[ResolvedUrl]:
             is_first = FIRST_SEEDS not in recorder.counters
             for seed in seeds:
-                if shard.pages.is_own(seed.url):
+                if shard.is_own(seed.url):
                     yield seed
                 elif is_first:
                     recorder.counters.add(FIRST_SEEDS)
@@ -254,28 +254,38 @@ class ClusterShard(NamedTuple):
 _ORIGINS_KEPT = 1 << 16
 
 
-class ShardPages:
-    """A shard's view of its pages: `channels.PageView` over a frontier."""
+class LocalShard:
+    """The shard of a crawl, as its recorder sees it; the `channels.PageView` of its frontier."""
 
-    def __init__(self, recorder: Recorder, place: ShardPlace) -> None:
-        self._recorder, self._urls, self._number = recorder, recorder.frontier.urls, place.number
-        self.owner_of_origin = lru_cache(_ORIGINS_KEPT)(
+    def __init__(self, recorder: Recorder, setup: ClusterShard) -> None:
+        """`recorder` has loaded the store."""
+        frontier, place = recorder.frontier, setup.place
+        if frontier.channels is None:
+            frontier.channels = Channels()
+        self._recorder, self.setup, self.place = recorder, setup, place
+        self._owner_of_origin = lru_cache(_ORIGINS_KEPT)(
             lambda origin: place.owner(site(host_of(origin)))
         )
         self.looked_up: PagesByUrl = NO_PAGES
         """Known pages of the batch to be posted next."""
+        self.core = Shard(place.number, frontier.books, self, setup.posting, frontier.channels)
+        self.began = monotonic()
+        self.core.outbox.restore(self.began, frontier.channels.unsent)
+        self.met_foreign: Callable[[Sequence[int]], None] = lambda _pages: None
+        """Called with new foreign pages."""
 
     def url(self, page: PageId) -> str:
         return self._recorder.pages.url_of(page)
 
     def depth(self, page: PageId) -> int:
-        return self._urls.depth[page]
+        return self._recorder.frontier.urls.depth[page]
 
     def owner(self, page: PageId) -> int:
-        return self.owner_of_origin(self._urls.origins[self._urls.host_of[page]])
+        urls = self._recorder.frontier.urls
+        return self._owner_of_origin(urls.origins[urls.host_of[page]])
 
     def is_own(self, url: str) -> bool:
-        return self.owner_of_origin(origin(url)) == self._number
+        return self._owner_of_origin(origin(url)) == self.place.number
 
     def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
         for transfer in transfers:
@@ -292,24 +302,6 @@ class ShardPages:
             born += len(meeting.urls)
         return [pages[transfer.url] for transfer in transfers], born
 
-
-class LocalShard:
-    """The shard of a crawl, as its recorder sees it."""
-
-    def __init__(self, recorder: Recorder, setup: ClusterShard) -> None:
-        """`recorder` has loaded the store."""
-        frontier = recorder.frontier
-        if frontier.channels is None:
-            frontier.channels = Channels()
-        self._recorder, self.setup, self.place = recorder, setup, setup.place
-        self.pages = ShardPages(recorder, setup.place)
-        number, channels = self.place.number, frontier.channels
-        self.core = Shard(number, frontier.books, self.pages, setup.posting, channels)
-        self.began = monotonic()
-        self.core.outbox.restore(self.began, channels.unsent)
-        self.met_foreign: Callable[[Sequence[int]], None] = lambda _pages: None
-        """Called with new foreign pages."""
-
     @property
     def others_asked_until(self) -> float:
         """Time until which another process may have crawled the shard."""
@@ -320,9 +312,6 @@ class LocalShard:
         """0: shards move quickly, so every pause must be stored for the next process."""
         return 0.0
 
-    def is_own(self, url: str) -> bool:
-        return self.pages.is_own(url)
-
     def exchange(self, crawler: Crawler) -> ShardCrawl:
         """Return the view of other shards, for a crawl loop that begins."""
         from minicrawl.cluster.shard_crawl import ShardCrawl
@@ -330,7 +319,6 @@ class LocalShard:
         return ShardCrawl(crawler, self)
 
     def saw(self, step: Step, plans: Sequence[Plan]) -> None:
-        """Update the shard after a step was applied."""
         self.core.saw(step, plans, monotonic())
 
     def meet_foreign(
@@ -340,7 +328,7 @@ class LocalShard:
 
         New ones are born as foreign pages.
         """
-        foreign = [url for url in urls if not self.pages.is_own(url)]
+        foreign = [url for url in urls if not self.is_own(url)]
         if not foreign:
             return looked_up
         meeting = self._recorder.meet_all(foreign, depth, originals, looked_up)

@@ -92,7 +92,6 @@ class BatchExchange:
         return {shard: facts for shard, (facts, at) in self._told.items() if at >= since}
 
     async def listen(self) -> None:
-        """Receive the facts of the others, for ever."""
         await listen(self._engine, self._prefix, self._hear)
 
     def _hear(self, said: KeyEntry) -> None:

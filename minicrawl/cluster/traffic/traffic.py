@@ -61,7 +61,6 @@ class ShardTraffic:
             parts.depths.brought_nearer = set()
 
     def jobs(self) -> tuple[Coroutine[Any, Any, None], ...]:
-        """Return the tasks to run while the crawl runs."""
         return self._follow_commits(), self._send(), self._send_again(), self._receive()
 
     @property
@@ -149,7 +148,7 @@ class ShardTraffic:
         urls = [transfer.url for transfer in batch.transfers]
         looked_up = await self._recorder.look_up_urls(urls)
         await self._recorder.committer.caught_up()
-        self._shard.pages.looked_up = looked_up
+        self._shard.looked_up = looked_up
         arrival = judge(self._shard.core.channels, batch)
         for step in self._shard.core.receipt(batch):
             self._post_step(step)
