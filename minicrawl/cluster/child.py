@@ -87,7 +87,9 @@ class ShardChild:
         number, command, argument = message
         match command:
             case ShardCommand.RUN | ShardCommand.YIELD | ShardCommand.WARNING:
-                self._begin(self._reply(number, command, argument))
+                task = asyncio.create_task(self._reply(number, command, argument))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
             case ShardCommand.UNTIL:
                 self._until = argument
                 if self._exchange is not None:
@@ -99,11 +101,6 @@ class ShardChild:
                 self._is_stopped = True
                 if self._crawl is not None:
                     self._crawl.stop()
-
-    def _begin(self, work: Any) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _reply(self, number: int, command: int, argument: Any) -> None:
         answers: dict[int, Callable[[], Awaitable[object]]] = {
@@ -167,10 +164,12 @@ class ShardChild:
         A crawl on one machine waits for room. Here another node may have room, and can continue the
         shard, since the engine has all commits.
         """
-        crawl = self._crawl
-        if crawl is not None and _free_bytes(crawl) < _LEAST_FREE:
-            crawl.stop()
-        elif isinstance(event, Warned):
+        if (crawl := self._crawl) is not None:
+            folder = crawl.settings.storing.store.parent
+            if shutil.disk_usage(folder).free < _LEAST_FREE:
+                crawl.stop()
+                return
+        if isinstance(event, Warned):
             self._warnings.put_nowait(event.text)
 
     async def _obey_from_the_start(self, crawl: Crawl) -> None:
@@ -201,10 +200,6 @@ class ShardChild:
         self._orders = replace(orders, pages=spent, paused=orders.paused or not spent)
         self._obey()
         return spent
-
-
-def _free_bytes(crawl: Crawl) -> int:
-    return shutil.disk_usage(crawl.settings.storing.store.parent).free
 
 
 def settings_of_shard(job: ShardJob, store: Path) -> Loaded:

@@ -46,16 +46,11 @@ async def demo_cluster(
                 emit(f"{PROGRAM} is that of {WHEEL_VERSION}, for demos and tests only")
             access = ClusterAccess(servers.url)
             workers, own = workers_of_node(loaded), settings_of_node(settings)
-            places = [
-                NodeConfig(name=name, folder=Path(folder) / name, workers=workers)
-                for name in (f"demo-{number}" for number in range(1, DEMO_NODES + 1))
-            ]
-            nodes = [
-                asyncio.create_task(
-                    run_node(access, config, own, _named(config.name, emit), stopped)
-                )
-                for config in places
-            ]
+            nodes = []
+            for name in (f"demo-{number}" for number in range(1, DEMO_NODES + 1)):
+                config = NodeConfig(name=name, folder=Path(folder) / name, workers=workers)
+                node = run_node(access, config, own, _named(name, emit), stopped)
+                nodes.append(asyncio.create_task(node))
             try:
                 yield access, settings, list(web.seeds)
             finally:

@@ -156,8 +156,8 @@ class ClusterWatch:
         self._following: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
-        jobs = [follow(self._engine, one, self._hear) for one in (*FOLLOWED, TOLD_PREFIX)]
-        jobs.append(listen(self._engine, TOLD_PREFIX, self._hear))
+        jobs = [follow(self._engine, one, self.hear) for one in (*FOLLOWED, TOLD_PREFIX)]
+        jobs.append(listen(self._engine, TOLD_PREFIX, self.hear))
         self._following = [asyncio.create_task(job) for job in jobs]
 
     async def end(self) -> None:
@@ -203,13 +203,10 @@ class ClusterWatch:
         for entry in await self._engine.keys(prefix):
             self.hear(entry, now)
 
-    def _hear(self, entry: KeyEntry) -> None:
-        self.hear(entry, lease_clock())
-
-    def hear(self, entry: KeyEntry, now: float) -> None:
+    def hear(self, entry: KeyEntry, now: float | None = None) -> None:
         """Process the current value of a key. Values that no node writes are ignored."""
         with suppress(RecordError):
-            if not self._view.hear(entry, now):
+            if not self._view.hear(entry, lease_clock() if now is None else now):
                 self.crawl.hear(entry)
 
     def status(

@@ -63,13 +63,12 @@ def new_grants(
     left = budget - sum(granted.values())
     soon_s = ahead_s(left, pace)
     back = _given_back(granted, needs, are_wanted=is_wanted and left <= 0)
-    hungry = {
-        shard: pages
-        for shard, need in needs.items()
-        if shard not in back
-        and need.waiting
-        and (pages := _wanted(need, soon_s) - granted.get(shard, 0)) > 0
-    }
+    hungry = {}
+    for shard, need in needs.items():
+        ahead = min(max(LEAST_AHEAD, int(need.pace * soon_s)), need.waiting)
+        lack = need.spent + ahead - granted.get(shard, 0)
+        if shard not in back and need.waiting and lack > 0:
+            hungry[shard] = lack
     # At most an even part of the rest: a node grants pages only to its own shards, so the first one
     # to ask must leave some for the shards of others.
     most, more = max(1, left // max(1, shards)), {}
@@ -94,11 +93,6 @@ def _given_back(
 def is_short(granted: int, need: ShardNeed) -> bool:
     """Return whether a shard will soon have spent its grant."""
     return bool(need.waiting) and granted - need.spent <= need.pace * SHORTEST_S
-
-
-def _wanted(need: ShardNeed, soon_s: float) -> int:
-    """Return the total grant that a shard should have."""
-    return need.spent + min(max(LEAST_AHEAD, int(need.pace * soon_s)), need.waiting)
 
 
 # Transfers between the pots of virtual pages, so that unread pages of all shards earn alike.

@@ -172,7 +172,16 @@ async def local_servers(
     system may have the program.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    servers = LocalServers(_configured(folder, count, more, system))
+    with ExitStack() as held:
+        numbers = range(_FIRST_ADDRESS, _FIRST_ADDRESS + count)
+        places = [(_free_place(held, number), _free_place(held, number)) for number in numbers]
+    routes = ", ".join(f'"nats-route://{host}:{port}"' for _, (host, port) in places)
+    servers = LocalServers([])
+    for number, (listens, (host, port)) in enumerate(places):
+        server = LocalServer(f"server-{number}", listens, folder, system)
+        cluster = _CLUSTER.format(address=host, port=port, routes=routes) if count > 1 else ""
+        server.write_config(cluster, more)
+        servers.servers.append(server)
     try:
         for server in servers.servers:
             await server.start()
@@ -197,22 +206,6 @@ async def _ready(server: LocalServer, access_for: Callable[[str], ClusterAccess]
         tail = "; ".join(log[-_LOG_TAIL_LINES:]) or f"{PROGRAM} wrote no line"
         raise EngineError(f"{PROGRAM} ended at once: {tail}")
     answering.result()
-
-
-def _configured(folder: Path, count: int, more: str, system: str) -> list[LocalServer]:
-    with ExitStack() as held:
-        places = [
-            (_free_place(held, number), _free_place(held, number))
-            for number in range(_FIRST_ADDRESS, _FIRST_ADDRESS + count)
-        ]
-    routes = ", ".join(f'"nats-route://{host}:{port}"' for _, (host, port) in places)
-    servers = []
-    for number, (listens, (host, port)) in enumerate(places):
-        server = LocalServer(f"server-{number}", listens, folder, system)
-        cluster = _CLUSTER.format(address=host, port=port, routes=routes) if count > 1 else ""
-        server.write_config(cluster, more)
-        servers.append(server)
-    return servers
 
 
 def _free_place(held: ExitStack, number: int) -> tuple[str, int]:

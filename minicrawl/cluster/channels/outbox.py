@@ -20,7 +20,6 @@ from math import inf
 import numpy as np
 
 from minicrawl.cluster.channels.batches import MOST_TRANSFERS
-from minicrawl.model import PageId
 from minicrawl.opic.ledger.ledger import FOREIGN, Ledger
 
 AGE_PART = 1 / 50
@@ -88,16 +87,16 @@ class Outbox:
 
     def paid(self, pages: Iterable[int], now: float) -> None:
         """Enqueue the foreign pages among `pages`, which have just been paid."""
-        flags, keys = self._ledger.flags, self._ledger.key
-        for page in pages:
-            if flags[page] == FOREIGN and keys[page]:
-                self._wait(page, now)
+        self.tell((page for page in pages if self._ledger.key[page]), now)
 
     def tell(self, pages: Iterable[int], now: float) -> None:
         """Enqueue the foreign pages among `pages`, with or without cash."""
         for page in pages:
             if self._ledger.flags[page] == FOREIGN:
-                self._wait(page, now)
+                receiver = self._owner(page)
+                if receiver not in self._waiting:
+                    self._waiting[receiver] = _Waiting(now)
+                self._waiting[receiver].pages[page] = None
 
     def sent(self, receiver: int, pages: Iterable[int], now: float) -> None:
         """Remove `pages`, whose cash has left. There are none if only the pot sent something."""
@@ -131,10 +130,3 @@ class Outbox:
             if len(chosen) == self._posting.transfers:
                 break
         return sorted(chosen)
-
-    def _wait(self, page: PageId, now: float) -> None:
-        receiver = self._owner(page)
-        waiting = self._waiting.get(receiver)
-        if waiting is None:
-            waiting = self._waiting[receiver] = _Waiting(now)
-        waiting.pages[page] = None

@@ -55,18 +55,16 @@ class ShardStore(NamedTuple):
 def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list[ShardStore]]:
     """Open the stores, sorted by shard. Shards in `absent` have not begun and have no store."""
     with ExitStack() as stack:
-        stores = [_opened(path, stack) for path in paths]
+        stores: list[ShardStore] = []
+        for path in paths:
+            connection = stack.enter_context(reading(path))
+            with reporting_damage(path):
+                terms = tables.terms(connection)
+            if terms is None or terms.shards == 1:
+                raise UsageError(f"{path} is the store of a whole crawl, not of a shard")
+            stores.append(ShardStore(path, connection, terms))
         _refuse_others(stores, absent)
         yield sorted(stores, key=lambda store: store.number)
-
-
-def _opened(path: Path, stack: ExitStack) -> ShardStore:
-    connection = stack.enter_context(reading(path))
-    with reporting_damage(path):
-        terms = tables.terms(connection)
-    if terms is None or terms.shards == 1:
-        raise UsageError(f"{path} is the store of a whole crawl, not of a shard")
-    return ShardStore(path, connection, terms)
 
 
 def _refuse_others(stores: Sequence[ShardStore], absent: Collection[int]) -> None:

@@ -45,7 +45,12 @@ async def store_snapshot(
         compressed.unlink(missing_ok=True)
     current = await _make_current(engine, shard, snapshot)
     await engine.remove_entries(shard, current.entry)
-    await _remove_older(engine, shard, current)
+    # A snapshot of a later entry may not have been named yet, so it is left alone.
+    for name in await engine.objects():
+        kind, number, last, *_ = [*name.split("-"), "", "", ""]
+        is_ours = kind == "shard" and number == str(shard) and last.isdecimal()
+        if is_ours and int(last) <= current.entry and name != current.object:
+            await engine.delete_object(name)
     return current
 
 
@@ -72,20 +77,6 @@ async def _make_current(
         with suppress(KeyTaken):
             await engine.update(snapshot_key(shard), value, entry.revision if entry else 0)
             return snapshot
-
-
-async def _remove_older(engine: ClusterEngine, shard: int, current: SnapshotRecord) -> None:
-    """Delete snapshots of earlier entries.
-
-    A snapshot of a later entry may not have been named yet, so it is left alone.
-    """
-    for name in await engine.objects():
-        kind, _, rest = name.partition("-")
-        number, _, rest = rest.partition("-")
-        entry = rest.partition("-")[0]
-        is_ours = kind == "shard" and number == str(shard) and entry.isdecimal()
-        if is_ours and int(entry) <= current.entry and name != current.object:
-            await engine.delete_object(name)
 
 
 def _compress(file: Path, to: Path) -> None:
