@@ -23,18 +23,18 @@ def _these(words: str) -> tuple[str, ...]:
     return tuple(words.split(", "))
 
 
+def _topic(*, name: str, hosts: str, sections: str, nouns: str, remarks: tuple[str, ...]) -> Topic:
+    return Topic(name, _these(hosts), _these(sections), _these(nouns), remarks)
+
+
 TOPICS: Final = (
-    Topic(
+    _topic(
         name="sea",
-        hosts=_these(
-            "www.harbour-museum, news.northshore, wiki.tidepool, www.lighthouse-keepers, "
-            "blog.saltmarsh-diary, forum.small-boats"
-        ),
-        sections=_these("Boats, Harbours, Lights, Tides, Ropes, People"),
-        nouns=_these(
-            "skiff, lantern, breakwater, anchor, slipway, tide table, foghorn, ferryboat, sail "
-            "locker, buoy, rope walk, pilot boat, crab pot, chart, pier, mast"
-        ),
+        hosts="www.harbour-museum, news.northshore, wiki.tidepool, www.lighthouse-keepers, "
+        "blog.saltmarsh-diary, forum.small-boats",
+        sections="Boats, Harbours, Lights, Tides, Ropes, People",
+        nouns="skiff, lantern, breakwater, anchor, slipway, tide table, foghorn, ferryboat, sail "
+        "locker, buoy, rope walk, pilot boat, crab pot, chart, pier, mast",
         remarks=(
             "At low water the old moorings show, black and furred with weed.",
             "A lamp that is trimmed every evening asks for no other kindness.",
@@ -42,17 +42,13 @@ TOPICS: Final = (
             "Tar, hemp and patience are what the shed has always smelled of.",
         ),
     ),
-    Topic(
+    _topic(
         name="gardens",
-        hosts=_these(
-            "wiki.kitchen-garden, www.rose-society, news.allotment-gazette, blog.muddy-boots, "
-            "www.seed-exchange, forum.compost-corner"
-        ),
-        sections=_these("Vegetables, Roses, Soil, Tools, Seasons, Pests"),
-        nouns=_these(
-            "hedge, cold frame, orchard, seed tray, wheelbarrow, arbour, bean row, rain barrel, "
-            "beehive, greenhouse, spade, quince, marrow, border, pond, compost heap"
-        ),
+        hosts="wiki.kitchen-garden, www.rose-society, news.allotment-gazette, blog.muddy-boots, "
+        "www.seed-exchange, forum.compost-corner",
+        sections="Vegetables, Roses, Soil, Tools, Seasons, Pests",
+        nouns="hedge, cold frame, orchard, seed tray, wheelbarrow, arbour, bean row, rain barrel, "
+        "beehive, greenhouse, spade, quince, marrow, border, pond, compost heap",
         remarks=(
             "Sow thinly, water in the evening, and expect the slugs.",
             "The best soil on the slope lies where the hens used to be.",
@@ -60,18 +56,14 @@ TOPICS: Final = (
             "Nothing teaches the weather like a row of early peas.",
         ),
     ),
-    Topic(
+    _topic(
         name="railways",
-        hosts=_these(
-            "news.branch-line, www.narrow-gauge, wiki.signal-box, blog.slow-train, www.engine-"
-            "shed, forum.timetable-club"
-        ),
-        sections=_these("Engines, Stations, Signals, Lines, Timetables, Models"),
-        nouns=_these(
-            "signal, tank engine, viaduct, turntable, goods van, platform, tunnel, footbridge, "
-            "water tower, timetable, carriage, siding, lamp room, boiler, level crossing, ticket "
-            "hall"
-        ),
+        hosts="news.branch-line, www.narrow-gauge, wiki.signal-box, blog.slow-train, www.engine-"
+        "shed, forum.timetable-club",
+        sections="Engines, Stations, Signals, Lines, Timetables, Models",
+        nouns="signal, tank engine, viaduct, turntable, goods van, platform, tunnel, footbridge, "
+        "water tower, timetable, carriage, siding, lamp room, boiler, level crossing, ticket "
+        "hall",
         remarks=(
             "The last train of the day has carried more cheese than passengers.",
             "Every lever in the box has its own colour and its own temper.",
@@ -79,17 +71,13 @@ TOPICS: Final = (
             "Where the line ends, a buffer stop stands among the foxgloves.",
         ),
     ),
-    Topic(
+    _topic(
         name="stars",
-        hosts=_these(
-            "www.hilltop-observatory, wiki.night-sky, blog.backyard-telescope, news.meteor-watch, "
-            "www.planetarium-trust, forum.dark-skies"
-        ),
-        sections=_these("Planets, Comets, Telescopes, Charts, Meteors, Nights"),
-        nouns=_these(
-            "telescope, comet, star chart, dome, mirror, eyepiece, sundial, planet, meteor, "
-            "crater, nebula map, tripod, moonrise, cluster, astrolabe, finder"
-        ),
+        hosts="www.hilltop-observatory, wiki.night-sky, blog.backyard-telescope, "
+        "news.meteor-watch, www.planetarium-trust, forum.dark-skies",
+        sections="Planets, Comets, Telescopes, Charts, Meteors, Nights",
+        nouns="telescope, comet, star chart, dome, mirror, eyepiece, sundial, planet, meteor, "
+        "crater, nebula map, tripod, moonrise, cluster, astrolabe, finder",
         remarks=(
             "Give the eyes twenty minutes in the dark before judging the sky.",
             "The dome turns by hand, and complains at the same place each night.",
@@ -97,18 +85,14 @@ TOPICS: Final = (
             "A cheap mirror, well looked after, shows more than a dear one in its box.",
         ),
     ),
-    Topic(
+    _topic(
         name="bread",
-        hosts=_these(
-            "www.village-bakery, wiki.sourdough, news.millers-journal, blog.flour-on-the-floor, "
-            "www.oven-works, forum.rye-and-barley"
-        ),
-        sections=_these("Loaves, Flour, Ovens, Mills, Recipes, Markets"),
-        nouns=_these(
-            "loaf, millstone, starter jar, oven door, rye field, proving basket, bun, flour sack, "
-            "cake tin, windmill, rolling pin, market stall, crust, scone, brick oven, dough "
-            "trough"
-        ),
+        hosts="www.village-bakery, wiki.sourdough, news.millers-journal, blog.flour-on-the-floor, "
+        "www.oven-works, forum.rye-and-barley",
+        sections="Loaves, Flour, Ovens, Mills, Recipes, Markets",
+        nouns="loaf, millstone, starter jar, oven door, rye field, proving basket, bun, "
+        "flour sack, cake tin, windmill, rolling pin, market stall, crust, scone, brick oven, "
+        "dough trough",
         remarks=(
             "A starter that is fed on time forgives nearly everything else.",
             "The crust should sing a little when it leaves the oven.",
@@ -116,17 +100,13 @@ TOPICS: Final = (
             "On Fridays the queue reaches the fountain before it is light.",
         ),
     ),
-    Topic(
+    _topic(
         name="birds",
-        hosts=_these(
-            "wiki.field-guide, www.wetland-reserve, news.migration-desk, blog.morning-chorus, "
-            "www.nestbox-trust, forum.binoculars"
-        ),
-        sections=_these("Waders, Songbirds, Owls, Hides, Counts, Migration"),
-        nouns=_these(
-            "heron, curlew, nest, reed bed, barn owl, hide, wren, feather, swift, dawn count, "
-            "lapwing, kestrel, field notebook, flock, rook, warbler"
-        ),
+        hosts="wiki.field-guide, www.wetland-reserve, news.migration-desk, blog.morning-chorus, "
+        "www.nestbox-trust, forum.binoculars",
+        sections="Waders, Songbirds, Owls, Hides, Counts, Migration",
+        nouns="heron, curlew, nest, reed bed, barn owl, hide, wren, feather, swift, dawn count, "
+        "lapwing, kestrel, field notebook, flock, rook, warbler",
         remarks=(
             "The hide is warm, dry, and pointed the wrong way until noon.",
             "One curlew makes more evening than any clock.",
@@ -134,17 +114,13 @@ TOPICS: Final = (
             "Swifts are back on the church, a day earlier than last year.",
         ),
     ),
-    Topic(
+    _topic(
         name="music",
-        hosts=_these(
-            "www.fiddle-makers, wiki.folk-tunes, blog.second-violin, news.bandstand, www.organ-"
-            "archive, forum.ceilidh"
-        ),
-        sections=_these("Tunes, Fiddles, Organs, Bands, Scores, Concerts"),
-        nouns=_these(
-            "fiddle, reel, organ pipe, songbook, bow, concertina, hornpipe, choir loft, drum, "
-            "polka, bandstand, tuning fork, cello, manuscript, whistle, dance"
-        ),
+        hosts="www.fiddle-makers, wiki.folk-tunes, blog.second-violin, news.bandstand, www.organ-"
+        "archive, forum.ceilidh",
+        sections="Tunes, Fiddles, Organs, Bands, Scores, Concerts",
+        nouns="fiddle, reel, organ pipe, songbook, bow, concertina, hornpipe, choir loft, drum, "
+        "polka, bandstand, tuning fork, cello, manuscript, whistle, dance",
         remarks=(
             "Play it slowly until it is dull, then slowly again.",
             "The second part is older than the first, and better.",
@@ -152,18 +128,14 @@ TOPICS: Final = (
             "A dance without a pause for tea has not been planned at all.",
         ),
     ),
-    Topic(
+    _topic(
         name="maps",
-        hosts=_these(
-            "wiki.footpaths, www.old-maps, news.survey-office, blog.lost-villages, www.county-"
-            "archive, forum.compass-rose"
-        ),
-        sections=_these("Maps, Paths, Villages, Surveys, Boundaries, Archives"),
-        nouns=_these(
-            "footpath, boundary stone, survey, milestone, ford, parish map, theodolite, plumb "
-            "line, bridleway, stile, globe, hill fort, drove road, gazetteer, field name, "
-            "packhorse bridge"
-        ),
+        hosts="wiki.footpaths, www.old-maps, news.survey-office, blog.lost-villages, www.county-"
+        "archive, forum.compass-rose",
+        sections="Maps, Paths, Villages, Surveys, Boundaries, Archives",
+        nouns="footpath, boundary stone, survey, milestone, ford, parish map, theodolite, plumb "
+        "line, bridleway, stile, globe, hill fort, drove road, gazetteer, field name, "
+        "packhorse bridge",
         remarks=(
             "The path on the sheet and the path on the ground met once, in 1911.",
             "A hedge that bends for no reason is worth an afternoon in the archive.",
