@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from minicrawl.archive.record import Header, RecordKind
 from minicrawl.archive.scan import scan
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.errors import NoRoom, StoreError
+
+T = TypeVar("T")
 
 INDEX_FILE = "index.db"
 _ASKED_AT_ONCE = 500
@@ -215,14 +217,40 @@ def open_index(segments: Segments, end: int, *, writes: bool = False) -> Archive
     file = segments.folder / INDEX_FILE
     if not writes and (existing := _opened_to_read(file, end)) is not None:
         return existing
+
+    def complete(connection: sqlite3.Connection) -> ArchiveIndex:
+        index = ArchiveIndex(connection)
+        index.catch_up(segments, end)
+        return index
+
+    return open_derived(file, complete)
+
+
+def open_derived(
+    file: Path, make: Callable[[sqlite3.Connection], T], synchronous: str = "NORMAL"
+) -> T:
+    """Open derived data. A damaged file is replaced; without write access it is in memory."""
     for _ in range(2):
         try:
-            return _opened_index(file, segments, end)
+            return _opened(file, make, synchronous)
         except sqlite3.OperationalError:
             break
         except sqlite3.DatabaseError:  # damaged, or not a database
-            delete_index(segments.folder)
-    return _opened_index(Path(":memory:"), segments, end)
+            _delete(file)
+    return _opened(Path(":memory:"), make, synchronous)
+
+
+def _opened(path: Path, make: Callable[[sqlite3.Connection], T], synchronous: str) -> T:
+    connection = sqlite3.connect(
+        path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
+        return make(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
@@ -243,24 +271,13 @@ def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
 
 def delete_index(folder: Path) -> None:
     """Delete the index file. Processes that have opened it continue to read the deleted file."""
+    _delete(folder / INDEX_FILE)
+
+
+def _delete(file: Path) -> None:
     for suffix in ("", "-wal", "-shm"):
         with suppress(OSError):
-            (folder / f"{INDEX_FILE}{suffix}").unlink()
-
-
-def _opened_index(path: Path, segments: Segments, end: int) -> ArchiveIndex:
-    connection = sqlite3.connect(
-        path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
-    )
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        index = ArchiveIndex(connection)
-        index.catch_up(segments, end)
-    except BaseException:
-        connection.close()
-        raise
-    return index
+            file.with_name(f"{file.name}{suffix}").unlink()
 
 
 @contextmanager

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
-_PATIENCE_S = 10.0
+from minicrawl.archive.index import open_derived
+
 _BODIES_CACHE_KIB = 4096
 _BODIES = """
 CREATE TABLE IF NOT EXISTS captures (
@@ -105,28 +105,6 @@ class CaptureIndex:
 
 def open_captures(file: Path) -> CaptureIndex:
     """Open the index. A damaged file is replaced; without write access the index is in memory."""
-    for _ in range(2):
-        try:
-            return _opened(file)
-        except sqlite3.OperationalError:
-            break
-        except sqlite3.DatabaseError:
-            for suffix in ("", "-wal", "-shm"):
-                with suppress(OSError):
-                    file.with_name(f"{file.name}{suffix}").unlink()
-    return _opened(Path(":memory:"))
-
-
-def _opened(path: Path) -> CaptureIndex:
-    connection = sqlite3.connect(
-        path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
-    )
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        # The lines are nowhere else: with NORMAL, a power failure would take some of them, and
-        # bring back those of records that were cut off.
-        connection.execute("PRAGMA synchronous = FULL")
-        return CaptureIndex(connection)
-    except BaseException:
-        connection.close()
-        raise
+    # The lines are nowhere else: with NORMAL, a power failure would take some of them, and bring
+    # back those of records that were cut off.
+    return open_derived(file, CaptureIndex, "FULL")
