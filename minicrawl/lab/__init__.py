@@ -6,8 +6,10 @@ webs            webs to run on, synthetic or from a file; spam farms; errors of 
                 that the user gives to pages
 reading_orders  importance gathered against pages fetched, for every order of reading
 link_places     a bandit over link places, a baseline for orders of reading
-known_webs      a known web that is read again and again: convergence of estimates, windows while it
-                changes, and the share of it that is up to date, for every order of re-reading
+known_webs      a known web that is read again and again, and its true importance
+convergence     how fast estimates approach it
+changing_webs   windows while the web changes
+freshness       the share of a web that is up to date, for every order of re-reading
 dynamic_graphs  algorithms for distances and strong components while edges are inserted
 
 commands/       `minicrawl lab`; also a crawl in shards compared with one machine, figures, grades

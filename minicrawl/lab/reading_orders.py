@@ -52,7 +52,8 @@ from minicrawl.crawl.schedule.orders import (
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
-from minicrawl.lab.known_webs import change_rates, true_importance
+from minicrawl.lab.freshness import change_rates
+from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.link_places import ByPlace
 from minicrawl.lab.webs import Farm, Floats, Links, PageValues, Web, planted
 from minicrawl.model import FULL_VALUE, State

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS, Series, convergence, true_importance
+from minicrawl.lab.convergence import Series, convergence
+from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS, true_importance
 from minicrawl.lab.webs import Model, synthetic_web
 
 LAPS = (1, 2, 3, 5, 10)

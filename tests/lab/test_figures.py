@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
-from minicrawl.lab.commands.experiments import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
+from minicrawl.lab.commands.figures import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.report.files.figures import Figure, PlotLine, draw as draw_figure, pyplot, write
 

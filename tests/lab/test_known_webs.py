@@ -10,26 +10,26 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.lab import known_webs as lab_windows
-from minicrawl.lab.known_webs import (
+from minicrawl.lab import changing_webs
+from minicrawl.lab.changing_webs import (
     WARM_UPS,
     ChangingWeb,
-    Days,
-    FreshPoint,
-    RichestRead,
-    SitemapTruth,
     Watching,
     WindowPoint,
     WindowPolicy,
-    best_possible,
     drawn_windows,
+    windows,
+)
+from minicrawl.lab.freshness import (
+    Days,
+    FreshPoint,
+    SitemapTruth,
+    best_possible,
     freshness,
     new_links,
     nights,
-    read,
-    true_importance,
-    windows,
 )
+from minicrawl.lab.known_webs import RichestRead, read, true_importance
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.opic.importance.estimate import Importance, Level, Sums, rising, shares
 from minicrawl.opic.ledger.ledger import READ, Ledger, restate
@@ -116,7 +116,7 @@ def test_interpolation_is_nearly_as_good_as_the_better_of_two_assumptions(
     monkeypatch: pytest.MonkeyPatch, model: Model, width: float
 ) -> None:
     """History alone is far better without change, recent history and cash with much change."""
-    monkeypatch.setattr(lab_windows, "Importance", FixedChange)
+    monkeypatch.setattr(changing_webs, "Importance", FixedChange)
     monkeypatch.setitem(WINDOWS, "calm", lambda wide, _most: Believing(wide, 0))
     monkeypatch.setitem(WINDOWS, "wild", lambda wide, _most: Believing(wide, 1))
     calm, wild, found = (WindowPolicy(name, width) for name in ("calm", "wild", "interpolation"))

@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS, convergence, read
+from minicrawl.lab.convergence import convergence
+from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS, read
 from minicrawl.opic.ledger.ledger import READ, Ledger
 from minicrawl.opic.ledger.money import UNIT, one_more_link
 from minicrawl.opic.windows.window import Static

@@ -7,19 +7,19 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 # name -> target to import, and summary in `minicrawl lab --help`
 COMMANDS = {
     "convergence": (
-        "minicrawl.lab.commands.experiments:convergence",
+        "minicrawl.lab.commands.convergence:convergence",
         "Measure how fast estimates approach true importance.",
     ),
     "windows": (
-        "minicrawl.lab.commands.experiments:windows",
+        "minicrawl.lab.commands.windows:windows",
         "Compare measurement windows on a changing web.",
     ),
     "freshness": (
-        "minicrawl.lab.commands.experiments:freshness",
+        "minicrawl.lab.commands.freshness:freshness",
         "Compare orders of re-reading pages.",
     ),
     "order": (
-        "minicrawl.lab.commands.experiments:order",
+        "minicrawl.lab.commands.order:order",
         "Compare orders of reading by importance found.",
     ),
     "bench": (
@@ -59,7 +59,7 @@ COMMANDS = {
         "Compare algorithms for growing graphs.",
     ),
     "figures": (
-        "minicrawl.lab.commands.experiments:figures",
+        "minicrawl.lab.commands.figures:figures",
         "Draw figures of convergence, windows and order.",
     ),
 }

@@ -12,7 +12,8 @@ from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.lab import reading_orders as lab
-from minicrawl.lab.commands.experiments import ORDER_NAME, WebChoice, about, cells
+from minicrawl.lab.commands.order import ORDER_NAME, cells
+from minicrawl.lab.commands.web_choice import WebChoice, about
 from minicrawl.lab.webs import Model
 from minicrawl.ports import part
 from minicrawl.wording import counted

@@ -34,7 +34,7 @@ from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.commands.experiments import (
+from minicrawl.lab.commands.web_choice import (
     WebChoice,
     about,
     endowment_option,
@@ -43,14 +43,7 @@ from minicrawl.lab.commands.experiments import (
     small_edge_option,
 )
 from minicrawl.lab.known_webs import true_importance
-from minicrawl.lab.reading_orders import (
-    Crawls,
-    DrawnMean,
-    Exploration,
-    draw_seeds,
-    fetched,
-    spread,
-)
+from minicrawl.lab.reading_orders import Crawls, DrawnMean, Exploration, draw_seeds, fetched, spread
 from minicrawl.lab.webs import Floats, Model, Web
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import shard_of

@@ -1,0 +1,108 @@
+"""`minicrawl lab convergence`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.output import show_table
+from minicrawl.cli.parameters import choice, option, with_options
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.link_builder import Weights
+from minicrawl.graphfiles.reading import read
+from minicrawl.lab import convergence as curves
+from minicrawl.lab.commands.web_choice import (
+    LAPS,
+    QUICK_LAPS,
+    WebChoice,
+    about,
+    laps_option,
+    on_a_web,
+    pair,
+    show,
+    small_edge_option,
+)
+from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS
+from minicrawl.lab.webs import Model
+
+SHOWN_LAPS = (1, 2, 3, 5, 10)
+
+
+@click.command()
+@on_a_web(Model.POWER_LAW)
+@laps_option
+@with_options
+@small_edge_option(None)
+@json_option
+def convergence(
+    choice: WebChoice,
+    laps: int | None,
+    small_edge: float | None,
+    as_json: bool,
+    strategies: Sequence[str] = choice(
+        list(KNOWN_WEB_ORDERS),
+        "Order of reading; repeatable.  [default: all]",
+        flag="--strategy",
+        multiple=True,
+    ),
+    matrix: Path | None = option(
+        "Link matrix: a graph file with a weight for each link. A page gives its links parts of "
+        "its cash in proportion to their weights.",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    ),
+) -> None:
+    """Measure how fast estimates approach true importance.
+
+    The pages of a fully known web are read lap after lap. Errors are relative, in percent: of all
+    pages / of the most important tenth.
+    """
+    if matrix and (choice.graph or choice.nodes):
+        raise click.UsageError("--matrix has a graph: leave --graph and --nodes out")
+    graph, weights = _matrix(matrix) if matrix else (choice.web().graph, None)
+    with progress("convergence") as tell:
+        series = curves.convergence(
+            graph,
+            weights,
+            strategies=strategies or list(KNOWN_WEB_ORDERS),
+            laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+            seed=choice.seed,
+            small_edge=small_edge,
+            progress=tell,
+        )
+    show(graph, series, as_json, _show_convergence)
+
+
+def _matrix(path: Path) -> tuple[Csr, Weights]:
+    named = read(path)
+    if named.weights is None:
+        raise click.UsageError(f"{path} has no weights: use --graph")
+    return named.graph, named.weights
+
+
+def _show_convergence(graph: Csr, series: Sequence[curves.Series]) -> None:
+    laps = [lap for lap in SHOWN_LAPS if lap <= len(series[0].errors)]
+    show_table(
+        "Relative error in %, all pages / top 10 %, by number of laps",
+        ["strategy, estimator", *map(str, laps), "n x cash", "G"],
+        (
+            [curve.label]
+            + [pair(curve.errors[lap - 1]) for lap in laps]
+            + ["" if curve.cash_when_read is None else f"{curve.cash_when_read:.2f}"]
+            + [f"{curve.g[-1]:.1f}"]
+            for curve in series
+        ),
+        "",
+    )
+    show_table(
+        f"Spread of the relative errors of all pages after lap {len(series[0].errors)}",
+        ["strategy, estimator", "mean, %", "deviation, %", "pages above twice the mean, %"],
+        (
+            [curve.label, f"{last.all:.2f}", f"{last.deviation:.2f}", f"{last.above_twice:.1f}"]
+            for curve in series
+            for last in curve.errors[-1:]
+        ),
+        about(graph),
+    )

@@ -1,0 +1,168 @@
+"""`minicrawl lab order`."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from minicrawl import ext
+from minicrawl.cli.output import show_table
+from minicrawl.cli.parameters import choice, number, with_options
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option
+from minicrawl.graph.csr import Csr
+from minicrawl.lab import reading_orders as lab
+from minicrawl.lab.commands.web_choice import (
+    DRAWS,
+    QUICK_DRAWS,
+    WebChoice,
+    about,
+    draws_option,
+    endowment_option,
+    on_a_web,
+    show,
+    small_edge_option,
+)
+from minicrawl.lab.reading_orders import CRAWL_ORDERS
+from minicrawl.lab.webs import ENTRANCES, PAGES, Farm, FarmKind, Model
+from minicrawl.opic.ledger.money import SMALL_EDGE
+
+ORDER_NAME = click.Choice([*CRAWL_ORDERS, lab.BY_VALUE, *ext.entry_points(ext.ORDERS)])
+"""Orders of the laboratory, and those that packages add to a crawl."""
+
+
+@click.command()
+@on_a_web(Model.COPYING)
+@click.option(
+    "--strategy",
+    "orders",
+    multiple=True,
+    metavar="NAME",
+    type=ORDER_NAME,
+    help=f"Order of reading: {', '.join(CRAWL_ORDERS)}, with --value {lab.BY_VALUE}, or an order "
+    "that an installed package adds; repeatable.  [default: all of the laboratory; siblings and "
+    f"{lab.BY_VALUE} with --value]",
+)
+@click.option(
+    "--value",
+    "values",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Values of pages in --graph: a name per line, and optionally a tab and a number from 0 to "
+    "1. Adds a table of the share of the reachable value that is found.",
+)
+@draws_option
+@endowment_option
+@small_edge_option(SMALL_EDGE)
+@with_options
+@json_option
+def order(
+    choice: WebChoice,
+    orders: Sequence[str],
+    values: Path | None,
+    draws: int | None,
+    endowment: int | None,
+    small_edge: float,
+    as_json: bool,
+    at_once: int | None = number(
+        "Have K requests in flight at once, at most one per host; needs --web copying or a graph "
+        "of URLs.  [default: one request at a time, ignoring hosts]",
+        flag="--polite",
+        metavar="K",
+    ),
+    kinds: Sequence[str] = choice(
+        [kind.value for kind in FarmKind],
+        f"Add a spam farm, linked from {ENTRANCES} random honest pages: {PAGES:,} pages on a host "
+        "that all link to each other (host) or at random (random), or endless pages (trap). Each "
+        "order crawls with and without spam, to show the share of spam and the importance lost; "
+        "repeatable.",
+        flag="--spam",
+        multiple=True,
+    ),
+    spam_hosts: int | None = number(
+        "Spread each farm over N hosts of one registrable domain.  [default: 1]"
+    ),
+    spam_domains: int | None = number(
+        "Spread each farm over N domains that link to each other.  [default: 1]"
+    ),
+) -> None:
+    """Compare orders of reading by the importance that they find early.
+
+    Each crawl starts from ten random pages and knows only what it has read. The numbers are the
+    share of all importance held by the pages fetched so far, with standard errors over the draws.
+    Draws differ more than orders do, so the second table compares orders draw by draw.
+    """
+    farms, usual = _farms(kinds, spam_hosts, spam_domains), [*CRAWL_ORDERS]
+    if values is None:
+        web, valued = choice.web(), None
+        if lab.BY_VALUE in orders:
+            raise click.UsageError(f"--strategy {lab.BY_VALUE} needs the values of pages: --value")
+    elif farms:
+        raise click.UsageError("--value and --spam cannot be combined")
+    else:
+        (web, valued), usual = choice.valued_web(values), ["siblings", lab.BY_VALUE]
+    if at_once and not web.has_hosts:
+        raise click.UsageError("--polite needs several hosts: --web copying or a graph of URLs")
+    with progress("order") as tell:
+        curves = lab.order(
+            web,
+            orders=orders or usual,
+            crawls=lab.Crawls(
+                draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
+                seed=choice.seed,
+                endowment=choice.endowment(endowment),
+                small_edge=small_edge,
+                at_once=at_once or 1,
+            ),
+            farms=farms,
+            values=valued,
+            progress=tell,
+        )
+    show(web.graph, curves, as_json, _show_order)
+
+
+def _farms(kinds: Sequence[str], hosts: int | None, domains: int | None) -> list[Farm]:
+    if (hosts or domains) and not kinds:
+        raise click.UsageError("--spam-hosts and --spam-domains need --spam")
+    if hosts and domains:
+        raise click.UsageError("--spam-hosts and --spam-domains cannot be combined")
+    return [
+        Farm(kind=FarmKind(kind), hosts=hosts or domains or 1, is_one_site=not domains)
+        for kind in kinds
+    ]
+
+
+def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
+    errors = ", with standard errors" if curves[0].found.error else ""
+    _show_spreads(
+        f"Share of all importance on the pages fetched, in %{errors}",
+        [(curve, curve.found) for curve in curves],
+        about(graph),
+    )
+    for title, more in (
+        ("Share of the reachable value found, in %", [curve.value for curve in curves]),
+        (f"Difference from {lab.BASELINE}, from the same seeds", [c.gain for c in curves]),
+        ("Share of spam in the pages fetched, in %", [curve.spam for curve in curves]),
+        ("Importance lost by the spam, in %", [curve.loss for curve in curves]),
+    ):
+        if rows := [(c, found) for c, found in zip(curves, more, strict=True) if found]:
+            _show_spreads(f"{title}{errors}", rows, "")
+
+
+def _show_spreads(
+    title: str, rows: Sequence[tuple[lab.Curve, lab.DrawnMean]], caption: str
+) -> None:
+    headings = ["order", *(f"{share:.0%}" for share in rows[0][0].fractions)]
+    show_table(title, headings, ([curve.order, *cells(of)] for curve, of in rows), caption)
+
+
+_WIDE = 0.0995
+"""A share below -9.95 % is shown without decimals."""
+
+
+def cells(of: lab.DrawnMean) -> Iterator[str]:
+    """Format shares in percent, short enough for 80 columns."""
+    errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
+    for place, mean in enumerate(of.mean):
+        shown = f"{100 * mean:.1f}" if mean > -_WIDE else f"{100 * mean:.0f}"
+        yield f"{shown}{errors[place] if errors else ''}"

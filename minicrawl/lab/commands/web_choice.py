@@ -1,0 +1,241 @@
+"""Options shared by experiments: the web to run on, the effort, and output as a table or JSON."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import click
+
+from minicrawl.cli.options import Command
+from minicrawl.cli.output import show_json
+from minicrawl.cli.progress_bar import progress
+from minicrawl.config.values.kinds import LEAST_EDGE
+from minicrawl.graph.csr import MOST_NODES, Csr
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.graphfiles.reading import read
+from minicrawl.lab import webs
+from minicrawl.lab.changing_webs import RATES
+from minicrawl.lab.webs import EstimateErrors, Model, PageValues, Web, read_values
+from minicrawl.report.graph.source import crawled, opened
+from minicrawl.store.files import is_database
+from minicrawl.wording import counted
+
+_TWO_DIGITS = 9.95
+
+
+class SeriesOfNumbers(Protocol):
+    """Curve of an experiment, or a point of it."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the numbers by name."""
+
+
+T = TypeVar("T", bound=SeriesOfNumbers)
+
+
+def show(
+    graph: Csr, series: Sequence[T], as_json: bool, as_table: Callable[[Csr, Sequence[T]], None]
+) -> None:
+    """Show the results of an experiment on this graph."""
+    if as_json:
+        size = {"nodes": graph.nodes, "edges": graph.edges}
+        show_json({"graph": size, "series": [one.as_json() for one in series]})
+    else:
+        as_table(graph, series)
+
+
+def about(graph: Csr) -> str:
+    """Format the size of a graph."""
+    return f"{counted(graph.nodes, 'page')}, {counted(graph.edges, 'link')}"
+
+
+def pair(found: EstimateErrors) -> str:
+    """Format the errors of all pages and of important ones."""
+    return f"{in_percent(found.all)}/{in_percent(found.top10)}"
+
+
+def in_percent(error: float) -> str:
+    """Format two significant digits, at most one decimal."""
+    return f"{error:.0f}" if error >= _TWO_DIGITS else f"{error:.1f}"
+
+
+NODES, QUICK_NODES = 100_000, 10_000
+WATCHED_NODES, QUICK_WATCHED_NODES = 20_000, 2_000
+"""Size of the web for `lab windows`, which needs many laps."""
+LAPS, QUICK_LAPS = 10, 5
+DRAWS, QUICK_DRAWS = 6, 3
+ENDOWMENT, SYNTHETIC_ENDOWMENT = 1000, 0
+QUICK_RATES = (0.01, 0.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebChoice:
+    """Web for an experiment, and its effort."""
+
+    nodes: int | None
+    seed: int
+    model: Model
+    graph: Path | None
+    quick: bool
+    usual_nodes: int = NODES
+    quick_nodes: int = QUICK_NODES
+
+    def __post_init__(self) -> None:
+        if self.graph and self.nodes:
+            raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
+
+    def valued_web(self, path: Path) -> tuple[Web, PageValues]:
+        """Return the web of the graph, and the values of its pages."""
+        if self.graph is None:
+            raise click.UsageError("--value needs pages with names: add --graph")
+        with _named(self.graph) as named:
+            return webs.web_of(named, self.graph), read_values(path, named.names)
+
+    def web(self) -> Web:
+        return _web_of(self.graph) if self.graph else self._synthetic(self.model)
+
+    def with_hosts(self, web: Web) -> Web:
+        """Return a web with hosts: `web` if it is from a file, or else one of the copying model."""
+        return web if self.graph else self._synthetic(Model.COPYING)
+
+    def watched(self, draws: int) -> list[Csr]:
+        """Return a graph per draw for `lab windows`; from a file, it is the same for all draws."""
+        smaller = replace(self, usual_nodes=WATCHED_NODES, quick_nodes=QUICK_WATCHED_NODES)
+        if self.graph:
+            return [smaller.web().graph] * draws
+        return [replace(smaller, seed=self.seed + draw).web().graph for draw in range(draws)]
+
+    def otherwise(self, value: int | None, usual: int, when_quick: int) -> int:
+        """Return the user's value, or the default."""
+        return value or (when_quick if self.quick else usual)
+
+    def endowment(self, units: int | None) -> int:
+        """Return the user's value, or the default: seeds of a synthetic web deserve none."""
+        if units is not None:
+            return units
+        return ENDOWMENT if self.graph else SYNTHETIC_ENDOWMENT
+
+    def rates(self) -> Sequence[float]:
+        """Return the default rates of change."""
+        return QUICK_RATES if self.quick else RATES
+
+    def _synthetic(self, model: Model) -> Web:
+        nodes = self.otherwise(self.nodes, self.usual_nodes, self.quick_nodes)
+        return webs.synthetic_web(model, nodes, self.seed)
+
+
+def _web_of(path: Path) -> Web:
+    with _named(path) as named:
+        return webs.web_of(named, path)
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[NamedGraph]:
+    """Yield the graph in a graph file, or of the fetched pages of a store."""
+    if not is_database(path):
+        yield read(path)
+        return
+    with opened(path, None, progress) as source:
+        yield crawled(source)
+
+
+def on_a_web(
+    model: Model, usual: int = NODES, quick: int = QUICK_NODES
+) -> Callable[[Command], Command]:
+    """Add the options of the web; the command gets them as `choice`.
+
+    A synthetic web has `usual` pages, or `quick` with --quick.
+    """
+    sizes = {"usual_nodes": usual, "quick_nodes": quick}
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_choice(
+            nodes: int | None, model: str, graph: Path | None, seed: int, quick: bool, **rest: Any
+        ) -> None:
+            choice = WebChoice(
+                nodes=nodes, seed=seed, model=Model(model), graph=graph, quick=quick, **sizes
+            )
+            command(choice=choice, **rest)
+
+        decorated: Command = with_choice
+        for declared in reversed(_web_options(model, usual, quick)):
+            decorated = declared(decorated)
+        return decorated
+
+    return decorate
+
+
+def _web_options(model: Model, usual: int, quick: int) -> Sequence[Callable[[Command], Command]]:
+    return (
+        click.option(
+            "--nodes",
+            metavar="N",
+            type=click.IntRange(min=2, max=MOST_NODES),
+            help=f"Pages of the synthetic web.  [default: {usual:,}; {quick:,} with --quick]",
+        ),
+        click.option(
+            "--web",
+            "model",
+            type=click.Choice([model.value for model in Model]),
+            default=model.value,
+            show_default=True,
+            help="Model of the synthetic web.",
+        ),
+        click.option(
+            "--graph",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+            help="Use this graph file instead of a synthetic web: links between IDs or names, "
+            "plain or .gz; - for stdin. A store gives the graph of its fetched pages.",
+        ),
+        click.option(
+            "--seed",
+            metavar="N",
+            type=click.IntRange(min=0),
+            default=1,
+            show_default=True,
+            help="Seed of all random choices, for reproducible numbers.",
+        ),
+        click.option(
+            "--quick", is_flag=True, help="Use a small web and few laps, for a first look."
+        ),
+    )
+
+
+laps_option = click.option(
+    "--laps",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"Average number of reads per page.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
+)
+draws_option = click.option(
+    "--draws",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Average over N random draws: sets of 10 seeds, or webs that change.  "
+    f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
+)
+endowment_option = click.option(
+    "--endowment",
+    metavar="UNITS",
+    type=click.IntRange(min=0, max=1 << 30),
+    help="Units of cash shared by the seeds.  "
+    f"[default: {ENDOWMENT:,}; {SYNTHETIC_ENDOWMENT} in a synthetic web]",
+)
+
+
+def small_edge_option(default: float | None) -> Callable[[Command], Command]:
+    """Make the --small-edge option; the default None counts as one more link per page."""
+    usual = "as much as to one of its links" if default is None else f"{default:g}"
+    return click.option(
+        "--small-edge",
+        metavar="SHARE",
+        type=click.FloatRange(LEAST_EDGE, 1 - LEAST_EDGE),
+        default=default,
+        help="Share of a page's cash that goes to all pages equally; its links get the rest.  "
+        f"[default: {usual}]",
+    )

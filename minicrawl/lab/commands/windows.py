@@ -1,0 +1,182 @@
+"""`minicrawl lab windows`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from minicrawl.cli.options import Number
+from minicrawl.cli.output import show_table
+from minicrawl.cli.parameters import option, with_options
+from minicrawl.cli.progress_bar import progress
+from minicrawl.cli.store_options import json_option
+from minicrawl.graph.csr import Csr
+from minicrawl.lab import changing_webs
+from minicrawl.lab.changing_webs import Watching, WindowPoint
+from minicrawl.lab.commands.web_choice import (
+    DRAWS,
+    LAPS,
+    QUICK_DRAWS,
+    QUICK_LAPS,
+    QUICK_WATCHED_NODES,
+    WATCHED_NODES,
+    WebChoice,
+    about,
+    draws_option,
+    in_percent,
+    laps_option,
+    on_a_web,
+    show,
+    small_edge_option,
+)
+from minicrawl.lab.webs import Model
+from minicrawl.opic.windows.by_name import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
+from minicrawl.wording import counted
+
+WIDTH = 8.0
+POSITIVE = Number(min=0, min_open=True)
+MEASURES: click.ParamType[int] = click.IntRange(min=2)
+PolicyParts = tuple[str, float | None, int | None, bool]
+_HISTORY = "+history"
+
+
+class PolicyType(click.ParamType[PolicyParts]):
+    """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; the default width is --width."""
+
+    name = "policy"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> PolicyParts:
+        written = str(value)
+        name, equals, size = written.removesuffix(_HISTORY).partition("=")
+        if name not in WINDOWS:
+            self.fail(f"{name!r} is not one of {', '.join(WINDOWS)}", param, ctx)
+        width, slash, most = size.partition("/")
+        if equals and name in WITHOUT_WIDTH:
+            self.fail(f"a {name} window has no width", param, ctx)
+        if slash and name in WITHOUT_MEASURES:
+            self.fail(f"the {name} window keeps no measures", param, ctx)
+        return (
+            name,
+            POSITIVE.convert(width, param, ctx) if equals else None,
+            MEASURES.convert(most, param, ctx) if slash else None,
+            written.endswith(_HISTORY),
+        )
+
+
+@click.command()
+@on_a_web(Model.POWER_LAW, WATCHED_NODES, QUICK_WATCHED_NODES)
+@laps_option
+@click.option(
+    "--warm-up",
+    "warm_ups",
+    multiple=True,
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Laps before the web changes, starting at the fixpoint, to fill all windows. 0 starts "
+    "cold, as in the paper: one unit of cash per page and no history. Repeatable.  "
+    f"[default: {', '.join(map(str, changing_webs.WARM_UPS))}]",
+)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    type=PolicyType(),
+    metavar="NAME[=WIDTH[/MEASURES]][+history]",
+    help="Window, with its width in circulations of all cash (in readings for variable) and the "
+    "maximum number of measures per page. With +history, pages born by --births count as having "
+    "the mean history of those before them; repeatable.  [default: all]",
+)
+@with_options
+@small_edge_option(None)
+@draws_option
+@json_option
+def windows(
+    choice: WebChoice,
+    laps: int | None,
+    warm_ups: Sequence[int],
+    policies: Sequence[PolicyParts],
+    small_edge: float | None,
+    draws: int | None,
+    as_json: bool,
+    width: float = option("Width of windows given without one.", WIDTH, metavar="W", type=POSITIVE),
+    rates: Sequence[float] = option(
+        "Share of the pages that change during a lap; repeatable.  [default: "
+        f"{', '.join(map(str, changing_webs.RATES))}]",
+        flag="--rate",
+        metavar="R",
+        multiple=True,
+        type=Number(0, 1),
+    ),
+    births: float = option(
+        "Share of the pages replaced by new ones during a lap.", 0.0, metavar="R", type=Number(0, 1)
+    ),
+) -> None:
+    """Compare measurement windows on a changing web.
+
+    While pages are read, the inlinks of others are doubled or halved. Errors are relative, in
+    percent, over the second half of the laps, with standard errors over the draws. A measure is an
+    amount of cash and its time.
+    """
+    chosen = [
+        changing_webs.WindowPolicy(name, own or width, most, default_history)
+        for name, own, most, default_history in policies
+    ]
+    graphs = choice.watched(choice.otherwise(draws, DRAWS, QUICK_DRAWS))
+    watching = Watching(
+        laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+        warm_up=0,
+        births=births,
+        small_edge=small_edge,
+        seed=choice.seed,
+    )
+    with progress("windows") as tell:
+        points = changing_webs.drawn_windows(
+            graphs,
+            policies=chosen or changing_webs.POLICIES,
+            rates=rates or choice.rates(),
+            starts=[replace(watching, warm_up=laps) for laps in warm_ups or changing_webs.WARM_UPS],
+            progress=tell,
+        )
+    show(graphs[0], points, as_json, _show_windows)
+
+
+def _show_windows(graph: Csr, points: Sequence[WindowPoint]) -> None:
+    rates = dict.fromkeys(point.rate for point in points)
+    for warm_up in dict.fromkeys(point.warm_up for point in points):
+        start = start_name(warm_up)
+        rows: dict[str, list[WindowPoint]] = {}
+        for point in points:
+            if point.warm_up == warm_up:
+                rows.setdefault(str(point.policy), []).append(point)
+        for pages, caption in (("all", ""), ("top10", about(graph))):
+            show_table(
+                f"Relative error in %, {PAGES_SHOWN[pages]}, {start}, by share that changes",
+                ["policy", *(f"{rate:.3g}" for rate in rates), "measures"],
+                (
+                    [
+                        name,
+                        *(_error_cell(point, pages) for point in row),
+                        f"{row[-1].measures_per_page:.1f}",
+                    ]
+                    for name, row in rows.items()
+                ),
+                caption,
+            )
+
+
+PAGES_SHOWN = {"all": "all pages", "top10": "important pages"}
+"""Pages by their field of `EstimateErrors`."""
+
+
+def start_name(warm_up: int) -> str:
+    return f"after {counted(warm_up, 'lap')}" if warm_up else "cold start"
+
+
+def _error_cell(point: WindowPoint, pages: str) -> str:
+    shown = in_percent(getattr(point.errors, pages))
+    if point.standard_error is None:
+        return shown
+    return f"{shown}±{getattr(point.standard_error, pages):.1f}".replace("±0.", "±.")
