@@ -18,5 +18,6 @@ language         the language of a text
 wet              files of main texts, as Common Crawl has them
 metadata         author, dates and the like, as a page declares them
 structured_data  JSON-LD and Open Graph, with microdata and rdfa
+fields           texts that selectors find, for `--field`
 scorers          values of pages for `crawl --score`
 """

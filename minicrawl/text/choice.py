@@ -14,9 +14,10 @@ nothing.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from itertools import islice
 
-from minicrawl.text.boxes import Box, parse, preorder, read, runs
+from minicrawl.text.boxes import Box, parse, read, runs
 from minicrawl.text.hints import FRAME_NAME, FRAME_TAG, NONE, REVIEWS, SURE_NAME, words
 from minicrawl.text.main_box import (
     NO_PLACES,
@@ -148,17 +149,23 @@ def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
     inside, most = boxes[start : start + root.size], _MOST * root.letters
     for box in boxes:
         box.is_dropped = box.place in repeated
-    for box in inside:
+    menus = [at for at, box in enumerate(boxes) if box.tag == "nav"]
+    titles = [at for at, box in enumerate(boxes) if box.tag == "h1"]
+    for at, box in enumerate(inside, start):
         is_dropped = box.hint < NONE and is_frame(box, SURE_NAME)
         if root is page and box.tag == "header" and not is_dropped:
-            tags = {child.tag for child in preorder(box)}
-            is_dropped = "nav" in tags or "h1" not in tags
+            is_dropped = _has(boxes, menus, at) or not _has(boxes, titles, at)
         if is_dropped and (box.letters < most or is_never_main(box, page)):
             box.is_dropped = True
         if box.is_dropped:
             drop_children(box)
     for box in (*boxes[:start], *boxes[start + root.size :]):
         box.is_dropped = box.is_dropped or box.tag in {"", "figure"}
+
+
+def _has(boxes: list[Box], places: list[int], at: int) -> bool:
+    """Return True if one of these places is inside the box at a place."""
+    return bisect(places, at) < bisect(places, at + boxes[at].size - 1)
 
 
 def _is_root(box: Box) -> bool:

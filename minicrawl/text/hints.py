@@ -117,9 +117,9 @@ def _signs_of_names(tag: str, class_: str, id_: str) -> Signs:
 
 def _hint_of(tag: str, names: str) -> int:
     if tag not in _NEVER_FRAMES:
-        found = {word.lower() for word in _WORDS.findall(_NOT_OF_FRAMES.sub("", names))}
+        parts = {word.lower() for word in _WORDS.findall(_NOT_OF_FRAMES.sub("", names))}
         for hint, known in _OF_WORDS:
-            if not found.isdisjoint(known):
+            if not parts.isdisjoint(known):
                 return hint
     return NAMED_MAIN if _MAIN_NAME.search(names) else NONE
 

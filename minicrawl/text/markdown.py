@@ -15,7 +15,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
 
 from minicrawl.text.boxes import BREAK, Box, Inline, preorder, runs
 from minicrawl.text.hints import HEADINGS, words
@@ -63,15 +62,11 @@ class _Place:
         return self.above.first() + marker
 
 
-class _Block(NamedTuple):
-    text: str
-    is_item: bool
-
-
 class _Writer:
     def __init__(self, url: str) -> None:
         self._url = url
-        self._blocks: list[_Block] = []
+        self._blocks: list[tuple[str, bool]] = []
+        """Texts, each with True for an item of a list."""
         self._captions = set[int]()
         self._notes = dict[str, str]()
         """Labels of footnotes by the ids of their elements."""
@@ -105,16 +100,16 @@ class _Writer:
 
     def _joined(self) -> Iterator[str]:
         was_item = False
-        for at, block in enumerate(self._blocks):
+        for at, (text, is_item) in enumerate(self._blocks):
             if at:
-                yield "\n" if was_item and block.is_item else "\n\n"
-            yield block.text
-            was_item = block.is_item
+                yield "\n" if was_item and is_item else "\n\n"
+            yield text
+            was_item = is_item
 
     def _write(self, text: str, place: _Place) -> None:
         first = place.first()
         lines = text.replace("\n", f"\n{place.rest}") if place.rest else text
-        self._blocks.append(_Block(first + lines, is_item=first != place.rest))
+        self._blocks.append((first + lines, first != place.rest))
 
     def _write_run(self, run: Box, place: _Place) -> None:
         if not run.pieces[0][1].is_exact:

@@ -42,12 +42,12 @@ _NO_LETTERS = re.compile(r"[\d\W_]+")
 def posts_of(boxes: list[Box]) -> list[range]:
     """Return where the posts of a page are, or nothing if no siblings have most of its text."""
     drop_frames(boxes, SURE_NAME)
-    total, found = boxes[0].worth, defaultdict[int, list[range]](list)
+    total, of_kind = boxes[0].worth, defaultdict[int, list[range]](list)
     if total < _LITTLE:
         return []
     for at, box in enumerate(boxes):
         if box.kind and box.tag in _TAGS and box.worth >= _SHORTEST:
-            siblings = found[box.kind]
+            siblings = of_kind[box.kind]
             if not siblings or at >= siblings[-1].stop:
                 siblings.append(range(at, at + box.size))
 
@@ -56,7 +56,7 @@ def posts_of(boxes: list[Box]) -> list[range]:
 
     threads = [
         (len(posts), sum(worths(posts)), posts)
-        for posts in found.values()
+        for posts in of_kind.values()
         if len(posts) >= _FEWEST
         and sum(worths(posts)) >= _MOST * total
         and max(worths(posts)) <= _OF_ONE * sum(worths(posts))

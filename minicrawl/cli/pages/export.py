@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.archive.warc.wacz_key import WaczKey
+from minicrawl.cli.fields import field_option, fields_of
 from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
 from minicrawl.cli.output import show_json, warn_of_exposure
 from minicrawl.cli.pages.export_output import (
@@ -42,7 +43,7 @@ from minicrawl.report.files.formats import FORMATS, GRAPH_FOLDER, WEB_ARCHIVES, 
 from minicrawl.report.files.graph_folder import refuse_folder
 from minicrawl.report.files.rows import WRITERS, contents_of, lines_of
 from minicrawl.report.saved_ranks import convergence_of, told
-from minicrawl.report.selected_pages import COLUMNS, PageSelection
+from minicrawl.report.selected_pages import COLUMNS, PageSelection, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.report.states.changes import new_and_changed
 from minicrawl.store import tables
@@ -85,7 +86,7 @@ def _needs_pages(given: Mapping[str, Any]) -> bool:
     named = _format_name(given["file"], given["name"], given["shard_bytes"])
     suffix = format_of(given["file"], named)
     has_contents = suffix in WEB_ARCHIVES or bool(contents_of(suffix))
-    return has_contents or bool(given["contents"]) or bool(given["raw"])
+    return has_contents or any(bool(given[name]) for name in ("contents", "field", "raw"))
 
 
 def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str | None:
@@ -133,6 +134,7 @@ def export(
         cls=ListOption,
         metavar="NAME,...",
     ),
+    field: tuple[str, ...] = field_option("Add a column of text from the kept pages."),
     purpose: str | None = option(
         "Leave out pages whose site denies this use, in robots.txt, headers or markup.",
         flag="--for",
@@ -199,8 +201,13 @@ def export(
         selected = replace(selected, fetched=True)
     graph = RAW if raw else (level or "page") if is_graph else None
     columns = _contents(contents, suffix, edges=edges)
+    has_rows = suffix in WRITERS and lines_of(suffix) is None and not contents_of(suffix)
+    if field and (is_graph or not has_rows):
+        raise click.UsageError("--field needs a file of rows such as .csv, without --edges")
+    taken = (*COLUMNS, *content_columns(), *map(score_column, listed(ranks)))
     output = ExportOutput(
-        *(file, suffix, listed(ranks), columns, graph, row_group, purpose),
+        *(file, suffix, listed(ranks), columns, fields_of(field, taken)),
+        *(graph, row_group, purpose),
         *(shard_bytes, since, force),
         key=None if key is None else WaczKey.opened(key),
     )

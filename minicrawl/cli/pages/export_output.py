@@ -51,6 +51,8 @@ class ExportOutput(NamedTuple):
     suffix: str
     ranks: list[str]
     contents: list[str]
+    fields: dict[str, str]
+    """Selectors by the names of their columns."""
     graph: str | None
     row_group: int | None
     purpose: str | None
@@ -127,8 +129,9 @@ def _writer(
     else:
         pieces, columns = _pages(snapshot, selected, output, rows, progress)
     write = WRITERS[suffix]
-    if output.row_group:
-        write = partial(write_parquet, row_group_bytes=output.row_group)
+    if suffix == "parquet":
+        group, types = output.row_group or ROW_GROUP_BYTES, dict.fromkeys(output.fields, "VARCHAR")
+        write = partial(write_parquet, row_group_bytes=group, types=types)
     return lambda file: rows.correct(write(rows.of_blocks(pieces), file, columns))
 
 
@@ -143,8 +146,9 @@ def _pages(
     pages = blocks(snapshot, selected, output.ranks, progress)
     if rows.permitted is not None:
         pages = rows.permitted.of(pages)
-    pieces = with_contents(snapshot, pages, output.contents, rows.leave_out)
-    return pieces, (*COLUMNS, *map(score_column, output.ranks), *output.contents)
+    pieces = with_contents(snapshot, pages, output.contents, rows.leave_out, output.fields)
+    columns = (*COLUMNS, *map(score_column, output.ranks), *output.contents, *output.fields)
+    return pieces, columns
 
 
 def _write_data_set(
@@ -172,7 +176,8 @@ def _write_data_set(
         write = WRITERS[output.suffix]
         if output.suffix == "parquet":
             group = output.row_group or ROW_GROUP_BYTES
-            write = partial(write_parquet, row_group_bytes=group, most_bytes=output.shard_bytes)
+            types, most = dict.fromkeys(output.fields, "VARCHAR"), output.shard_bytes
+            write = partial(write_parquet, row_group_bytes=group, most_bytes=most, types=types)
         made.write_rows(rows.of_blocks(blocks), output.suffix, columns, write)
     permitted = rows.permitted
     made.finish(

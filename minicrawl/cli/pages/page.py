@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from minicrawl.cli.fields import field_option, fields_of
 from minicrawl.cli.options import MAIN, MARKDOWN, refuse_without_text
 from minicrawl.cli.output import show_json, show_list
 from minicrawl.cli.parameters import number, option, switch, with_options
@@ -34,6 +35,7 @@ def page(
     only_main: bool = switch("Show only the main text.", flag="--main"),
     markdown: bool = switch("Show the main text as Markdown."),
     only_headers: bool = switch("Show only the status and the headers.", flag="--headers"),
+    field: tuple[str, ...] = field_option("Show what this field of `export` would be."),
     raw: bool = switch("Write the kept bytes unchanged, for a file or a pipe."),
     at: str | None = option("Show the page as it was at this time.", usual="now", metavar="TIME"),
     number: int | None = number(
@@ -48,17 +50,19 @@ def page(
     if raw and sys.stdout.isatty():
         raise click.UsageError("--raw is not for terminals: write to a file or a pipe")
     if lists:
-        if any((only_text, only_main, markdown, only_headers, raw, at, number)):
+        if any((only_text, only_main, markdown, only_headers, field, raw, at, number)):
             raise click.UsageError("--versions lists all responses: leave out the other options")
         _list_versions(url, store, as_json=as_json)
         return
-    if sum((only_text, only_main, markdown, only_headers, raw, as_json)) > 1:
+    if sum((only_text, only_main, markdown, only_headers, bool(field), raw, as_json)) > 1:
         raise click.UsageError(
-            "--text, --main, --markdown, --headers, --raw and --json: choose one of them"
+            "--text, --main, --markdown, --headers, --field, --raw and --json: choose one of them"
         )
+    fields = fields_of(field)
     if at is not None and number is not None:
         raise click.UsageError("--at and --version each choose a response: leave out one")
     from minicrawl.report.archived.made_texts import MadeTexts
+    from minicrawl.report.archived.page_texts import FIELD
     from minicrawl.report.archived.page_versions import moment, version
 
     made = MAIN if only_main else MARKDOWN if markdown else None
@@ -67,10 +71,13 @@ def page(
     with snapshot(store) as view, MadeTexts(view) as texts:
         shown = version(view, url, number, None if at is None else moment(at))
         text = texts.of(shown, made) if made else None
+        values = {name: texts.of(shown, FIELD + fields[name]) for name in fields}
     if made:
         if text is None:
             raise UsageError(f"{shown.answer.url} has no {made} text: only its whole text was kept")
         _show(iter(text.splitlines()))
+    elif fields:
+        _show(f"{name}: {value or ''}" for name, value in values.items())
     elif raw:
         sys.stdout.buffer.write(shown.answer.body)
     elif as_json:

@@ -24,6 +24,7 @@ from minicrawl.store import questions, tables
 from minicrawl.web.takedowns import Takedowns
 from minicrawl.web.usage import PURPOSES
 
+NO_FIELDS: Mapping[str, str] = {}
 USAGE, PAGE_ID, CRAWL_ORDER, TEXT_HASH = "usage", "page_id", "crawl_order", "text_hash"
 _OF_STORE = frozenset((USAGE, PAGE_ID, CRAWL_ORDER))
 """Columns with a value also for pages that were not kept."""
@@ -35,19 +36,26 @@ _FRAME_OF_ITEM = 50
 
 
 def with_contents(
-    snapshot: Snapshot, blocks: Iterable[Block], names: Sequence[str], warn: Callable[[str], None]
+    snapshot: Snapshot,
+    blocks: Iterable[Block],
+    names: Sequence[str],
+    warn: Callable[[str], None],
+    fields: Mapping[str, str] = NO_FIELDS,
 ) -> Iterator[Block]:
     """Yield the blocks with a column for each of these names, from the last version of each page.
 
     The values of pages that are not archived are None, and so are texts that cannot be made, whose
-    pages are reported to `warn`. Blocks become smaller, because contents are large.
+    pages are reported to `warn`. Blocks become smaller, because contents are large. `fields` are
+    columns of their own, by name, each with its selector.
     """
+    names = (*names, *fields)
     if not names:
         yield from blocks
         return
-    from minicrawl.report.archived.page_texts import PageTexts
+    from minicrawl.report.archived.page_texts import FIELD, PageTexts
 
-    texts_in_columns = {name for name in names if name not in CONTENTS}
+    texts_in_columns = {name for name in names if name not in CONTENTS and name not in fields}
+    texts_in_columns |= {FIELD + selector for selector in fields.values()}
     if TEXT_HASH in names and MAIN in ext.entry_points(ext.PARSERS):
         texts_in_columns.add(MAIN)
     made, of_store = sorted(texts_in_columns), _StoreColumns(snapshot, names)
@@ -61,6 +69,7 @@ def with_contents(
             pages = ((url, whole_version(archive, url, warn)) for url in block["url"])
             for stop, ((url, page), texts) in enumerate(with_texts(pages, makers, warn), start=1):
                 of_page: dict[str, Content | None] = texts | of_store.of(url, page)
+                of_page |= {name: texts[FIELD + fields[name]] for name in fields}
                 for name in names:
                     if name not in of_page:
                         try:

@@ -225,7 +225,21 @@ def _made(
     return texts
 
 
+FIELD = "="
+"""Mark before a selector, which takes the place of the name of a text."""
+
+
+def field_maker(selector: str) -> TextMaker:
+    """Return the parser of a selector. Raise `UsageError` for a bad one."""
+    point = ext.entry_points(ext.FIELDS).get("selector")
+    if point is None:
+        raise UsageError("--field needs minicrawl[text]")
+    return cast(Callable[[str], TextMaker], point.load())(selector)
+
+
 def _maker(name: str) -> TextMaker:
+    if name.startswith(FIELD):
+        return field_maker(name.removeprefix(FIELD))
     point = ext.entry_points(ext.PARSERS).get(name)
     if point is None:
         raise UsageError(f"no installed package extracts the text {name!r} from pages")

@@ -1,0 +1,121 @@
+"""Fields of a page by selectors, for `export --field NAME=SELECTOR` and `page --field`.
+
+    .price               CSS: the text of the first element with any
+    img.photo@src        the value of an attribute; URLs are resolved
+    //h1[@id='t']/@lang  XPath, as far as CSS can say it: steps, attributes, positions
+    jsonld:offers.price  a property of the page's JSON-LD
+    meta:og:title        a `meta` element, by name or property
+
+A value is text on one line, and "" where the page has none. A selector that cannot be read is
+refused when the field is made, before any page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from minicrawl.errors import UsageError, needs
+from minicrawl.text.boxes import parse
+from minicrawl.text.metadata import declared
+from minicrawl.web.urls import canonical
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+_LONGEST, _MOST_ELEMENTS, _DEEPEST = 10_000, 100, 20
+_URLS = frozenset(("href", "src", "action", "poster"))
+_ATTRIBUTE = re.compile(r"(.*?)@([\w-]+)")
+_STEP = re.compile(r"(//?)([\w-]+|\*)((?:\[[^\[\]]+\])*)")
+_PREDICATES = (
+    (re.compile(r"\[(\d+)\]"), r":nth-of-type(\1)"),
+    (re.compile(r"\[@([\w-]+)\s*(=\s*(?:'[^']*'|\"[^\"]*\"))?\]"), r"[\1\2]"),
+    (re.compile(r"\[contains\(\s*@([\w-]+)\s*,\s*('[^']*'|\"[^\"]*\")\s*\)\]"), r"[\1*=\2]"),
+)
+"""Conditions of XPath, and how CSS says them."""
+_END_OF_PATH = re.compile(r"/(?:text\(\)|@([\w-]+))\Z")
+_PATH = re.compile(r"[^.\s]+(?:\.[^.\s]+)*")
+
+
+def field(selector: str) -> Callable[[str, str], str]:
+    """Return the function of markup and URL that a selector means. Raise `UsageError`."""
+    kind, _, rest = selector.partition(":")
+    if kind == "jsonld":
+        if not _PATH.fullmatch(rest):
+            raise UsageError(f"{selector!r} is no path such as jsonld:offers.price")
+        return lambda markup, _url: _of_json(parse(markup), rest.split("."))
+    if kind == "meta":
+        if not rest.strip():
+            raise UsageError(f"{selector!r} names no meta element, as meta:og:title does")
+        return lambda markup, _url: next(filter(None, declared(markup).of_meta(rest.lower())), "")
+    css, attribute = _css_of(selector) if selector[:1] == "/" else _split(selector)
+    with needs("text", "fields"):
+        from selectolax.lexbor import SelectolaxError
+    try:
+        parse("<p>").css(css)
+    except SelectolaxError as error:
+        raise UsageError(f"{selector!r} is no selector of CSS or XPath that can be read") from error
+    return lambda markup, url: _of_elements(parse(markup), css, attribute, url)
+
+
+def _split(selector: str) -> tuple[str, str]:
+    """Return a CSS selector and the attribute after it, or "" for the text."""
+    parts = _ATTRIBUTE.fullmatch(selector.strip())
+    return (parts[1] or "*", parts[2].lower()) if parts else (selector, "")
+
+
+def _css_of(path: str) -> tuple[str, str]:
+    """Return the CSS selector of an XPath, and its attribute."""
+    end = _END_OF_PATH.search(path)
+    attribute = (end[1] or "").lower() if end else ""
+    steps = path[: end.start()] if end else path
+    css = ""
+    for step, tag, conditions in _STEP.findall(steps):
+        css += f"{' > ' if step == '/' and css else ' '}{tag}{conditions}"
+    for condition, said in _PREDICATES:
+        css = condition.sub(said, css)
+    if _STEP.sub("", steps) or "[@" in css or not css:
+        raise UsageError(f"{path!r} is an XPath beyond steps, attributes and positions: use CSS")
+    return css.strip(), attribute
+
+
+def _of_elements(tree: LexborHTMLParser, css: str, attribute: str, url: str) -> str:
+    for node in tree.css(css)[:_MOST_ELEMENTS]:
+        value = (node.attributes.get(attribute) or "") if attribute else node.text(separator=" ")
+        if line := _line(value):
+            return (canonical(line, url) or line) if attribute in _URLS else line
+    return ""
+
+
+def _of_json(tree: LexborHTMLParser, path: list[str]) -> str:
+    for node in islice(tree.css('script[type="application/ld+json"]'), _MOST_ELEMENTS):
+        try:
+            data = json.loads(node.text(), strict=False)
+        except (ValueError, RecursionError):
+            continue
+        for value in _at(data, path, 0):
+            if line := _line(value):
+                return line
+    return ""
+
+
+def _at(data: object, path: list[str], depth: int) -> Iterator[str]:
+    """Yield the texts at a path; lists, and the graph around things, are no steps of it."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(data, list):
+        for one in data[:_MOST_ELEMENTS]:
+            yield from _at(one, path, depth + 1)
+    elif isinstance(data, dict):
+        name, rest = (path[0], path[1:]) if path else ("name", [])
+        yield from _at(data.get(name), rest, depth + 1)
+        yield from _at(data.get("@graph"), path, depth + 1)
+    elif data is not None and not path:
+        yield data if isinstance(data, str) else json.dumps(data)
+
+
+def _line(text: str) -> str:
+    return " ".join(text[:_LONGEST].split())
