@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
 from functools import partial
 from itertools import count
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import request_bytes
@@ -172,41 +172,24 @@ TlsFor = Callable[[str], ssl.SSLContext]
 """Function from a host to its TLS context."""
 
 
-class Dialer(Protocol):
-    """Opener of the connections of a client.
+class Dialer:
+    """Opener of the connections of a client, to the addresses that requests name.
 
     Connections to one host by different ways are not interchangeable.
     """
 
+    def __init__(self, connector: Connector, tls_for: TlsFor) -> None:
+        self.connector, self.tls_for, self.opener = connector, tls_for, TlsOpener()
+
     def ways(self, request: TransportRequest) -> Sequence[Way]:
         """Return the ways to the host, best first."""
-        ...
+        return request.places
 
     async def dial(self, request: TransportRequest, make: Callable[[], P]) -> tuple[Way, P]:
         """Open a connection by the first way that works, including TLS for https.
 
         `make` returns the protocol of the connection.
         """
-        ...
-
-    def request_bytes(self, way: Way, request: TransportRequest) -> bytes:
-        """Return the HTTP/1.1 request for this way."""
-        ...
-
-    def check(self, way: Way, status: int) -> None:
-        """Raise a Fault if a response with this status does not come from the host."""
-
-
-class DirectDialer:
-    """Dialer to the addresses that requests name."""
-
-    def __init__(self, connector: Connector, tls_for: TlsFor) -> None:
-        self.connector, self.tls_for, self.opener = connector, tls_for, TlsOpener()
-
-    def ways(self, request: TransportRequest) -> Sequence[Way]:
-        return request.places
-
-    async def dial(self, request: TransportRequest, make: Callable[[], P]) -> tuple[Way, P]:
         begin = partial(self.begin, self.server_of(request.target.origin), make)
         return await self.connector.connect(request.places, begin)
 
@@ -232,4 +215,4 @@ class DirectDialer:
         return request_bytes(origin.name, path, request.headers, request.method, request.body)
 
     def check(self, way: Way, status: int) -> None:
-        pass
+        """Raise a Fault if a response with this status does not come from the host."""

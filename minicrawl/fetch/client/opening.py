@@ -13,7 +13,7 @@ from pathlib import Path
 from minicrawl.config import Network, Politeness
 from minicrawl.config.values.kinds import ENVIRONMENT, key_file
 from minicrawl.fetch.client.client import HttpClient, Pace
-from minicrawl.fetch.client.dialing import Connector, Dialer, DirectDialer
+from minicrawl.fetch.client.dialing import Connector, Dialer
 from minicrawl.fetch.http.messages import Transport
 from minicrawl.fetch.http.targets import Origin
 from minicrawl.fetch.resolver.lookups import Lookup
@@ -54,13 +54,14 @@ def open_transport(
     `tls` is for tests.
     """
     contexts = TlsContexts(network, tls)
-    dialer: Dialer
     places_of: PlacesOf = resolver.places_of
-    dialer = direct = DirectDialer(Connector(network.timeout_s, network.bind_address), contexts)
+    connector = Connector(network.timeout_s, network.bind_address)
+    dialer = Dialer(connector, contexts)
     if any(text != ENVIRONMENT for text in network.proxy):
         from minicrawl.fetch.proxy.dialing import ProxyDialer
 
-        dialer = proxied = ProxyDialer(network, direct, lookup, TlsContexts(network, tls))
+        tls_of_proxies = TlsContexts(network, tls)
+        dialer = proxied = ProxyDialer(network, connector, contexts, lookup, tls_of_proxies)
         places_of = proxied.places_by(resolver)
     client = HttpClient(pace, dialer, max_head_bytes=network.max_head_bytes)
     return client, places_of

@@ -10,7 +10,7 @@ import asyncio
 
 from minicrawl.config import Network as NetworkSettings
 from minicrawl.errors import UsageError
-from minicrawl.fetch.client.dialing import Connector, DirectDialer
+from minicrawl.fetch.client.dialing import Connector
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import request_bytes
 from minicrawl.fetch.proxy.dialing import ProxyDialer
@@ -39,7 +39,7 @@ async def check_proxies(network: NetworkSettings) -> list[str]:
     tls, lookup = TlsContexts(network), lookup_of(network, 4)
     try:
         connector = Connector(network.timeout_s, network.bind_address)
-        dialer = ProxyDialer(network, DirectDialer(connector, tls), lookup, tls)
+        dialer = ProxyDialer(network, connector, tls, lookup, tls)
         proxies = dialer.routes.proxies
         faults = await asyncio.gather(*(_fault_at(dialer, proxy) for proxy in proxies))
     finally:

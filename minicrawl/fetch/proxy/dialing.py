@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeVar
 from minicrawl.config import Network as NetworkSettings
 from minicrawl.config.values.kinds import ENVIRONMENT
 from minicrawl.fetch.client.byte_stream import ByteStream
-from minicrawl.fetch.client.dialing import DirectDialer, TlsFor, Way
+from minicrawl.fetch.client.dialing import Connector, Dialer, TlsFor, Way
 from minicrawl.fetch.http.faults import Fault, described
 from minicrawl.fetch.http.http1 import request_bytes
 from minicrawl.fetch.http.messages import TransportRequest
@@ -61,19 +61,25 @@ class ProxyWay(NamedTuple):
     forwards: bool
 
 
-class ProxyDialer:
+class ProxyDialer(Dialer):
     """Dialer through the proxies of `network`, which `with_known_proxies` has made URLs.
 
-    `direct` serves hosts without a proxy; its TLS contexts are also used for hosts behind proxies.
-    `tls_of_proxies` is for https proxies.
+    Hosts without a proxy are dialed directly. `tls_for` is for hosts, `tls_of_proxies` for https
+    proxies.
     """
 
     def __init__(
-        self, network: NetworkSettings, direct: DirectDialer, lookup: Lookup, tls_of_proxies: TlsFor
+        self,
+        network: NetworkSettings,
+        connector: Connector,
+        tls_for: TlsFor,
+        lookup: Lookup,
+        tls_of_proxies: TlsFor,
     ) -> None:
+        super().__init__(connector, tls_for)
         proxies = [text for text in network.proxy if text != ENVIRONMENT]
         self.routes = ProxyRoutes(proxies, network.no_proxy)
-        self._direct, self._tls_of_proxies = direct, tls_of_proxies
+        self._tls_of_proxies = tls_of_proxies
         # The user named the proxies, so they may be anywhere.
         self._resolver = Resolver(lookup, rules=ResolveRules(()), allow_private=True)
         self._failed: dict[Proxy, int] = {}  # sequence number of the last failure, by proxy
@@ -82,7 +88,7 @@ class ProxyDialer:
     def ways(self, request: TransportRequest) -> Sequence[Way]:
         if proxies := self._in_order(request):
             return [way for proxy in proxies for way in _ways(proxy, request)]
-        return self._direct.ways(request)
+        return super().ways(request)
 
     async def dial(self, request: TransportRequest, make: Callable[[], P]) -> tuple[Way, P]:
         proxies, failed = self._in_order(request), None
@@ -100,11 +106,11 @@ class ProxyDialer:
                 return opened
         if failed is not None:
             raise failed
-        return await self._direct.dial(request, make)
+        return await super().dial(request, make)
 
     def request_bytes(self, way: Way, request: TransportRequest) -> bytes:
         if not isinstance(way, ProxyWay) or not way.forwards:
-            return self._direct.request_bytes(way, request)
+            return super().request_bytes(way, request)
         headers = [*request.headers, *login_header(way.proxy)]
         target = request.target  # a forwarding proxy needs the whole URL
         return request_bytes(target.origin.name, target.url, headers, request.method, request.body)
@@ -146,7 +152,7 @@ class ProxyDialer:
     async def _dial_through(
         self, proxy: Proxy, request: TransportRequest, make: Callable[[], P]
     ) -> tuple[Way, P]:
-        server = self._direct.server_of(request.target.origin)
+        server = self.server_of(request.target.origin)
         *others, last = _ways(proxy, request)
         for way in others:
             try:
@@ -166,7 +172,7 @@ class ProxyDialer:
                     await tunnel(stream, way.proxy, way.host, way.port)
             except OSError as error:
                 raise fault_of(way.proxy, str(error)) from error
-            return await stream.hand_over(make, self._direct.opener, server)
+            return await stream.hand_over(make, self.opener, server)
         except BaseException as error:
             stream.abort()
             if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
@@ -181,8 +187,8 @@ class ProxyDialer:
         server: TlsServer | None = None
         if proxy.scheme == "https":
             server = TlsServer(self._tls_of_proxies(proxy.host), proxy.host, proxy.port)
-        begin = partial(self._direct.begin, server, ByteStream)
-        _, stream = await self._direct.connector.connect(places, begin)
+        begin = partial(self.begin, server, ByteStream)
+        _, stream = await self.connector.connect(places, begin)
         if proxy.is_socks:
             try:
                 await greet(stream, proxy)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from minicrawl.fetch.client.client import HttpClient, Pace
-from minicrawl.fetch.client.dialing import Connector, DirectDialer
+from minicrawl.fetch.client.dialing import Connector, Dialer
 from minicrawl.fetch.http.messages import TransportRequest
 from minicrawl.fetch.http.targets import ConnectTarget, target
 from tests.fetch.wire import Wire
@@ -24,7 +24,7 @@ async def http_client(
 ) -> AsyncIterator[HttpClient]:
     client = HttpClient(
         Pace(connections, connections if kept is None else kept, keep_s, pause_s),
-        DirectDialer(Connector(timeout_s), lambda _: tls or ssl.create_default_context()),
+        Dialer(Connector(timeout_s), lambda _: tls or ssl.create_default_context()),
         max_head_bytes=10_000,
     )
     try:
