@@ -169,7 +169,7 @@ def pack(  # the optional arguments are keyword-only
     header = Header(
         kind, DigestKind.CONTENT, number, len(payload), len(head), key_of(url), 0.0, digest
     )
-    return _with_header(header, payload)
+    return with_header(header, payload)
 
 
 def pack_again(answer: Answer, codec: Codec, number: int) -> bytes:
@@ -202,7 +202,7 @@ def pack_spooled(url: str, response: Response, body: IO[bytes], payload: IO[byte
         payload.write(packer.flush())
     kinds = RecordKind.PAGE, DigestKind.CONTENT
     header = Header(*kinds, 0, payload.tell(), len(head), key_of(url), 0.0, hasher.made)
-    return _with_header(header, b"")
+    return with_header(header, b"")
 
 
 def pieces(file: PieceSource) -> Iterator[bytes]:
@@ -215,7 +215,7 @@ def pack_dictionary(number: int, content: bytes) -> bytes:
     """Return the sealed record of a dictionary."""
     kinds, digest = (RecordKind.DICTIONARY, DigestKind.CONTENT), digest_of(content)
     header = Header(*kinds, number, len(content), 0, 0, 0.0, digest)
-    return seal(_with_header(header, content), 0.0)
+    return seal(with_header(header, content), 0.0)
 
 
 def as_revisit(record: bytes, codec: Codec) -> bytes:
@@ -224,7 +224,7 @@ def as_revisit(record: bytes, codec: Codec) -> bytes:
     head = unpacked_content(record, header, codec, first=header.head_bytes)
     payload = codec.compressor(header.dictionary).compress(head)
     revisit = header._replace(kind=RecordKind.REVISIT, payload_bytes=len(payload))
-    return _with_header(revisit, payload)
+    return with_header(revisit, payload)
 
 
 def pack_unchanged(url: str, wire: Wire | None = None) -> bytes:
@@ -237,13 +237,13 @@ def with_next_number(record: bytes) -> bytes:
     """Return the record with the next number, for a body whose hash collides with another's."""
     header = header_of(record)
     numbered = header._replace(digest=next_digest(header.digest))
-    return _with_header(numbered, _payload(record, header))
+    return with_header(numbered, _payload(record, header))
 
 
 def with_digest_of(record: bytes, other: Header) -> bytes:
     """Return the record with the digest that its body has in another record."""
     header = header_of(record)._replace(digest_kind=other.digest_kind, digest=other.digest)
-    return _with_header(header, _payload(record, header))
+    return with_header(header, _payload(record, header))
 
 
 def seal(record: bytes, at: float) -> bytes:
@@ -267,17 +267,18 @@ def repacked(record: bytes, number: int, codec: Codec) -> bytes:
     header = header_of(record)
     payload = codec.compressor(number).compress(unpacked_content(record, header, codec))
     changed = header._replace(dictionary=number, payload_bytes=len(payload))
-    return seal(_with_header(changed, payload), header.at)
+    return seal(with_header(changed, payload), header.at)
 
 
 def numbered(record: bytes, number: int) -> bytes:
     """Return the sealed record, with this dictionary number."""
     header = header_of(record)
-    changed = _with_header(header._replace(dictionary=number), _payload(record, header))
+    changed = with_header(header._replace(dictionary=number), _payload(record, header))
     return seal(changed, header.at)
 
 
-def _with_header(header: Header, payload: bytes) -> bytes:
+def with_header(header: Header, payload: bytes) -> bytes:
+    """Return a record of this header and payload, without checksum."""
     return _LAYOUT.pack(MAGIC, 0, *header) + payload
 
 

@@ -233,7 +233,7 @@ def test_a_record_with_a_wrong_length_is_skipped_without_memory_for_it(folder: P
     good = segment.read_bytes()
     with segment.open("r+b") as file:
         file.seek(offset_of(end))
-        file.write(seal(record._with_header(header, b""), NOON))
+        file.write(seal(record.with_header(header, b""), NOON))
         file.seek(2 * LARGE)  # a hole, which takes no room on the disk
         file.write(good)
     delete_index(folder)
@@ -256,11 +256,11 @@ def test_a_record_with_a_very_large_body_is_verified_in_pieces(folder: Path) -> 
     kinds = RecordKind.PAGE, DigestKind.CONTENT
     digest = code.digest() + LARGE.to_bytes(8, "little")
     header = Header(*kinds, 0, len(payload), len(head), key_of(url(9)), NOON, digest)
-    Segments(folder).write(end, seal(record._with_header(header, payload), NOON))
+    Segments(folder).write(end, seal(record.with_header(header, payload), NOON))
     with limited_growth(LITTLE), closing(ArchiveReader(folder)) as reader:
         assert list(verify(reader)) == []
     wrong = header._replace(digest=b"x" * 16)
-    Segments(folder).write(end, seal(record._with_header(wrong, payload), NOON))
+    Segments(folder).write(end, seal(record.with_header(wrong, payload), NOON))
     with closing(ArchiveReader(folder)) as reader:
         (line,) = verify(reader)
     assert line.endswith(f"its body has another digest: {url(9)}")
