@@ -46,15 +46,18 @@ class MetPages:
         """Refuse those of the new pages that would be closed without a request."""
         refused, reached = defaultdict[State, list[int]](list), dict[int, bool]()
         depth, host_of, origins = self._urls.depth, self._urls.host_of, self._urls.origins
-        now = self._clock.now()
+        now, depths = self._clock.now(), self._depths
         for page in new:
             if not depth[page]:
                 continue
             host = host_of[page]
             if host not in reached:
                 reached[host] = self._gate.reaches(origins[host])
-            if not reached[host]:  # as most: the URL does not matter
+            # The first two reasons are those of most pages, and do not need the URL.
+            if not reached[host]:
                 refused[State.SCOPE].append(page)
+            elif depths is not None and depths.is_too_far(page):
+                refused[State.DEPTH].append(page)
             elif (reason := self._refusal(page, host, now)) is not None:
                 refused[reason.state].append(page)
                 if reason.detail:
@@ -67,8 +70,6 @@ class MetPages:
     def _refusal(self, page: PageId, host: int, now: float) -> SkipReason | None:
         url, known = self._url_of(page), self._hosts.get(host)
         state = self._gate.refusal(url, 0, 0 if known is None else known.pages)
-        if state is None and self._depths is not None and self._depths.is_too_far(page):
-            state = State.DEPTH
         if state is None and known is not None:
             state = known.trouble_at(now)
             if state is None and self._onboarding.known_rules(host) is not None:
