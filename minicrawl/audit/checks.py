@@ -110,7 +110,7 @@ def links_to(kind: str) -> Detector:
     return Detector(lambda site: count(site) > 0, LINKS, count)
 
 
-def found(kind: str, shows: Measure | None = None) -> Detector:
+def finding(kind: str, shows: Measure | None = None) -> Detector:
     """Find pages on which the link check found an issue of this kind."""
     return Detector(lambda site: site.finding(kind), CHECKED, shows)
 
@@ -324,7 +324,9 @@ CHECKS: tuple[Check, ...] = (
         ),
     ),
     Check("page-large", W, "markup over 500 kB", more("size", _LARGE)),
-    Check("image-large", W, "an image over 500 kB", found(LARGE_IMAGE, attrgetter("image_bytes"))),
+    Check(
+        "image-large", W, "an image over 500 kB", finding(LARGE_IMAGE, attrgetter("image_bytes"))
+    ),
     Check(
         "uncompressed",
         N,
@@ -363,11 +365,11 @@ CHECKS: tuple[Check, ...] = (
         "more than 500 links",
         linked(lambda site: site.html & (site.links.away_from > _MANY_LINKS)),
     ),
-    Check("anchor-missing", N, "links to a #name that does not exist", found("anchor")),
-    Check("image-missing", E, "an image does not exist", found("image")),
-    Check("style-missing", E, "a style sheet does not exist", found("style")),
-    Check("script-missing", E, "a script does not exist", found("script")),
-    Check("media-missing", E, "a media file or font does not exist", found("media")),
+    Check("anchor-missing", N, "links to a #name that does not exist", finding("anchor")),
+    Check("image-missing", E, "an image does not exist", finding("image")),
+    Check("style-missing", E, "a style sheet does not exist", finding("style")),
+    Check("script-missing", E, "a script does not exist", finding("script")),
+    Check("media-missing", E, "a media file or font does not exist", finding("media")),
     Check("page-missing", W, "page answers 404 or 410", own(state(State.NOT_FOUND))),
     Check(
         "server-error",
@@ -381,7 +383,7 @@ CHECKS: tuple[Check, ...] = (
             )
         ),
     ),
-    Check("soft-404", E, "'not found' with status 200", found("soft-404")),
+    Check("soft-404", E, "'not found' with status 200", finding("soft-404")),
     # redirects and structure
     Check("redirect-loop", E, "redirect loop, or redirect to nowhere", own(_endless)),
     Check(

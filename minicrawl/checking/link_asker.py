@@ -99,15 +99,15 @@ class LinkAsker:
     def row_of(self, hops: Hops) -> CheckRow:
         """Return the row of the first URL, with the result of the last hop."""
         at = self._clock.today()
-        (url, _), (_, found) = hops[0], hops[-1]
-        match found:
+        (url, _), (_, result) = hops[0], hops[-1]
+        match result:
             case State():
-                return CheckRow(url, found, None, "", at)
+                return CheckRow(url, result, None, "", at)
             case Response(status=status):
-                return CheckRow(url, State.FETCHED, status, "", at, _wire_bytes(found))
+                return CheckRow(url, State.FETCHED, status, "", at, _wire_bytes(result))
             case Moved(status=status):
                 detail = f"more than {MOST_REDIRECTS} redirects, or one to no URL"
-                if found.cookies and len(dict(hops)) < len(hops):
+                if result.cookies and len(dict(hops)) < len(hops):
                     detail = COOKIE_WALL
                 return CheckRow(url, State.BAD_REDIRECT, status, detail, at)
             case Refused(reason=reason, detail=detail, status=status):

@@ -201,13 +201,13 @@ class _Styles:
 
     async def read(self, hops: Hops) -> None:
         """Note the files that a style refers to: pages that need the style need them, too."""
-        (url, _), (base, found) = hops[0], hops[-1]
-        if not isinstance(found, Response):
+        (url, _), (base, result) = hops[0], hops[-1]
+        if not isinstance(result, Response):
             return
         first, *others = (self._needed.get(url) or self.found[url]).values()
         pages = sum(others, first)
-        read = partial(style_targets, url=base, content_type=found.headers.get("content-type"))
-        for target, kind in await self._reader.read(read, found, base) or ():
+        read = partial(style_targets, url=base, content_type=result.headers.get("content-type"))
+        for target, kind in await self._reader.read(read, result, base) or ():
             if kind == "style":
                 self.urls.add(target)
             self.found[target].setdefault((kind, f"{_IN_STYLE}{url}"), pages)

@@ -55,11 +55,11 @@ class MissingPages:
     async def keep(self, hops: Hops) -> None:
         """Keep the text of a page that should not exist, unless it redirects to another page."""
         self.hops.append(hops)
-        (url, found), *others = hops
-        if isinstance(found, Response) and found.body and not others:
+        (url, result), *others = hops
+        if isinstance(result, Response) and result.body and not others:
             folder = _folders(url)[-1]
-            read = partial(_text_and_login, content_type=found.headers.get("content-type"))
-            if (said := await self._reader.read(read, found, url)) is not None:
+            read = partial(_text_and_login, content_type=result.headers.get("content-type"))
+            if (said := await self._reader.read(read, result, url)) is not None:
                 self._missing[folder][url], has_login = said
                 if has_login:
                     self._with_login.add(folder)

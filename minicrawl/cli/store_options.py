@@ -220,10 +220,10 @@ def warn_of_unranked_pages(snapshot: Snapshot, names: Collection[str]) -> None:
 
 def tell_of_importance(snapshot: Snapshot, *, err: bool = False) -> None:
     """Print how exact and how old the importance is, unless the store is empty."""
-    from minicrawl.report.saved_ranks import convergence_of, told
+    from minicrawl.report.saved_ranks import convergence_of, convergence_text
 
     if len(snapshot):
-        click.echo(f"importance: {told(convergence_of(snapshot))}", err=err)
+        click.echo(f"importance: {convergence_text(convergence_of(snapshot))}", err=err)
 
 
 graph_option = click.option(

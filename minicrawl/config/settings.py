@@ -152,7 +152,7 @@ class Loaded:
         """Return True if the setting has an origin other than its default."""
         return self.origins[setting.name] != DEFAULT
 
-    def resumed(self, kept: Source) -> "Loaded":
+    def resumed(self, stored: Source) -> "Loaded":
         """Return a copy in which settings that were not given come from a store.
 
         A file that the user has not named may not weaken what the store has.
@@ -160,15 +160,15 @@ class Loaded:
         weaker = {
             name: given.place
             for name, given in self.unnamed.items()
-            if name in kept and _is_weaker(BY_NAME[name], given, kept[name])
+            if name in stored and _is_weaker(BY_NAME[name], given, stored[name])
         }
         applicable = {
-            setting.name: kept[setting.name]
+            setting.name: stored[setting.name]
             for setting in KEPT
-            if setting.name in kept and (not self.is_given(setting) or setting.name in weaker)
+            if setting.name in stored and (not self.is_given(setting) or setting.name in weaker)
         }
         admitted, ignored = harmless(applicable, self.settings)
-        gone = {name: given.place for name, given in kept.items() if name in GONE}
+        gone = {name: given.place for name, given in stored.items() if name in GONE}
         taken = {name: given.read_as(BY_NAME[name]) for name, given in admitted.items()}
         origins = {**self.origins, **dict.fromkeys(taken, STORE)}
         return Loaded(

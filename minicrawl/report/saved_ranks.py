@@ -93,7 +93,7 @@ def convergence_of(snapshot: Snapshot) -> Convergence | None:
     return convergence(snapshot.converged, len(snapshot), snapshot.frontier.last_seq)
 
 
-def told(convergence: Convergence | None) -> str:
+def convergence_text(convergence: Convergence | None) -> str:
     """Return the source of the importance, as text."""
     return ESTIMATED if convergence is None else str(convergence)
 

@@ -52,7 +52,7 @@ async def watched(
     reports = [(shown.every_s, shown.show), (LOGGED_EVERY_S, log)]
     if is_sampled:
         reports.append((SAMPLED_EVERY_S, lambda _progress: None))
-    watching = [asyncio.create_task(_report(crawl, every_s, tell)) for every_s, tell in reports]
+    watching = [asyncio.create_task(_report(crawl, every_s, emit)) for every_s, emit in reports]
     if hear is not None:
         watching.append(asyncio.create_task(terminal.hear_keys(crawl, hear)))
     try:

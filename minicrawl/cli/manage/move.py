@@ -26,10 +26,10 @@ def move(new: str, store: Path, as_json: bool) -> None:
     """
     from minicrawl.store.files import move as move_store
 
-    def tell(folder: Path) -> None:
+    def say(folder: Path) -> None:
         click.echo(f"made the folder {visible(str(folder))}", err=True)
 
-    files = move_store(store, Path(new), is_folder=new.endswith("/"), made=tell)
+    files = move_store(store, Path(new), is_folder=new.endswith("/"), made=say)
     if as_json:
         show_json([str(file) for file in files])
     else:

@@ -11,7 +11,7 @@ import click
 from minicrawl.cli.output import percent, short_time, show_facts, show_json, show_list, units
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import count_option, json_option, store_option
-from minicrawl.report.saved_ranks import told
+from minicrawl.report.saved_ranks import convergence_text
 from minicrawl.report.snapshot import snapshot
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
         yield "title", explanation.title
     yield "state", explanation.state
     yield "importance", f"{percent(explanation.importance)}, rank {explanation.rank:,}"
-    yield "", told(explanation.convergence)
+    yield "", convergence_text(explanation.convergence)
     for score in explanation.ranks:
         yield (
             f"by {score.name}",

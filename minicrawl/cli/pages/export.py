@@ -42,7 +42,7 @@ from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.formats import FORMATS, GRAPH_FOLDER, WEB_ARCHIVES, format_of
 from minicrawl.report.files.graph_folder import refuse_folder
 from minicrawl.report.files.rows import WRITERS, contents_of, lines_of
-from minicrawl.report.saved_ranks import convergence_of, told
+from minicrawl.report.saved_ranks import convergence_of, convergence_text
 from minicrawl.report.selected_pages import COLUMNS, PageSelection, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.report.states.changes import new_and_changed
@@ -247,7 +247,7 @@ def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:
 def _tell_of(file: Path, snapshot: Snapshot, rows: RowCount, *, as_json: bool) -> None:
     """Print the number of rows, and the error of the importance."""
     if as_json:
-        importance = told(convergence_of(snapshot))
+        importance = convergence_text(convergence_of(snapshot))
         places = file.iterdir() if file.is_dir() else [file]
         size = sum(place.stat().st_size for place in places)
         of_rows: dict[str, object] = {"rows": rows.rows, "left_out": rows.left_out}

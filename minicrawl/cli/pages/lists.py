@@ -198,10 +198,10 @@ def pages(
 
             urls: Block = {"url": [row["url"] for row in rows]}
             parts = with_contents(view, [urls], contents, partial(click.echo, err=True))
-            kept = chain.from_iterable(
+            cells = chain.from_iterable(
                 zip(*(part[name] for name in contents), strict=True) for part in parts
             )
-            for row, values in zip(rows, kept, strict=True):
+            for row, values in zip(rows, cells, strict=True):
                 row.update(zip(contents, values, strict=True))
     _show_rows(form, columns, [[row[name] for name in columns] for row in rows])
 

@@ -22,7 +22,7 @@ from minicrawl.report.progress import crawl_status, sampling_process
 from minicrawl.report.progress.mirrors import mirrors
 from minicrawl.report.progress.sampling_process import shown_sample
 from minicrawl.report.progress.stored_parts import stored_parts
-from minicrawl.report.saved_ranks import told
+from minicrawl.report.saved_ranks import convergence_text
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.cuts import cuts
 from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate
@@ -151,7 +151,7 @@ def _facts(progress: crawl_status.Status, store: Path) -> Iterator[tuple[str, st
     yield "importance gathered", percentage(progress.importance_gathered)
     if progress.importance_guaranteed is not None:
         yield "guaranteed", f"{at_least(progress.importance_guaranteed)} of PageRank from the seeds"
-    yield "importance", told(progress.convergence)
+    yield "importance", convergence_text(progress.convergence)
     yield "found per fetch", _number(progress.found_per_fetch, " pages")
     yield "G", f"{_number(progress.g, ' units')}, error factor M/G {_number(progress.error_factor)}"
     yield "running time", UNKNOWN if progress.running_s is None else as_duration(progress.running_s)

@@ -26,7 +26,13 @@ from minicrawl.ranks.scores import Floats, Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.trust import chosen_seeds, trust
 from minicrawl.report.graph.source import Source
-from minicrawl.report.saved_ranks import RISING, convergence_of, kept_scores, saved_ranks, told
+from minicrawl.report.saved_ranks import (
+    RISING,
+    convergence_of,
+    convergence_text,
+    kept_scores,
+    saved_ranks,
+)
 from minicrawl.store import tables
 from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks
 
@@ -150,7 +156,7 @@ def rank_of(source: Source, name: str) -> KnownRank:
     snapshot = source.snapshot
     if snapshot is not None and (saved := kept_scores(snapshot, name)) is not None:
         if name == OPIC:
-            return KnownRank(name, saved, told(convergence_of(snapshot)))
+            return KnownRank(name, saved, convergence_text(convergence_of(snapshot)))
         return KnownRank(name, saved, _origin("saved", converged=_converged(source)[name]))
     graph = source.graph
     with source.progress(name) as tell:

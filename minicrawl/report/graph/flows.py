@@ -74,8 +74,8 @@ def links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> Itera
     """
     ends = final_pages(snapshot)
     return (
-        _links_to_final_pages(found, ends)
-        for found in links_as_written(snapshot, progress=progress)
+        _links_to_final_pages(written, ends)
+        for written in links_as_written(snapshot, progress=progress)
     )
 
 

@@ -139,7 +139,7 @@ def _changed(
     """Return kind and time of each page's change, without equal texts, and the word counts."""
     changes = _found(snapshot, since)
     texts = dict(_text_changes(snapshot, changes, since))
-    return {page: told for page, told in changes.items() if texts.get(page) is not SAME}, texts
+    return {page: change for page, change in changes.items() if texts.get(page) is not SAME}, texts
 
 
 def _text_changes(
