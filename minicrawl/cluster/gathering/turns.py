@@ -104,19 +104,16 @@ class ShardTurns:
             spending = unpack(blob)
             moved, order = renumbered(spending, self._pages)
             turn = self._turn(page, kind, pack(moved))
-            yield turn._replace(written=self._written_of(turn.page, page, spending, moved, order))
-
-    def _written_of(
-        self, page: int, own: int, spending: Spending, moved: Spending, order: Sequence[int]
-    ) -> WrittenRow | None:
-        described = self._written.of(own, spending.links) if len(self._written) else None
-        if described is None:
-            return None
-        entries = described.split(_BETWEEN)
-        if len(entries) != len(order):
-            raise ValueError(f"page {own} has {len(order)} links, and {len(entries)} are described")
-        content = _BETWEEN.join(entries[place] for place in order)
-        return WrittenRow(page, check_of(moved.links), content)
+            described = self._written.of(page, spending.links) if len(self._written) else None
+            if described is None:
+                yield turn
+                continue
+            entries = described.split(_BETWEEN)
+            if len(entries) != len(order):
+                counts = f"{len(order)} links, and {len(entries)} are described"
+                raise ValueError(f"page {page} has {counts}")
+            content = _BETWEEN.join(entries[place] for place in order)
+            yield turn._replace(written=WrittenRow(turn.page, check_of(moved.links), content))
 
     def _turn(self, page: int, kind: int, blob: bytes | None) -> GatheredTurn:
         state = int(self._state[page])

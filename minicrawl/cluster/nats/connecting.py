@@ -153,13 +153,23 @@ async def _open_connection(
     async def repeat_requests() -> None:
         jetstream.disconnected()
 
-    options = {
-        "error_cb": note,
-        "disconnected_cb": repeat_requests,
+    servers = [without_password(url) for url in settings.urls]
+    SystemRandom().shuffle(servers)
+    reaching = client.connect(
+        servers=servers,
+        dont_randomize=True,  # so that a client that leaves a server reaches another one
+        name="minicrawl",
+        connect_timeout=_CONNECT_S,
+        reconnect_time_wait=_AGAIN_S,  # type: ignore[arg-type]  # any number of seconds will do
+        max_reconnect_attempts=-1,
+        ping_interval=_PING_S,
+        max_outstanding_pings=_PINGS,
+        error_cb=note,
+        disconnected_cb=repeat_requests,
         **authentication(settings),
         **encryption(settings),
-    }
-    errors += await _first_of(_reach(client, settings, options), is_refused.wait(), settings)
+    )
+    errors += await _first_of(reaching, is_refused.wait(), settings)
     if not client.is_connected:
         with suppress(Error):
             await client.close()
@@ -178,22 +188,6 @@ async def _first_of(
     await cancelled(tasks)
     results = await asyncio.gather(*tasks, return_exceptions=True)
     return [result for result in results if isinstance(result, Exception)]
-
-
-async def _reach(client: Client, settings: ClusterAccess, options: dict[str, Any]) -> None:
-    servers = [without_password(url) for url in settings.urls]
-    SystemRandom().shuffle(servers)
-    await client.connect(
-        servers=servers,
-        dont_randomize=True,  # so that a client that leaves a server reaches another one
-        name="minicrawl",
-        connect_timeout=_CONNECT_S,
-        reconnect_time_wait=_AGAIN_S,  # type: ignore[arg-type]  # any number of seconds will do
-        max_reconnect_attempts=-1,
-        ping_interval=_PING_S,
-        max_outstanding_pings=_PINGS,
-        **options,
-    )
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -128,23 +128,15 @@ class Streams:
         return name
 
     async def _make(self, name: str, subjects: list[str], **config: Any) -> None:
-        if await self.jetstream.api_if_found(f"STREAM.INFO.{name}") is None:
-            usual = {"name": name, "subjects": subjects, "discard": "new", "storage": "file"}
-            await self._create(usual | config)
-        self._made.add(name)
-
-    async def leader(self, stream: str) -> str | None:
-        """Return the leader of the stream; None during an election, or with a single server."""
-        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
-        name: str | None = (answer.get("cluster") or {}).get("leader")
-        return name
-
-    async def _create(self, config: dict[str, Any]) -> None:
+        """Create a stream with 3 copies, or 1 on a single server, unless it exists."""
+        usual = {"name": name, "subjects": subjects, "discard": "new", "storage": "file"}
         copies, now = _COPIES, asyncio.get_running_loop().time
-        began, subject = now(), f"STREAM.CREATE.{config['name']}"
-        while True:
+        began, is_made = now(), await self.jetstream.api_if_found(f"STREAM.INFO.{name}") is not None
+        while not is_made:
+            request = usual | config | {"num_replicas": copies}
             try:
-                await self.jetstream.api(subject, config | {"num_replicas": copies})
+                await self.jetstream.api(f"STREAM.CREATE.{name}", request)
+                is_made = True
             except JetStreamRefusal as refusal:
                 if refusal.error_code == COPIES_NEED_CLUSTER:
                     copies = _ONE_COPY
@@ -158,8 +150,13 @@ class Streams:
                         "hold a copy: start more, or name a server without a cluster"
                     ) from None
                 await asyncio.sleep(_RETRY_S)
-            else:
-                return
+        self._made.add(name)
+
+    async def leader(self, stream: str) -> str | None:
+        """Return the leader of the stream; None during an election, or with a single server."""
+        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
+        name: str | None = (answer.get("cluster") or {}).get("leader")
+        return name
 
 
 class NatsPart:

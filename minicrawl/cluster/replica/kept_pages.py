@@ -66,14 +66,6 @@ def unpack_piece(packed: bytes) -> ArchivePiece:
     return ArchivePiece(PieceKind(kind), place, content)
 
 
-class TakenPages(NamedTuple):
-    """The archive of a shard that was taken over."""
-
-    folder: Path
-    entry: int
-    """Number of the entry that took the shard over, the last one."""
-
-
 class RestoredPages(NamedTuple):
     """Result of `restore_pages`."""
 
@@ -87,16 +79,17 @@ class RestoredPages(NamedTuple):
 
 async def take_over_pages(
     engine: ClusterEngine, shard: int, folder: Path, emit: Callable[[str], None] = ignore
-) -> TakenPages:
+) -> tuple[Path, int]:
     """Fence off all earlier senders of the shard's pages, and restore its archive.
 
+    Return the archive's folder, and the number of the entry that took the shard over, the last one.
     The store must have been taken over before, so that nobody else commits any more.
     """
     mark = pack_piece(ArchivePiece(PieceKind.TAKEN, 0, token_bytes(16)))
     taken = await mark_taken(engine.pages, shard, mark)
     if (await restore_pages(engine, shard, folder, emit=emit)).entry != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
-    return TakenPages(folder, taken)
+    return folder, taken
 
 
 async def restore_pages(
@@ -158,10 +151,15 @@ class KeptPagesLog:
     """
 
     def __init__(
-        self, shard: int, taken: TakenPages, thread: EngineThread, piece_bytes: int = PIECE_BYTES
+        self,
+        shard: int,
+        taken: tuple[Path, int],
+        thread: EngineThread,
+        piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        self._log = LogWriter(thread, thread.engine.pages, shard, taken.entry)
-        self._segments, self._piece_bytes = Segments(taken.folder), piece_bytes
+        folder, entry = taken
+        self._log = LogWriter(thread, thread.engine.pages, shard, entry)
+        self._segments, self._piece_bytes = Segments(folder), piece_bytes
         self._confirmed = 0  # place before which the engine has everything
 
     def keep(self, begin: int, end: int) -> None:

@@ -20,7 +20,7 @@ from minicrawl.cluster.replica.entries import (
     WalCompressor,
     pack_entry,
 )
-from minicrawl.cluster.replica.kept_pages import KeptPagesLog, TakenPages
+from minicrawl.cluster.replica.kept_pages import KeptPagesLog
 from minicrawl.cluster.replica.restoring import Restored
 from minicrawl.cluster.replica.snapshots import last_snapshot, store_snapshot
 from minicrawl.errors import NoRoom
@@ -53,7 +53,7 @@ class ShardReplica:
         taken: Restored,
         connect: Connect,
         limits: ReplicaLimits | None = None,
-        pages: TakenPages | None = None,
+        pages: tuple[Path, int] | None = None,
     ) -> None:
         """`taken` is the result of the `take_over` that wrote the store to `path`.
 
