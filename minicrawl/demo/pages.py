@@ -14,7 +14,7 @@ answer     a server's response to one request
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
@@ -44,13 +44,6 @@ class Sheet:
     footer: Sequence[Anchor] = ()
     head: str = ""
     charset: str = "utf-8"
-
-    def anchors(self) -> Iterator[Anchor]:
-        """Yield every link of the page, in order."""
-        yield from self.menu
-        for _, anchors in self.lists:
-            yield from anchors
-        yield from self.footer
 
 
 class DemoResponse(NamedTuple):

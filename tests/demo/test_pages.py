@@ -21,7 +21,8 @@ def first_of(kind: str) -> Site:
 
 
 def hrefs(sheet: Sheet) -> list[str]:
-    return [anchor.href for anchor in sheet.anchors()]
+    listed = (anchor for _, anchors in sheet.lists for anchor in anchors)
+    return [anchor.href for anchor in (*sheet.menu, *listed, *sheet.footer)]
 
 
 @given(pages=st.integers(FEWEST_DEMO_PAGES, 3_000_000))
