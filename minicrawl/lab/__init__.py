@@ -2,8 +2,10 @@
 
 A room beside the core: it can be deleted, with its entry points.
 
-webs            webs to run on, synthetic or from a file; spam farms; errors of estimates; values
-                that the user gives to pages
+webs            webs to run on, synthetic (`synthetic_webs`) or from a file
+spam_farms      farms beside the pages of a web
+page_values     values that the user gives to pages
+estimate_errors errors of estimates of importance
 reading_orders  importance gathered against pages fetched, for every order of reading
 link_places     a bandit over link places, a baseline for orders of reading
 known_webs      a known web that is read again and again, and its true importance

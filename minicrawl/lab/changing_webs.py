@@ -25,8 +25,8 @@ import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.lab.estimate_errors import EstimateErrors, errors, mean, standard_error
 from minicrawl.lab.known_webs import RichestRead, edge_of, read, true_importance
-from minicrawl.lab.webs import EstimateErrors, errors, mean, standard_error
 from minicrawl.opic.importance.estimate import Floats, Importance, shares
 from minicrawl.opic.ledger.ledger import READ, Ledger, restate
 from minicrawl.opic.ledger.money import UNIT

@@ -9,8 +9,8 @@ import numpy as np
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
+from minicrawl.lab.estimate_errors import EstimateErrors, errors
 from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS, edge_of, read, true_importance, truth_options
-from minicrawl.lab.webs import EstimateErrors, errors
 from minicrawl.opic.importance import estimate
 from minicrawl.opic.importance.estimate import Floats
 from minicrawl.opic.ledger.ledger import READ, Ledger

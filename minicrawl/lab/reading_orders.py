@@ -55,7 +55,9 @@ from minicrawl.graph.link_builder import Weights
 from minicrawl.lab.freshness import change_rates
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.link_places import ByPlace
-from minicrawl.lab.webs import Farm, Floats, Links, PageValues, Web, planted
+from minicrawl.lab.page_values import PageValues
+from minicrawl.lab.spam_farms import Farm, Links, planted
+from minicrawl.lab.webs import Floats, Web
 from minicrawl.model import FULL_VALUE, State
 from minicrawl.opic.importance.expected_value import WEIGHT, ValueEstimate
 from minicrawl.opic.ledger.ledger import READ, UNREAD, Ledger, Plan

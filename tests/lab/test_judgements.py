@@ -7,15 +7,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.lab.commands.judging import (
+from minicrawl.lab.commands.judgements import Judgement, Verdict, file_of, keep, kept
+from minicrawl.lab.commands.search_agreement import (
     JudgedSearch,
-    Judgement,
     OrderMeasure,
     SearchAgreement,
-    Verdict,
-    file_of,
-    keep,
-    kept,
     measured,
 )
 

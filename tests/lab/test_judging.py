@@ -14,7 +14,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.lab.commands.judging import Verdict, file_of, kept
+from minicrawl.lab.commands.judgements import Verdict, file_of, kept
 from minicrawl.store.reader import search_folder
 from tests.search.stored.stores import HIDDEN, PAGES, PIER, SEA, read_into
 

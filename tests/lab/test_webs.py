@@ -16,26 +16,11 @@ from scipy.sparse.csgraph import breadth_first_order
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read
+from minicrawl.lab.estimate_errors import errors, mean
 from minicrawl.lab.reading_orders import Crawls, order
-from minicrawl.lab.webs import (
-    ENTRANCES,
-    Farm,
-    FarmKind,
-    Links,
-    Model,
-    SyntheticWeb,
-    Web,
-    WebHabits,
-    copying_web,
-    errors,
-    mean,
-    planted,
-    poisson,
-    power_law,
-    synthetic_web,
-    web_of,
-    without_hosts,
-)
+from minicrawl.lab.spam_farms import ENTRANCES, Farm, FarmKind, Links, planted
+from minicrawl.lab.synthetic_webs import SyntheticWeb, WebHabits, copying_web, poisson, power_law
+from minicrawl.lab.webs import Model, Web, synthetic_web, web_of, without_hosts
 from minicrawl.ports import unreported
 from tests.graph.graphs import links_of
 

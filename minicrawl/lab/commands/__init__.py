@@ -35,23 +35,23 @@ COMMANDS = {
         "Compare two ranks.",
     ),
     "agree": (
-        "minicrawl.lab.commands.rank_quality:agree",
+        "minicrawl.lab.commands.agree:agree",
         "Measure how well a rank agrees with human grades.",
     ),
     "judge": (
-        "minicrawl.lab.commands.judging:judge",
+        "minicrawl.lab.commands.judge:judge",
         "Judge the results of a search.",
     ),
     "searches": (
-        "minicrawl.lab.commands.judging:searches",
+        "minicrawl.lab.commands.searches:searches",
         "Compare an order of results on all judged searches.",
     ),
     "stability": (
-        "minicrawl.lab.commands.rank_quality:stability",
+        "minicrawl.lab.commands.stability:stability",
         "Measure how a rank changes when pages are removed.",
     ),
     "eigenvector": (
-        "minicrawl.lab.commands.rank_quality:eigenvector",
+        "minicrawl.lab.commands.eigenvector:eigenvector",
         "Rank by the eigenvector of a link matrix.",
     ),
     "graphs": (

@@ -24,7 +24,8 @@ from minicrawl.lab.commands.web_choice import (
     small_edge_option,
 )
 from minicrawl.lab.reading_orders import CRAWL_ORDERS
-from minicrawl.lab.webs import ENTRANCES, PAGES, Farm, FarmKind, Model
+from minicrawl.lab.spam_farms import ENTRANCES, PAGES, Farm, FarmKind
+from minicrawl.lab.webs import Model
 from minicrawl.opic.ledger.money import SMALL_EDGE
 
 ORDER_NAME = click.Choice([*CRAWL_ORDERS, lab.BY_VALUE, *ext.entry_points(ext.ORDERS)])

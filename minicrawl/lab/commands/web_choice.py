@@ -18,7 +18,9 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles.reading import read
 from minicrawl.lab import webs
 from minicrawl.lab.changing_webs import RATES
-from minicrawl.lab.webs import EstimateErrors, Model, PageValues, Web, read_values
+from minicrawl.lab.estimate_errors import EstimateErrors
+from minicrawl.lab.page_values import PageValues, read_values
+from minicrawl.lab.webs import Model, Web
 from minicrawl.report.graph.source import crawled, opened
 from minicrawl.store.files import is_database
 from minicrawl.wording import counted

@@ -1,0 +1,177 @@
+"""Grades that people gave to pages.
+
+Grades are lines of CSV, each with a page and its grades: `url,grade`, or a column per judge. A
+list may begin with a header. With one judge, the first cell of the header is `url`, `page` or
+`site`, or its second is `grade`: other words could be an invalid grade. With several judges, a
+cell is empty if a judge did not grade the page. Empty lines are skipped. Sites may be graded too:
+the score of a site is the sum of its pages' scores.
+
+A list is read completely, or refused with the number of the bad line. A judge gives a node one
+grade: duplicates count once, and contradictions are refused.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.ranks.agreement import (
+    GRADES,
+    Agreement,
+    JudgeAgreement,
+    agreement,
+    beside_mean,
+    mean_grades,
+)
+from minicrawl.ranks.commands.named_ranks import KnownRank, full_name, rank_of
+from minicrawl.ranks.scores import Floats
+from minicrawl.ranks.sites import SiteNames, sites_of
+from minicrawl.report.graph.source import Source
+from minicrawl.web import urls
+from minicrawl.web.urls import site
+
+_ALLOWED = {str(grade): float(grade) for grade in range(1, GRADES + 1)}
+_NO_GRADE = {"": np.nan}
+_ONE_JUDGE = 2
+"""Number of columns with one judge: the page and its grade."""
+_PAGE_HEADINGS = ("url", "page", "site")
+_SHOWN = 60  # characters of a bad line that its message quotes
+
+
+class GradedPage(NamedTuple):
+    """A page as named in the list, its grades (NaN for none), and its line."""
+
+    name: str
+    grades: tuple[float, ...]
+    line: int
+
+
+class Grades(NamedTuple):
+    """Grades given by people; `place` is the name of the list in messages."""
+
+    judges: list[str]
+    of_pages: list[GradedPage]
+    place: str
+
+
+def read_grades(lines: Iterable[str], place: str) -> Grades:
+    """Return the grades in the lines, at least one; messages call the list `place`."""
+    reader = csv.reader(lines, strict=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as error:
+        raise UsageError(f"{place}, line {reader.line_num}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{place} is not UTF-8: {error.reason}") from None
+    rows = [(line, cells) for line, cells in rows if any(cells)]
+    if rows and rows[0][0] == 1 and _is_header(rows[0][1]):
+        judges, rows = rows[0][1][1:], rows[1:]
+    else:
+        judges = [f"judge {number}" for number in range(1, len(rows[0][1]) if rows else 1)]
+    if not rows:
+        raise UsageError(f"{place} contains no grades; expected lines of url,grade")
+    return Grades(judges, list(_graded_pages(rows, max(len(judges), 1), place)), place)
+
+
+def _graded_pages(
+    rows: Iterable[tuple[int, list[str]]], judges: int, place: str
+) -> Iterator[GradedPage]:
+    known = _ALLOWED if judges == 1 else _ALLOWED | _NO_GRADE
+    for line, (name, *grades) in rows:
+        is_whole = name and len(grades) == judges and any(grades)
+        if not is_whole or not known.keys() >= {*grades}:
+            given = "a grade" if judges == 1 else f"{judges} grades"
+            raise UsageError(
+                f"{place}, line {line}: expected a URL and {given} from 1 to {GRADES}, "
+                f"found {','.join([name, *grades])[:_SHOWN]!r}"
+            )
+        yield GradedPage(name, tuple(known[grade] for grade in grades), line)
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    if not all(cells) or any(re.fullmatch(r"-*[\d.]+", cell) for cell in cells[1:]):
+        return False
+    page, *judges = map(str.lower, cells)
+    if len(cells) == _ONE_JUDGE:
+        return page in _PAGE_HEADINGS or judges == ["grade"]
+    return len(cells) > _ONE_JUDGE
+
+
+class Judged(NamedTuple):
+    """Agreement of a rank with people, and the graded pages without a score."""
+
+    rank: KnownRank
+    agreement: Agreement
+    judges: dict[str, JudgeAgreement]
+    """Agreement of each judge, if there are several and the judge graded any of the pages."""
+    unknown: list[str]
+    unscored: list[str]
+    """Pages that became known after the rank was computed."""
+
+
+def judged(
+    source: Source, name: str, labels: Grades, *, best: int = GRADES, sites: bool = False
+) -> Judged:
+    """Compare the rank of this name with the grades; `best` is 4 or 1."""
+    name = full_name(source, name)
+    called = [_site_of(label.name) if sites else label.name for label in labels.of_pages]
+    sites_names = sites_of(source.names) if sites else None
+    names = source.names if sites_names is None else SiteNames(sites_names.names)
+    nodes = names.find(called)
+    graded = _graded(labels, nodes)
+    unknown = [
+        label.name for label, node in zip(labels.of_pages, nodes, strict=True) if node is None
+    ]
+    if not graded:
+        pages = f"{len(labels.of_pages):,} {'sites' if sites else 'pages'}"
+        raise UsageError(f"{labels.place}: none of its {pages} is known; give their URLs")
+    rank = rank_of(source, name)
+    scores = rank.scores if sites_names is None else _summed(rank.scores, sites_names.of_node)
+    scored = {node: label for node, label in graded.items() if not np.isnan(scores[node])}
+    if not scored:
+        raise UsageError(
+            f"{name} was made before any page of {labels.place} became known: compute it again"
+        )
+    grades = np.array([label.grades for label in scored.values()])
+    found = agreement(scores[list(scored)].astype(np.float64), mean_grades(grades), best=best)
+    unscored = [label.name for node, label in graded.items() if node not in scored]
+    beside = zip(labels.judges, beside_mean(grades), strict=True) if len(labels.judges) > 1 else ()
+    judges = {judge: found for judge, found in beside if found}
+    return Judged(rank, found, judges, list(dict.fromkeys(unknown)), unscored)
+
+
+def _graded(labels: Grades, nodes: Sequence[int | None]) -> dict[int, GradedPage]:
+    """Return the graded page of each known node, in the order of the nodes."""
+    found: dict[int, GradedPage] = {}
+    for label, node in zip(labels.of_pages, nodes, strict=True):
+        if node is None:
+            continue
+        first = found.setdefault(node, label)
+        if not np.array_equal(first.grades, label.grades, equal_nan=True):
+            raise UsageError(
+                f"{labels.place}, line {label.line}: {label.name} has {_grades_text(label)} here "
+                f"and {_grades_text(first).partition(' ')[2]} on line {first.line}: remove one"
+            )
+    return dict(sorted(found.items()))
+
+
+def _grades_text(label: GradedPage) -> str:
+    """Return a text such as `grade 3`, or `grades 3, -, 4`."""
+    shown = ", ".join("-" if np.isnan(grade) else f"{grade:.0f}" for grade in label.grades)
+    return f"grade{'s' if len(label.grades) > 1 else ''} {shown}"
+
+
+def _site_of(name: str) -> str:
+    return site(urls.host(name) if "://" in name else name.lower())
+
+
+def _summed(scores: Floats, site_of: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the score of each site, or NaN if none of its pages has a score."""
+    is_known = ~np.isnan(scores)
+    known = np.bincount(site_of, is_known)
+    sums = np.bincount(site_of, np.where(is_known, scores, 0))
+    return np.where(known > 0, sums, np.nan)
