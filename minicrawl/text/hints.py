@@ -3,6 +3,7 @@
 A class such as `post-sidebar` is split into words, and `sidebar` is a hint of a frame. A lower hint
 is a surer sign of one:
 
+    title         a heading above the main box, which Markdown begins with
     own           an article that has the title of the page
     main          the page names it as its main text
     none
@@ -75,7 +76,7 @@ _MAY_HIDE = words("aria-hidden hidden style")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
 
-OWN, NAMED_MAIN, NONE = 2, 1, 0
+TITLE, OWN, NAMED_MAIN, NONE = 3, 2, 1, 0
 REVIEWS, SEARCH, TEASER, FRAME_NAME, SURE_NAME, FRAME_TAG = range(-1, -7, -1)
 _OF_WORDS = (
     (SURE_NAME, _SURE_WORDS),

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from minicrawl.text.boxes import BREAK, Box, Inline, preorder, runs
-from minicrawl.text.hints import HEADINGS, words
+from minicrawl.text.hints import HEADINGS, TITLE, words
 from minicrawl.text.tables import number_in, rows_of
 from minicrawl.web.urls import canonical
 
@@ -81,7 +81,7 @@ class _Writer:
                 if not box.is_dropped:
                     self._write_run(box, place)
             elif box.tag in HEADINGS:
-                if text := self._line(box):
+                if text := self._title(box) if box.hint == TITLE else self._line(box):
                     self._write(f"{'#' * int(box.tag[1])} {text}", place)
             elif box.tag == "table" and (rows := rows_of(box)):
                 self._write_table(rows, box, place)
@@ -92,9 +92,10 @@ class _Writer:
                 if box.tag == "figure" and not box.is_dropped:
                     self._write_picture(box, place)
                 note = self._notes.get(_id(box)) if box.tag in _OF_NOTES else None
-                inside = _inside(box, place, f"[^{note}]: " if note else bullet, is_note=bool(note))
+                marker = f"[^{note}]: " if note else bullet
+                inside = _inside(box, place, marker, is_note=bool(note))
                 children = zip(box.boxes, _bullets(box), strict=True)
-                below = [(child, inside, marker) for child, marker in children]
+                below = [(child, inside, its_marker) for child, its_marker in children]
                 stack.extend(reversed(below))
         return "".join(self._joined())
 
@@ -122,6 +123,9 @@ class _Writer:
 
     def _line(self, box: Box) -> str:
         return self._lines(runs(preorder(box)))
+
+    def _title(self, box: Box) -> str:
+        return self._lines(run for run in preorder(box) if not run.tag)
 
     def _lines(self, found: Iterable[Box]) -> str:
         return " ".join(self._inline(run).replace("\n", " ") for run in found).strip()

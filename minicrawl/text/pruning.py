@@ -13,7 +13,7 @@ from itertools import takewhile
 from operator import attrgetter
 
 from minicrawl.text.boxes import Box, preorder
-from minicrawl.text.hints import HEADINGS, words
+from minicrawl.text.hints import HEADINGS, TITLE, words
 from minicrawl.text.main_box import SENTENCE, SHORT, drop_children
 
 _MAY_BE_LINKS = words("div form header ol p ul")
@@ -44,11 +44,14 @@ def keep_main(boxes: list[Box], main: Box) -> None:
 def _lead(before: list[Box], main: Box) -> list[Box]:
     """Return the sentences between the title and the main box, unless they are too long.
 
-    The title itself is a column of its own. Above the main box, it is as often that of the site.
+    The title itself is a column of its own, and no main text. Markdown has it as a heading.
     """
     after_title = list(takewhile(lambda box: box.tag != "h1", reversed(before)))
     if len(after_title) == len(before):
         return []
+    title = before[-len(after_title) - 1]
+    if not title.is_dropped:
+        title.hint = TITLE
     lines = [run for run in after_title if not run.is_dropped and _is_sentence(run)]
     return lines if sum(map(_WORTH, lines)) <= _LEAD * main.worth else []
 

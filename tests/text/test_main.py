@@ -122,6 +122,7 @@ def test_the_lead_belongs_to_the_article_below_and_the_title_above_it_does_not()
     top = f"<header><h1>Title</h1><p>{OTHER}<p>1 May</header>"
     body = f"<div class=article-body>{f'<p>{SENTENCE}' * 5}</div>"
     assert lines(f"<main>{top}{body}</main>") == [OTHER, *[SENTENCE] * 5]
+    assert MARKDOWN(f"<main>{top}{body}</main>", "").startswith(f"# Title\n\n{OTHER}\n\n{SENTENCE}")
 
 
 def test_a_title_inside_the_article_is_its_first_line() -> None:
