@@ -6,13 +6,16 @@ webs            webs to run on, synthetic (`synthetic_webs`) or from a file
 spam_farms      farms beside the pages of a web
 page_values     values that the user gives to pages
 estimate_errors errors of estimates of importance
-reading_orders  importance gathered against pages fetched, for every order of reading
+exploration     a crawl of a web that the laboratory knows
+reading_orders  orders of reading, those of a crawl and baselines
+importance_curves  importance gathered against pages fetched, for every order of reading
 link_places     a bandit over link places, a baseline for orders of reading
 known_webs      a known web that is read again and again, and its true importance
 convergence     how fast estimates approach it
 changing_webs   windows while the web changes
 freshness       the share of a web that is up to date, for every order of re-reading
-dynamic_graphs  algorithms for distances and strong components while edges are inserted
+dynamic_graphs  algorithms for distances and strong components while edges are inserted; they are
+                timed by `algorithm_bench` and drawn by `algorithm_charts`
 
 commands/       `minicrawl lab`; also a crawl in shards compared with one machine, figures, grades
                 of pages, verdicts on search results, and a benchmark of algorithms for graphs that

@@ -12,8 +12,9 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.lab.commands.bench import BASELINES
+from minicrawl.lab.importance_curves import still_fresh
 from minicrawl.lab.link_places import bounds
-from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS, still_fresh
+from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS
 
 SHORT = """
 from array import array

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.lab.commands.growing_graphs import (
+from minicrawl.lab.algorithm_bench import (
     AlgorithmReport,
     TimedRun,
     TrialRules,

@@ -10,18 +10,10 @@ import pytest
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read as read_graph
+from minicrawl.lab.exploration import Exploration, fetched
+from minicrawl.lab.importance_curves import FRACTIONS, SEEDS, Crawls, draw_seeds, order, spread
 from minicrawl.lab.known_webs import true_importance
-from minicrawl.lab.reading_orders import (
-    CRAWL_ORDERS,
-    FRACTIONS,
-    SEEDS,
-    Crawls,
-    Exploration,
-    draw_seeds,
-    fetched,
-    order,
-    spread,
-)
+from minicrawl.lab.reading_orders import CRAWL_ORDERS
 from minicrawl.lab.webs import Model, Web, synthetic_web, web_of, without_hosts
 from minicrawl.opic.ledger.money import SMALL_EDGE
 from minicrawl.ports import unreported

@@ -21,7 +21,8 @@ from minicrawl.lab.commands.cluster_command import (
     owners,
     traffic,
 )
-from minicrawl.lab.reading_orders import Crawls, Exploration, draw_seeds, fetched
+from minicrawl.lab.exploration import Exploration, fetched
+from minicrawl.lab.importance_curves import Crawls, draw_seeds
 from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
 from minicrawl.opic.ledger.ledger import READ
 

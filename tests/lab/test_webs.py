@@ -17,7 +17,7 @@ from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read
 from minicrawl.lab.estimate_errors import errors, mean
-from minicrawl.lab.reading_orders import Crawls, order
+from minicrawl.lab.importance_curves import Crawls, order
 from minicrawl.lab.spam_farms import ENTRANCES, Farm, FarmKind, Links, planted
 from minicrawl.lab.synthetic_webs import SyntheticWeb, WebHabits, copying_web, poisson, power_law
 from minicrawl.lab.webs import Model, Web, synthetic_web, web_of, without_hosts

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.lab.exploration import Exploration, fetched
 from minicrawl.lab.known_webs import true_importance
-from minicrawl.lab.reading_orders import Exploration, fetched
 from minicrawl.lab.webs import Model, Web, synthetic_web
 from minicrawl.opic.importance import estimate
 from minicrawl.opic.importance.cash_flow import CashFlow, FlowBuilder, Refinement

@@ -11,9 +11,11 @@ from minicrawl.cli.output import show_json, show_table
 from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
-from minicrawl.lab import reading_orders as lab
+from minicrawl.lab import importance_curves
 from minicrawl.lab.commands.order import ORDER_NAME, cells
 from minicrawl.lab.commands.web_choice import WebChoice, about
+from minicrawl.lab.importance_curves import Crawls, Curve
+from minicrawl.lab.reading_orders import BY_VALUE
 from minicrawl.lab.webs import Model
 from minicrawl.ports import part
 from minicrawl.wording import counted
@@ -47,7 +49,7 @@ class _Result(NamedTuple):
 
     graph: str
     size: str
-    curves: list[lab.Curve]
+    curves: list[Curve]
 
 
 @click.command()
@@ -116,9 +118,9 @@ def bench(
     """
     if values and len(graphs) != 1:
         raise click.UsageError("--value needs pages with names: add one --graph")
-    by_value = [lab.BY_VALUE] if values else []
-    if lab.BY_VALUE in added and not values:
-        raise click.UsageError(f"--strategy {lab.BY_VALUE} needs the values of pages: --value")
+    by_value = [BY_VALUE] if values else []
+    if BY_VALUE in added and not values:
+        raise click.UsageError(f"--strategy {BY_VALUE} needs the values of pages: --value")
     orders = list(dict.fromkeys((*BASELINES, *by_value, *added)))
     draws = draws or (QUICK_DRAWS if quick else DRAWS)
     results, files = list[_Result](), graphs or (None,)
@@ -134,10 +136,10 @@ def bench(
                 quick_nodes=QUICK_NODES,
             )
             web, valued = choice.valued_web(values) if values else (choice.web(), None)
-            curves = lab.order(
+            curves = importance_curves.order(
                 web,
                 orders=orders,
-                crawls=lab.Crawls(
+                crawls=Crawls(
                     draws=draws, seed=seed, endowment=choice.endowment(None), fractions=budgets
                 ),
                 values=valued,

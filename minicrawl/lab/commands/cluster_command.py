@@ -42,8 +42,9 @@ from minicrawl.lab.commands.web_choice import (
     show,
     small_edge_option,
 )
+from minicrawl.lab.exploration import Exploration, fetched
+from minicrawl.lab.importance_curves import Crawls, DrawnMean, draw_seeds, spread
 from minicrawl.lab.known_webs import true_importance
-from minicrawl.lab.reading_orders import Crawls, DrawnMean, Exploration, draw_seeds, fetched, spread
 from minicrawl.lab.webs import Floats, Model, Web
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import shard_of

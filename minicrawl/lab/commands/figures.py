@@ -12,7 +12,7 @@ import click
 from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.graph.csr import Csr
-from minicrawl.lab import changing_webs, reading_orders as lab
+from minicrawl.lab import changing_webs, importance_curves
 from minicrawl.lab.changing_webs import RATES, Watching, WindowPoint, WindowPolicy
 from minicrawl.lab.commands.web_choice import (
     DRAWS,
@@ -27,8 +27,9 @@ from minicrawl.lab.commands.web_choice import (
 )
 from minicrawl.lab.commands.windows import PAGES_SHOWN, start_name
 from minicrawl.lab.convergence import Series, convergence
+from minicrawl.lab.importance_curves import Crawls, Curve
 from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS
-from minicrawl.lab.reading_orders import CRAWL_ORDERS, Crawls, Curve
+from minicrawl.lab.reading_orders import CRAWL_ORDERS
 from minicrawl.lab.webs import Model, Web
 from minicrawl.ports import Progress, part
 from minicrawl.report.files.figures import Figure, PlotLine, prepare, write
@@ -112,7 +113,7 @@ def _figures(
     crawls = Crawls(
         draws=settings.draws, seed=seed, endowment=settings.endowment, fractions=_PERCENTS
     )
-    curves = lab.order(
+    curves = importance_curves.order(
         webs.crawled,
         orders=list(CRAWL_ORDERS),
         crawls=crawls,

@@ -11,7 +11,7 @@ from minicrawl.cli.parameters import choice, number, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
-from minicrawl.lab import reading_orders as lab
+from minicrawl.lab import importance_curves
 from minicrawl.lab.commands.web_choice import (
     DRAWS,
     QUICK_DRAWS,
@@ -23,12 +23,13 @@ from minicrawl.lab.commands.web_choice import (
     show,
     small_edge_option,
 )
-from minicrawl.lab.reading_orders import CRAWL_ORDERS
+from minicrawl.lab.importance_curves import BASELINE, Crawls, Curve, DrawnMean
+from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS
 from minicrawl.lab.spam_farms import ENTRANCES, PAGES, Farm, FarmKind
 from minicrawl.lab.webs import Model
 from minicrawl.opic.ledger.money import SMALL_EDGE
 
-ORDER_NAME = click.Choice([*CRAWL_ORDERS, lab.BY_VALUE, *ext.entry_points(ext.ORDERS)])
+ORDER_NAME = click.Choice([*CRAWL_ORDERS, BY_VALUE, *ext.entry_points(ext.ORDERS)])
 """Orders of the laboratory, and those that packages add to a crawl."""
 
 
@@ -40,9 +41,9 @@ ORDER_NAME = click.Choice([*CRAWL_ORDERS, lab.BY_VALUE, *ext.entry_points(ext.OR
     multiple=True,
     metavar="NAME",
     type=ORDER_NAME,
-    help=f"Order of reading: {', '.join(CRAWL_ORDERS)}, with --value {lab.BY_VALUE}, or an order "
+    help=f"Order of reading: {', '.join(CRAWL_ORDERS)}, with --value {BY_VALUE}, or an order "
     "that an installed package adds; repeatable.  [default: all of the laboratory; siblings and "
-    f"{lab.BY_VALUE} with --value]",
+    f"{BY_VALUE} with --value]",
 )
 @click.option(
     "--value",
@@ -96,19 +97,19 @@ def order(
     farms, usual = _farms(kinds, spam_hosts, spam_domains), [*CRAWL_ORDERS]
     if values is None:
         web, valued = choice.web(), None
-        if lab.BY_VALUE in orders:
-            raise click.UsageError(f"--strategy {lab.BY_VALUE} needs the values of pages: --value")
+        if BY_VALUE in orders:
+            raise click.UsageError(f"--strategy {BY_VALUE} needs the values of pages: --value")
     elif farms:
         raise click.UsageError("--value and --spam cannot be combined")
     else:
-        (web, valued), usual = choice.valued_web(values), ["siblings", lab.BY_VALUE]
+        (web, valued), usual = choice.valued_web(values), ["siblings", BY_VALUE]
     if at_once and not web.has_hosts:
         raise click.UsageError("--polite needs several hosts: --web copying or a graph of URLs")
     with progress("order") as tell:
-        curves = lab.order(
+        curves = importance_curves.order(
             web,
             orders=orders or usual,
-            crawls=lab.Crawls(
+            crawls=Crawls(
                 draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
                 seed=choice.seed,
                 endowment=choice.endowment(endowment),
@@ -133,7 +134,7 @@ def _farms(kinds: Sequence[str], hosts: int | None, domains: int | None) -> list
     ]
 
 
-def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
+def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
     errors = ", with standard errors" if curves[0].found.error else ""
     _show_spreads(
         f"Share of all importance on the pages fetched, in %{errors}",
@@ -142,7 +143,10 @@ def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
     )
     for title, more in (
         ("Share of the reachable value found, in %", [curve.value for curve in curves]),
-        (f"Difference from {lab.BASELINE}, from the same seeds", [c.gain for c in curves]),
+        (
+            f"Difference from {BASELINE}, from the same seeds",
+            [c.gain for c in curves],
+        ),
         ("Share of spam in the pages fetched, in %", [curve.spam for curve in curves]),
         ("Importance lost by the spam, in %", [curve.loss for curve in curves]),
     ):
@@ -151,7 +155,9 @@ def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
 
 
 def _show_spreads(
-    title: str, rows: Sequence[tuple[lab.Curve, lab.DrawnMean]], caption: str
+    title: str,
+    rows: Sequence[tuple[Curve, DrawnMean]],
+    caption: str,
 ) -> None:
     headings = ["order", *(f"{share:.0%}" for share in rows[0][0].fractions)]
     show_table(title, headings, ([curve.order, *cells(of)] for curve, of in rows), caption)
@@ -161,7 +167,7 @@ _WIDE = 0.0995
 """A share below -9.95 % is shown without decimals."""
 
 
-def cells(of: lab.DrawnMean) -> Iterator[str]:
+def cells(of: DrawnMean) -> Iterator[str]:
     """Format shares in percent, short enough for 80 columns."""
     errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
     for place, mean in enumerate(of.mean):
