@@ -82,7 +82,6 @@ class DegreeDistribution:
 
 
 def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
-    """Return the distribution of the degrees of all nodes."""
     places = np.searchsorted(_BIN_STARTS, degrees, side="right") - 1
     counts = np.bincount(places, minlength=len(_BIN_STARTS))
     tail = degrees[degrees >= TAIL]
@@ -105,19 +104,14 @@ def _goodness(tail: NDArray[np.int64], exponent: float) -> tuple[float, float]:
     counts = np.histogram(tail, np.append(_edges(), np.inf))[0][np.newaxis]
     law = -np.diff(_above(exponent), append=0.0)
     samples = np.random.default_rng(0).multinomial(len(tail), law / law.sum(), _SAMPLES)
-    distances = _distances(np.concatenate([counts, samples]))
-    return float(distances[0]), float((distances[1:] >= distances[0]).mean())
-
-
-def _distances(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the distance of each row of counts from the law that is fitted to it."""
-    edges = _edges()
+    rows, edges = np.concatenate([counts, samples]), _edges()
+    # The distance of each row of counts from the law that is fitted to it.
     middles = np.sqrt(edges * np.append(edges[1:], 2 * edges[-1]))
-    nodes = counts.sum(axis=1)
-    exponents = 1 + nodes / np.maximum(counts @ np.log(middles / edges[0]), 1e-9)
-    above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] / nodes[:, np.newaxis]
-    found: NDArray[np.float64] = np.abs(above - _above(exponents[:, np.newaxis])).max(axis=1)
-    return found
+    nodes = rows.sum(axis=1)
+    exponents = 1 + nodes / np.maximum(rows @ np.log(middles / edges[0]), 1e-9)
+    above = np.cumsum(rows[:, ::-1], axis=1)[:, ::-1] / nodes[:, np.newaxis]
+    distances = np.abs(above - _above(exponents[:, np.newaxis])).max(axis=1)
+    return float(distances[0]), float((distances[1:] >= distances[0]).mean())
 
 
 def _above(exponent: Any) -> NDArray[np.float64]:

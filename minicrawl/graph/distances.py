@@ -76,16 +76,14 @@ def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
         found = near[place[near] == order]
         yield found
         # Along a chain of single nodes, each level would cost several calls of numpy for one node.
-        while 0 < len(found) <= _NARROW and _few_links(graph, found):
+        while 0 < len(found) <= _NARROW and all(
+            graph.starts[node + 1] - graph.starts[node] <= _NARROW for node in found.tolist()
+        ):
             found = _next_of_few(graph, found, is_met)
             if found.size:
                 yield found
         near = linked_from(graph, found)
         near = near[~is_met[near]]
-
-
-def _few_links(graph: Csr, nodes: NDArray[np.integer]) -> bool:
-    return all(graph.starts[node + 1] - graph.starts[node] <= _NARROW for node in nodes.tolist())
 
 
 def _next_of_few(
@@ -105,7 +103,6 @@ def _next_of_few(
 
 
 def levels(graph: Csr, sources: Nodes) -> NDArray[np.int32]:
-    """Return the level of every node."""
     level = np.full(graph.nodes, UNREACHED, dtype=np.int32)
     for depth, found in enumerate(fronts(graph, sources)):
         level[found] = depth
@@ -196,16 +193,12 @@ def sampled(
     # Drawn without replacement: with all nodes drawn, nothing is left to chance (the correction for
     # finite populations).
     left = 1 - len(chosen) / len(starting)
-    error = _ratio_error(totals, pairs) * left**0.5
-    return Extent(longest, mean, int(pairs.sum()), is_exact=False, error=error)
-
-
-def _ratio_error(totals: Counts, pairs: Counts) -> float:
-    """Return the standard error of a ratio of two sums over randomly drawn groups."""
+    # The standard error of a ratio of two sums over randomly drawn groups.
     drawn = np.flatnonzero(pairs)
-    ratio = totals.sum() / pairs.sum()
-    apart = ((totals[drawn] - ratio * pairs[drawn]) ** 2).sum()
-    return float(np.sqrt(apart * len(drawn) / max(1, len(drawn) - 1)) / pairs.sum())
+    apart = ((totals[drawn] - mean * pairs[drawn]) ** 2).sum()
+    error = np.sqrt(apart * len(drawn) / max(1, len(drawn) - 1)) / pairs.sum()
+    reached = int(pairs.sum())
+    return Extent(longest, mean, reached, is_exact=False, error=float(error) * left**0.5)
 
 
 def _double_sweep(graph: Csr, back: Csr, node: int) -> int:

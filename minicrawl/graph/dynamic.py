@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.cohesion import Cohesion, DynamicCohesion
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import FAR, Extent, Nodes, matrix_rows
+from minicrawl.graph.distances import FAR, Extent, matrix_rows
 from minicrawl.graph.growing import CountedA2
 from minicrawl.graph.named_graph import with_pages
 from minicrawl.graph.neighbours import BITS, Keys, are_among
@@ -116,7 +116,12 @@ class DynamicGraph:
         if len(removed):
             self._keys = np.delete(self._keys, np.searchsorted(self._keys, removed))
             self._mutual -= _newly_mutual(removed, self._keys)
-            self._split(removed)
+            # The components that lost a link are taken apart, and what is left of them is merged.
+            self._weak, inside = _taken_apart(self._weak, removed, self._keys)
+            self._weak = _merged(self._weak, inside, "weak")
+            self._strong, inside = _taken_apart(self._strong, removed, self._keys)
+            left = self._between[are_among(self._between, self._keys)]
+            self._between = np.concatenate((left, inside))
             if self._distances is not None:
                 self._distances.remove_all(*_ends(removed), self._by_number())
         self._mutual += _newly_mutual(added, self._keys)
@@ -135,14 +140,6 @@ class DynamicGraph:
         if self._cohesion is not None:
             self._cohesion.change(is_node, added, removed, self._keys, self._by_number())
 
-    def _split(self, removed: Keys) -> None:
-        """Take the components apart that lost a link, and merge what is left of them."""
-        self._weak, inside = _taken_apart(self._weak, removed, self._keys)
-        self._weak = _merged(self._weak, inside, "weak")
-        self._strong, inside = _taken_apart(self._strong, removed, self._keys)
-        between = self._between[are_among(self._between, self._keys)]
-        self._between = np.concatenate((between, inside))
-
 
 class DynamicDistances(CountedA2):
     """Matrix of all distances, and the pairs at each, while links come and go."""
@@ -152,15 +149,11 @@ class DynamicDistances(CountedA2):
         back, distances = graph.reversed(), self.distances[: graph.nodes, : graph.nodes]
         begins = _affected(distances, targets, back)
         ends = _affected(distances.T, sources, graph)
-        if len(begins) <= len(ends):
-            self._replace(distances, begins, graph)
-        else:
-            self._replace(distances.T, ends, back)
-
-    def _replace(self, distances: NDArray[np.uint16], nodes: Nodes, graph: Csr) -> None:
-        former, now = distances[nodes], matrix_rows(graph, nodes)
-        self.count(former, now)
-        distances[nodes] = now
+        if len(begins) > len(ends):
+            distances, begins, graph = distances.T, ends, back
+        now = matrix_rows(graph, begins)
+        self.count(distances[begins], now)
+        distances[begins] = now
 
 
 def _affected(distances: NDArray[np.uint16], heads: Keys, back: Csr) -> NDArray[np.intp]:

@@ -80,7 +80,8 @@ class IdList:
         for number, line in block.significant_lines():
             fields = line.split()
             if len(fields) != self._columns or not b"".join(fields[:_ENDS]).isdigit():
-                raise line_error(self._place, number, self._expected(), line)
+                expected = "two page ids" + " and a weight" * (self._columns > _ENDS)
+                raise line_error(self._place, number, expected, line)
             if fields[_ENDS:] and weights(fields[_ENDS:]) is None:
                 raise line_error(self._place, number, A_WEIGHT, fields[_ENDS])
             ids += (self._parse_id(field, number) for field in fields[:_ENDS])
@@ -90,18 +91,12 @@ class IdList:
             ends[::2], ends[1::2], weights(weight_fields) if self._columns > _ENDS else None
         )
 
-    def _expected(self) -> str:
-        return "two page ids" if self._columns == _ENDS else "two page ids and a weight"
-
     def _parse_id(self, digits: bytes, number: int) -> int:
         significant = digits.lstrip(b"0") or b"0"
         if len(significant) > len(str(ID_LIMIT)) or int(significant) >= ID_LIMIT:
             message = f"page ids are below 2**63, found {quoted(digits)}"
             raise GraphFileError(f"{self._place}, line {number}: {message}")
         return int(significant)
-
-
-# ---------------------------------------------------------------- ids as names
 
 
 class NumericNames:
@@ -147,9 +142,6 @@ class _Digits(Sequence[str]):
     def __getitem__(self, place: int | slice) -> str | list[str]:
         ids = self._ids[place].tolist()
         return list(map(str, ids)) if isinstance(place, slice) else str(ids)
-
-
-# ---------------------------------------------------------------- between names
 
 
 class Layout(NamedTuple):

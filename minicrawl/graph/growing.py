@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.distances import FAR, Distances, Extent
 
-# ---------------------------------------------------------------- matrix of distances
-#
+Pairs = tuple[NDArray[np.intp], ...]
+"""Rows and columns of a part of a matrix, as `np.ix_` returns them."""
+
 # All distances in one matrix, repaired after each edge.
 #
 # A shortest path uses a new edge (s, t) at most once. So any pair (n, m) that gets closer has n
@@ -48,16 +49,13 @@ class A2:
             shorter = distances[target] + 1
             ends = np.flatnonzero(shorter < distances[source])
             begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
-            self._shorten(begins, ends, distances[begins, source], shorter[ends])
+            if len(begins) and len(ends):
+                ways = distances[begins, source][:, None] + shorter[ends]
+                self._lower(np.ix_(begins, ends), ways)
 
-    def _shorten(
-        self,
-        begins: NDArray[np.intp],
-        ends: NDArray[np.intp],
-        to_source: Distances,
-        from_source: Distances,
-    ) -> None:
-        shorten(self.distances, begins, ends, to_source, from_source)
+    def _lower(self, pairs: Pairs, ways: Distances) -> None:
+        """Lower the distances of these pairs to at most those of the new ways."""
+        self.distances[pairs] = np.minimum(self.distances[pairs], ways)
 
 
 class CountedA2(A2):
@@ -74,42 +72,18 @@ class CountedA2(A2):
         longest = int(np.flatnonzero(pairs).max(initial=0))
         return Extent(longest, total / count if count else None, count, is_exact=True)
 
-    def _shorten(
-        self,
-        begins: NDArray[np.intp],
-        ends: NDArray[np.intp],
-        to_source: Distances,
-        from_source: Distances,
-    ) -> None:
-        pairs = np.ix_(begins, ends)
+    def _lower(self, pairs: Pairs, ways: Distances) -> None:
         former = self.distances[pairs]
-        super()._shorten(begins, ends, to_source, from_source)
-        now = self.distances[pairs]
-        self.count(former, now)
+        super()._lower(pairs, ways)
+        self.count(former, self.distances[pairs])
 
     def count(self, former: Distances, now: Distances) -> None:
-        """Count the pairs whose distance has changed."""
         changed = now != former
         for sign, distances in ((-1, former[changed]), (1, now[changed])):
             counts = np.bincount(distances)
             self._pairs[: len(counts)] += sign * counts
 
 
-def shorten(
-    distances: Distances,
-    begins: NDArray[np.intp],
-    ends: NDArray[np.intp],
-    to_source: Distances,
-    from_source: Distances,
-) -> None:
-    """Lower the distances from `begins` to `ends` to at most `to_source` + `from_source`."""
-    if len(begins) and len(ends):
-        pairs = np.ix_(begins, ends)
-        distances[pairs] = np.minimum(distances[pairs], to_source[:, None] + from_source)
-
-
-# ---------------------------------------------------------------- levels
-#
 # Strong components of a sparse graph, edge by edge: a bidirectional search within levels.
 #
 # After "A New Approach to Incremental Cycle Detection and Related Problems" by Bender, Fineman,

@@ -130,9 +130,6 @@ def _estimated_sizes(
     return sizes
 
 
-# ---------------------------------------------------------------- distances
-
-
 def estimated(
     graph: Csr,
     rng: np.random.Generator,
@@ -140,7 +137,6 @@ def estimated(
     *,
     most_visits: int = MOST_LINK_VISITS,
 ) -> Extent:
-    """Estimate the distances of all pairs."""
     balls, sizes = (
         HyperLogLogCounters(graph, _BITS, rng),
         np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32),

@@ -180,9 +180,6 @@ def _pack(keys: Ids) -> None:
         done += len(some)
 
 
-# ---------------------------------------------------------------- rows
-
-
 class RowBuilder:
     """Single-use builder of a graph from whole rows, with a known number of nodes."""
 

@@ -23,7 +23,6 @@ from minicrawl.graph.link_builder import LinkArrays
 from minicrawl.graph.text_lines import A_WEIGHT, LineBlock, line_error, weights
 
 _INTEGER = rb"([0-9]{1,18})"
-_NAME = rb"(\S.*?)"
 
 COUNTS: Final = re.compile(rb"\s*" + _INTEGER + rb"\s+" + _INTEGER + rb"\s+1\s*")
 """Header of a counted list."""
@@ -47,17 +46,13 @@ class LineSyntax(NamedTuple):
     first: int
 
 
-def _line_syntax(node: bytes, link: bytes, first: int) -> LineSyntax:
-    """Return the patterns for lines that begin with these letters."""
-    return LineSyntax(
-        re.compile(node + _INTEGER + rb"\s+" + _NAME + rb"\s*", re.DOTALL),
-        re.compile(link + _INTEGER + rb"\s+" + _INTEGER + rb"\s*"),
-        first,
-    )
+_LINK = _INTEGER + rb"\s+" + _INTEGER + rb"\s*"
+_NODE = _INTEGER + rb"\s+(\S.*?)\s*"
 
-
-COUNTED: Final = _line_syntax(rb"\s*", rb"\s*", 1)
-LETTERED: Final = _line_syntax(rb"n\s+", rb"e\s+", 0)
+COUNTED: Final = LineSyntax(re.compile(rb"\s*" + _NODE, re.DOTALL), re.compile(rb"\s*" + _LINK), 1)
+LETTERED: Final = LineSyntax(
+    re.compile(rb"n\s+" + _NODE, re.DOTALL), re.compile(rb"e\s+" + _LINK), 0
+)
 
 
 class NumberedList:
@@ -81,7 +76,11 @@ class NumberedList:
             else:
                 is_node = line.startswith(b"n")
             if is_node:
-                self._add_node(number, line)
+                due = len(self.names) + self._syntax.first
+                match = self._syntax.node.fullmatch(line)
+                if not match or int(match[1]) != due:
+                    raise line_error(self._place, number, f"the name of node {due}", line)
+                self.names.append(match[2])
             else:
                 numbers += self._parse_link(number, line)
         ends = np.array(numbers, dtype=np.int64)
@@ -96,13 +95,6 @@ class NumberedList:
                 f"found {len(self.names)} and {self._links}"
             )
 
-    def _add_node(self, number: int, line: bytes) -> None:
-        due = len(self.names) + self._syntax.first
-        match = self._syntax.node.fullmatch(line)
-        if not match or int(match[1]) != due:
-            raise line_error(self._place, number, f"the name of node {due}", line)
-        self.names.append(match[2])
-
     def _parse_link(self, number: int, line: bytes) -> tuple[int, int]:
         match = self._syntax.link.fullmatch(line)
         ends = [int(digits) - self._syntax.first for digits in match.groups()] if match else [-1]
@@ -111,8 +103,6 @@ class NumberedList:
         self._links += 1
         return ends[0], ends[1]
 
-
-# ---------------------------------------------------------------- DIMACS
 
 _PROBLEM = re.compile(rb"p +(edge|col|sp) +" + _INTEGER + rb" +" + _INTEGER + rb" *")
 _ARC = re.compile(rb"a +" + _INTEGER + rb" +" + _INTEGER + rb" +(\S+) *")

@@ -49,8 +49,8 @@ class Components:
         if not self.count:
             return np.zeros(0, dtype=np.bool_)
         is_largest = (self.sizes == self.sizes.max())[self.of_node]
-        found: NDArray[np.bool_] = self.of_node == self.of_node[is_largest.argmax()]
-        return found
+        mask: NDArray[np.bool_] = self.of_node == self.of_node[is_largest.argmax()]
+        return mask
 
 
 def edges_within(graph: Csr, nodes: NDArray[np.bool_]) -> int:
@@ -72,7 +72,6 @@ def reciprocity(graph: Csr) -> float | None:
 
 
 def strong(graph: Csr) -> Components:
-    """Return the strong components."""
     if not graph.edges:
         return numbered(np.arange(graph.nodes, dtype=np.int32))
     # Two breadth-first searches by numpy find the large component of a web, which has most of the
@@ -94,7 +93,8 @@ def weak(graph: Csr) -> Components:
         near = np.minimum(least[one], least[other])
         np.minimum.at(least, least[one], near)
         np.minimum.at(least, least[other], near)
-        _shorten(least)
+        while (ends := least[least]).tobytes() != least.tobytes():
+            least[:] = ends
         apart = least[one] != least[other]
         one, other = one[apart], other[apart]
     return numbered(least)
@@ -104,12 +104,6 @@ def numbered(marks: NDArray[np.integer]) -> Components:
     """Return the components in which all nodes have equal marks, numbered from 0."""
     _, of_node, sizes = np.unique(marks, return_inverse=True, return_counts=True)
     return Components(of_node.astype(np.int32), sizes.astype(np.int64, copy=False))
-
-
-def _shorten(least: Ids) -> None:
-    """Make every node point to the end of its chain."""
-    while (ends := least[least]).tobytes() != least.tobytes():
-        least[:] = ends
 
 
 class _Tarjan:
@@ -130,24 +124,20 @@ class _Tarjan:
 
     def marks(self) -> NDArray[np.int64]:
         """Return a mark for each node, equal within a component."""
-        low = self._low
-        for node in range(len(low)):
-            if not low[node]:
-                self._enter(node)
-                self._walk()
-        return np.array(low, dtype=np.int64)
-
-    def _walk(self) -> None:
         low, path = self._low, self._path
-        while path:
-            node, _, rest = path[-1]
-            for target in rest:
-                if not low[target]:
-                    self._enter(target)
-                    break
-                low[node] = min(low[node], low[target])
-            else:
-                self._leave()
+        for start in range(len(low)):
+            if not low[start]:
+                self._enter(start)
+            while path:
+                node, _, rest = path[-1]
+                for target in rest:
+                    if not low[target]:
+                        self._enter(target)
+                        break
+                    low[node] = min(low[node], low[target])
+                else:
+                    self._leave()
+        return np.array(low, dtype=np.int64)
 
     def _enter(self, node: int) -> None:
         self._met += 1
@@ -192,7 +182,6 @@ class BowTie:
 
 
 def bow_tie(graph: Csr, strong: Components, weak: Components) -> BowTie:
-    """Return the sizes of the parts of the graph."""
     core = strong.largest()
     if not graph.nodes:
         return BowTie(core=0, leading_in=0, leading_out=0, tendrils=0, apart=0)
@@ -243,7 +232,6 @@ class Outline:
     """None in samples of older versions, and if there are too many links."""
 
     def as_json(self) -> dict[str, object]:
-        """Return the fields by name."""
         return asdict(self)
 
 
@@ -264,8 +252,8 @@ def outline(
     most_work: int = MOST_WORK,
 ) -> Outline:
     """Return the outline; `rng` draws the sources from which a large graph is sampled."""
-    found = Connections(strong(graph), weak(graph), reciprocity(graph), cohesion(graph))
-    return outline_of(graph, found, extent(graph, rng, tell, most_work))
+    connections = Connections(strong(graph), weak(graph), reciprocity(graph), cohesion(graph))
+    return outline_of(graph, connections, extent(graph, rng, tell, most_work))
 
 
 def extent(
@@ -278,9 +266,9 @@ def extent(
 ) -> Extent:
     """Return exact distances if they take at most `most_work`, else an estimate."""
     if exact_work(graph) <= most_work:
-        found = exact(graph, tell, most_visits=most_visits)
-        if found.is_exact:
-            return found
+        measured = exact(graph, tell, most_visits=most_visits)
+        if measured.is_exact:
+            return measured
     return estimate(graph, rng, tell, most_visits=most_visits)
 
 
@@ -299,24 +287,25 @@ def estimate(
     if is_fine or by_paths.diameter * graph.edges > most_visits:
         return by_paths
     by_balls = hyperball.estimated(graph, rng, tell, most_visits=most_visits)
-    better = min(by_paths, by_balls, key=lambda found: (found.mean_distance is None, found.error))
+    better = min(by_paths, by_balls, key=lambda one: (one.mean_distance is None, one.error))
     return better._replace(diameter=max(by_paths.diameter, by_balls.diameter))
 
 
-def outline_of(graph: Csr, found: Connections, far: Extent) -> Outline:
+def outline_of(graph: Csr, connections: Connections, far: Extent) -> Outline:
     """Return the outline of a graph with known connections and distances."""
-    core = found.strong.largest()
+    strong, weak = connections.strong, connections.weak
+    core = strong.largest()
     return Outline(
         nodes=graph.nodes,
         edges=graph.edges,
         dangling=int(np.count_nonzero(graph.out_degrees() == 0)),
         self_links=int(np.count_nonzero(graph.sources() == graph.targets)),
-        strong_components=found.strong.count,
+        strong_components=strong.count,
         largest_strong=int(np.count_nonzero(core)),
         largest_strong_edges=edges_within(graph, core),
-        weak_components=found.weak.count,
-        largest_weak=int(np.count_nonzero(found.weak.largest())),
-        reciprocity=found.reciprocity,
+        weak_components=weak.count,
+        largest_weak=int(np.count_nonzero(weak.largest())),
+        reciprocity=connections.reciprocity,
         out_degrees=distribution(graph.out_degrees()),
         in_degrees=distribution(graph.in_degrees()),
         mean_distance=far.mean_distance,
@@ -324,6 +313,6 @@ def outline_of(graph: Csr, found: Connections, far: Extent) -> Outline:
         diameter=far.diameter,
         is_exact=far.is_exact,
         by_hyperball=far.by_hyperball,
-        bow_tie=bow_tie(graph, found.strong, found.weak),
-        cohesion=found.cohesion,
+        bow_tie=bow_tie(graph, strong, weak),
+        cohesion=connections.cohesion,
     )

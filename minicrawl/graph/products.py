@@ -51,14 +51,10 @@ class RowProducts(NamedTuple):
 def row_products() -> RowProducts:
     """Return the fastest products. scipy is imported on first use, as it takes 25 MB."""
     try:
-        from scipy.sparse import _sparsetools
-
-        return _by_loops(_sparsetools.csr_matvec, _sparsetools.csc_matvec)
-    except (ImportError, AttributeError):
+        from scipy.sparse._sparsetools import csc_matvec, csr_matvec
+    except ImportError:
         return by_counting()
 
-
-def _by_loops(csr_matvec: Callable[..., None], csc_matvec: Callable[..., None]) -> RowProducts:
     def gather(rows: WeightedRows, x: AnyFloats, y: AnyFloats) -> None:
         csr_matvec(len(y), len(x), *rows, x, y)
 

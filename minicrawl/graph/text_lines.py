@@ -36,7 +36,6 @@ class LineBlock(NamedTuple):
 
     @property
     def line_count(self) -> int:
-        """Number of lines."""
         return self.text.count(b"\n")
 
     def significant_lines(self) -> Iterator[tuple[int, bytes]]:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import needs
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR, Distances
-from minicrawl.graph.growing import A2, Levels, UnionFind, no_edges, shorten
+from minicrawl.graph.growing import A2, Levels, UnionFind, no_edges
 from minicrawl.graphfiles.saved import EdgeSequence, SavedGraph
 
 with needs("lab", "lab graphs"):
@@ -120,7 +120,10 @@ class A4:
             ends = np.flatnonzero(shorter < distances[source])
             fall = distances[:, source, None] + 1 < distances[:, targets]
             begins = np.flatnonzero(fall.any(axis=1))
-            shorten(distances, begins, ends, distances[begins, source], shorter[ends])
+            if len(begins) and len(ends):
+                pairs = np.ix_(begins, ends)
+                ways = distances[begins, source][:, None] + shorter[ends]
+                distances[pairs] = np.minimum(distances[pairs], ways)
 
 
 def _by_source(edges: Iterable[Edge]) -> Iterable[tuple[int, Sequence[int]]]:

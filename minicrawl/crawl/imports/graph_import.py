@@ -10,7 +10,7 @@ weight  whole number. Whole weights up to 2^53 are kept, others are scaled so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,14 +113,15 @@ def import_graph(
     )
 
 
-# ---------------------------------------------------------------- content of the store
-
-
 def _web_of(named: NamedGraph, at_once: int) -> GraphToImport:
     graph, weights = named.graph, named.weights
     pages: dict[Location, int] = {}
     page_of = np.fromiter(
-        (pages.setdefault(home, len(pages)) for home in _homes(named, at_once)),
+        (
+            pages.setdefault(location(visible(name)), len(pages))
+            for first in range(0, graph.nodes, at_once)
+            for name in named.names.of(range(first, min(first + at_once, graph.nodes)))
+        ),
         dtype=np.int64,
         count=graph.nodes,
     )
@@ -136,12 +137,6 @@ def _web_of(named: NamedGraph, at_once: int) -> GraphToImport:
     return GraphToImport(list(pages), linked, _whole(summed), self_links)
 
 
-def _homes(named: NamedGraph, at_once: int) -> Iterator[Location]:
-    for first in range(0, len(named.names), at_once):
-        nodes = range(first, min(first + at_once, len(named.names)))
-        yield from map(location, map(visible, named.names.of(nodes)))
-
-
 def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """Return the weights as whole numbers above 0, or None if all are equal."""
     if not weights.size or (weights == weights[0]).all():
@@ -153,9 +148,6 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
     return found
 
 
-# ---------------------------------------------------------------- writing the store
-
-
 class _CrawlWriter:
     """Writes the log of a crawl that reads all pages with links, one by one."""
 
@@ -164,7 +156,7 @@ class _CrawlWriter:
     ) -> None:
         self._store, self._web, self._sizes = store, web, sizes
         self._label, self._now = f"imported from {label}", now
-        self._frontier = Frontier(TERMS, _nothing_is_spent_twice)
+        self._frontier = Frontier(TERMS, _spent_twice)
         self._hosts: dict[str, int] = {}
         self._fetches = 0
 
@@ -221,5 +213,5 @@ class _CrawlWriter:
         self._store.commit(batch)
 
 
-def _nothing_is_spent_twice(seq: int) -> Spending:
+def _spent_twice(seq: int) -> Spending:
     raise LookupError(f"step {seq} was requested again, but an import reads each page once")

@@ -110,7 +110,11 @@ class RecordedFetches:
         is_confirmed = head is not None and head.status == HTTPStatus.NOT_MODIFIED
         if record.kind != "revisit" and not is_confirmed:
             return await self._answers.read(request, record)
-        if is_confirmed and page is not None and self._was_read(page):
+        if (
+            is_confirmed
+            and page is not None
+            and State(self._recorder.frontier.state[page]).was_read
+        ):
             return Unchanged(wire=wire_of(record))
         if is_confirmed:
             return None
@@ -122,9 +126,6 @@ class RecordedFetches:
         if body is None or head is None:
             return body
         return body._replace(headers=head.headers, wire=wire_of(record))
-
-    def _was_read(self, page: PageId) -> bool:
-        return State(self._recorder.frontier.state[page]).was_read
 
     async def _last(self, url: str) -> Response | None:
         """Return the last response of a page, or None if it is unknown."""
@@ -154,6 +155,7 @@ class RecordedCrawl:
         """Set up; `folder` is that of the archive, if there is one."""
         self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
         self._fetches = RecordedFetches(context.recorder, context.settings, folder)
+        self.close = self._fetches.close
         self._types, self._visitor = types_of(context.settings.scope.types), visitor
         self._parts = parts = CrawlParts(context)
         parts.restore(context)
@@ -161,19 +163,18 @@ class RecordedCrawl:
         self._turns = PageTurns(context, parts, self._introducer)
         self.skipped: Counter[str] = Counter()
 
-    def close(self) -> None:
-        self._fetches.close()
-
     async def read_all(self, records: Iterable[WarcRecord]) -> None:
         """Give each record its turn, while the results are committed."""
-        await self._recorder.committer.keep_while(lambda _group: self._read_all(records))
+        committer = self._recorder.committer
 
-    async def _read_all(self, records: Iterable[WarcRecord]) -> None:
-        for record in with_requests(records):
-            await self._read(record)
-            await asyncio.sleep(0)
-            while not self._recorder.committer.takes_more:
-                await asyncio.sleep(COMMIT_EVERY_S)
+        async def read(_group: object) -> None:
+            for record in with_requests(records):
+                await self._read(record)
+                await asyncio.sleep(0)
+                while not committer.takes_more:
+                    await asyncio.sleep(COMMIT_EVERY_S)
+
+        await committer.keep_while(read)
 
     async def _read(self, record: WarcRecord) -> None:
         """Give a record its turn, or count why it has none."""
@@ -181,21 +182,21 @@ class RecordedCrawl:
             kind = record.kind if record.kind in _KINDS else "other"
             self.skipped[f"{kind} records"] += 1
             return
-        found = resolve(record.url, strip_marks=self._settings.storing.strip_marks)
-        if found is None:
+        address = resolve(record.url, strip_marks=self._settings.storing.strip_marks)
+        if address is None:
             self.skipped[NO_PAGE] += 1
-        elif urlsplit(found.url).path == _ROBOTS:
+        elif urlsplit(address.url).path == _ROBOTS:
             self.skipped[ROBOTS] += 1
         else:
-            await self._answer(found, record)
+            await self._answer(address, record)
 
-    async def _answer(self, found: ResolvedUrl, record: WarcRecord) -> None:
-        page = (await self._recorder.look_up_urls([found.url])).get(found.url)
+    async def _answer(self, address: ResolvedUrl, record: WarcRecord) -> None:
+        page = (await self._recorder.look_up_urls([address.url])).get(address.url)
         novelty = self._parts.traps.novelty
         request = Request(
-            found.url,
+            address.url,
             max_bytes=self._settings.network.max_body_bytes,
-            request_url=found.original,
+            request_url=address.original,
             dictionary=self._recorder.dictionary,
             suspicious=0 if page is None else novelty.suspicious(self._host_of(page)),
             types=self._types,
@@ -207,7 +208,7 @@ class RecordedCrawl:
             self.skipped[NO_BODY] += 1
             return
         # Without a link to it, a page becomes known by its content, or by its redirect.
-        is_found = isinstance(fetched, Moved) and may_be_html(found.url)
+        is_found = isinstance(fetched, Moved) and may_be_html(address.url)
         has_turn = page is not None or is_found or isinstance(fetched, Response)
         if has_turn:
             await self._turn(request, fetched, page)

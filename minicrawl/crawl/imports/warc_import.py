@@ -71,16 +71,11 @@ def import_warcs(
             pages.rename(archive_folder(place))
         draft.rename(place)
     if settings.storing.may_converge:
-        _converge(store, time.monotonic() - began, note)
+        try:
+            refine_for(store, time.monotonic() - began)
+        except (MinicrawlError, OSError) as error:  # the store is complete even so
+            note(f"the ranks were not computed: {error}")
     return WarcImport(store, records.count, skipped)
-
-
-def _converge(store: Path, ran_s: float, note: Callable[[str], None]) -> None:
-    """Converge the ranks as at the end of a crawl. The store is complete even if that fails."""
-    try:
-        refine_for(store, ran_s)
-    except (MinicrawlError, OSError) as error:
-        note(f"the ranks were not computed: {error}")
 
 
 async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[str, int]:

@@ -28,7 +28,7 @@ from minicrawl.frontier.importance import (
     rank_mass,
     rank_options,
 )
-from minicrawl.frontier.page_table import Frontier, load_frontier, verify
+from minicrawl.frontier.page_table import load_frontier, verify
 from minicrawl.frontier.url_table import sites_of
 from minicrawl.opic.importance.cash_flow import CashFlow, Refinement
 from minicrawl.opic.importance.rank_mass import RankMass
@@ -95,14 +95,14 @@ def refine(
         tell(min(1.0, max(0.0, math.log(error) / math.log(until))))
         if not goes_on():
             break
-    found = loaded.refined(refinement, until, to or path)
-    if found.is_kept:
-        ranks = loaded.ranks(found, refinement, goes_on)
+    refined = loaded.refined(refinement, until, to or path)
+    if refined.is_kept:
+        ranks = loaded.ranks(refined, refinement, goes_on)
         if to is not None:
             copy_store(path, to)
         with reading(path) as connection:
             keep_ranks(to or path, connection, ranks)
-    return found
+    return refined
 
 
 def is_due(path: Path) -> bool:
@@ -147,7 +147,12 @@ class _Loaded:
     @classmethod
     def of(cls, path: Path, connection: tables.Connection, goes_on: GoOn) -> _Loaded | None:
         """Load the data, or return None if time ran out."""
-        frontier = _load(connection)
+        terms = tables.terms(connection)
+        assert terms is not None  # _check refuses a store without terms
+        spending_of = partial(tables.spending, connection)
+        by_siblings = tables.uses_siblings_order(connection)
+        frontier = load_frontier(connection, terms, spending_of, siblings=by_siblings)
+        verify(frontier, connection)
         flow = cash_flow(frontier, connection, goes_on)
         if flow is None:
             return None
@@ -177,46 +182,31 @@ class _Loaded:
         )
 
     def ranks(
-        self, found: Refined, refinement: Refinement, goes_on: GoOn
+        self, refined: Refined, refinement: Refinement, goes_on: GoOn
     ) -> list[tuple[RankRow, Floats]]:
         """Return the ranks of pages, and of sites by the cash that then flows between them."""
-        row, importance = self._row(found, refinement, goes_on), refinement.importance
+        proven = None if self.mass is None else proven_share(self.mass, self.states, goes_on)
+        row = RankRow(
+            name=OPIC,
+            options=rank_options(refinement, self.states, self.before, proven),
+            made_at=time.time(),
+            step=self.step,
+            nodes=refined.pages,
+            edges=refined.links,
+            iterations=refined.rounds,
+            error_bound=refined.error_bound,
+            converged=refined.converged,
+        )
+        importance = refinement.importance
         pages = np.bincount(self.site_of)
         given = self.flow.between(importance, self.site_of, len(pages))
         sites = row._replace(name=OPIC_SITES, options="{}", error_bound=math.inf)
         return [(row, importance), (sites, (given / np.maximum(pages, 1))[self.site_of])]
 
-    def _row(self, found: Refined, refinement: Refinement, goes_on: GoOn) -> RankRow:
-        proven = None if self.mass is None else proven_share(self.mass, self.states, goes_on)
-        return RankRow(
-            name=OPIC,
-            options=rank_options(refinement, self.states, self.before, proven),
-            made_at=time.time(),
-            step=self.step,
-            nodes=found.pages,
-            edges=found.links,
-            iterations=found.rounds,
-            error_bound=found.error_bound,
-            converged=found.converged,
-        )
-
 
 def stored_row(path: Path, connection: tables.Connection) -> RankRow | None:
     with reading_beside(path, connection) as derived:
         return rank_row(derived, OPIC)
-
-
-def _load(connection: tables.Connection) -> Frontier:
-    terms = tables.terms(connection)
-    assert terms is not None  # _check refuses a store without terms
-    frontier = load_frontier(
-        connection,
-        terms,
-        partial(tables.spending, connection),
-        siblings=tables.uses_siblings_order(connection),
-    )
-    verify(frontier, connection)
-    return frontier
 
 
 def _top(importance: Floats) -> set[int]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from time import monotonic, process_time
 from typing import TYPE_CHECKING, NamedTuple
 
-from minicrawl.crawl.events import Converged, Converging, Event, Listener, Warned
+from minicrawl.crawl.events import Converged, Converging, Listener, Warned
 from minicrawl.crawl.refinement.converged_ranks import Refined, is_due, refine, stored_row
 from minicrawl.crawl.workers.supervisor import kill
 from minicrawl.errors import DamagedStore, MinicrawlError
@@ -54,9 +54,6 @@ _PROC = Path("/proc")
 _SCHEDULED = Path("self", "schedstat")
 """Statistics of the thread that runs the loop."""
 _NICE_COLUMN, _IDLE_COLUMN = 2, 4
-
-
-# ---------------------------------------------------------------- during a crawl
 
 
 class Load(NamedTuple):
@@ -207,11 +204,11 @@ def _note_proof(store: Path, recorder: Recorder) -> None:
 
     Ranks that cannot be read prove nothing; the crawl says so when it replaces them at its end.
     """
-    found = None
+    proven = None
     with suppress(MinicrawlError), reading(store) as connection:
         row = stored_row(store, connection)
-        found = None if row is None else guaranteed(row, connection)
-    recorder.counters[tables.GUARANTEED] = found or 0.0
+        proven = None if row is None else guaranteed(row, connection)
+    recorder.counters[tables.GUARANTEED] = proven or 0.0
 
 
 def main() -> None:
@@ -220,17 +217,10 @@ def main() -> None:
     refine(Path(sys.argv[1]))
 
 
-# ---------------------------------------------------------------- at the end
-
-
 def refine_for(store: Path, ran_s: float) -> Refined | None:
     """Compute the ranks after a run of `ran_s` seconds, in this thread."""
-    ends_at = monotonic() + _limit_s(ran_s)
+    ends_at = monotonic() + max(LEAST_AT_END_S, SHARE_AT_END * ran_s)
     return refine(store, goes_on=lambda: monotonic() < ends_at)
-
-
-def _limit_s(ran_s: float) -> float:
-    return max(LEAST_AT_END_S, SHARE_AT_END * ran_s)
 
 
 class LastConvergence:
@@ -254,7 +244,7 @@ class LastConvergence:
         self.is_under_way = True
         try:
             if is_due(self._store):
-                await self._converge(_limit_s(ran_s))
+                await self._converge(max(LEAST_AT_END_S, SHARE_AT_END * ran_s))
         except DamagedStore:
             raise
         except (MinicrawlError, OSError) as error:
@@ -264,23 +254,23 @@ class LastConvergence:
 
     async def _converge(self, limit_s: float) -> None:
         loop, ends_at = asyncio.get_running_loop(), self._clock.now() + limit_s
+
+        def tell(done: float) -> None:
+            loop.call_soon_threadsafe(self._tell, Converging(done=done))
+
         work = loop.run_in_executor(
             None,
             partial(
                 refine,
                 self._store,
-                tell=lambda done: _post(loop, self._tell, Converging(done=done)),
+                tell=tell,
                 goes_on=lambda: not self._is_halted and self._clock.now() < ends_at,
             ),
         )
-        found = await self._result(work)
-        kept = found is not None and found.is_kept
-        self._tell(
-            Converged(
-                error_bound=found.error_bound if found and kept else None,
-                is_complete=found is not None and found.converged,
-            )
-        )
+        refined = await self._result(work)
+        error_bound = refined.error_bound if refined and refined.is_kept else None
+        is_complete = refined is not None and refined.converged
+        self._tell(Converged(error_bound=error_bound, is_complete=is_complete))
 
     async def _result(self, work: asyncio.Future[Refined | None]) -> Refined | None:
         """Return the result.
@@ -296,8 +286,3 @@ class LastConvergence:
                 self.halt()
                 if (task := asyncio.current_task()) is not None:
                     task.uncancel()
-
-
-def _post(loop: asyncio.AbstractEventLoop, tell: Callable[[Event], None], event: Event) -> None:
-    """Report an event in the thread of the loop."""
-    loop.call_soon_threadsafe(tell, event)

@@ -39,7 +39,6 @@ from minicrawl.crawl.rendering.render_messages import (
     WantedResource,
 )
 from minicrawl.memory.measures import resource_usage
-from minicrawl.model import Response
 from minicrawl.web.urls import canonical, origin
 
 if TYPE_CHECKING:
@@ -138,8 +137,7 @@ class BrowserPage:
             locale=language if language not in ("", "*") else None,
         )
         try:
-            shown = await self._open(context, page)
-            dom = await self._read(shown, page)
+            dom = await self._read(await self._open(context, page), page)
         finally:
             is_closed = await _is_closed_in_time(context)
             self._browser.remove_listener("disconnected", self._lose)
@@ -165,8 +163,6 @@ class BrowserPage:
         shown.on("crash", lambda _: self._leave(PageEnded(_CRASHED, may_pass=True)))
         shown.on("close", self._lose)
         return shown
-
-    # ------------------------------------------------------------ reading the page
 
     async def _read(self, shown: Page, page: PageToRender) -> RenderedDom:
         settling = asyncio.ensure_future(self._settle(shown, page))
@@ -252,25 +248,20 @@ class BrowserPage:
         if not self._left.done():
             self._left.set_result(how)
 
-    # ------------------------------------------------------------ requests
-
     async def _route(self, route: Route, request: Request) -> None:
         with suppress(BrowserError):  # the page was closed meanwhile
-            await self._answer(route, request)
-
-    async def _answer(self, route: Route, request: Request) -> None:
-        if request.is_navigation_request() and request.frame.parent_frame is None:
-            await self._navigate(route, request)
-        elif self._is_wanted(request):
-            await self._fulfil(route, await self._ask_crawl(request))
-        else:
-            is_file = request.method == "GET" and request.resource_type not in DOCUMENTS
-            if is_file and _is_of_web(request) and len(self._left_out) < _MOST_LEFT_OUT:
-                self._left_out[request.url.partition("#")[0]] = None
-            if request.resource_type == "stylesheet":
-                await route.fulfill(status=200, content_type="text/css", body="")
+            if request.is_navigation_request() and request.frame.parent_frame is None:
+                await self._navigate(route, request)
+            elif self._is_wanted(request):
+                await self._fulfil(route, await self._ask_crawl(request))
             else:
-                await route.abort()
+                is_file = request.method == "GET" and request.resource_type not in DOCUMENTS
+                if is_file and _is_of_web(request) and len(self._left_out) < _MOST_LEFT_OUT:
+                    self._left_out[request.url.partition("#")[0]] = None
+                if request.resource_type == "stylesheet":
+                    await route.fulfill(status=200, content_type="text/css", body="")
+                else:
+                    await route.abort()
 
     async def _navigate(self, route: Route, request: Request) -> None:
         """Serve the document, and once more on a reload. Any other URL counts as a redirect."""
@@ -283,16 +274,13 @@ class BrowserPage:
             await route.abort()
         elif is_itself:
             self._documents += 1
-            await self._show(route, self._page.response)
+            found = {name: self._page.response.headers.get(name, "") for name in _SHOWN}
+            headers = {name: value for name, value in found.items() if value}
+            headers.setdefault("content-type", "text/html")
+            await route.fulfill(status=200, headers=headers, body=self._page.response.body)
         else:
             self._leave(RenderedDom("", request.url))
             await route.abort()
-
-    async def _show(self, route: Route, response: Response) -> None:
-        found = {name: response.headers.get(name, "") for name in _SHOWN}
-        headers = {name: value for name, value in found.items() if value}
-        headers.setdefault("content-type", "text/html")
-        await route.fulfill(status=200, headers=headers, body=response.body)
 
     def _is_wanted(self, request: Request) -> bool:
         is_read = request.method == "GET" or (

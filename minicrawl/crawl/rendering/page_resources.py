@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from functools import partial
 
 from minicrawl.archive.packing import pack_any
@@ -168,7 +168,7 @@ class PageResources:
         if not isinstance(fetched, Response) or fetched.cut is not None:
             return _NOTHING
         is_script, is_own = not wanted.is_document, _is_own(url, wanted)
-        kind = _type(fetched.headers, is_script=is_script)
+        kind = fetched.headers.get("content-type", _SCRIPT_TYPE if is_script else "")
         found = FoundResource(fetched.status, kind, fetched.body)
         fresh_s = fresh_for_s(fetched.headers, is_script=is_script)
         # Data of another origin is not kept: whether it may be read depends on the asker.
@@ -180,7 +180,3 @@ class PageResources:
 
 def _is_own(url: str, wanted: WantedResource) -> bool:
     return origin(url) == wanted.asker
-
-
-def _type(headers: Mapping[str, str], *, is_script: bool) -> str:
-    return headers.get("content-type", _SCRIPT_TYPE if is_script else "")

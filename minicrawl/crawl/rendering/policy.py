@@ -40,7 +40,6 @@ class RenderPolicy:
         self._known = OrderedDict[tuple[str, int], _Record]()
 
     def is_worth(self, host: str, scripting: Scripting) -> bool:
-        """Return whether to render a page with these scripts."""
         if scripting.kind is ScriptKind.NONE:
             return False
         of_host = self._known.get((host, 0), _Record())
@@ -51,7 +50,6 @@ class RenderPolicy:
         return not is_tried or known.gained >= WORTH * known.rendered
 
     def learn(self, host: str, scripting: Scripting, *, has_gained: bool) -> None:
-        """Count the rendering of a page with these scripts."""
         for key in {(host, 0), (host, scripting.signature)}:
             known = self._known.pop(key, None) or _Record()
             known.rendered += 1

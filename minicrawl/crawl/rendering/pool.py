@@ -20,14 +20,12 @@ from minicrawl.config import Settings
 from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
-    NotStarted,
     PageToRender,
     RenderCommand,
     RenderConfig,
     Rendered,
     RenderMessage,
     Resource,
-    Started,
     WantedResource,
 )
 from minicrawl.crawl.workers.pool import Activity
@@ -85,26 +83,28 @@ class RenderSlot:
         """PID of the worker, or None."""
         return None if self._child is None or self._child.is_over else self._child.pid
 
-    async def start(self) -> Started | NotStarted:
-        """Start a worker with a browser, unless one runs that has pages left."""
+    async def start(self) -> str:
+        """Start a worker with a browser, unless one runs that has pages left.
+
+        Return why the browser did not start, or nothing.
+        """
         if self._child is None or self._child.is_over or self._pages >= MOST_PAGES:
             await self.close()
             job = ChildJob(code=_CODE, config=self._config, silence_s=SILENCE_S, end_s=_END_S)
             self._child, self._pages = ChildProcess(job), 0
         if self._pages:
-            return Started("")
+            return ""
         try:
-            started: Started | NotStarted = await self._child.call(RenderCommand.START, None)
+            trouble: str = await self._child.call(RenderCommand.START, None)
         except ChildLost:
-            return NotStarted("its process ended")
-        return started
+            return "its process ended"
+        return trouble
 
     async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
         """Run the page's scripts, and return the page. Cancellation ends the browser."""
-        started = await self.start()
-        if isinstance(started, NotStarted):
+        if trouble := await self.start():
             await self.close()
-            return NotRendered(started.why, may_pass=True)
+            return NotRendered(trouble, may_pass=True)
         self._pages += 1
         number, is_done = self.activity.begin(page.request.url), False
         try:
@@ -172,14 +172,7 @@ class RenderPool:
         """Charge the processor time of a page to its host."""
         self._next.charge(host, cost_s)
 
-    async def check(self) -> None:
-        """Start the first browser; raises `UsageError` if it does not start."""
-        started = await self.slots[0].start()
-        if isinstance(started, NotStarted):
-            raise UsageError(f"the browser for --render does not start: {started.why}")
-
     async def close(self) -> None:
-        """End all workers."""
         await asyncio.gather(*(slot.close() for slot in self.slots))
 
 
@@ -193,7 +186,8 @@ async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIte
     folder = Path(tempfile.mkdtemp(prefix="minicrawl-render-"))
     pool = RenderPool(config_of(settings, browser, folder, archive), settings.rendering.workers)
     try:
-        await pool.check()
+        if trouble := await pool.slots[0].start():
+            raise UsageError(f"the browser for --render does not start: {trouble}")
         yield pool
     finally:
         await pool.close()
@@ -201,7 +195,6 @@ async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIte
 
 
 def config_of(settings: Settings, browser: str, folder: Path, archive: Path | None) -> RenderConfig:
-    """Return the settings of a render worker."""
     rendering, storing = settings.rendering, settings.storing
     identity = dict(RequestHeaders(settings.politeness, settings.access).of(Request(url="")))
     return RenderConfig(

@@ -24,7 +24,7 @@ class RenderCommand(IntEnum):
     """Commands of a render worker: argument and result."""
 
     PING = PING  # nothing: None, at once
-    START = 1  # nothing: `Started` or `NotStarted`
+    START = 1  # nothing: why the browser did not start, or nothing
     RENDER = 2  # a `PageToRender`: the first message
     NEXT = 3  # nothing: the next message
     ANSWER = 4  # a `Resource`; no reply
@@ -46,18 +46,6 @@ class RenderConfig:
     replays: bool = False  # whether the archive is to replay the pages
     archive: Path | None = None  # the folder, if rendered pages are kept
     only_text: bool = False
-
-
-class Started(NamedTuple):
-    """The browser runs."""
-
-    version: str
-
-
-class NotStarted(NamedTuple):
-    """The browser could not be started."""
-
-    why: str
 
 
 class PageToRender(NamedTuple):

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from functools import partial
-from typing import NamedTuple
 
 from minicrawl.config.values.kinds import AUTO
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -41,31 +40,18 @@ _MOST_SUSPECTS = 10_000
 Read = tuple[FetchResult, ParsedPage | None]
 
 
-class Unrendered(NamedTuple):
-    """Page as it was fetched and parsed, without its scripts."""
-
-    fetched: Response
-    parsed: ParsedPage
-
-
 class PageRenderer:
     """Renders the pages of one crawl."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts, pool: RenderPool) -> None:
         self._context, self._parts, self._hosts = context, parts, parts.hosts
         self._resources = PageResources(context, parts)
-        self._pool, self._policy = pool, RenderPolicy()
+        self.pool, self._policy = pool, RenderPolicy()
         self._suspects = OrderedDict[str, None]()
         self._waiting = self._waiting_bytes = 0
 
-    @property
-    def pool(self) -> RenderPool:
-        """The browsers."""
-        return self._pool
-
     def progress(self) -> RenderingProgress:
-        """Return the present state of the browsers."""
-        slots, today = self._pool.slots, self._context.clock.today()
+        slots, today = self.pool.slots, self._context.clock.today()
         busy = [slot.activity.last for slot in slots if slot.activity.under_way]
         return RenderingProgress(
             browsers=len(slots),
@@ -83,7 +69,7 @@ class PageRenderer:
             return fetched, parsed
         async with AsyncExitStack() as held:
             with self._set_aside(turn.host, len(fetched.body)):
-                browser = await held.enter_async_context(self._pool.free_for(name))
+                browser = await held.enter_async_context(self.pool.free_for(name))
             # Asked again, since the wait may have been long and other pages of the host were
             # rendered meanwhile.
             if not self._is_worth(name, parsed):
@@ -95,12 +81,12 @@ class PageRenderer:
                 dictionary=self._context.recorder.dictionary,
             )
             page = PageToRender(request, fetched._replace(record=b""))
-            found = await browser.render(page, partial(self._resources.answer, turn.lease.url))
-        self._pool.charge(name, found.cost_s)
+            result = await browser.render(page, partial(self._resources.answer, turn.lease.url))
+        self.pool.charge(name, result.cost_s)
         self._context.recorder.counters.add(RENDERED)
-        if isinstance(found, NotRendered):
-            return self._not_rendered(turn.lease.url, name, Unrendered(fetched, parsed), found)
-        return self._taken(name, Unrendered(fetched, parsed), found)
+        if isinstance(result, NotRendered):
+            return self._not_rendered(turn.lease.url, name, fetched, parsed, result)
+        return self._taken(name, fetched, parsed, result)
 
     def _is_worth(self, host: str, parsed: ParsedPage) -> bool:
         if parsed.refresh is not None:
@@ -109,30 +95,35 @@ class PageRenderer:
             return True
         return self._policy.is_worth(host, parsed.scripting or NO_SCRIPTS)
 
-    def _taken(self, host: str, page: Unrendered, found: Rendered) -> Read:
-        before, after = page.parsed, found.parsed
+    def _taken(self, host: str, fetched: Response, before: ParsedPage, result: Rendered) -> Read:
+        after = result.parsed
         self._policy.learn(
             host, before.scripting or NO_SCRIPTS, has_gained=has_gained(before, after)
         )
         if before.links and not after.links and after.refresh is None:
-            return page  # the scripts removed all links: probably one of their requests failed
-        fetched = page.fetched._replace(body=found.body)
+            return (
+                fetched,
+                before,
+            )  # the scripts removed all links: probably one of their requests failed
+        fetched = fetched._replace(body=result.body)
         if self._context.settings.storing.keep == "text":
-            return fetched._replace(record=found.record or fetched.record), after
-        return fetched._replace(rendered=found.record), after
+            return fetched._replace(record=result.record or fetched.record), after
+        return fetched._replace(rendered=result.record), after
 
-    def _not_rendered(self, url: str, host: str, page: Unrendered, found: NotRendered) -> Read:
+    def _not_rendered(
+        self, url: str, host: str, fetched: Response, parsed: ParsedPage, result: NotRendered
+    ) -> Read:
         """Fail the page, if another try may help; otherwise use it without its scripts."""
         # Only once: a page that crashes every browser would otherwise be tried until its retries
         # end, at the cost of a browser each time.
-        if found.may_pass and url not in self._suspects:
+        if result.may_pass and url not in self._suspects:
             self._suspects[url] = None
             while len(self._suspects) > _MOST_SUSPECTS:
                 self._suspects.popitem(last=False)
-            detail = f"not rendered: {found.why}"
-            return Failed(kind=FailureKind.LOST, detail=detail, status=page.fetched.status), None
-        self._policy.learn(host, page.parsed.scripting or NO_SCRIPTS, has_gained=False)
-        return page.fetched, page.parsed._replace(cut=f"not rendered: {found.why}")
+            detail = f"not rendered: {result.why}"
+            return Failed(kind=FailureKind.LOST, detail=detail, status=fetched.status), None
+        self._policy.learn(host, parsed.scripting or NO_SCRIPTS, has_gained=False)
+        return fetched, parsed._replace(cut=f"not rendered: {result.why}")
 
     @contextmanager
     def _set_aside(self, host: int, size: int) -> Iterator[None]:

@@ -42,23 +42,20 @@ from typing import Any, assert_never
 from playwright.async_api import Browser, Error as BrowserError, async_playwright
 
 from minicrawl.archive.packing import AnswerPacker
-from minicrawl.archive.record import WantedFiles
 from minicrawl.crawl.rendering.browser import keep_priority_low, launch, refusing_port
 from minicrawl.crawl.rendering.browser_page import BrowserPage, PageEnded, RenderedDom, error_line
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
-    NotStarted,
     PageToRender,
     RenderCommand,
     RenderConfig,
     Rendered,
     RenderMessage,
-    Started,
 )
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.memory.measures import kill_descendants, resource_usage
-from minicrawl.model import ParsedPage, Response
+from minicrawl.model import ParsedPage
 from minicrawl.web.html_page import ParseOptions, parse_page
 from minicrawl.web.urls import resolve
 
@@ -92,7 +89,7 @@ class RenderWorker:
             case RenderCommand.PING:
                 self._reply(number, None)
             case RenderCommand.START:
-                self._reply(number, _state(self._browser))
+                self._reply(number, self._browser if isinstance(self._browser, str) else "")
             case RenderCommand.ANSWER:
                 if self._page is not None:
                     self._page.take(argument)
@@ -126,26 +123,20 @@ class RenderWorker:
         shown = self._page = BrowserPage(self._browser, self._config, self._messages.put_nowait)
         result: Rendered | NotRendered
         try:
-            result = self._result(page, await shown.read(page), shown.asked)
+            dom, (request, response) = await shown.read(page), page
+            body = _BOM + dom.html.encode("utf-8", "replace") if dom.html else b""
+            parsed = parsed_dom(body, page, dom, self._config.parse_options)
+            record = b""
+            if self._packer is not None and body:
+                response = response._replace(body=body)
+                record = self._packer.pack_rendered(request, response, shown.asked)
+            result = Rendered(parsed, body, 0.0, record)
         except PageEnded as ended:
             result = NotRendered(ended.why, may_pass=ended.may_pass)
         except (BrowserError, TimeoutError) as error:
             result = NotRendered(error_line(error), may_pass=True)
         self._page = None
         self._messages.put_nowait(result._replace(cost_s=resource_usage(os.getpid()).cpu_s - began))
-
-    def _result(self, page: PageToRender, read: RenderedDom, asked: WantedFiles) -> Rendered:
-        request, response = page
-        body = _BOM + read.html.encode("utf-8", "replace") if read.html else b""
-        parsed = parsed_dom(body, page, read, self._config.parse_options)
-        record = b""
-        if self._packer is not None and body:
-            record = self._packer.pack_rendered(request, response._replace(body=body), asked)
-        return Rendered(parsed, body, 0.0, record)
-
-
-def _state(browser: Browser | str) -> Started | NotStarted:
-    return NotStarted(browser) if isinstance(browser, str) else Started(browser.version)
 
 
 def parsed_dom(
@@ -154,7 +145,9 @@ def parsed_dom(
     """Parse the DOM; the page is a redirect if it has navigated elsewhere."""
     request, response = page
     own = request.url
-    parsed = parse_page(body, own, _html(response), options, suspicious=request.suspicious)
+    # The browser has followed a refresh in the headers.
+    headers = {name: value for name, value in response.headers.items() if name != "refresh"}
+    parsed = parse_page(body, own, headers, options, suspicious=request.suspicious)
     if read.cut:
         parsed = parsed._replace(cut=read.cut)
     there = resolve(read.location, own, strip_marks=options.strip_marks)
@@ -162,11 +155,6 @@ def parsed_dom(
         return parsed
     originals = ((there.url, there.original),) if there.original else ()
     return parsed._replace(refresh=there.url, originals=originals)
-
-
-def _html(response: Response) -> dict[str, str]:
-    """Return the headers without a refresh, which the browser has followed."""
-    return {name: value for name, value in response.headers.items() if name != "refresh"}
 
 
 async def serve(config: RenderConfig) -> None:

@@ -34,27 +34,22 @@ class WithCookies:
         self._web_access, self._jar, self._clock = web_access, jar, clock
 
     async def fetch(self, request: Request) -> FetchResult:
-        """Fetch one URL, body included."""
         sent = self._with_cookies(request)
         return self._take_cookies(sent, await self._web_access.fetch(sent))
 
     async def visit(self, request: Request) -> Visit:
-        """Fetch a page or a sitemap."""
         sent = self._with_cookies(request)
         visit = await self._web_access.visit(sent)
         fetched = self._take_cookies(sent, visit.fetched)
         return visit if fetched is visit.fetched else visit._replace(fetched=fetched)
 
     async def locate(self, url: str) -> str | Refused | Failed:
-        """Return the address that a fetch of this URL would connect to."""
         return await self._web_access.locate(url)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """Parse the robots.txt at this URL for our agent."""
         return await self._web_access.parse_rules(response, url)
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Parse the rules of a robots.txt as a store keeps them."""
         return await self._web_access.parse_stored_rules(text, url)
 
     def _with_cookies(self, request: Request) -> Request:

@@ -8,7 +8,7 @@ before. A page is endowed once.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from itertools import islice
@@ -42,7 +42,16 @@ async def plant(
 ) -> int:
     """Make the seeds known, `at_once` in a block, and endow them. Return how many are new."""
     before = recorder.seeds.ids()
-    named = await _introduce(recorder, iter(seeds), tell, at_once)
+    named, rest = set[int](), iter(seeds)
+    while block := dict(islice(rest, at_once)):
+        originals = tuple([(url, original) for url, original in block.items() if original])
+        meeting = recorder.meet(list(block), 0, originals)
+        named.update(meeting.pages)
+        if meeting.urls:
+            recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
+        await recorder.committer.commit()
+        if len(block) == at_once:
+            tell(Noted(text=f"{len(named):,} seeds so far"))
     new = sorted(named - before)
     if new:
         units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
@@ -61,22 +70,6 @@ def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first
     first = max(int(recorder.counters.number(FIRST_SEEDS)), 1)  # 0 in a damaged store
     # Rounded up, so that a later seed gets no less than the first ones did.
     return -(-endowment * new // first)
-
-
-async def _introduce(
-    recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Listener, at_once: int
-) -> set[int]:
-    pages: set[int] = set()
-    while block := dict(islice(seeds, at_once)):
-        originals = tuple([(url, original) for url, original in block.items() if original])
-        meeting = recorder.meet(list(block), 0, originals)
-        pages.update(meeting.pages)
-        if meeting.urls:
-            recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
-        await recorder.committer.commit()
-        if len(block) == at_once:
-            tell(Noted(text=f"{len(pages):,} seeds so far"))
-    return pages
 
 
 NO_SEED = "no seeds: give a URL, or a file of URLs, one per line"

@@ -78,7 +78,6 @@ class StartOptions(NamedTuple):
     logins: SeedLogins
 
     def is_new(self, store: Path) -> bool:
-        """Return whether there is no store to resume."""
         return self.fresh or not store.exists()
 
     def check(self, settings: Settings, today: float) -> None:

@@ -88,7 +88,6 @@ class DryRun:
         self._room = asyncio.Semaphore(settings.politeness.per_address)
 
     async def preview(self, count: int) -> Preview:
-        """Return the preview of the first `count` pages."""
         pages = list(islice(self._pages(), count))
         asked = [page for page in pages if self._gate_refuses(page) is None]
         hosts = list(dict.fromkeys(self._frontier.urls.host_of[page] for page in asked))

@@ -71,7 +71,14 @@ def reopen(
 
     Return notes on changed settings, and on the number of pages that wait again.
     """
-    before, after = _settings_before(recorder), _settings_now(settings)
+    last = recorder.counters.get(tables.LAST_RUN_SETTINGS)
+    # Older versions wrote field names, and false for no value.
+    before = {
+        name.replace("_", "-"): value
+        for name, value in (last if isinstance(last, dict) else {}).items()
+        if name != "allow_private" or value
+    }
+    after = _settings_now(settings)
     wanted = set(_wanted(recorder, gate, depths, settings, before))
     passed = set(_passed(recorder, settings.order.refresh, today)) - wanted
     pages = sorted(wanted | passed)
@@ -88,19 +95,6 @@ def reopen(
 def _settings_now(settings: Settings) -> dict[str, object]:
     """Return the settings by name, as JSON represents them."""
     return {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
-
-
-def _settings_before(recorder: Recorder) -> dict[str, object]:
-    """Return the settings of the last run.
-
-    Older versions wrote field names, and false for no value.
-    """
-    found = recorder.counters.get(tables.LAST_RUN_SETTINGS)
-    if not isinstance(found, dict):
-        return {}
-    return {
-        n.replace("_", "-"): value for n, value in found.items() if n != "allow_private" or value
-    }
 
 
 def _lines(

@@ -94,7 +94,6 @@ class _Connections:
         task.add_done_callback(self._open.discard)
 
     async def close(self) -> None:
-        """Close all connections."""
         open_now = tuple(self._open)
         for task in open_now:
             task.cancel()
@@ -108,14 +107,12 @@ class _Connections:
                         line = await reader.readline()
                     if not line.endswith(b"\n"):
                         return
-                    writer.write(as_line(await self._reply(line)))
+                    try:
+                        reply = await self._handle(request_of(line))
+                    except MinicrawlError as error:
+                        reply = {"error": str(error)}
+                    writer.write(as_line(reply))
                     async with asyncio.timeout(SILENCE_S):
                         await writer.drain()
         finally:
             writer.close()
-
-    async def _reply(self, line: bytes) -> Reply:
-        try:
-            return await self._handle(request_of(line))
-        except MinicrawlError as error:
-            return {"error": str(error)}

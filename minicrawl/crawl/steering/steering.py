@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 from zlib import crc32
 
@@ -35,7 +35,7 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.start.opening import share_of_endowment
-from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
+from minicrawl.crawl.workers.pool import Activity, WorkerPool, worker_count
 from minicrawl.model import CrawlerId, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
@@ -59,7 +59,6 @@ class LastEvents:
         self._notes: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
 
     def hear(self, event: Event) -> None:
-        """Note an event."""
         self._last = event
         if isinstance(event, Settled | Delayed):
             if event.crawler is not None:
@@ -75,7 +74,6 @@ class LastEvents:
         return {"askers": found}
 
     def as_json(self) -> Reply:
-        """Return the last event in words, and the notes."""
         return {"last_event": _in_words(self._last), "notes": list(self._notes)}
 
 
@@ -110,7 +108,6 @@ class CrawlSteering:
     hears = tuple(kind for kind in KINDS if kind is not Asked)
 
     def warn(self, text: str) -> None:
-        """Report a note about steering."""
         self._context.tell(Noted(text=text))
 
     async def handle(self, request: ControlRequest) -> Reply:
@@ -143,55 +140,52 @@ class CrawlSteering:
                 assert_never(request.verb)
         return self.as_json()
 
-    # ------------------------------------------------------------ changes
-
     def change(self, values: Mapping[str, object]) -> None:
         """Change settings of the crawl, by name."""
-        wanted = {
+        changed = {
             name: Given(value, name, " ").read_as(BY_NAME[name]) for name, value in values.items()
         }
         before, context = self._context.settings, self._context
-        context.settings = after = before.with_values(wanted)
-        if "workers" in wanted:
+        context.settings = after = before.with_values(changed)
+        if "workers" in changed:
             self._workers = worker_count(after.network)
             self._pool.resize(self._workers)
         if after.politeness != before.politeness:
             change_delays(self._parts.hosts, after, context.clock.now())
             self._parts.slots.resize(after.politeness)
-        if {"max-rate", "hours"} & wanted.keys():
+        if {"max-rate", "hours"} & changed.keys():
             change_pace(self._parts.hosts, after.politeness, context.clock)
-        if "small-edge" in wanted:
+        if "small-edge" in changed:
             context.recorder.agree_on_terms(after.order)
-        self._keep(wanted)
+        self._keep(changed)
         self._context.recorder.counters[tables.MAXIMUM] = after.budget.pages
         changes = (
             f"{name} {as_text(plain(after, BY_NAME[name]))}"
             f" (was {as_text(plain(before, BY_NAME[name]))})"
-            for name in wanted
+            for name in changed
         )
         self._tell(", ".join(changes))
 
-    def _keep(self, wanted: dict[str, object]) -> None:
+    def _keep(self, changed: dict[str, object]) -> None:
         """Keep the settings for the next run, which must not report them as changed."""
         counters, settings = self._context.recorder.counters, self._context.settings
-        kept = {one.name: plain(settings, one) for one in KEPT if one.name in wanted}
+        kept = {row.name: plain(settings, row) for row in KEPT if row.name in changed}
         for counter in (tables.SETTINGS, tables.LAST_RUN_SETTINGS) if kept else ():
-            found = counters.get(counter)
-            counters[counter] = (found if isinstance(found, dict) else {}) | kept
+            stored = counters.get(counter)
+            counters[counter] = (stored if isinstance(stored, dict) else {}) | kept
 
     async def _add(self, urls: Sequence[str]) -> None:
         strip_marks = self._context.settings.storing.strip_marks
-        found = [resolve_seed(url, strip_marks=strip_marks) for url in urls]
-        seeds = {seed.url: seed for seed in found if seed is not None}
+        named = [resolve_seed(url, strip_marks=strip_marks) for url in urls]
+        valid = {seed.url: seed for seed in named if seed is not None}
         recorder = self._context.recorder
-        own = {url: seed for url, seed in seeds.items() if recorder.shard.is_own(url)}
-        if foreign := len(seeds) - len(own):
-            told = counted(foreign, "URL belongs", "URLs belong")
-            self._tell(f"{told} to other shards, and cannot be added here")
-        if not own:
+        seeds = {url: seed for url, seed in valid.items() if recorder.shard.is_own(url)}
+        if foreign := len(valid) - len(seeds):
+            belong = counted(foreign, "URL belongs", "URLs belong")
+            self._tell(f"{belong} to other shards, and cannot be added here")
+        if not seeds:
             return
-        seeds = own
-        originals = tuple((one.url, one.original) for one in seeds.values() if one.original)
+        originals = tuple((seed.url, seed.original) for seed in seeds.values() if seed.original)
         met = await self._introducer.introduce(list(seeds), 0, originals)
         before = recorder.seeds.ids()
         new = sorted(set(met.pages.values()) - before)
@@ -227,11 +221,9 @@ class CrawlSteering:
         )
         self._context.wake()
 
-    # ------------------------------------------------------------ state
-
     def as_json(self) -> Reply:
-        """Return the present state of the crawl."""
         settings = self._context.settings
+        is_stopping, is_paused = self._crawler.is_stopped, self._crawler.is_paused
         names = (
             "concurrency",
             "delay",
@@ -246,7 +238,7 @@ class CrawlSteering:
         )
         return {
             "pid": os.getpid(),
-            "state": self._state(),
+            "state": "stopping" if is_stopping else "paused" if is_paused else "running",
             "began": self._began,
             "in_flight": self._crawler.turns,
             "workers": self._workers,
@@ -255,26 +247,19 @@ class CrawlSteering:
             "crawlers": self._crawlers(),
         } | self._last.as_json()
 
-    def _state(self) -> str:
-        if self._crawler.is_stopped:
-            return "stopping"
-        return "paused" if self._crawler.is_paused else "running"
-
     def _crawlers(self) -> list[Reply]:
-        own = _described("coordinator", os.getpid(), "ready", self._pool.activity)
-        named = [
-            _described(f"worker {number}", worker.pid, _phase(worker), worker.activity)
-            for number, worker in self._pool.processes()
-        ]
-        return [own, *named, *self._browsers()]
-
-    def _browsers(self) -> Iterator[Reply]:
-        """Yield the browsers that render pages."""
+        crawlers = [_described("coordinator", os.getpid(), "ready", self._pool.activity)]
+        for number, worker in self._pool.processes():
+            phase = "ready" if worker.has_started else "starting"
+            phase = "ending" if worker.is_over else phase
+            crawlers.append(_described(f"worker {number}", worker.pid, phase, worker.activity))
         renderer = self._context.renderer
         for number, slot in enumerate(renderer.pool.slots if renderer else (), 1):
             phase = "starting" if slot.pid is None and slot.activity.under_way else "ready"
             if slot.pid is not None or slot.activity.begun:
-                yield _described(f"browser {number}", slot.pid, phase, slot.activity, is_tree=True)
+                name = f"browser {number}"
+                crawlers.append(_described(name, slot.pid, phase, slot.activity, is_tree=True))
+        return crawlers
 
     def _hosts(self, hosts: Sequence[int]) -> list[tuple[int, int, float]]:
         """Return id, requests under way and seconds to wait of each host contacted before."""
@@ -298,9 +283,3 @@ def _described(
         "doing": doing,
         "since": since,
     }
-
-
-def _phase(worker: WorkerProcess) -> str:
-    if worker.is_over:
-        return "ending"
-    return "ready" if worker.has_started else "starting"

@@ -81,8 +81,6 @@ class Round(NamedTuple):
 class FamilyIncomes:
     """Income of each family, in units. Gifts between hosts wait until they are added up."""
 
-    __slots__ = ("_gifts", "_given", "_joined", "of")
-
     def __init__(self) -> None:
         self.of, self._given = array("d"), array("d")
         self._gifts = _no_gifts()
@@ -140,7 +138,6 @@ class FamilyIncomes:
         return shares
 
     def columns(self) -> dict[str, array[int] | array[float]]:
-        """Return the columns by name."""
         takers, givers, units = self._gifts
         return {
             "income": self.of,
@@ -153,8 +150,6 @@ class FamilyIncomes:
 
 class VouchedSites:
     """The sites with a seed: they belong to no family."""
-
-    __slots__ = ("_names", "_sites", "hosts")
 
     def __init__(self, sites: Sites) -> None:
         self._sites = sites
@@ -169,32 +164,14 @@ class VouchedSites:
         return bool(new)
 
     def has(self, host: int) -> bool:
-        """Return True if the host belongs to a seeded site."""
         return self._sites.site(host) in self._names
 
     def restore(self, hosts: Iterable[int]) -> None:
-        """Load the sites of these hosts."""
         self._names.update(map(self._sites.site, hosts))
 
 
 class FamilyBudgets:
     """Reads, incomes and budgets of families. A family has the number of its first host."""
-
-    __slots__ = (
-        "_due",
-        "_first_hosts",
-        "_free",
-        "_free_then",
-        "_held",
-        "_sites",
-        "_vouched",
-        "family_of",
-        "has_families",
-        "incomes",
-        "reads",
-        "rounds",
-        "seed_of",
-    )
 
     def __init__(self, sites: Sites) -> None:
         self._sites = sites
@@ -216,14 +193,17 @@ class FamilyBudgets:
         self._free_then = 0
         """Free turns at the last look at the budgets; 0 if unknown."""
 
-    # ------------------------------------------------------------ events
-
     def introduce(self, hosts: Sequence[int], by: int) -> None:
         """Register hosts whose pages became known through links of host `by`, or of NOBODY."""
         family_of = self.family_of
         for host in hosts:
             if host >= len(family_of):
-                self._grow(host + 1)
+                missing = (host + 1) - len(self.family_of)
+                self.family_of.extend(repeat(_UNKNOWN, missing))
+                self.seed_of.extend(repeat(NOBODY, missing))
+                self.reads.extend(repeat(0, missing))
+                self.incomes.grow(missing)
+                self._held.extend(repeat(1.0, missing))
             if family_of[host] == _UNKNOWN:
                 family_of[host] = self._family(host, by)
                 self.seed_of[host] = NOBODY if by == NOBODY else self.seed_of[by]
@@ -237,14 +217,6 @@ class FamilyBudgets:
         # A site that a seeded site introduced founds a family; any other site joins the family of
         # the page that introduced it. So a farm gets no new budget with a fresh domain.
         return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
-
-    def _grow(self, hosts: int) -> None:
-        missing = hosts - len(self.family_of)
-        self.family_of.extend(repeat(_UNKNOWN, missing))
-        self.seed_of.extend(repeat(NOBODY, missing))
-        self.reads.extend(repeat(0, missing))
-        self.incomes.grow(missing)
-        self._held.extend(repeat(1.0, missing))
 
     def knows(self, host: int) -> bool:
         """Return True if a page of the host is known."""
@@ -265,11 +237,8 @@ class FamilyBudgets:
         vouched = list(filter(self._vouched.has, known))
         for host in vouched:
             self.family_of[host] = _SEEDED
-        self.has_families = self._are_families()
+        self.has_families = any(family < _UNKNOWN for family in self.family_of)
         return vouched
-
-    def _are_families(self) -> bool:
-        return any(family < _UNKNOWN for family in self.family_of)
 
     def read(self, host: int, turns: int) -> bool:
         """Count a turn of the host, the crawl's `turns`th; return True if it is time to `look`."""
@@ -315,8 +284,6 @@ class FamilyBudgets:
     def _budget(self, family: int) -> float:
         return self._free + READS_A_UNIT * self.incomes.of[family]
 
-    # ------------------------------------------------------------ queries
-
     def hosts(self, families: Collection[int]) -> list[int]:
         if not families:
             return []
@@ -354,10 +321,7 @@ class FamilyBudgets:
         factors[places] = np.minimum(factors[places], 1.0) * held
         return factors
 
-    # ------------------------------------------------------------ checkpoint
-
     def state(self) -> dict[str, bytes]:
-        """Return the state by name."""
         rounds = [(family, *self.rounds[family]) for family in sorted(self.rounds)]
         return {
             "rounds": array("d", chain.from_iterable(rounds)).tobytes(),
@@ -379,7 +343,7 @@ class FamilyBudgets:
         for family, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):
             self._end_round(int(family), Round(int(reads), budget))
         self._vouched.restore(self._vouched.hosts)
-        self.has_families = self._are_families()
+        self.has_families = any(family < _UNKNOWN for family in self.family_of)
         for host, family in enumerate(self.family_of):
             if family == host:
                 self._first_hosts[self._sites.site(host)] = host

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +18,8 @@ from minicrawl.opic.ledger.money import UNIT
 Hosts = NDArray[np.uint32]
 
 
-class GiftsBetweenHosts(NamedTuple):
-    """Cash given to pages of other hosts, as columns; amounts are in units."""
-
-    takers: Hosts
-    givers: Hosts
-    units: NDArray[np.float64]
-
-
 class PostedGifts:
     """The links of plans whose gifts are not yet counted."""
-
-    __slots__ = ("_extras", "_givers", "_links", "_shares", "_sizes")
 
     def __init__(self) -> None:
         self._givers, self._sizes, self._shares = array("I"), array("I"), array("d")
@@ -44,7 +33,6 @@ class PostedGifts:
         return len(self._givers)
 
     def post(self, plan: Plan) -> None:
-        """Add the plan of a page that spent its cash."""
         self._givers.append(plan.page)
         self._sizes.append(len(plan.links) + len(plan.extras))
         self._shares.append(plan.share)
@@ -53,8 +41,8 @@ class PostedGifts:
             self._extras.append((len(self._links), plan.extras))
             self._links.extend([link for link, _ in plan.extras])
 
-    def between_hosts(self, host_of: Hosts) -> GiftsBetweenHosts:
-        """Return the gifts to pages of other hosts."""
+    def between_hosts(self, host_of: Hosts) -> tuple[Hosts, Hosts, NDArray[np.float64]]:
+        """Return the gifts to pages of other hosts: takers, givers, and units of cash."""
         sizes = np.frombuffer(self._sizes, dtype=np.uint32)
         givers = host_of[np.frombuffer(self._givers, dtype=np.uint32)].repeat(sizes)
         takers = host_of[np.frombuffer(self._links, dtype=np.uint32)]
@@ -62,4 +50,4 @@ class PostedGifts:
         for place, extras in self._extras:
             atoms[place : place + len(extras)] = [atoms for _, atoms in extras]
         (away,) = (takers != givers).nonzero()
-        return GiftsBetweenHosts(takers[away], givers[away], atoms[away] / UNIT)
+        return takers[away], givers[away], atoms[away] / UNIT

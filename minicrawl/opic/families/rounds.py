@@ -36,8 +36,6 @@ def at_once(turns: int) -> int:
 class Means:
     """Means over all turns, as of the last round."""
 
-    __slots__ = (*_SUMS, "late", "relevance")
-
     def __init__(self) -> None:
         self.turns = 0
         self.revealed = self.mean_revealed = self.late = 0.0
@@ -62,7 +60,6 @@ class Means:
         return True
 
     def state(self) -> dict[str, bytes]:
-        """Return the state by name."""
         sums = array("d", [getattr(self, name) for name in _SUMS])
         late = array("d", [self.late, self.relevance])
         return {"means": sums.tobytes(), "late": late.tobytes()}

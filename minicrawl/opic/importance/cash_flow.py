@@ -151,7 +151,6 @@ class FlowBuilder:
         self._add(page, (target,), 1.0)
 
     def spend(self, page: PageId, spending: Spending) -> None:
-        """Add a page that was read."""
         links, weights, focus, idle = spending[:4]
         if not links:
             return
@@ -296,33 +295,26 @@ class Refinement:
         return shares(self._history + self._cash)
 
     def _round(self) -> None:
-        bar = self._bar()
-        for rows, links in self._blocks:
-            self._spend(rows, links, bar)
-        self.rounds += 1
-
-    def _bar(self) -> float:
-        """Return the cash per link, its own place included, above which a page spends."""
+        """Let all pages above the average cash per link spend, or a block where these are many."""
         flow = self._flow
         under_way = float(np.abs(self._cash[flow.givers]).sum())
-        # Without the factor, rounding could leave no page.
-        return 0.999 * under_way / (flow.links + len(flow.givers))
-
-    def _spend(self, rows: slice, links: slice, bar: float) -> None:
-        """Let the pages of a block spend that have more than the bar, or all if these are many."""
-        flow, cash = self._flow, self._cash[self._flow.givers[rows]]
-        counts = np.diff(flow.starts[rows.start : rows.stop + 1])
-        some = np.flatnonzero(np.abs(cash) > bar * (counts + 1))
-        is_few = _COST_OF_CHOICE * int(counts[some].sum()) < links.stop - links.start
-        block = flow.rows_of(rows.start + some) if is_few else flow.rows(rows, links)
-        chosen = rows.start + some if is_few else rows
-        cash = cash[some] if is_few else cash
-        self._history[flow.givers[chosen]] += cash
-        # Zeroed before the cash is handed on: givers of this block may link to each other, and
-        # what they get is for the next round.
-        self._cash[flow.givers[chosen]] = 0
-        self._products.scatter(block, cash * flow.shares[chosen], self._cash)
-        self.links_followed += len(block.targets)
+        # A page counts as a link of its own. Without the factor, rounding could leave no page.
+        bar = 0.999 * under_way / (flow.links + len(flow.givers))
+        for rows, links in self._blocks:
+            cash = self._cash[flow.givers[rows]]
+            counts = np.diff(flow.starts[rows.start : rows.stop + 1])
+            some = np.flatnonzero(np.abs(cash) > bar * (counts + 1))
+            is_few = _COST_OF_CHOICE * int(counts[some].sum()) < links.stop - links.start
+            block = flow.rows_of(rows.start + some) if is_few else flow.rows(rows, links)
+            chosen = rows.start + some if is_few else rows
+            cash = cash[some] if is_few else cash
+            self._history[flow.givers[chosen]] += cash
+            # Zeroed before the cash is handed on: givers of this block may link to each other, and
+            # what they get is for the next round.
+            self._cash[flow.givers[chosen]] = 0
+            self._products.scatter(block, cash * flow.shares[chosen], self._cash)
+            self.links_followed += len(block.targets)
+        self.rounds += 1
 
 
 def blocks_of(flow: CashFlow) -> Iterator[tuple[slice, slice]]:

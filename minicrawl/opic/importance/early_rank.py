@@ -53,8 +53,6 @@ Floats = NDArray[np.float64]
 class EarlyRank:
     """The links read so far, and the estimates once there are any."""
 
-    __slots__ = ("_due", "_givers", "_targets", "estimates")
-
     def __init__(self) -> None:
         self.estimates = array("q")
         """Estimate of each known page in atoms; empty before the first computation."""
@@ -76,7 +74,6 @@ class EarlyRank:
                 estimates[target] += share
 
     def is_due(self, turns: int) -> bool:
-        """Return True if it is time for a new computation."""
         return turns >= self._due
 
     def is_over(self, turns: int) -> bool:
@@ -122,10 +119,7 @@ class EarlyRank:
             rank = there + rank * kept + (rank * jumping).sum() * jumps
         return rank
 
-    # ------------------------------------------------------------ checkpoint
-
     def state(self) -> dict[str, bytes]:
-        """Return the state by name."""
         return {
             "early.due": array("I", [self._due]).tobytes(),
             "early.givers": self._givers.tobytes(),
@@ -134,7 +128,6 @@ class EarlyRank:
         }
 
     def restore(self, state: Mapping[str, bytes]) -> None:
-        """Continue from a saved state."""
         (self._due,) = array("I", state["early.due"])
         self._givers.frombytes(state["early.givers"])
         self._targets.frombytes(state["early.targets"])

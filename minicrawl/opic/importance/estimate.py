@@ -86,7 +86,6 @@ class Sums(NamedTuple):
     deviation: float = 0.0
 
     def plus(self, other: Sums) -> Sums:
-        """Return the sums over both ranges."""
         return Sums(*(one + more for one, more in zip(self, other, strict=True)))
 
 
@@ -154,7 +153,6 @@ class Importance:
         return np.inf
 
     def sums(self, first: int = 0, end: int | None = None) -> Sums:
-        """Return the sums over a range of pages."""
         if not isinstance(self._window, Interpolation | Static):
             return Sums()
         if not first:
@@ -189,9 +187,14 @@ class Importance:
             return Level()
         birth = 0.0 if self._ledger.is_dealt_anew else max(0.0, 1 - sums.age / read / width)
         offset = birth * (sums.born - sums.held) / read
-        # The floor holds because the virtual page gets at least `_edge` of all cash; above the
+        dividends = 0.0
+        if sums.waiting and sums.waiting_age:
+            each = max(self._ledger.virtual_page.pot, 0) / UNIT / max(self._ledger.unread, 1)
+            dividends = each * (sums.age / read) / (sums.waiting_age / sums.waiting)
+        # The floor holds because the virtual page gets at least `edge` of all cash; above the
         # ceiling, links would have given less than nothing.
-        least = max(offset + self._dividends(sums), (self._edge * flowed + sums.given) / read)
+        edge = 1 - self._ledger.small_edge(UNIT, _MANY_LINKS) / UNIT
+        least = max(offset + dividends, (edge * flowed + sums.given) / read)
         least = min(least, flowed / read)
         to_links = 1 - (read * least - sums.given) / flowed
         more = to_links * sums.held
@@ -210,18 +213,6 @@ class Importance:
             factor=given_more / given if given > _TINY else 1.0,
             growth=growth,
         )
-
-    @property
-    def _edge(self) -> float:
-        """Least share of its cash that a page gives to the virtual page."""
-        return 1 - self._ledger.small_edge(UNIT, _MANY_LINKS) / UNIT
-
-    def _dividends(self, sums: Sums) -> float:
-        """Return δ, averaged over the pages that were read."""
-        if not sums.waiting or not sums.waiting_age:
-            return 0.0
-        each = max(self._ledger.virtual_page.pot, 0) / UNIT / max(self._ledger.unread, 1)
-        return each * (sums.age / sums.read) / (sums.waiting_age / sums.waiting)
 
     def of(self, level: Level, first: int = 0, end: int | None = None) -> Floats:
         """Return the importance of a range of pages, up to a common factor."""
@@ -246,7 +237,10 @@ class Importance:
         history, times, births = window.pasts(first, end)
         flags = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end]
         waits = (flags == UNREAD) & (history == 0)
-        birth = self._births(first, end)
+        each = (ledger.minted / UNIT - self._endowment) / max(ledger.own, 1)
+        birth = np.full(end - first, each)
+        here = slice(*np.searchsorted(self._endowed, (first, end)))
+        birth[self._endowed[here] - first] += self._endowments[here]
         age = (ledger.now - self._births_around(first, births, waits)) / TICKS_IN_A_UNIT
         keys = np.frombuffer(ledger.key, dtype=np.int64)[first:end] / UNIT
         # Only cash received within the window counts, as if it came evenly since the page's birth.
@@ -261,15 +255,6 @@ class Importance:
             is_read=(flags == READ) | ((flags == UNREAD) & ~waits),
             waits=waits,
         )
-
-    def _births(self, first: int, end: int) -> Floats:
-        """Return the initial cash of the pages."""
-        ledger = self._ledger
-        each = (ledger.minted / UNIT - self._endowment) / max(ledger.own, 1)
-        birth = np.full(end - first, each)
-        here = slice(*np.searchsorted(self._endowed, (first, end)))
-        birth[self._endowed[here] - first] += self._endowments[here]
-        return birth
 
     def _look_up_endowments(self) -> None:
         found = dict(self._ledger.endowed)

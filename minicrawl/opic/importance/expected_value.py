@@ -115,8 +115,6 @@ class ValueEstimate:
         self._weights = np.array([0.0] + [_FIRST_WEIGHT] * len(SIGNALS))
         self._gradients = np.full(1 + len(SIGNALS), _ACCUMULATED)
 
-    # ------------------------------------------------------------ the fold
-
     def learn(self, value: int, plans: Iterable[Plan]) -> None:
         """Learn from the value of a page read for the first time; `plans` are those of its step."""
         for plan in plans:
@@ -160,8 +158,6 @@ class ValueEstimate:
                 sums[page] >>= 1
             counts[page] += 1
             sums[page] += part
-
-    # ------------------------------------------------------------ the estimate
 
     @property
     def mean(self) -> float:
@@ -219,25 +215,19 @@ class ValueEstimate:
         """Return sum and number of the values that each signal knows of these pages."""
         hosts = np.frombuffer(self._siblings.host_of, dtype=np.uint32)[pages]
         traits = np.frombuffer(self._traits, dtype=np.uint32)[pages].astype(np.int64)
+        sums, counts = np.zeros(len(pages)), np.zeros(len(pages))
+        (linked,) = (pages < len(self._link_counts)).nonzero()
+        sums[linked] = np.frombuffer(self._link_sums, dtype=np.uint16)[pages[linked]] / _LINK_PARTS
+        counts[linked] = np.frombuffer(self._link_counts, dtype=np.uint8)[pages[linked]]
         return [
             self._groups.of(self._siblings.groups.of(pages, hosts)),
-            self._known_links(pages),
+            (sums, counts),
             self._hosts.of(hosts.astype(np.int64)),
             self._folders.of(traits & _SLOTS - 1),
             self._words.of(traits >> 16),
         ]
 
-    def _known_links(self, pages: Pages) -> tuple[Floats, Floats]:
-        sums, counts = np.zeros(len(pages)), np.zeros(len(pages))
-        (known,) = (pages < len(self._link_counts)).nonzero()
-        sums[known] = np.frombuffer(self._link_sums, dtype=np.uint16)[pages[known]] / _LINK_PARTS
-        counts[known] = np.frombuffer(self._link_counts, dtype=np.uint8)[pages[known]]
-        return sums, counts
-
-    # ------------------------------------------------------------ checkpoint
-
     def state(self) -> dict[str, bytes]:
-        """Return the state by name."""
         numbers = self._read, self._sum, self._squares, self._gain, self._chance, self._farthest
         return {
             "value.numbers": array("d", numbers).tobytes(),

@@ -11,7 +11,7 @@ forward   page that stands for another one: a redirect, a rel=canonical, a dupli
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -102,8 +102,12 @@ class Books:
                 self.forwards.pop(step.page, None)
                 plan = self._spend(step.page, step.spending)
             case StepKind.FORWARD:
-                target = self._set_forward(step.page, step.spending.links[0])
-                plan = forward(self.ledger, step.page, target)
+                self.forwards.pop(step.page, None)
+                end = self.stands_for(step.spending.links[0])
+                if end == step.page:
+                    raise ValueError(f"page {end} stands for itself: settle a cycle as a dead end")
+                self.forwards[step.page] = step.spending.links[0]
+                plan = forward(self.ledger, step.page, end)
                 if step.amount:
                     self.ledger.hand_over(plan)
                     return [plan]
@@ -170,7 +174,10 @@ class Books:
         """Return the spending with links to the ends of forwards, duplicates removed."""
         if self.forwards.keys().isdisjoint(spending.links):
             return spending
-        ends = self._ends(spending.links)
+        known: dict[int, int] = {}
+        ends = [
+            self._end(link, known) if link in self.forwards else link for link in spending.links
+        ]
         # Backwards, so that of several links to one end the first stays. A detour back to the page
         # itself moves no cash, like any link of a page to itself.
         first = {end: i for i, end in reversed(list(enumerate(ends))) if end != page}
@@ -183,11 +190,6 @@ class Books:
             spending.self_link,
         )
 
-    def _ends(self, links: Iterable[int]) -> list[int]:
-        """Return the end of each link's chain of forwards. Each page of a chain is visited once."""
-        known: dict[int, int] = {}
-        return [self._end(link, known) if link in self.forwards else link for link in links]
-
     def _end(self, page: int, known: dict[int, int]) -> int:
         """Return the end of the page's chain, and record it for all pages of the chain."""
         chain = []
@@ -196,15 +198,6 @@ class Books:
             page = self.forwards[page]
         end = known.get(page, page)
         known.update(dict.fromkeys(chain, end))
-        return end
-
-    def _set_forward(self, page: PageId, target: int) -> int:
-        """Make the page stand for the target; return the end of the chain of forwards."""
-        self.forwards.pop(page, None)
-        end = self.stands_for(target)
-        if end == page:
-            raise ValueError(f"page {page} stands for itself: settle a cycle as a dead end")
-        self.forwards[page] = target
         return end
 
     def _replay(self, page: PageId) -> Plan:

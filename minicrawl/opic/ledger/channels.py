@@ -34,7 +34,6 @@ class ShardPlace(NamedTuple):
     of: int
 
     def owner(self, site: str) -> int:
-        """Return the shard that owns the site."""
         return shard_of(site, self.of)
 
 
@@ -55,8 +54,10 @@ class Channels:
     """A shard's ends of its channels to other shards."""
 
     def __init__(self) -> None:
-        self._sent: dict[int, ChannelEnd] = {}
-        self._received: dict[int, ChannelEnd] = {}
+        self.sent: dict[int, ChannelEnd] = {}
+        """By the shard that receives."""
+        self.received: dict[int, ChannelEnd] = {}
+        """By the shard that sends."""
         self.unsent: set[int] = set()
         """Foreign pages that were never sent."""
 
@@ -64,7 +65,7 @@ class Channels:
     def from_rows(cls, rows: ChannelRows) -> Self:
         """Return the channels from the result of `as_rows`."""
         channels = cls()
-        for ends, name in ((channels._sent, _SENT), (channels._received, _RECEIVED)):
+        for ends, name in ((channels.sent, _SENT), (channels.received, _RECEIVED)):
             ends.update((other, ChannelEnd(number, atoms)) for other, number, atoms in rows[name])
         channels.unsent.update(page for (page,) in rows[_UNSENT])
         return channels
@@ -73,33 +74,23 @@ class Channels:
         """Return all ends, for the checkpoint of a store."""
         ends = {
             name: [(other, *end) for other, end in sorted(ends.items())]
-            for name, ends in ((_SENT, self._sent), (_RECEIVED, self._received))
+            for name, ends in ((_SENT, self.sent), (_RECEIVED, self.received))
         }
         return {**ends, _UNSENT: [(page,) for page in sorted(self.unsent)]}
-
-    @property
-    def sent(self) -> Mapping[int, ChannelEnd]:
-        """Sent channel ends, keyed by receiving shard."""
-        return self._sent
-
-    @property
-    def received(self) -> Mapping[int, ChannelEnd]:
-        """Received channel ends, keyed by sending shard."""
-        return self._received
 
     def apply(self, step: Step) -> None:
         """Apply one more step."""
         if step.kind is StepKind.FOREIGN:
             self.unsent.update(step.spending.links)
         elif step.kind is StepKind.SEND:
-            _count(self._sent, step)
+            _count(self.sent, step)
             self.unsent.difference_update(step.spending.links)
         elif step.kind is StepKind.RECEIVE:
-            _count(self._received, step)
+            _count(self.received, step)
 
     def next_number(self, receiver: int) -> int:
         """Return the number of the next batch to this shard."""
-        return self._sent.get(receiver, ChannelEnd()).number + 1
+        return self.sent.get(receiver, ChannelEnd()).number + 1
 
 
 def _count(ends: dict[int, ChannelEnd], step: Step) -> None:

@@ -43,7 +43,7 @@ foreign    page of another shard. It is neither minted here nor paid dividends; 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import repeat
 from typing import NamedTuple
 
@@ -98,8 +98,6 @@ class Totals(NamedTuple):
 
 class VirtualPage:
     """The page that every page links to. It pays its cash to all pages at once."""
-
-    __slots__ = ("discovery", "dividend", "focus", "pot", "remainder")
 
     def __init__(self, discovery: int | None = None, focus: int = 0) -> None:
         """Create a virtual page without cash.
@@ -368,7 +366,12 @@ class Ledger:
         """Return the atoms that were minted but are on no page; 0 unless the ledger is corrupt."""
         read, virtual_page = self.own - self.unread, self.virtual_page
         paid = virtual_page.dividend * read + virtual_page.pot + virtual_page.remainder
-        return self.minted - self.abroad - sum(_block_sums(self.key)) - paid
+        # High and low halves apart: a sum may exceed 64 bits.
+        keys, total = np.frombuffer(self.key, dtype=np.int64), 0
+        for start in range(0, len(keys), _BLOCK):
+            block = keys[start : start + _BLOCK]
+            total += (int((block >> 32).sum()) << 32) + int((block & 0xFFFFFFFF).sum())
+        return self.minted - self.abroad - total - paid
 
 
 def restate(ledger: Ledger, importance: NDArray[np.float64]) -> None:
@@ -385,11 +388,3 @@ def restate(ledger: Ledger, importance: NDArray[np.float64]) -> None:
     cash = ledger.cash_of_all()
     for window in ledger.windows:
         window.restate(importance, cash, ledger.now, ledger.circulation)
-
-
-def _block_sums(key: array[int]) -> Iterator[int]:
-    """Yield exact partial sums of the keys, high and low halves apart: a sum may exceed 64 bits."""
-    keys = np.frombuffer(key, dtype=np.int64)
-    for start in range(0, len(keys), _BLOCK):
-        block = keys[start : start + _BLOCK]
-        yield (int((block >> 32).sum()) << 32) + int((block & 0xFFFFFFFF).sum())

@@ -8,7 +8,6 @@ part    cash that a page passes to its links together. The rest of its cash goes
 """
 
 from collections.abc import Callable
-from functools import partial
 
 UNIT = 1 << 32
 PARTS = 1 << 16
@@ -34,20 +33,12 @@ def fixed_edge(share: float = SMALL_EDGE) -> SmallEdge:
 
 def edge_of(parts: int) -> SmallEdge:
     """Return a small edge that takes `parts` 65,536ths of the cash of every page."""
-    return partial(_less, parts)
+    return lambda cash, _links: cash - (cash * parts >> 16)
 
 
 def exact_edge(share: float) -> SmallEdge:
     """Return a small edge of `share` itself, for measuring: money is counted in 65,536ths of it."""
-    return partial(_less_exactly, share)
-
-
-def _less_exactly(share: float, cash: int, _links: int) -> int:
-    return cash - int(cash * share)
-
-
-def _less(parts: int, cash: int, _links: int) -> int:
-    return cash - (cash * parts >> 16)
+    return lambda cash, _links: cash - int(cash * share)
 
 
 def one_more_link(cash: int, links: int) -> int:

@@ -16,8 +16,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.families.rounds import at_once
 from minicrawl.opic.ledger.ledger import UNREAD, Plan
 from minicrawl.opic.queues.by_host import ImportanceOfHosts
-from minicrawl.opic.queues.eligible_items import PAGES_AT_ONCE
-from minicrawl.opic.queues.group_queue import GroupQueue
+from minicrawl.opic.queues.group_queue import PAGES_AT_ONCE, GroupQueue
 from minicrawl.opic.siblings.groups import NO_GROUP, OrderChanges, Pages
 from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.opic.siblings.values import page_key
@@ -31,8 +30,6 @@ PART_AT_FIRST = 16
 class ByGroup(GroupQueue):
     """Queue of pages in the sibling order. Every plan must be reported with `posted`."""
 
-    __slots__ = ("_changes", "_given", "_look_at", "_plans", "resume")
-
     def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
         """Rank pages by the importance of their site first if `importance` is given."""
         super().__init__(siblings, importance)
@@ -41,9 +38,9 @@ class ByGroup(GroupQueue):
         """Pages that received cash since the last `look`."""
         self._plans = self._look_at = siblings.means.turns
         """Number of plans so far, and at the next look."""
-        self.resume = self.hosts.resume
-
-    # ------------------------------------------------------------ pages that wait
+        hosts = self.hosts
+        self.resume, self.pause, self.is_ready = hosts.resume, hosts.pause, hosts.is_ready
+        self.has_pages, self.precedence = hosts.has_pages, hosts.precedence
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
@@ -88,30 +85,9 @@ class ByGroup(GroupQueue):
         self.end_lease(page)
         self.enqueue(page)
 
-    # ------------------------------------------------------------ hosts
-
-    def pause(self, host: int) -> None:
-        """Mark the host as not ready."""
-        self.hosts.pause(host)
-
-    def is_ready(self, host: int) -> bool:
-        """Return True if the host is ready."""
-        return self.hosts.is_ready(host)
-
-    def has_pages(self, host: int) -> bool:
-        """Return True if a ready host has waiting pages."""
-        return self.hosts.has_pages(host)
-
-    # ------------------------------------------------------------ queries
-
     @property
     def leased(self) -> Collection[PageId]:
-        """Pages that have a lease."""
         return self.members.leased.keys()
-
-    def precedence(self, host: int) -> float:
-        """Return the rank of the host: lower ones come first, whatever the keys of pages."""
-        return self.hosts.precedence(host)
 
     def key(self, page: PageId) -> int:
         """Return the sort key of a page: its worth times the sibling factor, in 1/16 atom."""
@@ -149,8 +125,6 @@ _MOST_AT_A_LOOK = 1 << 14
 class ByValue(ByGroup):
     """Queue of pages in the sibling order, weighted by their expected value."""
 
-    __slots__ = ("_estimate", "_levels", "_looked_at", "_next", "_read", "_weight")
-
     def __init__(
         self,
         siblings: Siblings,
@@ -169,12 +143,10 @@ class ByValue(ByGroup):
         """Next page to get a new level in turn."""
 
     def load(self) -> None:
-        """Enqueue all groups and lone pages."""
         self._grow()
         super().load()
 
     def enqueue_new(self) -> None:
-        """Enqueue new groups and lone pages."""
         self._grow()
         super().enqueue_new()
 
@@ -200,18 +172,27 @@ class ByValue(ByGroup):
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
     ) -> None:
-        """Update the order after plans were posted, which ends the leases of their pages.
-
-        `new` pages were born before; `paid` are unread pages that were endowed.
-        """
         self._read.extend([plan.page for plan in plans])
         super().posted(plans, new, paid)
 
     def look(self) -> None:
-        """Update the order by everything posted since the last look."""
-        pages = np.concatenate((np.array(self._given), self._siblings_of_read(), self._in_turn()))
-        self._update(np.unique(pages).astype(np.uint32))
-        super().look()
+        given = np.concatenate((np.array(self._given), self._siblings_of_read(), self._in_turn()))
+        pages, siblings = np.unique(given).astype(np.uint32), self._siblings
+        pages = pages[np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD]
+        levels = np.frombuffer(self._levels, dtype=np.uint8)
+        new_levels, before = self._estimate.levels(pages, self._weight), levels[pages]
+        levels[pages] = new_levels
+        self._given.extend(pages[new_levels != before].tolist())
+        sunk = pages[new_levels > before]
+        hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[sunk]
+        groups = siblings.groups.of(sunk, hosts)
+        sunk, groups = sunk[groups != NO_GROUP], groups[groups != NO_GROUP]
+        are_best = np.frombuffer(self._best, dtype=np.uint32)[groups] == sunk
+        for group in np.unique(groups).tolist():
+            self.members.forget(group)  # the ranking may overrate members
+        for group in groups[are_best].tolist():
+            self._look_through(group)
+        super().look()  # applies worths that have grown
 
     def _siblings_of_read(self) -> Pages:
         """Return the siblings of pages read since the last look, and other pages between them."""
@@ -231,21 +212,3 @@ class ByValue(ByGroup):
         first, count = self._next, min(due, self.known, _MOST_AT_A_LOOK)
         self._next = (first + count) % max(self.known, 1)
         return (np.arange(first, first + count) % max(self.known, 1)).astype(np.uint32)
-
-    def _update(self, pages: Pages) -> None:
-        """Recompute the levels of unread pages. `look` then applies worths that have grown."""
-        siblings = self._siblings
-        pages = pages[np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD]
-        levels = np.frombuffer(self._levels, dtype=np.uint8)
-        new_levels, before = self._estimate.levels(pages, self._weight), levels[pages]
-        levels[pages] = new_levels
-        self._given.extend(pages[new_levels != before].tolist())
-        sunk = pages[new_levels > before]
-        hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[sunk]
-        groups = siblings.groups.of(sunk, hosts)
-        sunk, groups = sunk[groups != NO_GROUP], groups[groups != NO_GROUP]
-        are_best = np.frombuffer(self._best, dtype=np.uint32)[groups] == sunk
-        for group in np.unique(groups).tolist():
-            self.members.forget(group)  # the ranking may overrate members
-        for group in groups[are_best].tolist():
-            self._look_through(group)

@@ -202,7 +202,10 @@ class BySite(ByHost):
     def take(self) -> int | None:
         """Lease and return the best page and its host; None if no ready host has a page."""
         if not self._left:
-            self._look_up()
+            self._importance = self._ask_importance()
+            self._left = self._every
+            self._every = min(2 * self._every, max(_MOST, len(self._queues) >> 3))
+            self._order_anew()
         while self._sites:
             _, entry = heappop(self._sites)
             queue = self._queues[self._eligible.host_of[entry & PAGE]]
@@ -221,12 +224,6 @@ class BySite(ByHost):
     def __len__(self) -> int:
         """Return the number of entries in all heaps, stale ones included."""
         return len(self._sites) + sum(map(len, self._queues))
-
-    def _look_up(self) -> None:
-        self._importance = self._ask_importance()
-        self._left = self._every
-        self._every = min(2 * self._every, max(_MOST, len(self._queues) >> 3))
-        self._order_anew()
 
     def _order_anew(self) -> None:
         fronts = (queue.front for queue in self._queues if queue.front is not None)

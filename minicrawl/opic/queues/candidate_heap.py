@@ -42,10 +42,6 @@ def _entry(page: PageId, key: int) -> int:
     return page - (key << 32)
 
 
-def _key(entry: int) -> int:
-    return ((entry & PAGE) - entry) >> 32
-
-
 class CandidateHeap:
     """Queue of eligible pages by key, largest first; ties go to the page found first.
 
@@ -81,7 +77,15 @@ class CandidateHeap:
                 if entry <= self._floor:
                     heappush(heap, entry)
         if len(heap) > self._room:
-            self._tidy()
+            # Stale entries go, and the floor rises if too many remain.
+            fresh = {entry & PAGE for entry in heap}
+            entries = sorted(
+                [_entry(page, keys[page]) for page in fresh if self._is_eligible(page)]
+            )
+            most = self._wanted(len(keys))
+            if len(entries) > 2 * most:
+                self._raise_floor(entries, most)
+            self._fill(entries)
 
     def take(self) -> int | None:
         """Lease and return the richest page; None if there is none."""
@@ -101,22 +105,11 @@ class CandidateHeap:
     def _is_eligible(self, page: PageId) -> bool:
         return self._flags[page] == self._pool and page not in self._leased
 
-    def _tidy(self) -> None:
-        """Drop stale entries, and raise the floor if too many remain."""
-        pages = {entry & PAGE for entry in self._heap}
-        entries = sorted(
-            [_entry(page, self._keys[page]) for page in pages if self._is_eligible(page)]
-        )
-        most = self._wanted(len(self._keys))
-        if len(entries) > 2 * most:
-            self._raise_floor(entries, most)
-        self._fill(entries)
-
     def _raise_floor(self, entries: list[int], most: int) -> None:
         """Truncate the sorted entries to `wanted`, and make the last one the floor."""
         del entries[most:]
         self._floor = entries[-1]
-        self._floor_key = _key(self._floor)
+        self._floor_key = ((self._floor & PAGE) - self._floor) >> 32
 
     def _refill(self) -> bool:
         """Lower the floor until there are candidates; return False if it cannot sink further."""

@@ -7,13 +7,12 @@ four bytes of its place in the queue and no more.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.opic.ledger.ledger import UNREAD
-from minicrawl.opic.queues.by_host import ByHost
 from minicrawl.opic.queues.host_queue import PAGE, EligiblePages
 from minicrawl.opic.siblings.groups import Numbers, Pages
 from minicrawl.opic.siblings.siblings import Siblings
@@ -22,19 +21,14 @@ from minicrawl.opic.siblings.values import lone_key, lone_keys
 LONE = 1 << 31
 LONE_ITEM = np.uint32(LONE)
 WAITING, EMPTY = 0, 1
-PAGES_AT_ONCE = 1 << 18
 _LARGE = 8
 """Fewest items for candidates of a host; few, because keys of items fall as often as they grow."""
-_FEW_PAGES = 32
-"""Up to this number a loop is faster than arrays."""
 _MANY_HOSTS, _LARGE_OF_MANY = 4096, 256
 """With many hosts only larger ones keep candidates, which take more memory than items."""
 
 
 class ItemColumn:
     """Column of numbers of items, from a column of groups and a column of pages."""
-
-    __slots__ = ("_of_group", "_of_page")
 
     def __init__(self, of_group: array[int] | bytearray, of_page: array[int] | bytearray) -> None:
         self._of_group, self._of_page = of_group, of_page
@@ -45,8 +39,6 @@ class ItemColumn:
 
 class ItemKeys:
     """The key of each item."""
-
-    __slots__ = ("_of_group", "_siblings")
 
     def __init__(self, of_group: array[int], siblings: Siblings) -> None:
         self._of_group, self._siblings = of_group, siblings
@@ -59,8 +51,6 @@ class ItemKeys:
 
 class EligibleItems(EligiblePages):
     """The items that may be taken."""
-
-    __slots__ = ("_flags", "_keyed", "_keys", "_siblings")
 
     def __init__(self, siblings: Siblings, keys: array[int], flags: bytearray) -> None:
         """Take the groups' keys and flags; those of lone pages come from the ledger."""
@@ -159,30 +149,3 @@ class EligibleItems(EligiblePages):
         of_pages = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
         hosts[is_lone] = of_pages[pages[is_lone] - LONE_ITEM]
         return hosts
-
-
-class LonePages:
-    """The lone pages in the queues of hosts, next to the groups."""
-
-    __slots__ = ("_hosts", "_siblings")
-
-    def __init__(self, siblings: Siblings, hosts: ByHost) -> None:
-        self._siblings, self._hosts = siblings, hosts
-
-    def among(self, known: range) -> Iterator[Pages]:
-        """Yield the waiting lone pages among these pages, as items, block by block."""
-        flags = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)
-        for first in range(known.start, known.stop, PAGES_AT_ONCE):
-            pages = np.arange(first, min(first + PAGES_AT_ONCE, known.stop), dtype=np.uint32)
-            waits = self._siblings.groups.are_lone(pages) & (flags[pages] == UNREAD)
-            yield pages[waits] + LONE_ITEM
-
-    def enqueue_new(self, new: range) -> None:
-        """Enqueue the pages without siblings among these new pages, except refused ones."""
-        flags, groups = self._siblings.ledger.flags, self._siblings.groups
-        if len(new) <= _FEW_PAGES:
-            lone = [page for page in groups.lone_among(new) if flags[page] == UNREAD]
-            self._hosts.enqueue([LONE + page for page in lone])
-            return
-        for items in self.among(new):
-            self._hosts.enqueue_many(items)

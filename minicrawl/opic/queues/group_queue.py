@@ -43,17 +43,16 @@ from minicrawl.opic.queues.eligible_items import (
     EMPTY,
     LONE,
     LONE_ITEM,
-    PAGES_AT_ONCE,
     WAITING,
     EligibleItems,
-    LonePages,
 )
-from minicrawl.opic.queues.sibling_members import NOBODY, FreeMembers, best_members, best_of_newborn
+from minicrawl.opic.queues.sibling_members import FEW_MEMBERS, NOBODY, FreeMembers, best_members
 from minicrawl.opic.siblings.groups import NO_GROUP, Numbers, Pages
 from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.opic.siblings.values import (
     MOST_LIFT,
     Floats,
+    best_of,
     factor_of,
     factors_of,
     key_of,
@@ -64,26 +63,13 @@ from minicrawl.opic.siblings.values import (
 )
 
 _NOT_KNOWN = 0xFFFFFFFE
-_FEW_GROUPS = 8
-"""Up to this number a loop is faster than arrays."""
+PAGES_AT_ONCE = 1 << 18
+_FEW_GROUPS, _FEW_PAGES = 8, 32
+"""Up to these numbers a loop is faster than arrays."""
 
 
 class GroupQueue:
     """The waiting groups. `hosts` has the queues of their hosts, `members` knows the leases."""
-
-    __slots__ = (
-        "_best",
-        "_eligible",
-        "_flags",
-        "_keys",
-        "_leased_items",
-        "_siblings",
-        "_worth",
-        "hosts",
-        "known",
-        "lone",
-        "members",
-    )
 
     def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
         """Rank the hosts by the importance of their site first if `importance` is given."""
@@ -96,9 +82,6 @@ class GroupQueue:
         self._eligible = eligible = EligibleItems(siblings, self._keys, self._flags)
         self._leased_items = eligible.leased
         self.hosts = ByHost(eligible) if importance is None else BySite(eligible, importance)
-        self.lone = LonePages(siblings, self.hosts)
-
-    # ------------------------------------------------------------ pages that become known
 
     def load(self) -> None:
         """Enqueue all groups and lone pages."""
@@ -107,7 +90,7 @@ class GroupQueue:
         self.known = self._siblings.known
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         waiting = np.flatnonzero(flags == WAITING).astype(np.uint32)
-        self.hosts.enqueue_blocks([waiting, *self.lone.among(range(self.known))])
+        self.hosts.enqueue_blocks([waiting, *self._lone_among(range(self.known))])
 
     def enqueue_new(self) -> None:
         """Enqueue new groups and lone pages."""
@@ -120,20 +103,35 @@ class GroupQueue:
             else:
                 self._add(new)
             self.hosts.enqueue([group for group in new if self._flags[group] == WAITING])
-        self.lone.enqueue_new(pages)
+        flags = self._siblings.ledger.flags
+        if len(pages) <= _FEW_PAGES:
+            lone = self._siblings.groups.lone_among(pages)
+            self.hosts.enqueue([LONE + page for page in lone if flags[page] == UNREAD])
+        else:
+            for items in self._lone_among(pages):
+                self.hosts.enqueue_many(items)
+
+    def _lone_among(self, known: range) -> Iterator[Pages]:
+        """Yield the waiting lone pages among these pages, as items, block by block."""
+        flags = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)
+        for first in range(known.start, known.stop, PAGES_AT_ONCE):
+            pages = np.arange(first, min(first + PAGES_AT_ONCE, known.stop), dtype=np.uint32)
+            waits = self._siblings.groups.are_lone(pages) & (flags[pages] == UNREAD)
+            yield pages[waits] + LONE_ITEM
 
     def _add_few(self, new: range, pages: range) -> None:
         """Add groups whose members are among `pages`, all of which wait."""
         siblings = self._siblings
         for group in new:
-            best = best_of_newborn(siblings, group)
-            if best is None:
+            if siblings.groups.members[group] <= FEW_MEMBERS:
+                members = siblings.groups.few_members(group, siblings.host_of)
+                worth, page = best_of(siblings, members)
+            else:
                 # An upper bound, because the best of many members is expensive to find. A bound
                 # that is too high is corrected when the group is taken; with one that is too low,
                 # the group would be passed over.
                 most = max(siblings.keys[pages.start : pages.stop])
-                best = most * MOST_LIFT, _NOT_KNOWN
-            worth, page = best
+                worth, page = most * MOST_LIFT, _NOT_KNOWN
             self._flags.append(WAITING)
             self._best.append(page)
             self._worth.append(worth)
@@ -147,8 +145,6 @@ class GroupQueue:
         self._best.frombytes(best.tobytes())
         self._worth.frombytes(worths.tobytes())
         self._keys.frombytes(keys.tobytes())
-
-    # ------------------------------------------------------------ leases
 
     def take(self) -> int | None:
         """Lease and return the best page and its host; None if no ready host has a page."""
@@ -201,23 +197,16 @@ class GroupQueue:
         else:
             self._key(group)
 
-    # ------------------------------------------------------------ the best member
-
     def give(self, pages: Pages) -> None:
-        """Update the keys of pages that received cash."""
+        """Update lone pages that received cash, and groups in which one has become the best."""
         siblings = self._siblings
         pages = pages[np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD]
         hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
         groups = siblings.groups.of(pages, hosts)
         is_lone = groups == NO_GROUP
         self._offer_lone(pages[is_lone], hosts[is_lone])
-        self._compare(pages[~is_lone], groups[~is_lone])
+        pages, groups = pages[~is_lone], groups[~is_lone]
 
-    def _offer_lone(self, pages: Pages, hosts: Pages) -> None:
-        self.hosts.offer_many(pages + LONE, hosts, lone_keys(self._siblings, pages))
-
-    def _compare(self, pages: Pages, groups: Numbers) -> None:
-        """Update the groups in which one of these waiting pages has become the best."""
         worths = worths_of(self._siblings, pages)
         if floors := self.members.floors:
             for page, group, worth in _rows(pages, groups, worths):
@@ -237,6 +226,9 @@ class GroupQueue:
                 self._key(group)
         else:
             self.key_many(np.array(list(changed)))
+
+    def _offer_lone(self, pages: Pages, hosts: Pages) -> None:
+        self.hosts.offer_many(pages + LONE, hosts, lone_keys(self._siblings, pages))
 
     def _put_before(self, group: int, page: int, worth: float) -> None:
         """Make a page the best member in place of one that is worth less."""
@@ -298,8 +290,6 @@ class GroupQueue:
         else:
             self._offer_again(group)
 
-    # ------------------------------------------------------------ keys
-
     def key_anew(self) -> None:
         """Update all keys after the worths of all pages have changed."""
         self.members.forget_all()
@@ -313,7 +303,7 @@ class GroupQueue:
             most[groups] = np.maximum(worths, 0.0)
             self.key_many(groups)
         host_of = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
-        for items in self.lone.among(range(self.known)):
+        for items in self._lone_among(range(self.known)):
             self._offer_lone(items - LONE_ITEM, host_of[items - LONE_ITEM])
 
     def key_all_of(self, host: int) -> Numbers:

@@ -46,8 +46,6 @@ class PageColumn(Protocol):
 class EligiblePages:
     """The pages that may be taken: flagged as in the pool and not on lease."""
 
-    __slots__ = ("flags", "floor_keys", "host_of", "keys", "large", "leased", "pool")
-
     def __init__(
         self,
         keys: PageColumn,
@@ -88,8 +86,6 @@ class EligiblePages:
 
     def count_hosts(self) -> int:
         return max(cast("array[int]", self.host_of), default=-1) + 1
-
-    # ------------------------------------------------------------ many at once
 
     def keys_of(self, pages: Pages) -> NDArray[np.int64]:
         keys: NDArray[np.int64] = np.frombuffer(cast("array[int]", self.keys), dtype=np.int64)[
@@ -208,8 +204,6 @@ class HostQueue:
             pages = pages[stay]
             self.pages = array("I", pages.tobytes())
         return pages
-
-    # ------------------------------------------------------------ candidates
 
     def _tidy(self, candidates: list[int]) -> None:
         """Drop stale candidates, and raise the floor if too many remain."""

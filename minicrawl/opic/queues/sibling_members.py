@@ -17,13 +17,13 @@ import numpy as np
 from minicrawl.opic.ledger.ledger import UNREAD
 from minicrawl.opic.siblings.groups import NO_GROUP, Pages
 from minicrawl.opic.siblings.siblings import Siblings
-from minicrawl.opic.siblings.values import Floats, best_in_a_row, best_of, worths_of
+from minicrawl.opic.siblings.values import Floats, best_of, worths_of
 
 NOBODY = 0xFFFFFFFF
 """Stands for the best member if no member may be taken."""
 _RANKED, _MOST_RANKED, _MOST_LISTS = 16, 64, 256
 """Members of a large group that are ranked at first, and at most; most rankings that are kept."""
-_FEW_MEMBERS = 16
+FEW_MEMBERS = 16
 """Up to this number a loop is faster than arrays."""
 
 Ranked = list[tuple[float, int]]
@@ -37,8 +37,6 @@ class FreeMembers:
     that grows is ranked again; its older entry is dropped when it comes up.
     """
 
-    __slots__ = ("_held", "_ranked", "_siblings", "floors", "leased")
-
     def __init__(self, siblings: Siblings) -> None:
         self._siblings = siblings
         self._ranked: dict[int, Ranked] = {}
@@ -48,8 +46,6 @@ class FreeMembers:
         """Group of each page on lease."""
         self._held: dict[int, set[int]] = {}
         """Members on lease, by group."""
-
-    # ------------------------------------------------------------ leases
 
     def lease(self, group: int, page: int) -> None:
         """Put the member on lease: nobody else may take it."""
@@ -70,12 +66,10 @@ class FreeMembers:
         """Return True if a member of the group is on lease."""
         return group in self._held
 
-    # ------------------------------------------------------------ the best one
-
     def take_best(self, group: int) -> tuple[float, int] | None:
         """Return the best available member with its worth; None if there is none."""
         siblings = self._siblings
-        if siblings.groups.members[group] <= _FEW_MEMBERS:
+        if siblings.groups.members[group] <= FEW_MEMBERS:
             flags, leased = siblings.ledger.flags, self.leased
             members = siblings.groups.few_members(group, siblings.host_of)
             free = [page for page in members if flags[page] == UNREAD and page not in leased]
@@ -100,7 +94,7 @@ class FreeMembers:
 
     def is_quick(self, group: int) -> bool:
         """Return True if the best member is found with little work."""
-        return self._siblings.groups.members[group] <= _FEW_MEMBERS or group in self._ranked
+        return self._siblings.groups.members[group] <= FEW_MEMBERS or group in self._ranked
 
     def rank(self, group: int, page: int, worth: float) -> None:
         """Insert a waiting member with its new worth into the ranking."""
@@ -140,16 +134,6 @@ def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
     first_page = np.flatnonzero(worths == most[group_of])[::-1]
     best[group_of[first_page]] = pages[first_page]
     return best, most
-
-
-def best_of_newborn(siblings: Siblings, group: int) -> tuple[float, int] | None:
-    """Return the best member of a small newborn group; None for a large group."""
-    if siblings.groups.members[group] > _FEW_MEMBERS:
-        return None
-    members = siblings.groups.few_members(group, siblings.host_of)
-    if isinstance(members, range):
-        return best_in_a_row(siblings, members)
-    return best_of(siblings, members)
 
 
 def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +36,6 @@ class Groups:
     So two binary searches find the group of a page, and two vectorised ones those of many pages.
     """
 
-    __slots__ = ("_lone", "at", "host", "members", "novelty", "revealed", "turns")
-
     def __init__(self) -> None:
         self.at, self.host = array("Q"), array("I")
         """`at` packs the first possible member (high half) and the host (low half)."""
@@ -61,27 +60,24 @@ class Groups:
         block_hosts: list[int] = []
         for start in range(0, len(hosts), MOST_MEMBERS):
             own = hosts[start : start + MOST_MEMBERS]
-            members = _members(own)
+            # Most pages introduce pages of a single host.
+            alone = own.count(own[0]) == len(own)
+            members = {own[0]: len(own)} if alone else Counter(own)
             if 1 in members.values():
                 for page, host in enumerate(own, first + start):
                     if members[host] == 1:
                         self._lone[page >> 3] |= 1 << (page & 7)
             in_order = sorted(members)
-            self._add(first + start, in_order, members, novelty)
+            for host in in_order:
+                if members[host] > 1:
+                    self.at.append(first + start << _HALF | host)
+                    self.host.append(host)
+                    self.members.append(min(members[host], MANY))
+                    self.novelty.append(round(novelty * NOVELTIES))
+                    self.turns.append(0)
+                    self.revealed.append(0.0)
             block_hosts += in_order
         return block_hosts
-
-    def _add(
-        self, first: PageId, hosts: Iterable[int], members: Mapping[int, int], novelty: float
-    ) -> None:
-        for host in hosts:
-            if members[host] > 1:
-                self.at.append(first << _HALF | host)
-                self.host.append(host)
-                self.members.append(min(members[host], MANY))
-                self.novelty.append(round(novelty * NOVELTIES))
-                self.turns.append(0)
-                self.revealed.append(0.0)
 
     def part(self, first: PageId, end: PageId) -> None:
         """Make the newest pages, from `first` to the last one, lone, and drop their groups."""
@@ -93,7 +89,6 @@ class Groups:
             self._lone[page >> 3] |= 1 << (page & 7)
 
     def state(self) -> dict[str, bytes]:
-        """Return the columns by name."""
         return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
             "members": bytes(self.members),
             "novelty": bytes(self.novelty),
@@ -101,7 +96,6 @@ class Groups:
         }
 
     def restore(self, state: Mapping[str, bytes]) -> None:
-        """Continue from saved columns."""
         for name in _COLUMNS:
             getattr(self, name).frombytes(state[name])
         self.members += state["members"]
@@ -131,18 +125,17 @@ class Groups:
         """Return the groups of these pages, which are on these hosts."""
         groups = np.full(len(pages), NO_GROUP)
         (grouped,) = (~self.are_lone(pages)).nonzero()
-        if len(grouped):
-            groups[grouped] = self._search(pages[grouped], hosts[grouped])
-        return groups
-
-    def _search(self, pages: Pages, hosts: Pages) -> Numbers:
-        at = np.frombuffer(self.at, dtype=np.uint64)
-        groups = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
+        if not len(grouped):
+            return groups
+        at, hosts = np.frombuffer(self.at, dtype=np.uint64), hosts[grouped]
+        ends = pages[grouped].astype(np.uint64) << _HALF | _HOST_BITS
+        places = at.searchsorted(ends, side="right") - 1
         # A page may introduce one group for each of several hosts. The first search finds the last
         # of them; the second one finds that of the page's host.
-        (wrong,) = (np.frombuffer(self.host, dtype=np.uint32)[groups] != hosts).nonzero()
+        (wrong,) = (np.frombuffer(self.host, dtype=np.uint32)[places] != hosts).nonzero()
         if len(wrong):
-            groups[wrong] = at.searchsorted(at[groups[wrong]] & _FIRST_BITS | hosts[wrong])
+            places[wrong] = at.searchsorted(at[places[wrong]] & _FIRST_BITS | hosts[wrong])
+        groups[grouped] = places
         return groups
 
     def of_one(self, page: PageId, host: int) -> int:
@@ -182,21 +175,8 @@ class Groups:
             first = stop
 
 
-def _members(hosts: array[int]) -> Mapping[int, int]:
-    """Count the pages of each host. Most pages introduce pages of a single host."""
-    count, host = len(hosts), hosts[0]
-    if hosts.count(host) == count:
-        return {host: count}
-    counts: dict[int, int] = {}
-    for host in hosts:
-        counts[host] = counts.get(host, 0) + 1
-    return counts
-
-
 class OrderChanges:
     """Changes of factors that the queue has not yet applied to its keys."""
-
-    __slots__ = ("hosts", "of_all", "of_worths")
 
     def __init__(self) -> None:
         self.hosts: set[int] = set()

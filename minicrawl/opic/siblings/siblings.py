@@ -100,8 +100,6 @@ class Siblings:
         self._foretold: dict[int, list[range]] = {}
         self._posted = PostedGifts()
 
-    # ------------------------------------------------------------ the fold
-
     def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
         """Apply one more step with its plans. `waited`: its page was waiting.
 
@@ -239,8 +237,6 @@ class Siblings:
         """Return the group of a page, `NO_GROUP` if it is lone."""
         return self.groups.of_one(page, self.host_of[page])
 
-    # ------------------------------------------------------------ budgets
-
     def count_gifts(self) -> None:
         """Credit the posted gifts to families."""
         posted, self._posted = self._posted, PostedGifts()
@@ -252,10 +248,7 @@ class Siblings:
         if self.changes is not None:
             self.changes.hosts.update(hosts)
 
-    # ------------------------------------------------------------ checkpoint
-
     def state(self) -> dict[str, bytes]:
-        """Return the state by name."""
         self.count_gifts()
         foretold = [
             (page, pages.start, pages.stop)

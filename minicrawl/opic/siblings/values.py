@@ -49,9 +49,6 @@ _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5)
 _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 
 
-# ---------------------------------------------------------------- worth
-
-
 def worth_of(siblings: Siblings, page: PageId) -> float:
     own = siblings.keys[page] * _LIFT[page & _HASHED]
     return own if siblings.levels is None else own * _FACTOR[siblings.levels[page]]
@@ -62,24 +59,18 @@ def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]
     if siblings.levels is not None:
         most, before = max((worth_of(siblings, page), -page) for page in pages)
         return most, -before
+    if isinstance(pages, range):
+        first = pages.start & _HASHED
+        lifts = _LIFT[first : first + len(pages)]
+        worths = list(map(mul, siblings.keys[pages.start : pages.stop], lifts))
+        most = max(worths)
+        return most, pages.start + worths.index(most)
     keys, most, best = siblings.keys, -inf, pages[0]
     for page in pages:
         own = keys[page] * _LIFT[page & _HASHED]
         if own > most:
             most, best = own, page
     return most, best
-
-
-def best_in_a_row(siblings: Siblings, pages: range) -> tuple[float, PageId]:
-    """Return the best of consecutive pages with its worth; at most `MOST_MEMBERS` pages."""
-    if siblings.levels is not None:
-        return best_of(siblings, pages)
-    first = pages.start & _HASHED
-    worths = list(
-        map(mul, siblings.keys[pages.start : pages.stop], _LIFT[first : first + len(pages)])
-    )
-    most = max(worths)
-    return most, pages.start + worths.index(most)
 
 
 def worths_of(siblings: Siblings, pages: Pages) -> Floats:
@@ -89,9 +80,6 @@ def worths_of(siblings: Siblings, pages: Pages) -> Floats:
     if siblings.levels is not None:
         worths *= LEVEL_FACTORS[np.frombuffer(siblings.levels, dtype=np.uint8)[pages]]
     return worths
-
-
-# ---------------------------------------------------------------- factor
 
 
 def factor_of(siblings: Siblings, group: int) -> float:
@@ -122,13 +110,8 @@ def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
     return parts
 
 
-def lone_factor(siblings: Siblings, host: int) -> float:
-    """Return the factor of the lone pages of a host."""
-    return _in_parts(siblings.budgets.hold_back(host, 1.0))
-
-
 def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
-    """Vectorised `lone_factor`."""
+    """Return the factors of the lone pages of these hosts."""
     parts: Floats = np.rint(siblings.budgets.hold_back_many(hosts, np.ones(len(hosts))) * PARTS)
     return parts
 
@@ -136,8 +119,6 @@ def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
 def _in_parts(factor: float) -> float:
     return float(round(factor * PARTS))
 
-
-# ---------------------------------------------------------------- both
 
 _SCALE = 2.0**-12
 """Keys are in 16ths of atoms, factors in 65,536ths."""
@@ -167,7 +148,8 @@ def lone_key(siblings: Siblings, page: PageId) -> int:
     """Return the sort key of a page that is known to be lone."""
     if siblings.levels is None and not siblings.budgets.rounds:  # all lone pages have factor 1
         return int(min(siblings.keys[page] * _LIFT[page & _HASHED] * (PARTS * _SCALE), _MOST))
-    return key_of(lone_factor(siblings, siblings.host_of[page]), worth_of(siblings, page))
+    factor = _in_parts(siblings.budgets.hold_back(siblings.host_of[page], 1.0))
+    return key_of(factor, worth_of(siblings, page))
 
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:

@@ -14,17 +14,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.opic.windows.interpolation import LastReadings
+from minicrawl.opic.windows.interpolation import LastReadings, ReadingsWindow
 from minicrawl.opic.windows.window import (
     TICKS_IN_A_UNIT,
-    Births,
     Floats,
     Flows,
     Numbers,
@@ -39,48 +36,37 @@ _CHANCE = UNIT // 2
 """Square of the deviation that chance explains, for an amount of 1 atom."""
 
 
-class Widths(NamedTuple):
-    """Narrowest and widest window, in ticks."""
-
-    narrow: int
-    widest: int
-
-
-class Adaptive:
+class Adaptive(ReadingsWindow):
     """Window with its own width for each page, which grows until the page changes."""
 
     def __init__(self, width: float) -> None:
-        self.width = width
-        self._readings = LastReadings()
+        super().__init__(width)
         self._own = array("q")
         self._narrow = array("q")
 
-    def grow(self, count: int, now: int, circulation: int) -> None:
-        self._readings.grow(count, now)
-
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
-        widths = self._widths(circulation)
+        narrow, widest = self._widths(circulation)
         row, history, read_at = self._readings.find(page)
-        span = max(now - read_at, widths.narrow)
+        span = max(now - read_at, narrow)
         if row is not None and history:
-            flowed, own, recent = self._after(row, cash, now - read_at, history, widths)
+            flowed, own, recent = self._after(row, cash, now - read_at, history, narrow, widest)
         else:
             flowed, own, recent = cash, span, cash
         self._readings.put(row, page, flowed, now)
-        self._put(row, own, recent * widths.narrow // span)
+        self._put(row, own, recent * narrow // span)
 
-    def _widths(self, circulation: int) -> Widths:
+    def _widths(self, circulation: int) -> tuple[int, int]:
+        """Return the narrowest and the widest window, in ticks."""
         width = self.width * circulation
-        return Widths(max(1, int(width / _NARROW)), max(1, int(width * _WIDEST)))
+        return max(1, int(width / _NARROW)), max(1, int(width * _WIDEST))
 
     def _after(
-        self, row: int, cash: int, away: int, history: int, widths: Widths
+        self, row: int, cash: int, away: int, history: int, narrow: int, widest: int
     ) -> tuple[int, int, int]:
         """Return H, T and n after a page has handed on `cash`."""
-        narrow = widths.narrow
         before = self._narrow[row] * (narrow - away) // narrow if away < narrow else 0
         recent, span = before + cash, max(away, narrow)
-        own = min(self._own[row] + away, widths.widest)
+        own = min(self._own[row] + away, widest)
         if away < own:
             flowed = history * (own - away) // self._own[row] + cash
         else:
@@ -149,12 +135,6 @@ class Adaptive:
             return history, time, None
         return history, time, array("q", (self._own[row], self._narrow[row])).tobytes()
 
-    def births(self, first: int, end: int) -> Births:
-        return self._readings.births(first, end)
-
-    def histories(self, pages: NDArray[np.int64]) -> Floats:
-        return self._readings.histories(pages)
-
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         self._readings.restore(pasts)
         for page in self._readings.pages:
@@ -163,7 +143,7 @@ class Adaptive:
             self._narrow.append(narrow)
 
     def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
-        width, narrow = max(1, int(self.width * circulation)), self._widths(circulation).narrow
+        width, narrow = max(1, int(self.width * circulation)), self._widths(circulation)[0]
         history, lately = (
             np.frombuffer(atoms(importance * (ticks / TICKS_IN_A_UNIT) - cash), dtype=np.int64)
             for ticks in (width, narrow)

@@ -26,95 +26,6 @@ from minicrawl.opic.windows.window import (
     atoms,
 )
 
-
-class Interpolation:
-    """Window with one number a page: the flow of the last T, even between two readings.
-
-    H = H (T - d) / T + c   if d < T, else   c T / d
-    """
-
-    def __init__(self, width: float) -> None:
-        self.width = width
-        self._readings = LastReadings()
-
-    def grow(self, count: int, now: int, circulation: int) -> None:
-        self._readings.grow(count, now)
-
-    def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
-        width = max(1, int(self.width * circulation))
-        row, history, read_at = self._readings.find(page)
-        away = now - read_at
-        # A page that was never read has the history 0 and its birth as the time of its last
-        # reading, so its first reading needs no case of its own.
-        # Whole numbers, like the ledger: a resumed crawl folds the same steps again, and must get
-        # bit-identical histories. `minicrawl check` compares them.
-        left = history * (width - away) // width + cash if away < width else cash * width // away
-        self._readings.put(row, page, left, now)
-
-    def record_first(
-        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
-    ) -> None:
-        width = max(1, int(self.width * circulation))
-        born, put = self._readings.born, self._readings.put
-        for page, amount in zip(pages, cash, strict=True):
-            away = now - born(page)
-            put(None, page, amount if away < width else amount * width // away, now)
-
-    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
-        for page in pages:
-            self._readings.put(None, page, int(flow * self.width), now)
-
-    def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
-        history, times = self._readings.between(first, first + len(cash))
-        away, width = (now - times).astype(np.float64), self.width * circulation
-        return interpolated(history / UNIT, cash, away, width) / width
-
-    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
-        """Return histories in atoms, times of the last reading, and times of birth."""
-        births = self._readings.births(first, end).by_page()
-        return *self._readings.between(first, end), births
-
-    def flows(self, now: int, circulation: int) -> Flows:
-        history, times = self._readings.between(0, len(self._readings))
-        width = max(1, int(self.width * circulation))
-        return Flows(np.where(history, history / UNIT / width, np.nan), now - times)
-
-    def measures_per_page(self) -> float:
-        return 1.0
-
-    def past(self, page: PageId) -> Past:
-        return *self._readings.of(page), None
-
-    def births(self, first: int, end: int) -> Births:
-        return self._readings.births(first, end)
-
-    def histories(self, pages: NDArray[np.int64]) -> Floats:
-        return self._readings.histories(pages)
-
-    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
-        self._readings.restore(pasts)
-
-    def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
-        width = self.width * circulation / TICKS_IN_A_UNIT
-        history = np.frombuffer(atoms(importance * width - cash), dtype=np.int64)
-        self._readings = LastReadings()
-        self._readings.restore([(history, np.full(len(history), now))])
-
-
-def interpolated(
-    history: Floats, cash: Floats, away: Floats, width: float, change: float = 1.0
-) -> Floats:
-    """Return the flow of the last T: (1 - w) H + w (H (1 - d / T) + C) if d < T, else w C T / d.
-
-    `change` is w. With 0 the flow has stayed the same since the last reading; with 1 only the cash
-    counts for the time since then.
-    """
-    is_within = away < width
-    until_now = history * (1 - np.where(is_within, away, 0) / width) + cash
-    long_ago = cash * (width / np.where(is_within, width, away) if np.isfinite(width) else 1)
-    return (1 - change) * history + change * np.where(is_within, until_now, long_ago)
-
-
 _SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: neighbours end up far apart
 _CODE = (1 << 64) - 1
 
@@ -223,3 +134,95 @@ class LastReadings:
             self._read.frombytes(times[read].tobytes())
             self._count += len(history)
         self._rows.insert_pending()  # now, rather than at the first lookup of a crawl
+
+
+class ReadingsWindow:
+    """Base of the windows that keep the last reading of each page."""
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+        self._readings = LastReadings()
+
+    def grow(self, count: int, now: int, circulation: int) -> None:
+        self._readings.grow(count, now)
+
+    def births(self, first: int, end: int) -> Births:
+        return self._readings.births(first, end)
+
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        return self._readings.histories(pages)
+
+
+class Interpolation(ReadingsWindow):
+    """Window with one number a page: the flow of the last T, even between two readings.
+
+    H = H (T - d) / T + c   if d < T, else   c T / d
+    """
+
+    def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
+        width = max(1, int(self.width * circulation))
+        row, history, read_at = self._readings.find(page)
+        away = now - read_at
+        # A page that was never read has the history 0 and its birth as the time of its last
+        # reading, so its first reading needs no case of its own.
+        # Whole numbers, like the ledger: a resumed crawl folds the same steps again, and must get
+        # bit-identical histories. `minicrawl check` compares them.
+        left = history * (width - away) // width + cash if away < width else cash * width // away
+        self._readings.put(row, page, left, now)
+
+    def record_first(
+        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
+    ) -> None:
+        width = max(1, int(self.width * circulation))
+        born, put = self._readings.born, self._readings.put
+        for page, amount in zip(pages, cash, strict=True):
+            away = now - born(page)
+            put(None, page, amount if away < width else amount * width // away, now)
+
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        for page in pages:
+            self._readings.put(None, page, int(flow * self.width), now)
+
+    def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
+        history, times = self._readings.between(first, first + len(cash))
+        away, width = (now - times).astype(np.float64), self.width * circulation
+        return interpolated(history / UNIT, cash, away, width) / width
+
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Return histories in atoms, times of the last reading, and times of birth."""
+        births = self._readings.births(first, end).by_page()
+        return *self._readings.between(first, end), births
+
+    def flows(self, now: int, circulation: int) -> Flows:
+        history, times = self._readings.between(0, len(self._readings))
+        width = max(1, int(self.width * circulation))
+        return Flows(np.where(history, history / UNIT / width, np.nan), now - times)
+
+    def measures_per_page(self) -> float:
+        return 1.0
+
+    def past(self, page: PageId) -> Past:
+        return *self._readings.of(page), None
+
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        self._readings.restore(pasts)
+
+    def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
+        width = self.width * circulation / TICKS_IN_A_UNIT
+        history = np.frombuffer(atoms(importance * width - cash), dtype=np.int64)
+        self._readings = LastReadings()
+        self._readings.restore([(history, np.full(len(history), now))])
+
+
+def interpolated(
+    history: Floats, cash: Floats, away: Floats, width: float, change: float = 1.0
+) -> Floats:
+    """Return the flow of the last T: (1 - w) H + w (H (1 - d / T) + C) if d < T, else w C T / d.
+
+    `change` is w. With 0 the flow has stayed the same since the last reading; with 1 only the cash
+    counts for the time since then.
+    """
+    is_within = away < width
+    until_now = history * (1 - np.where(is_within, away, 0) / width) + cash
+    long_ago = cash * (width / np.where(is_within, width, away) if np.isfinite(width) else 1)
+    return (1 - change) * history + change * np.where(is_within, until_now, long_ago)

@@ -60,7 +60,12 @@ class MeasuredWindow(ABC):
             self._since[page] = measures[superfluous - 1].at
             del measures[:superfluous]
         if self._most and len(measures) > self._most:
-            _compress(measures)
+            # Two neighbours become one: those with the fewest readings, of equals the oldest.
+            pairs = range(len(measures) - 1)
+            place = min(pairs, key=lambda at: measures[at].readings + measures[at + 1].readings)
+            earlier, later = measures[place : place + 2]
+            both = Measure(later.at, earlier.cash + later.cash, earlier.readings + later.readings)
+            measures[place : place + 2] = [both]
 
     def record_first(
         self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
@@ -100,11 +105,12 @@ class MeasuredWindow(ABC):
 
     def past(self, page: PageId) -> Past:
         measures = self._measures.get(page)
-        return 0, self._since[page], self._packed(measures) if measures else None
-
-    def _packed(self, measures: list[Measure]) -> bytes:
-        """Pack the measures; windows that never merge measures omit the reading counts."""
-        return array("q", chain(*(one if self._most else one[:2] for one in measures))).tobytes()
+        if not measures:
+            return 0, self._since[page], None
+        # Windows that never merge measures omit the numbers of readings.
+        size = 3 if self._most else 2
+        packed = array("q", chain(*(measure[:size] for measure in measures)))
+        return 0, self._since[page], packed.tobytes()
 
     def births(self, first: int, end: int) -> Births:
         return Births(np.frombuffer(self._since, dtype=np.int64)[first:end].copy())
@@ -132,16 +138,6 @@ class MeasuredWindow(ABC):
 
     def measures_per_page(self) -> float:
         return sum(map(len, self._measures.values())) / max(len(self._since), 1)
-
-
-def _compress(measures: list[Measure]) -> None:
-    """Merge two neighbours: those with the fewest readings, the oldest in case of a tie."""
-    pairs = range(len(measures) - 1)
-    place = min(pairs, key=lambda at: measures[at].readings + measures[at + 1].readings)
-    one, other = measures[place : place + 2]
-    measures[place : place + 2] = [
-        Measure(other.at, one.cash + other.cash, one.readings + other.readings)
-    ]
 
 
 def _before_the_last(readings: int, measures: list[Measure]) -> int:

@@ -125,9 +125,6 @@ def atoms(units: Floats) -> array[int]:
     return array("q", np.rint(units * UNIT).astype(np.int64).tobytes())
 
 
-# ---------------------------------------------------------------- the whole past
-
-
 class Static:
     """Window over the whole past: H += c. For a static web, or for pages that are read once."""
 
