@@ -41,7 +41,16 @@ class Csr:
     @staticmethod
     def from_edges(nodes: int, sources: NDArray[np.integer], targets: NDArray[np.integer]) -> "Csr":
         """Return the graph with a link from `sources[k]` to `targets[k]` for every k."""
-        _check_ends(nodes, sources, targets)
+        if not 0 <= nodes <= MOST_NODES:
+            raise ValueError(f"a graph has 0 to {MOST_NODES} nodes, not {nodes}")
+        if sources.shape != targets.shape or sources.ndim != 1:
+            raise ValueError(
+                f"sources and targets differ in shape: {sources.shape} and {targets.shape}"
+            )
+        for name, nodes_of in (("source", sources), ("target", targets)):
+            outside = nodes_of[(nodes_of < 0) | (nodes_of >= nodes)]
+            if outside.size:
+                raise ValueError(f"{name} {outside[0]} out of range: the graph has {nodes} nodes")
         starts = starts_of(nodes, sources)
         ends = np.empty(len(targets), dtype=np.int32)
         place(starts, sources, targets.__getitem__, ends)
@@ -97,19 +106,6 @@ class Csr:
         first, last = np.searchsorted(self.starts, (links.start, links.stop - 1), side="right")
         counts = np.diff(self.starts[first - 1 : last + 1].clip(links.start, links.stop))
         return np.repeat(np.arange(first - 1, last), counts)
-
-
-def _check_ends(nodes: int, sources: NDArray[np.integer], targets: NDArray[np.integer]) -> None:
-    if not 0 <= nodes <= MOST_NODES:
-        raise ValueError(f"a graph has 0 to {MOST_NODES} nodes, not {nodes}")
-    if sources.shape != targets.shape or sources.ndim != 1:
-        raise ValueError(
-            f"sources and targets differ in shape: {sources.shape} and {targets.shape}"
-        )
-    for name, ends in (("source", sources), ("target", targets)):
-        outside = ends[(ends < 0) | (ends >= nodes)]
-        if outside.size:
-            raise ValueError(f"{name} {outside[0]} out of range: the graph has {nodes} nodes")
 
 
 def distinct_keys(

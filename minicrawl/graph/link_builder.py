@@ -89,12 +89,11 @@ class LinkBuilder:
 
     def of_ids(self) -> tuple[BuiltGraph, Ids]:
         """Return the graph of all ids that occur, and the ascending ids of its nodes."""
-        ids = self._number_densely() if self._is_dense() else self._number_sparsely()
-        return self.graph_of(len(ids)), ids
-
-    def _is_dense(self) -> bool:
         keys = np.frombuffer(self._keys, dtype=np.int64)
-        return not self._wide and _largest_id(keys) < max(_SPARSE * len(keys), _KEYS_AT_ONCE)
+        is_dense = not self._wide and _largest_id(keys) < max(_SPARSE * len(keys), _KEYS_AT_ONCE)
+        del keys  # a view would keep the array from changing
+        ids = self._number_densely() if is_dense else self._number_sparsely()
+        return self.graph_of(len(ids)), ids
 
     def _number_densely(self) -> Ids:
         """Replace ids by nodes with a table of all possible ids."""

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from time import monotonic, process_time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from playwright.async_api import Browser, Error as BrowserError
 
@@ -158,8 +158,8 @@ class BrowserPage:
         await context.route_web_socket("**/*", lambda one: one.close())
         # `BEFORE_SCRIPTS` removes the functions that open dialogs. The dialog that asks whether to
         # leave a page has no function, and would stop the page until someone answers.
-        shown.on("dialog", lambda one: asyncio.ensure_future(_dismiss(one)))
-        shown.on("popup", lambda one: asyncio.ensure_future(_close(one)))
+        shown.on("dialog", lambda dialog: asyncio.ensure_future(_tried(dialog.dismiss())))
+        shown.on("popup", lambda popup: asyncio.ensure_future(_tried(popup.close())))
         shown.on("crash", lambda _: self._leave(PageEnded(_CRASHED, may_pass=True)))
         shown.on("close", self._lose)
         return shown
@@ -253,7 +253,14 @@ class BrowserPage:
             if request.is_navigation_request() and request.frame.parent_frame is None:
                 await self._navigate(route, request)
             elif self._is_wanted(request):
-                await self._fulfil(route, await self._ask_crawl(request))
+                resource = await self._ask_crawl(request)
+                self._bytes += len(resource.body)
+                kind = resource.content_type or "application/octet-stream"
+                if resource.status:
+                    body = resource.body
+                    await route.fulfill(status=resource.status, content_type=kind, body=body)
+                else:
+                    await route.abort()
             else:
                 is_file = request.method == "GET" and request.resource_type not in DOCUMENTS
                 if is_file and _is_of_web(request) and len(self._left_out) < _MOST_LEFT_OUT:
@@ -306,7 +313,14 @@ class BrowserPage:
         try:
             is_document = kind in DOCUMENTS
             body = _posted(request) if request.method == "POST" else None
-            headers = _sent(request.headers, is_post=body is not None)
+            names = (*_SENT, "content-type") if body is not None else _SENT
+            headers = tuple(
+                (name, value)
+                for name, value in request.headers.items()
+                if (name in names or name.startswith("x-"))
+                and value.isascii()
+                and value.isprintable()
+            )
             of_request = request.url, kind, is_document, _asker(request), headers, body
             wanted = WantedResource(number, *of_request)
             self._fetched[wanted.name] = None
@@ -316,14 +330,6 @@ class BrowserPage:
             del self._pending[number]
             if not self._pending:
                 self._is_idle.set()
-
-    async def _fulfil(self, route: Route, found: Resource) -> None:
-        if not found.status:
-            await route.abort()
-            return
-        self._bytes += len(found.body)
-        kind = found.content_type or "application/octet-stream"
-        await route.fulfill(status=found.status, content_type=kind, body=found.body)
 
 
 class _Workers:
@@ -353,18 +359,15 @@ class _Workers:
         with suppress(TimeoutError, BrowserError):  # busy, or reloaded
             counts = _while_working(self._shown.evaluate(COUNT_WORKERS), _TURN_CPU_S)
             begun, self._messages = await counts
-            await self._until_attached(begun)
+            while self._attached + self._missing < begun:
+                self._changed.clear()
+                try:
+                    await _while_working(self._changed.wait(), _TURN_CPU_S)
+                except TimeoutError:  # its script failed
+                    self._missing = begun - self._attached
         for worker in self._shown.workers:
             with suppress(TimeoutError, BrowserError):  # ended, or never answers
                 await _while_working(worker.evaluate(TURN), _TURN_CPU_S)
-
-    async def _until_attached(self, begun: int) -> None:
-        while self._attached + self._missing < begun:
-            self._changed.clear()
-            try:
-                await _while_working(self._changed.wait(), _TURN_CPU_S)
-            except TimeoutError:  # its script failed
-                self._missing = begun - self._attached
 
 
 _Answer = TypeVar("_Answer")
@@ -419,16 +422,6 @@ def _posted(request: Request) -> bytes:
     return request.post_data_buffer or b""
 
 
-def _sent(headers: Mapping[str, str], *, is_post: bool) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a page's request that the crawl sends on."""
-    names = (*_SENT, "content-type") if is_post else _SENT
-    return tuple(
-        (name, value)
-        for name, value in headers.items()
-        if (name in names or name.startswith("x-")) and value.isascii() and value.isprintable()
-    )
-
-
 async def _is_closed_in_time(context: BrowserContext) -> bool:
     try:
         async with asyncio.timeout(_CLOSE_S):
@@ -440,11 +433,6 @@ async def _is_closed_in_time(context: BrowserContext) -> bool:
     return True
 
 
-async def _dismiss(dialog: Any) -> None:
+async def _tried(work: Awaitable[object]) -> None:
     with suppress(BrowserError):
-        await dialog.dismiss()
-
-
-async def _close(popup: Any) -> None:
-    with suppress(BrowserError):
-        await popup.close()
+        await work

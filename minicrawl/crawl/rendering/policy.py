@@ -12,7 +12,6 @@ gain       link that the page does not have without its scripts, or a redirect
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
 from minicrawl.model import ParsedPage, Scripting, ScriptKind
 
@@ -25,36 +24,26 @@ HOST_TRIES = 12
 _MOST_KNOWN = 20_000
 
 
-@dataclass(slots=True)
-class _Record:
-    """Number of pages rendered, and of those that gained."""
-
-    rendered: int = 0
-    gained: int = 0
-
-
 class RenderPolicy:
     """Decides which pages to render, by earlier gains of their hosts and templates."""
 
     def __init__(self) -> None:
-        self._known = OrderedDict[tuple[str, int], _Record]()
+        self._known = OrderedDict[tuple[str, int], tuple[int, int]]()
+        """Number of pages rendered, and of those that gained."""
 
     def is_worth(self, host: str, scripting: Scripting) -> bool:
         if scripting.kind is ScriptKind.NONE:
             return False
-        of_host = self._known.get((host, 0), _Record())
-        if not of_host.gained and of_host.rendered >= HOST_TRIES:
+        rendered, gained = self._known.get((host, 0), (0, 0))
+        if not gained and rendered >= HOST_TRIES:
             return False
-        known = self._known.get((host, scripting.signature), _Record())
-        is_tried = known.rendered >= TRIES[scripting.kind]
-        return not is_tried or known.gained >= WORTH * known.rendered
+        rendered, gained = self._known.get((host, scripting.signature), (0, 0))
+        return rendered < TRIES[scripting.kind] or gained >= WORTH * rendered
 
     def learn(self, host: str, scripting: Scripting, *, has_gained: bool) -> None:
         for key in {(host, 0), (host, scripting.signature)}:
-            known = self._known.pop(key, None) or _Record()
-            known.rendered += 1
-            known.gained += has_gained
-            self._known[key] = known
+            rendered, gained = self._known.pop(key, (0, 0))
+            self._known[key] = rendered + 1, gained + has_gained
         while len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
 

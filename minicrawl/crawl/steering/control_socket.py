@@ -48,13 +48,26 @@ async def listening(
         return
     # The inode tells at the end whether another crawl has replaced the socket.
     mine = path.stat().st_ino
-    connections = _Connections(handle)
-    server = await asyncio.start_unix_server(connections.serve, sock=listener, limit=LONGEST_LINE)
+    connections = set[asyncio.Task[None]]()
+
+    def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(connections) >= MOST_CONNECTIONS:
+            writer.write(as_line({"error": "too many connections to the crawl"}))
+            writer.close()
+            return
+        task = asyncio.create_task(_serve(handle, reader, writer))
+        connections.add(task)
+        task.add_done_callback(connections.discard)
+
+    server = await asyncio.start_unix_server(serve, sock=listener, limit=LONGEST_LINE)
     try:
         yield
     finally:
         server.close()
-        await connections.close()
+        open_now = tuple(connections)
+        for task in open_now:
+            task.cancel()
+        await asyncio.gather(*open_now, return_exceptions=True)
         with suppress(OSError):
             if path.stat().st_ino == mine:
                 path.unlink()
@@ -76,43 +89,23 @@ def _bound(path: Path) -> socket.socket:
     return listener
 
 
-class _Connections:
-    """Open connections."""
-
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-        self._open: set[asyncio.Task[None]] = set()
-
-    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve a new connection; called by the server."""
-        if len(self._open) >= MOST_CONNECTIONS:
-            writer.write(as_line({"error": "too many connections to the crawl"}))
-            writer.close()
-            return
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._open.add(task)
-        task.add_done_callback(self._open.discard)
-
-    async def close(self) -> None:
-        open_now = tuple(self._open)
-        for task in open_now:
-            task.cancel()
-        await asyncio.gather(*open_now, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            with suppress(TimeoutError, ValueError, OSError):
-                while True:
-                    async with asyncio.timeout(SILENCE_S):
-                        line = await reader.readline()
-                    if not line.endswith(b"\n"):
-                        return
-                    try:
-                        reply = await self._handle(request_of(line))
-                    except MinicrawlError as error:
-                        reply = {"error": str(error)}
-                    writer.write(as_line(reply))
-                    async with asyncio.timeout(SILENCE_S):
-                        await writer.drain()
-        finally:
-            writer.close()
+async def _serve(
+    handle: Handle, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Answer the requests of one connection, until it is closed or silent."""
+    try:
+        with suppress(TimeoutError, ValueError, OSError):
+            while True:
+                async with asyncio.timeout(SILENCE_S):
+                    line = await reader.readline()
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    reply = await handle(request_of(line))
+                except MinicrawlError as error:
+                    reply = {"error": str(error)}
+                writer.write(as_line(reply))
+                async with asyncio.timeout(SILENCE_S):
+                    await writer.drain()
+    finally:
+        writer.close()

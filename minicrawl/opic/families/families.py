@@ -148,28 +148,6 @@ class FamilyIncomes:
         }
 
 
-class VouchedSites:
-    """The sites with a seed: they belong to no family."""
-
-    def __init__(self, sites: Sites) -> None:
-        self._sites = sites
-        self.hosts, self._names = array("I"), set[int]()
-        """One host of each site: the number of a site may differ in the next run."""
-
-    def add(self, hosts: Iterable[int]) -> bool:
-        """Mark the sites of these hosts as seeded; return True if any of them is new."""
-        new = [host for host in hosts if not self.has(host)]
-        self.hosts += array("I", new)
-        self.restore(new)
-        return bool(new)
-
-    def has(self, host: int) -> bool:
-        return self._sites.site(host) in self._names
-
-    def restore(self, hosts: Iterable[int]) -> None:
-        self._names.update(map(self._sites.site, hosts))
-
-
 class FamilyBudgets:
     """Reads, incomes and budgets of families. A family has the number of its first host."""
 
@@ -186,7 +164,9 @@ class FamilyBudgets:
         """Last round of each family that has used up its free turns."""
         self._first_hosts = dict[int, int]()
         """First host of each site that founded a family."""
-        self._vouched = VouchedSites(sites)
+        self._vouched, self._seeded_sites = array("I"), set[int]()
+        """Sites with a seed, which belong to no family; one host of each, as its number may differ
+        in the next run."""
         self._due, self._free = set[int](), FREE_AT_FIRST
         self.has_families = False
         """True if there are sites without a seed."""
@@ -209,7 +189,7 @@ class FamilyBudgets:
                 self.seed_of[host] = NOBODY if by == NOBODY else self.seed_of[by]
 
     def _family(self, host: int, by: int) -> int:
-        if not self._vouched.hosts or self._vouched.has(host):
+        if not self._vouched or self._sites.site(host) in self._seeded_sites:
             return _SEEDED
         self.has_families = True
         family = _SEEDED if by == NOBODY else self.family_of[by]
@@ -231,10 +211,14 @@ class FamilyBudgets:
         for host in filter(self.knows, hosts):
             if self.seed_of[host] == NOBODY:
                 self.seed_of[host] = host
-        if not self._vouched.add(hosts):
+        site_of = self._sites.site
+        new = [host for host in hosts if site_of(host) not in self._seeded_sites]
+        if not new:
             return []
+        self._vouched.extend(new)
+        self._seeded_sites.update(map(site_of, new))
         known = filter(self.knows, range(len(self.family_of)))
-        vouched = list(filter(self._vouched.has, known))
+        vouched = [host for host in known if site_of(host) in self._seeded_sites]
         for host in vouched:
             self.family_of[host] = _SEEDED
         self.has_families = any(family < _UNKNOWN for family in self.family_of)
@@ -342,7 +326,7 @@ class FamilyBudgets:
         rounds = array("d", state["rounds"])
         for family, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):
             self._end_round(int(family), Round(int(reads), budget))
-        self._vouched.restore(self._vouched.hosts)
+        self._seeded_sites.update(map(self._sites.site, self._vouched))
         self.has_families = any(family < _UNKNOWN for family in self.family_of)
         for host, family in enumerate(self.family_of):
             if family == host:
@@ -353,7 +337,7 @@ class FamilyBudgets:
             "families": self.family_of,
             "seed_of": self.seed_of,
             "reads": self.reads,
-            "vouched": self._vouched.hosts,
+            "vouched": self._vouched,
             **self.incomes.columns(),
         }
 

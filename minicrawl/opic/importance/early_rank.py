@@ -113,7 +113,13 @@ class EarlyRank:
             part * np.bincount(givers, returned, pages),
         )
         jumping = np.where(links, 1 - _DAMPING, 1.0)
-        jumps = _jumps(pages, endowed)
+        to_seeds, atoms = 0.0, sum(endowed.values())
+        if atoms:
+            weight = atoms / UNIT / _UNITS_A_PAGE
+            to_seeds = max(weight / (weight + pages), _LEAST_TO_SEEDS)
+        jumps = np.full(pages, (1 - to_seeds) / pages)
+        for seed, share in endowed.items():
+            jumps[seed] += to_seeds * share / max(atoms, 1)
         for _ in range(_ITERATIONS):
             there = np.bincount(targets, rank.take(givers) * passed, pages)
             rank = there + rank * kept + (rank * jumping).sum() * jumps
@@ -132,15 +138,3 @@ class EarlyRank:
         self._givers.frombytes(state["early.givers"])
         self._targets.frombytes(state["early.targets"])
         self.estimates.frombytes(state["early.estimates"])
-
-
-def _jumps(pages: int, endowed: Mapping[PageId, int]) -> Floats:
-    """Return the part of all jumps that each page gets."""
-    if not (atoms := sum(endowed.values())):
-        return np.full(pages, 1 / pages)
-    weight = atoms / UNIT / _UNITS_A_PAGE
-    to_seeds = max(weight / (weight + pages), _LEAST_TO_SEEDS)
-    found = np.full(pages, (1 - to_seeds) / pages)
-    for seed, share in endowed.items():
-        found[seed] += to_seeds * share / atoms
-    return found
