@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.link_builder import Ids, LinkArrays
+from minicrawl.graph.link_builder import LinkArrays
 from minicrawl.graph.named_graph import NodeHosts
 from minicrawl.graph.text_lines import A_WEIGHT, LineBlock, line_error, quoted, weights
 
@@ -192,26 +192,13 @@ def layout_of(first: bytes) -> tuple[Layout | None, bool]:
     return {1: TABS, 2: TABS_WEIGHT}.get(first.count(b"\t")), False
 
 
-class Numbering:
-    """Numbers names from 0, in order of appearance."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[bytes, int] = {}
-
-    def of(self, names: Sequence[bytes]) -> Ids:
-        numbers = self._numbers
-        return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
-
-    def names(self) -> list[bytes]:
-        return list(self._numbers)
-
-
 class NameList:
     """Parser for links between names."""
 
     def __init__(self, layout: Layout, place: str) -> None:
         self._layout, self._place = layout, place
-        self._numbering = Numbering()
+        self._numbers: dict[bytes, int] = {}
+        """Names are numbered from 0, in order of appearance."""
         separators = {*layout.separators, *b"\n", *(b'"' if layout.is_quoted else b"")}
         self._content_bytes = bytes(set(range(256)) - separators)
         self._to_newlines = bytes.maketrans(layout.separators, b"\n" * len(layout.separators))
@@ -219,14 +206,15 @@ class NameList:
     @property
     def names(self) -> list[bytes]:
         """Names for the numbers in the links so far."""
-        return self._numbering.names()
+        return list(self._numbers)
 
     def links(self, block: LineBlock) -> LinkArrays:
         fields = self._plain(block) or self._line_by_line(block)
         layout, width = self._layout, self._layout.fields
         ends = [b""] * (len(fields) // width * 2)
         ends[::2], ends[1::2] = fields[layout.source :: width], fields[layout.target :: width]
-        numbers = self._numbering.of(ends)
+        known = self._numbers
+        numbers = np.array([known.setdefault(name, len(known)) for name in ends], dtype=np.int64)
         link_weights = None if layout.weight is None else weights(fields[layout.weight :: width])
         return LinkArrays(numbers[::2], numbers[1::2], link_weights)
 
