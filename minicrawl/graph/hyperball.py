@@ -137,10 +137,8 @@ def estimated(
     *,
     most_visits: int = MOST_LINK_VISITS,
 ) -> Extent:
-    balls, sizes = (
-        HyperLogLogCounters(graph, _BITS, rng),
-        np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32),
-    )
+    balls = HyperLogLogCounters(graph, _BITS, rng)
+    sizes = np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32)
     grown, reached = np.arange(graph.nodes), list[Sizes]()
     most = most_rounds(graph, most_visits)
     while grown.size:
@@ -150,17 +148,13 @@ def estimated(
         if len(reached) > most:
             return Extent(most, None, 0, is_exact=False, by_hyperball=True)
         grown = balls.grow()
-    return _extent(np.array(reached).reshape(-1, _GROUPS + 1))
-
-
-def _extent(reached: Sizes) -> Extent:
-    """Return the extent from the sums of sizes per round, without each group and with all."""
-    depth = max(len(reached) - 1, 0)
-    pairs = (reached[-1:] - reached[:1]).sum(axis=0)
+    sums = np.array(reached).reshape(-1, _GROUPS + 1)  # without each group, and with all
+    depth = max(len(sums) - 1, 0)
+    pairs = (sums[-1:] - sums[:1]).sum(axis=0)
     if pairs[-1] <= 0:  # no links, or so few that all nodes fell on registers of others
         return Extent(depth, None, 0, is_exact=False, by_hyperball=True)
     pairs[pairs <= 0] = np.inf  # only this group saw balls grow: a mean of 0 makes the error large
-    means = (reached[-1] - reached).sum(axis=0) / pairs
+    means = (sums[-1] - sums).sum(axis=0) / pairs
     apart = means[:-1] - means[:-1].mean()
     return Extent(
         diameter=depth,
