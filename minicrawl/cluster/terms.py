@@ -117,21 +117,18 @@ async def _begin(engine: ClusterEngine, terms: TermsRecord, seeds: list[str]) ->
     """Write the terms. Return False if another caller has begun the crawl meanwhile."""
     await _put_seeds(engine, terms.seeds, seeds)
     state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
-    await _create_unless_present(engine, STATE_KEY, state)
     free = LeaseRecord(node="", session="", generation=0)
-    for shard in range(terms.shards):  # so that nodes update leases, and do not race to create them
-        await _create_unless_present(engine, f"{LEASE_PREFIX}{shard}", free)
+    # Leases are created here so that nodes update them, and do not race to create them.
+    leases = {f"{LEASE_PREFIX}{shard}": free for shard in range(terms.shards)}
+    for key, record in {STATE_KEY: state, **leases}.items():
+        with suppress(KeyTaken):  # left by a caller that was killed here, or that begins it now
+            await engine.create(key, record.pack())
     try:
         await engine.create(TERMS_KEY, terms.pack())
     except KeyTaken:
         await engine.delete_object(terms.seeds)
         return False
     return True
-
-
-async def _create_unless_present(engine: ClusterEngine, key: str, record: Record) -> None:
-    with suppress(KeyTaken):  # left by a caller that was killed here, or that begins the crawl now
-        await engine.create(key, record.pack())
 
 
 async def _joined(
