@@ -49,9 +49,8 @@ class A2:
             shorter = distances[target] + 1
             ends = np.flatnonzero(shorter < distances[source])
             begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
-            if len(begins) and len(ends):
-                ways = distances[begins, source][:, None] + shorter[ends]
-                self._lower(np.ix_(begins, ends), ways)
+            ways = distances[begins, source][:, None] + shorter[ends]
+            self._lower(np.ix_(begins, ends), ways)
 
     def _lower(self, pairs: Pairs, ways: Distances) -> None:
         """Lower the distances of these pairs to at most those of the new ways."""

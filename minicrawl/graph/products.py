@@ -51,8 +51,10 @@ class RowProducts(NamedTuple):
 def row_products() -> RowProducts:
     """Return the fastest products. scipy is imported on first use, as it takes 25 MB."""
     try:
-        from scipy.sparse._sparsetools import csc_matvec, csr_matvec
-    except ImportError:
+        from scipy.sparse import _sparsetools
+
+        csr_matvec, csc_matvec = _sparsetools.csr_matvec, _sparsetools.csc_matvec
+    except (ImportError, AttributeError):
         return by_counting()
 
     def gather(rows: WeightedRows, x: AnyFloats, y: AnyFloats) -> None:
