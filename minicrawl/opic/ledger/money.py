@@ -8,6 +8,7 @@ part    cash that a page passes to its links together. The rest of its cash goes
 """
 
 from collections.abc import Callable
+from functools import partial
 
 UNIT = 1 << 32
 PARTS = 1 << 16
@@ -32,8 +33,15 @@ def fixed_edge(share: float = SMALL_EDGE) -> SmallEdge:
 
 
 def edge_of(parts: int) -> SmallEdge:
-    """Return a small edge that takes `parts` 65,536ths of the cash of every page."""
-    return lambda cash, _links: cash - (cash * parts >> 16)
+    """Return a small edge that takes `parts` 65,536ths of the cash of every page.
+
+    A ledger can be pickled with it.
+    """
+    return partial(_less_parts, parts)
+
+
+def _less_parts(parts: int, cash: int, _links: int) -> int:
+    return cash - (cash * parts >> 16)
 
 
 def exact_edge(share: float) -> SmallEdge:
