@@ -137,13 +137,11 @@ class _Writer:
             for row in rows
         ]
         lines = [cells for cells in lines if any(cells)]
-        if len(lines) > 1:
-            lines.insert(1, ["---"] * len(lines[0]))
+        lines.insert(1, ["---"] * len(rows[0]))
         for box in table.boxes:
             if box.tag == "caption" and (text := self._line(box)):
                 self._write(text, place)
-        if lines:
-            self._write("\n".join(f"| {' | '.join(cells)} |" for cells in lines), place)
+        self._write("\n".join(f"| {' | '.join(cells)} |" for cells in lines), place)
 
     def _write_picture(self, figure: Box, place: _Place) -> None:
         """Write the picture of a figure, whose caption is no main text, but belongs to it."""

@@ -74,7 +74,7 @@ def test_two_crawls_have_the_same_pages_in_the_same_order(
 ) -> None:
     first, known, web = order(tmp_path / "a.db", deterministic=True, **settings)
     second, known_again, _ = order(tmp_path / "b.db", deterministic=True, **settings)
-    assert len(first) > settings["pages"]
+    assert len(first) >= settings["pages"]
     assert first == second
     assert known == known_again
     gaps = [late - early for times in web.asked.values() for early, late in pairwise(times)]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
+from minicrawl.graph import dynamic
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import matrix_rows
 from minicrawl.graph.dynamic import DynamicGraph, Mask
@@ -135,6 +136,19 @@ def test_distances_that_are_forgotten_are_measured_by_the_caller() -> None:
     assert not graph.has_distances
     graph.add(np.ones(3, dtype=np.bool_), *ends_of([(1, 2)]))
     assert outlines([graph]) == [whole(3, [(0, 1), (1, 2)])]
+
+
+def test_cohesion_of_too_many_links_is_measured_by_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dynamic, "MOST_FOLLOWED", 1)
+    graph, edges = DynamicGraph(MOST), [(0, 1), (1, 2)]
+    graph.add(np.ones(3, dtype=np.bool_), *ends_of(edges[:1]))
+    assert graph.has_cohesion
+    graph.add(np.ones(3, dtype=np.bool_), *ends_of(edges[1:]))
+    assert not graph.has_cohesion
+    measured = whole(3, edges).cohesion
+    assert graph.outline(extent(graph.graph, np.random.default_rng(1)), measured) == whole(3, edges)
 
 
 @given(nodes_and_links(), st.data())

@@ -33,6 +33,16 @@ def test_a_plan_that_is_out_of_date_is_refused() -> None:
     assert ledger.missing() == 0
 
 
+def test_only_newborn_pages_can_be_refused_together() -> None:
+    ledger = Ledger()
+    ledger.mint(3)
+    ledger.post(visit(ledger, 0, [1]))
+    with pytest.raises(ValueError, match="one was read"):
+        ledger.refuse([0, 1])
+    ledger.refuse([1, 2])
+    assert ledger.missing() == 0
+
+
 def test_time_is_the_recorded_cash_and_a_circulation_all_cash() -> None:
     ledger = Ledger()
     ledger.mint(8, pool=READ)

@@ -88,16 +88,20 @@ def go_on(world: SiblingWorld, rng: Random, *, is_disturbed: bool = True) -> Non
             world.resume(host)
 
 
+MODULES = (by_group, eligible_items, group_queue, sibling_members)
+
+
 @contextmanager
 def small_rankings(few_members: int, **more: int) -> Iterator[None]:
     """Rank two members of a group with more than these; with few, hosts are large soon."""
     large = 64 if few_members else 2
     with pytest.MonkeyPatch.context() as patch:
-        values = {"_FEW_MEMBERS": few_members, "_RANKED": 2, "_LARGE": large, **more}
+        values = {"FEW_MEMBERS": few_members, "_RANKED": 2, "_LARGE": large, **more}
         for name, value in values.items():
-            for module in (by_group, eligible_items, group_queue, sibling_members):
-                if hasattr(module, name):
-                    patch.setattr(module, name, value)
+            having = [module for module in MODULES if hasattr(module, name)]
+            assert having, name
+            for module in having:
+                patch.setattr(module, name, value)
         yield
 
 

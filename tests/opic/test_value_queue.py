@@ -84,6 +84,10 @@ def test_without_weight_the_order_is_that_of_siblings(seed: int) -> None:
     assert taken(ValuedWorld(0.0), seed) == taken(SiblingWorld(SITES), seed)
 
 
+def test_without_pages_none_is_taken() -> None:
+    assert ValuedWorld(2.0).take() is None
+
+
 def test_pages_of_value_come_first_once_their_host_is_known() -> None:
     by_value, by_siblings = ValuedWorld(2.0, noise=0.0), SiblingWorld(SITES)
     found = [

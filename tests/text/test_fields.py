@@ -17,7 +17,7 @@ from tests.text.stores import URLS, store_of
 URL = URLS[0]
 PAGE = """<title>T</title><meta property=og:title content="Green tea">
 <script type="application/ld+json">{"@graph": [{"@type": "Product", "sku": 17,
-"offers": [{"price": "4.90"}], "brand": {"name": "Hills"}}]}</script>
+"offers": [{"price": " "}, {"price": "4.90"}], "brand": {"name": "Hills"}}]}</script>
 <div id=a><p class=price> 4.90  EUR <p>second</div><img class=photo src="/tea.png">
 <p class=price>other"""
 
@@ -34,6 +34,7 @@ PAGE = """<title>T</title><meta property=og:title content="Green tea">
         ("jsonld:sku", "17"),
         ("jsonld:brand", "Hills"),
         ("meta:og:title", "Green tea"),
+        (".photo, .price", "4.90 EUR"),
         (".absent", ""),
         ("jsonld:absent.price", ""),
         ("meta:absent", ""),
@@ -56,6 +57,8 @@ def test_broken_structured_data_is_skipped() -> None:
     broken = "<script type=application/ld+json>{</script>" + PAGE
     deep = f"<script type=application/ld+json>{'[' * 100_000}</script>"
     assert field("jsonld:sku")(deep + broken, URL) == "17"
+    nested = "[" * 30 + '{"sku": 1}' + "]" * 30
+    assert field("jsonld:sku")(f"<script type=application/ld+json>{nested}</script>", URL) == ""
 
 
 @pytest.fixture

@@ -221,6 +221,12 @@ def test_reviews_are_dropped_from_the_page_of_a_product() -> None:
     product = '<script type=application/ld+json>{"@type": "Product"}</script>'
     assert lines(article(reviews)) == [SENTENCE, OTHER, SENTENCE]
     assert lines(product + article(reviews)) == [SENTENCE, OTHER]
+    for kind, text in (
+        ("product", [SENTENCE, OTHER]),
+        ("product.group", [SENTENCE, OTHER, SENTENCE]),
+    ):
+        said = f"<meta property=og:type content={kind}>"
+        assert lines(said + article(reviews)) == text
 
 
 def test_a_teaser_is_kept_unless_it_consists_of_links() -> None:

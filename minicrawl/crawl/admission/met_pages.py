@@ -3,8 +3,8 @@
 Most links of a page that is read lead to pages that nobody will request, because they are out of
 the scope or too far. All of these that one page made known are refused by one step for each reason.
 
-Laws: a page is refused here only for a reason that would close it in its turn, too. Seeds, and
-pages that seeds redirect to, are judged in their turns. A page waits again when a shorter path to
+Laws: a page is refused here only for a reason that would close it in its turn, too. Seeds, pages
+that seeds redirect to, and pages of hosts with sitemaps to read are judged in their turns. A page waits again when a shorter path to
 it is found, or when the scope becomes wider.
 """
 
@@ -47,6 +47,7 @@ class MetPages:
         refused, reached = defaultdict[State, list[int]](list), dict[int, bool]()
         depth, host_of, origins = self._urls.depth, self._urls.host_of, self._urls.origins
         now, depths = self._clock.now(), self._depths
+        sitemaps = self._onboarding.sitemaps.named
         for page in new:
             if not depth[page]:
                 continue
@@ -58,6 +59,8 @@ class MetPages:
                 refused[State.SCOPE].append(page)
             elif depths is not None and depths.is_too_far(page):
                 refused[State.DEPTH].append(page)
+            elif host in sitemaps:  # a page has to lead to those that wait
+                continue
             elif (reason := self._refusal(page, host, now)) is not None:
                 refused[reason.state].append(page)
                 if reason.detail:

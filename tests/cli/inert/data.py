@@ -166,6 +166,7 @@ STORES: dict[str, list[list[str]]] = {
 one of the arguments in each inner list.
 """
 STORE_VALUES = {
+    "--field": ["text=body", "first=a@href"],
     "--host": ["sea.example", "wood.example"],
     "--by": ["pagerank", "rising"],
     "--sort": ["url", "depth"],

@@ -209,14 +209,14 @@ def test_blocks_that_are_too_large_for_the_memory_are_refused(
 CHILD = """
 import sys
 from pathlib import Path
-from minicrawl.ranks.commands.pagerank_command import *
+from minicrawl.ranks.commands.pagerank_in_blocks import *
 from minicrawl.memory.measures import resident_bytes
 limit = resident_bytes() + int(sys.argv[2])
 limits = MemoryLimits(memory=limit)
 opened = file_in_blocks(Path(sys.argv[1]))
 with pagerank_in_blocks(opened, limits, tolerance=0.1, shown=1_000_000) as found:
-    for best in found.best:
-        found.names.of(best.nodes.tolist())
+    for nodes, _ in found.best:
+        found.names.of(nodes.tolist())
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(found.blocks, found.edges, limit - int(peak.split()[1]) * 1024)
 """
