@@ -199,8 +199,6 @@ def are_among(keys: Keys, known: Keys) -> Mask:
 
 def _blocks(ends: Keys) -> list[tuple[int, int]]:
     """Return ranges of rows with about `_AT_ONCE` neighbours; `ends` are sums of their numbers."""
-    if not len(ends):
-        return []
     cuts = np.searchsorted(ends, np.arange(_AT_ONCE, int(ends[-1]), _AT_ONCE)) + 1
     bounds = np.unique([0, *cuts, len(ends)]).tolist()
     return list(pairwise(bounds))

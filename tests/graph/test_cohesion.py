@@ -96,7 +96,7 @@ def test_a_link_between_two_nodes_changes_one_rank() -> None:
 
 def test_links_without_triangles_have_none_to_count() -> None:
     near = Neighbours()
-    near.change(2, NONE, NONE, NONE)
+    near.change(1, keys_of((0, 0)), NONE, keys_of((0, 0)))
     assert near.triangles == 0
 
 

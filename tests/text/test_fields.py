@@ -34,7 +34,7 @@ PAGE = """<title>T</title><meta property=og:title content="Green tea">
         ("jsonld:sku", "17"),
         ("jsonld:brand", "Hills"),
         ("meta:og:title", "Green tea"),
-        (".photo, .price", "4.90 EUR"),
+        ("img, img ~ .price", "other"),
         (".absent", ""),
         ("jsonld:absent.price", ""),
         ("meta:absent", ""),

@@ -126,6 +126,16 @@ def test_a_notice_stays_where_lead_and_body_are_paragraphs_of_one_box(
     assert SENTENCE.format("foot") not in lines
 
 
+def test_a_banner_between_the_head_of_a_page_and_its_text_is_dropped() -> None:
+    def page(number: int) -> str:
+        body = "".join(f"<p>{SENTENCE.format(number + part / 10)}" for part in range(1, 5))
+        banner = f"<div class=banner><p>{SENTENCE.format('banner')}</div>"
+        return f"<div class=head><h1>Report</h1></div>{banner}<div class=text>{body}</div>"
+
+    make = MAIN.for_site([page(number) for number in range(FEWEST_PAGES)])
+    assert SENTENCE.format("banner") not in make(page(3), URL).splitlines()
+
+
 def test_pages_without_boilerplate_do_not_vote() -> None:
     site = [
         f"<p>{SENTENCE.format(number)}<p>{SENTENCE.format(-number)}"

@@ -4,8 +4,8 @@ Most links of a page that is read lead to pages that nobody will request, becaus
 the scope or too far. All of these that one page made known are refused by one step for each reason.
 
 Laws: a page is refused here only for a reason that would close it in its turn, too. Seeds, pages
-that seeds redirect to, and pages of hosts with sitemaps to read are judged in their turns. A page waits again when a shorter path to
-it is found, or when the scope becomes wider.
+that seeds redirect to, and pages of hosts with sitemaps to read are judged in their turns. A page
+waits again when a shorter path to it is found, or when the scope becomes wider.
 """
 
 from __future__ import annotations
