@@ -111,6 +111,19 @@ def test_weights_replace_the_ones_of_the_matrix(
     assert links @ x == pytest.approx(largest * x, abs=1e-5)
 
 
+@pytest.mark.parametrize("digits", range(2, 9))
+def test_the_bound_holds_where_few_of_many_pages_have_all_the_score(digits: int) -> None:
+    """The distance of shares is then many times that of the unit vectors of the method."""
+    dense_part = [(one, other) for one in range(12) for other in range(one) if (one + other) % 3]
+    chain = [(node, node + 1) for node in range(11, 400)]
+    graph = graph_of(401, dense_part + chain)
+    wanted = of_largest_eigenvalue(matrix_of(graph, LinkMatrix.EITHER, virtual_page=False))
+    options = EigenvectorOptions(LinkMatrix.EITHER, tolerance=10.0**-digits)
+    found = eigenvector(graph, options=options)
+    assert found.converged
+    assert np.abs(found.values - wanted).sum() <= found.error_bound <= options.tolerance
+
+
 @pytest.mark.parametrize("kind", list(LinkMatrix))
 def test_few_steps_claim_no_convergence(kind: LinkMatrix) -> None:
     found = eigenvector(random_graph(50, 150), options=EigenvectorOptions(kind, most_steps=2))
