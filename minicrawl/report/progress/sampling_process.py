@@ -19,7 +19,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 
 EVERY_S = 2.0
-LAST_S = 30.0
+LAST_S = 60.0
 """Maximum time for the last sample."""
 MOST_AT_ONCE = 50_000
 """Maximum number of pages whose graph is measured without an explicit request, in about 1 s."""
