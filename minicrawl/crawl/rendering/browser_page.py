@@ -208,10 +208,10 @@ class BrowserPage:
                 await _while_working(shown.evaluate(NEXT_FRAMES), _DRAW_CPU_S)
             is_quiet = turn > 0 and before == (self._asked, workers.activity)
             quiet = quiet + 1 if is_quiet else 0
-            if quiet == (_WORKER_ROUNDS if shown.workers else 1):
+            if quiet >= (_WORKER_ROUNDS if shown.workers else 1):
                 return
             has_more = self._config.replays or shown.workers
-            if turn + 1 == len(_BUDGETS_MS) and not has_more:
+            if turn + 1 >= len(_BUDGETS_MS) and not has_more:
                 return
 
     async def _watch(self) -> str:
