@@ -385,3 +385,17 @@ def test_hosts_have_the_precedence_of_their_sites() -> None:
     sites.birth(3, [99])  # the importance of its site is not known yet
     assert isinstance(sites.schedule, BySite)
     assert sorted(range(4), key=sites.schedule.precedence) == [1, 2, 0, 3]
+
+
+def test_pages_whose_keys_have_fallen_since_they_were_offered_are_taken_all_the_same() -> None:
+    keys, flags = array("q", range(100, 110)), bytearray(10)
+    queue = ByHost(EligiblePages(keys, flags, array("I", [0] * 10), large=4))
+    queue.enqueue(range(10))
+    order = [queue.take()]
+    queue.resume(0)
+    for page in range(10):
+        keys[page] = 50 - page
+    while (page := queue.take()) is not None:
+        order.append(page)
+        queue.resume(0)
+    assert order == [9, *range(9)]

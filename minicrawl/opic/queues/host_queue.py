@@ -175,8 +175,14 @@ class HostQueue:
         while self._candidates or self._refill():
             if self._eligible.is_current(self._candidates[0]):
                 return self._candidates[0]
-            heappop(self._candidates)
+            self._offer_fallen(heappop(self._candidates) & PAGE)
         return None
+
+    def _offer_fallen(self, page: PageId) -> None:
+        """Keep a page whose key has fallen: nobody else may offer it before the queue is empty."""
+        entry = page - (self._eligible.keys[page] << 32)
+        if entry <= self._floor and self._eligible.is_eligible(page):
+            heappush(cast("list[int]", self._candidates), entry)
 
     def _put_floor(self, entry: int) -> None:
         self._floor = entry
