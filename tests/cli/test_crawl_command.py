@@ -532,7 +532,9 @@ class TestTrouble:
         url = "http://www.hilltop-observatory.example/absent"
         assert main(["crawl", url, *["-q"] * quiet, *of(server)]) == 3
         told = capsys.readouterr().err
-        assert "minicrawl: nothing could be fetched (not-found 1)\n" in told
+        assert "minicrawl: nothing could be fetched (not-found 1): 404\n" in told
+        assert ("minicrawl errors" in told) == (not quiet)
+        assert "top --n" not in told
         assert ("next steps" in told, "--refresh" in told) == (not quiet, False)
 
     @pytest.mark.parametrize(("limit", "exit_code"), [("0.5", 3), ("1", 0)])

@@ -54,6 +54,7 @@ from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.model import CRAWLED
 from minicrawl.report.progress.crawl_status import Status, status
 from minicrawl.report.progress.mirrors import mirrors
+from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.cuts import Cut, cuts
 from minicrawl.web.urls import readable
 from minicrawl.wording import as_duration, at_most, counted, percentage, rate, visible
@@ -97,6 +98,9 @@ class RunOptions:
     as_json: bool = False
     color: str = "auto"
     max_failures: float | None = None
+
+
+_NO_REMEDIES = ("nothing", "see the detail")
 
 
 class Session:
@@ -190,7 +194,8 @@ class Session:
         has_audit = "audit" in ext.entry_points(ext.COMMANDS)
         audit = ("audit",) if is_of_owner and has_audit else ()
         more = chain.from_iterable(one.next_commands(self._store) for one in companions())
-        for command in (*audit, "top --n 20", *more, "status", *refine):
+        commands = (*audit, "top --n 20", *more, "status", *refine)
+        for command in commands if self._found.pages_fetched else ("errors",):
             self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is Reason.BUDGET:
             command = self._resume_with_more()
@@ -218,11 +223,23 @@ class Session:
         failed = counter.failed - counter.absent + counter.not_requested
         is_outage = failed > 0 and not counter.read
         if is_outage or not self._found.pages_fetched:
-            raise NotFetched(f"nothing could be fetched{_listed(self._found.failures or {})}")
+            raise NotFetched(f"nothing could be fetched{self._why_nothing_was_fetched()}")
         if limit is not None and counter.answered >= FEWEST_ANSWERS:
             share = counter.failed / counter.answered
             if share > limit:
                 raise NotFetched(f"{share:.1%} of the requested pages failed")
+
+    def _why_nothing_was_fetched(self) -> str:
+        """Return the numbers of failures and refusals, the last detail, and the remedy."""
+        from minicrawl.report.states.errors import KINDS, ErrorQuery, errors
+
+        with snapshot(self._store) as view:
+            report = errors(view, ErrorQuery(kinds=frozenset(KINDS), count=1))
+        pages = {kind.kind: kind.pages for kind in report.kinds if kind.pages}
+        details = [host.detail for host in report.hosts if host.detail]
+        remedies = [kind.helps for kind in report.kinds if kind.pages][:1]
+        reasons = [*details, *(it for it in remedies if not it.startswith(_NO_REMEDIES))]
+        return _listed(pages) + (f": {'; '.join(reasons)}" if reasons else "")
 
     @cached_property
     def _found(self) -> Status:
@@ -238,10 +255,9 @@ class Session:
         status, counter, speed = self._found, self._state.counter, self._state.speed
         known = f"{status.pages_known:,} known on {counted(status.hosts, 'host')}"
         yield "fetched", f"{counted(status.pages_fetched or 0, 'page')} of {known}"
-        yield (
-            "importance",
-            f"{percentage(status.importance_gathered)} gathered; {self._ranks(status)}",
-        )
+        if status.pages_fetched:
+            gathered = f"{percentage(status.importance_gathered)} gathered"
+            yield "importance", f"{gathered}; {self._ranks(status)}"
         for name, counts in (("failed", status.failures), ("refused", status.refusals)):
             if counts:
                 yield name, f"{sum(counts.values()):,}{_listed(counts)}"

@@ -35,7 +35,9 @@ class KindHelp(NamedTuple):
 _LATER = "run the crawl again after an hour"
 
 KINDS = {
-    State.DNS: KindHelp("the host name has no address", f"check the spelling, or {_LATER}"),
+    State.DNS: KindHelp(
+        "the host name has no address", f"check the spelling and the network, or {_LATER}"
+    ),
     State.CONNECT: KindHelp("the host does not accept connections", _LATER),
     State.PROXY: KindHelp("the proxy is down or refuses", "see the detail, repair the proxy"),
     State.TLS: KindHelp("bad certificate or handshake", "see the detail"),
