@@ -9,7 +9,8 @@ host    one host has all pages, and each page links to three of them and to othe
 open    every tenth link of a page leads to a page of the sample, the others to pages that nobody
         serves, on as many hosts as before
 
-Scrapy extracts the links of each page and throws the page away. A plain parse, without requests, is
+In each, the canonical URL of a page is its own, as on the web. Scrapy extracts the links of each
+page and throws the page away. A plain parse, without requests, is
 measured beside the crawlers: lexbor, and the values of `href`.
 """
 
@@ -53,6 +54,7 @@ _LINK = re.compile(
     rb"""(<(?:a|area|link|iframe|frame)\b[^>]*?\s(?:href|src)\s*=\s*)("[^"]*"|'[^']*'|[^\s"'>]+)""",
     re.IGNORECASE,
 )
+_CANONICAL = re.compile(rb"""<link\b[^>]*\brel\s*=\s*["']?canonical\b[^>]*>""", re.IGNORECASE)
 _ONE_HOST = "one.test"
 _OWN_LINKS, _OTHERS_A_PAGE = 3, 10
 _CONNECTIONS, _PER_HOST = 64, 16
@@ -189,13 +191,13 @@ def serving(pages: Sequence[SamplePage], shape: Shape, folder: Path) -> Iterator
     folder.chmod(0o755)
     root, port = folder / "pages", free_port()
     root.mkdir()
-    for place, page in enumerate(pages):
-        (root / f"{page.id}.html").write_bytes(shape.rewrite(pages, place, port))
     one = shape.scope == "host"
-    seeds = tuple(
-        f"http://{_ONE_HOST if one else page.host}:{port}/{page.id}.html"
-        for page in pages[: shape.seeds or None]
-    )
+    urls = [f"http://{_ONE_HOST if one else page.host}:{port}/{page.id}.html" for page in pages]
+    for place, (page, url) in enumerate(zip(pages, urls, strict=True)):
+        html = shape.rewrite(pages, place, port)
+        canonical = f'<link rel="canonical" href="{url}">'.encode()
+        (root / f"{page.id}.html").write_bytes(_CANONICAL.sub(canonical, html))
+    seeds = tuple(urls[: shape.seeds or None])
     http = _HTTP.format(port=port, root=root)
     with running_nginx(http, _LOG_FORMAT, folder, [port]) as log:
         core, worker = own_core(folder)
