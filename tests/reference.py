@@ -95,7 +95,7 @@ def commands_page() -> str:
     common = {line for line, count in counts.items() if count >= COMMON}
     return _page(
         "Commands",
-        "Every command and every option. The options that many commands have come first; "
+        "Every command and every option. Common options, `--help` among them, come first; "
         "[Settings](settings.md) describes each setting, with its variable and its key in "
         "minicrawl.toml.",
         "\n".join(
@@ -148,7 +148,7 @@ def _option_lists(options: Mapping[str, Sequence[str]], common: Set[str]) -> Ite
     shared = [
         line.removeprefix("- ").partition(": ")[0]
         for line in options.get(OWN_OPTIONS, ())
-        if line in common
+        if line in common and "`-h, --help`" not in line
     ]
     if own:
         yield f"**{OWN_OPTIONS}**"
@@ -169,9 +169,10 @@ def settings_page() -> str:
         "Settings",
         "Flags override variables, which override minicrawl.toml, which overrides the settings in "
         "the store, which override the defaults. `minicrawl config` prints each value and "
-        "where it came from. In Python a setting is an argument of `Settings.of`.",
-        "The store keeps the settings that define a crawl, and a resumed crawl uses them again. "
-        "The others hold for one run.",
+        "where it came from. In Python, `Settings.of` takes them as arguments.",
+        "The names of a setting are its flag, its variable, its key in minicrawl.toml, and its "
+        "argument in Python. Those that define a crawl are stored: a resumed crawl "
+        "uses them again. The others hold for one run.",
         "A minicrawl.toml that `--config` does not name, a store and the terms of a cluster may "
         "come from a stranger: [what counts of them](../explanation/settings-and-resuming.md"
         "#what-a-stranger-may-not-set).",
@@ -188,13 +189,12 @@ def settings_page() -> str:
 
 
 def _setting(row: Setting) -> str:
+    names = [f"`{_flag(row)}`", *([f"`{row.off}`"] if row.off else [])]
+    names += [f"`{row.variable}`", f"`{row.key}`", f"`{row.argument}=`"]
     facts = {
-        "Flag": f"`{_flag(row)}`" + (f", `{row.off}`" if row.off else ""),
-        "Variable": f"`{row.variable}`",
-        "Key in minicrawl.toml": f"`{row.key}`",
-        "Python": f"`{row.argument}`",
+        "Names": ", ".join(names),
         "Default": f"`{_default(row)}`",
-        "Kept in the store": "yes" if row.kept else "no",
+        "Stored": "yes" if row.kept else "no",
     }
     if row.weakens is not None:
         facts["From a stranger"] = "no" if row.weakens is differs else "only what does no harm"

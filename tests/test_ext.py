@@ -477,6 +477,12 @@ class TestRegistry:
         with pytest.raises(KeyError):
             registry["nothing"]
 
+    def test_the_guide_has_a_row_for_each_group(self) -> None:
+        texts = {text for text in vars(ext).values() if isinstance(text, str)}
+        groups = {text for text in texts if re.fullmatch(r"minicrawl\.\w+", text)} - {ext.__name__}
+        guide = (ROOT / "docs" / "how-to" / "add-a-package.md").read_text(encoding="utf-8")
+        assert set(re.findall(r"^\| `(minicrawl\.\w+)` \|", guide, re.MULTILINE)) == groups
+
     def test_a_package_that_is_broken_is_named(self) -> None:
         point = EntryPoint("wrong", "minicrawl_nowhere:thing", "nowhere")
         with pytest.raises(MinicrawlError, match="'wrong', which cannot be imported"):

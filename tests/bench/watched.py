@@ -93,9 +93,6 @@ def _pace(folder: Path, pages: int, *, is_watched: bool) -> float:
 
 
 def _paces(pages: int, rounds: int) -> Iterator[str]:
-    yield f"Demo web, {pages:,} pages, {rounds} rounds in turn; pages a second:"
-    yield ""
-    yield from head("round", "not watched", "watched", "watched / not watched")
     shares = []
     with tempfile.TemporaryDirectory() as name:
         for number in range(rounds):
@@ -103,12 +100,12 @@ def _paces(pages: int, rounds: int) -> Iterator[str]:
             for is_watched in (False, True) if number % 2 else (True, False):
                 both[is_watched] = _pace(Path(name), pages, is_watched=is_watched)
             shares.append(both[True] / both[False])
-            yield row(
-                str(number + 1), f"{both[False]:,.0f}", f"{both[True]:,.0f}", _share(shares[-1])
-            )
-    found = median(shares)
-    yield ""
-    yield f"Median {_share(found)}; at least {_share(LEAST_PACE)}: {kept(found >= LEAST_PACE)}."
+    middle = median(shares)
+    yield (
+        f"Demo web, {pages:,} pages, {rounds} rounds in turn: a watched crawl has {_share(middle)} "
+        f"of the pace of others, median of {_share(min(shares))} to {_share(max(shares))}; at "
+        f"least {_share(LEAST_PACE)}: {kept(middle >= LEAST_PACE)}."
+    )
 
 
 def _share(value: float) -> str:

@@ -63,12 +63,18 @@ def _requests(case: Case, seed: int) -> int:
 
 
 def table(alone: int, requests: dict[Case, int]) -> Iterator[str]:
-    """Yield the least part of the requests, over all partners and addresses of a behaviour."""
+    """Yield the least part of the requests, over all partners and addresses of a behaviour.
+
+    Behaviours that cost no request share the last row.
+    """
+    least: dict[str, dict[str, int]] = {case.name: {} for case in requests}
+    for case, number in requests.items():
+        parts = least[case.name]
+        parts[case.hosts] = min(number, parts.get(case.hosts, number))
+    harmless = [name for name, parts in least.items() if min(parts.values()) >= alone]
     yield from head("behaviour", *(f"beside {hosts}" for hosts in CROWDS))
-    for name in dict.fromkeys(case.name for case in requests):
-        least: dict[str, int] = {}
-        for case, number in requests.items():
-            if case.name == name:
-                least[case.hosts] = min(number, least.get(case.hosts, number))
-        parts = (f"{least[hosts] / alone:.0%}" if hosts in least else "" for hosts in CROWDS)
-        yield row(name, *parts)
+    for name, parts in least.items():
+        if name not in harmless:
+            yield row(name, *(f"{parts[hosts] / alone:.0%}" for hosts in CROWDS))
+    if harmless:
+        yield row(", ".join(harmless), *("100%" for _ in CROWDS))
