@@ -11,7 +11,7 @@ from minicrawl.wording import counted
 if TYPE_CHECKING:
     from minicrawl.graph.degrees import DegreeDistribution
     from minicrawl.graph.outline import Outline
-    from minicrawl.report.progress.samples import Sample
+    from minicrawl.report.progress.samples import Basis, Sample
 
 
 def outline_facts(outline: Outline) -> Iterator[tuple[str, str]]:
@@ -86,11 +86,15 @@ def _pages(sample: Sample) -> str:
 
 def _basis_and_age(sample: Sample, now: float) -> str:
     """Return the method by which the figures were obtained, and their age."""
-    shown = f"{sample.basis}, {max(0.0, now - sample.at):,.0f} s old"
+    shown = f"{_shown(sample.basis)}, {max(0.0, now - sample.at):,.0f} s old"
     if sample.distances_at == sample.at and sample.distances_basis == sample.basis:
         return shown
     age_s = max(0.0, now - sample.distances_at)
-    return f"{shown}; distances {sample.distances_basis}, {age_s:,.0f} s old"
+    return f"{shown}; distances {_shown(sample.distances_basis)}, {age_s:,.0f} s old"
+
+
+def _shown(basis: Basis) -> str:
+    return "exact" if basis == "batch" else basis
 
 
 def _mean(outline: Outline) -> str:

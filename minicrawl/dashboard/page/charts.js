@@ -41,10 +41,10 @@ const rowsOver = (drawn, format) => {
   return times.filter((_, place) => place === 0 || (times.length - 1 - place) % every === 0).map((at) => [clock(at), ...values.map((of) => (of.has(at) ? format(of.get(at)) : "–"))]);
 };
 
-// series: [{name, points: [[seconds since 1970, value], ...]}]
+// series: [{name, points: [[seconds since 1970, value], ...]}], with points of MOMENTS or more.
+export const MOMENTS = 3;
 export const curves = (title, series, format = short, exact = format === short ? (value) => fixed(value, Number.isInteger(value) ? 0 : 2) : format) => {
   const all = series.flatMap((one) => one.points).filter(([, y]) => y !== null && y !== undefined);
-  if (all.length < 2) return h("div", { class: "empty" }, "nothing to draw yet");
   const first = Math.min(...all.map(([x]) => x)), last = Math.max(...all.map(([x]) => x), first + 1);
   const ticks = steps(Math.max(...all.map(([, y]) => y)));
   const most = ticks[ticks.length - 1];
@@ -71,7 +71,7 @@ const fitted = ({ exponent, tail, points }) => {
 };
 export const logLog = (title, series, xName, yName) => {
   const all = series.flatMap((one) => one.points).filter(([x, y]) => x > 0 && y > 0);
-  if (all.length < 2) return h("div", { class: "empty" }, "nothing to draw yet");
+  if (all.length < 2) return h("div", { class: "empty" }, "too few pages for a curve");
   const xs = all.map(([x]) => Math.log10(x)), ys = all.map(([, y]) => Math.log10(y));
   const [x0, x1] = [Math.floor(Math.min(...xs)), Math.max(Math.ceil(Math.max(...xs)), 1)];
   const [y0, y1] = [Math.floor(Math.min(...ys)), Math.max(Math.ceil(Math.max(...ys)), 1)];
@@ -84,7 +84,7 @@ export const logLog = (title, series, xName, yName) => {
     powers(x0, x1).map((v) => [s("line", { class: "gridline", x1: px(v), x2: px(v), y1: TOP, y2: H + 30 - BOTTOM }), s("text", { x: px(v), y: H + 30 - 7, "text-anchor": v === 10 ** x1 ? "end" : "middle" }, short(v))]),
     series.map((one, place) => one.points.filter(([x, y]) => x > 0 && y > 0).map(([x, y]) => mark(place, px(x), py(y)))),
     series.map(fitted).map((ends, place) => (ends.length ? s("path", { class: `series s-${NAMES[place]}`, d: ends.map(([x, y], i) => `${i ? "L" : "M"}${px(x).toFixed(1)} ${py(Math.max(y, 10 ** y0)).toFixed(1)}`).join("") }) : null)));
-  return h("figure", {}, h("div", { class: "small muted" }, `${yName} by ${xName}, both logarithmic`), chart, legend(series.map((one) => ({ name: one.exponent ? `${one.name}, exponent ${fixed(one.exponent, 2)}` : one.name }))),
+  return h("figure", {}, h("div", { class: "small muted" }, `${yName} by ${xName}, both logarithmic; where ${xName} are many, the mean over a range`), chart, legend(series.map((one) => ({ name: one.exponent ? `${one.name}, exponent ${fixed(one.exponent, 2)}` : one.name }))),
     hiddenTable(title, ["series", xName, yName], () => series.flatMap((one) => one.points.map(([x, y]) => [one.name, fixed(x, 1), fixed(y, 2)]))));
 };
 

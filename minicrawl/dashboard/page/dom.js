@@ -58,6 +58,7 @@ export const size = (bytes) => {
 };
 export const span = (seconds) => {
   if (seconds === null || seconds === undefined) return "–";
+  if (seconds < 10) return `${fixed(seconds, 1)} s`;
   const whole = Math.round(seconds), two = (n) => String(n).padStart(2, "0");
   return whole < 3600 ? `${Math.floor(whole / 60)}:${two(whole % 60)}` : `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
 };

@@ -2,7 +2,7 @@
 
 import { h, put, card, moment, facts, table, td, count, fixed, share, size, span, clock, plain, cut, pace as paceOf } from "/page/dom.js";
 import { post, latest } from "/page/server.js";
-import { curves, logLog, bars } from "/page/charts.js";
+import { MOMENTS, curves, logLog, bars } from "/page/charts.js";
 import { clusterFacts, clusterShare, makeNodes } from "/page/cluster.js";
 
 const MOST_LINES = 2000;
@@ -157,6 +157,11 @@ export const makeStatus = (place, app) => {
       ["known", count(status.pages_known), `on ${count(status.hosts)} hosts`], ["waiting", count(status.pages_unread)], ["refused", count(sum(status.refusals))], ["duplicates", count(sum(status.standing_for_others))],
     ]));
   };
+  // A batch is measured anew, exact figures were kept up with each page: both are exact.
+  const basis = ({ at, basis: of, distances_basis: ofDistances, distances_at: measured }) => {
+    const named = (kind) => (["batch", "exact"].includes(kind) ? "exact figures" : kind);
+    return of === ofDistances && at === measured ? named(of) : `${named(of)}; distances ${named(ofDistances)}, as of ${clock(measured)}`;
+  };
   const drawGraph = () => {
     const latest = graph.latest, outline = latest && latest.outline;
     for (const one of [at.graph, at.degrees]) one.say(latest && latest.at);
@@ -166,11 +171,14 @@ export const makeStatus = (place, app) => {
         [latest.graph_of === "known" ? "pages, read or not" : "pages read", count(outline.nodes)], ["links", count(outline.edges)],
         ["strong components", count(outline.strong_components)], ["largest of them", count(outline.largest_strong), "pages"], ["weak components", count(outline.weak_components)], ["dangling pages", count(outline.dangling)],
         ["diameter", `${outline.is_exact ? "" : "≥ "}${count(outline.diameter)}`], ["mean distance", rough(fixed(outline.mean_distance, 2)), outline.mean_distance_error ? `± ${fixed(outline.mean_distance_error, 2)}` : ""], ["reciprocity", share(outline.reciprocity)],
-      ]), h("p", { class: "small muted" }, `${latest.basis}; distances ${latest.distances_basis}, as of ${clock(latest.distances_at)}`));
+      ]), h("p", { class: "small muted" }, basis(latest)));
   };
   const drawCurves = () => {
-    if (!history || !history.sums || history.sums.length < 1) { put(curvesAt, h("div", { class: "empty" }, "nothing to draw yet")); return; }
-    const sums = history.sums, pace = [];
+    const sums = history?.sums || [], pace = [];
+    if (new Set(sums.map(([at]) => at)).size < MOMENTS) {
+      put(curvesAt, h("div", { class: "empty" }, crawl?.live?.crawlers ? "The curves begin after a few seconds." : "The crawl was too short for curves."));
+      return;
+    }
     for (let at = 0; at < sums.length; at += 1) {
       let from = at; while (from > 0 && sums[at][0] - sums[from][0] < 5) from -= 1;
       const seconds = Math.max(sums[at][0] - (from === at ? sums[at][0] - 1 : sums[from][0]), 0.5);
@@ -179,16 +187,16 @@ export const makeStatus = (place, app) => {
     const column = (place) => sums.map((row) => [row[0], row[place]]);
     const drawn = (graph && graph.curves) || [];
     const of = (at) => drawn.map((row) => [row[0], row[at]]);
-    const figure = (title, series, format) => h("div", { class: "w4 plot" }, h("h3", {}, title), curves(title, series, format));
+    const figure = (title, series, format) => (series.some((one) => one.points.length >= MOMENTS) ? h("div", { class: "w4 plot" }, h("h3", {}, title), curves(title, series, format)) : null);
     put(curvesAt,
       figure("requests", [{ name: "requests", points: column(1) }, { name: "failed", points: column(2) }]),
       figure("requests a second", [{ name: "a second", points: pace }]),
       figure("downloaded", [{ name: "bytes", points: column(3) }], (v) => size(v)),
-      drawn.length ? [
+      [
         figure("importance gathered", [{ name: "share", points: of(1) }], (v) => share(v, 0)),
         figure("components", [{ name: "strong", points: of(2) }, { name: "weak", points: of(3) }, { name: "largest strong, pages", points: of(4) }]),
         figure("distances", [{ name: "diameter", points: of(5) }, { name: "mean distance", points: of(6) }]),
-      ] : null);
+      ]);
   };
   const why = (view) => (crawl?.status?.missing ? "nothing yet" : plain(view.error));
   const unmeasured = () => (graph.error ? why(graph) : "The graph is too large for the dashboard to measure, or its links are not stored. minicrawl status --graph measures a large graph.");
@@ -222,7 +230,7 @@ export const makeStatus = (place, app) => {
   };
   const drawErrors = () => {
     if (!Array.isArray(errors) || !errors.length) { put(errorsAt, h("div", { class: "empty" }, errors && errors.error ? why(errors) : "no errors")); return; }
-    put(errorsAt, table([["kind"], ["pages", "n"], ["share", "n"], ["meaning"]], errors.map((one) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => showKind(one.kind) }, one.kind), "kind"), td(count(one.pages), "n"), td(share(one.share), "n"), td([one.means, h("div", { class: "title" }, one.helps)]))), "Errors by kind"));
+    put(errorsAt, table([["kind"], ["pages", "n"], ["requests", "n"], ["meaning"]], errors.map((one) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => showKind(one.kind) }, one.kind), "kind"), td(count(one.pages), "n"), td(one.requests ? `${count(one.requests)}, ${share(one.share)}` : "–", "n"), td([one.means, h("div", { class: "title" }, one.pages ? one.helps : "nothing to do: repeated requests were answered")]))), "Errors by kind"));
   };
   const hearLog = (rows) => {
     if (!Array.isArray(rows)) return;
