@@ -45,7 +45,7 @@ class Request(NamedTuple):
     suspicious: int = 0  # bits of titles whose pages are compared by text
     dictionary: int = 0  # for compressing the response in the archive
     cookies: str = ""  # Cookie header
-    types: int = 1  # documents to read, as bits of `web.responses.DocumentType`
+    types: int = 1  # documents to read, as bits of `web.responses.types`
     headers: tuple[tuple[str, str], ...] = ()  # set by the page that sends the request
     is_anonymous: bool = False  # without logins and cookies
     keeps_failures: bool = False  # also return the response of a failure

@@ -17,8 +17,8 @@ from minicrawl.model import (
 )
 
 if TYPE_CHECKING:
-    from minicrawl.web.robots import Rules
-    from minicrawl.web.sitemaps import Sitemap
+    from minicrawl.web.robots.rules import Rules
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -39,7 +39,7 @@ from minicrawl.report.states import explanation
 from minicrawl.report.states.errors import ErrorQuery, ErrorReport, errors
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC
-from minicrawl.web.responses import FROM_SEEDS, DocumentType, types_of
+from minicrawl.web.responses.types import FROM_SEEDS, DocumentType, types_of
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
@@ -318,8 +318,8 @@ _PAGES_AT_ONCE = 1_000
 def _pages_again(snapshot: Snapshot, host: str | None) -> Iterator[PageRead]:
     """Yield the kept pages as `on_page` got them; the links of PDF files are left out."""
     from minicrawl.crawl.workers.scoring import PageRead
-    from minicrawl.web.documents import parse_document
-    from minicrawl.web.html_page import ParseOptions
+    from minicrawl.web.documents.document import parse_document
+    from minicrawl.web.html.page import ParseOptions
 
     strip_marks = snapshot.frontier.terms.strip_marks
     names: Any = tables.settings(snapshot.connection).get("types", Scope().types)

@@ -34,8 +34,9 @@ from minicrawl.model import (
     Response,
     Unchanged,
 )
-from minicrawl.web.markup import decode
-from minicrawl.web.responses import DocumentType, parse_content_type, type_of
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.responses.headers import parse_content_type
+from minicrawl.web.responses.types import DocumentType, type_of
 
 _SPARE = "dictionary-{:04}"
 PAYLOAD = "payload-"
@@ -180,7 +181,7 @@ def taken(path: str) -> IO[bytes]:
 
 def text_of(body: bytes, content_type: str | None) -> str:
     """Return the text of a page."""
-    from minicrawl.web.references import plain_text  # deferred: most crawls archive whole pages
+    from minicrawl.web.html.page_text import plain_text  # deferred: most crawls archive whole pages
 
     _, charset = parse_content_type(content_type)
     markup, _ = decode(body, charset)

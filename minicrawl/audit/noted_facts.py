@@ -27,9 +27,10 @@ from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
 from minicrawl.store.derived import FactsRow, FactsUntil, ListedRow, facts_until, keep_facts
 from minicrawl.store.reader import archive_folder
-from minicrawl.web.markup import decode
-from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
-from minicrawl.web.sitemaps import content_of, moment_of, stated_entries
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.responses.headers import parse_content_type
+from minicrawl.web.responses.types import ALL, DocumentType, type_of
+from minicrawl.web.sitemaps.sitemap import content_of, moment_of, stated_entries
 from minicrawl.web.urls import canonical
 
 _ROUND = 1000

@@ -20,16 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.web.markup import (
-    ATTRIBUTES,
-    STOP,
-    UTF_8,
-    attributes,
-    decoded,
-    encoded_query,
-    unescaped,
-)
-from minicrawl.web.responses import link_canonical, parse_robots_tag
+from minicrawl.web.encoding.labels import UTF_8
+from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
+from minicrawl.web.responses.headers import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
 VERSION = 8

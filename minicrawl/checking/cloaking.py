@@ -35,10 +35,10 @@ from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Respon
 from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.html_page import parse_page
-from minicrawl.web.markup import decode
-from minicrawl.web.references import plain_text
-from minicrawl.web.responses import parse_content_type
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.page_text import plain_text
+from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.urls import ResolvedUrl, canonical
 
 if TYPE_CHECKING:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.urls import host, site
-from minicrawl.web.words import ALIKE, shingles, words_of
+from minicrawl.web.signatures import ALIKE, shingles
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host
+from minicrawl.web.words import words_of
 from minicrawl.wording import counted
 
 _LEAST_STEADINESS = 0.5

@@ -30,7 +30,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.store.derived import CheckRow
-from minicrawl.web.responses import COOKIE_WALL
+from minicrawl.web.responses.challenges import COOKIE_WALL
 from minicrawl.web.urls import canonical, origin
 
 IS_IT_THERE = (Want.HEAD, Want.STATUS)

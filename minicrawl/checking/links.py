@@ -29,8 +29,8 @@ from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import CheckRow, FindingRow, all_checks, all_findings, keep_checks
 from minicrawl.store.reader import reading
-from minicrawl.web.references import LEADS_ON, style_targets
-from minicrawl.web.responses import is_missing_sibling
+from minicrawl.web.html.references import LEADS_ON, style_targets
+from minicrawl.web.responses.soft_404 import is_missing_sibling
 from minicrawl.web.urls import split
 from minicrawl.wording import counted
 

@@ -16,14 +16,14 @@ from minicrawl.model import Response
 from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
 from minicrawl.store.derived import FindingRow, all_findings
-from minicrawl.web.markup import decode
-from minicrawl.web.references import plain_text
-from minicrawl.web.responses import (
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.html.page_text import plain_text
+from minicrawl.web.responses.headers import parse_content_type
+from minicrawl.web.responses.soft_404 import (
     SOFT_404,
     MissingPage,
     asks_for_password,
     missing_siblings,
-    parse_content_type,
 )
 from minicrawl.web.urls import origin
 

@@ -22,7 +22,7 @@ import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.own_files import exposure
-from minicrawl.web.urls import readable
+from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import visible
 
 Command = Callable[..., Any]

@@ -32,7 +32,7 @@ from minicrawl.config.strangers import (
 )
 from minicrawl.config.values import access, kinds, networks, pace
 from minicrawl.config.values.kinds import AUTO, ENVIRONMENT, OFF, ON
-from minicrawl.web.usage import PURPOSES
+from minicrawl.web.robots.usage import PURPOSES
 
 FIRST_DELAY_S = 1.0
 """Delay of --delay auto before a host has responded."""

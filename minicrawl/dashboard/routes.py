@@ -29,7 +29,7 @@ from minicrawl.dashboard.metrics import METRICS_TYPE, metrics_text
 from minicrawl.dashboard.shared_view import SharedView, made
 from minicrawl.dashboard.views import MOST_NODES, Views
 from minicrawl.errors import FormError, MinicrawlError, UsageError
-from minicrawl.web.urls import readable_hosts
+from minicrawl.web.readable_hosts import readable_hosts
 
 T = TypeVar("T")
 

@@ -29,19 +29,9 @@ from minicrawl.model import (
     Want,
     Wire,
 )
-from minicrawl.web.responses import (
-    BLOCKS,
-    COOKIE_WALL,
-    HTML_TYPES,
-    NO_TYPE,
-    DocumentType,
-    challenge,
-    is_wanted,
-    leads_to_cookie_wall,
-    max_age_s,
-    parse_content_type,
-    type_of,
-)
+from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
+from minicrawl.web.responses.headers import max_age_s, parse_content_type
+from minicrawl.web.responses.types import HTML_TYPES, NO_TYPE, DocumentType, is_wanted, type_of
 from minicrawl.web.urls import canonical
 
 

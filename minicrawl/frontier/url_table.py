@@ -25,8 +25,9 @@ from minicrawl.compact_map import CompactHashMap
 from minicrawl.model import PageId
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, UrlRow
+from minicrawl.web.sites import site
 from minicrawl.web.takedowns import NO_TAKEDOWNS
-from minicrawl.web.urls import host as host_of_url, site, split
+from minicrawl.web.urls import host as host_of_url, split
 
 # ================================================================ url index
 #

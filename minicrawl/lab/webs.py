@@ -17,7 +17,7 @@ from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import NamedGraph, Names
 from minicrawl.lab.synthetic_webs import copying_web, poisson, power_law
-from minicrawl.web import urls as sites
+from minicrawl.web import sites
 from minicrawl.wording import counted
 
 Numbers = NDArray[np.int32]

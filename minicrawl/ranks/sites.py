@@ -14,7 +14,7 @@ import numpy as np
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import NamedGraph, Names, NodeHosts
 from minicrawl.ranks.scores import Scores
-from minicrawl.web.urls import site
+from minicrawl.web.sites import site
 
 
 def sites_of(names: Names) -> NodeHosts:

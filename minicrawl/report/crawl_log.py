@@ -41,7 +41,7 @@ from minicrawl.report.states.discovery import discovery
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import NOT_ASKED, FetchRow
-from minicrawl.web.responses import parse_content_type
+from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.urls import split
 
 _STATUSES = {

@@ -25,7 +25,7 @@ from minicrawl.search.near_duplicates import (
     found_among,
 )
 from minicrawl.search.notes import TextNotes
-from minicrawl.web.words import Hashes, shingles
+from minicrawl.web.signatures import Hashes, shingles
 
 _TEXTS_REMEMBERED = 2_000
 _SITES_REMEMBERED = 5_000

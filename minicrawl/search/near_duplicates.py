@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.report.near_duplicates import NearDuplicates
-from minicrawl.web.words import ALIKE, PLACES, Hashes, Signatures, likeness
+from minicrawl.web.signatures import ALIKE, PLACES, Hashes, Signatures, likeness
 
 Pages = NDArray[np.int64]
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from minicrawl.search.indexing.boilerplate import HostLines
 from minicrawl.search.near_duplicates import SignedPages
-from minicrawl.web.words import PLACES
+from minicrawl.web.signatures import PLACES
 
 NAME = "notes.db"
 VERSION = 7

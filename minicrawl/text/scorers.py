@@ -15,7 +15,7 @@ from pathlib import Path
 from minicrawl.crawl.workers.scoring import PageRead, Scorer
 from minicrawl.errors import UsageError
 from minicrawl.text.language import language_of
-from minicrawl.web.html_page import visible_text
+from minicrawl.web.html.thin import visible_text
 from minicrawl.web.words import words_of
 
 _ENOUGH = 0.02

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from minicrawl.errors import UsageError
-from minicrawl.web.urls import POSTED, host, is_address, origin, site, split
+from minicrawl.web.sites import is_address, site
+from minicrawl.web.urls import POSTED, host, origin, split
 
 _EXTENSIONS = """
     jpg jpeg png gif bmp tif tiff webp avif heic ico svg svgz psd eps
@@ -52,9 +53,6 @@ def may_be_html(url: str, not_html: frozenset[str] = NOT_HTML) -> bool:
     if extension in PROGRAMS and (_TITLE in path or (extension == "exe" and query)):
         return True
     return ":" in stem or "%3a" in stem.lower()  # a wiki's page about a file: "File:Cat.jpg"
-
-
-# ---------------------------------------------------------------- reach
 
 
 def _anywhere(_: Iterable[str]) -> Reach:
@@ -124,9 +122,6 @@ REACHES: dict[str, Callable[[Iterable[str]], Reach]] = {
     "host": _on_a_host,
     "prefix": _below_a_folder,
 }
-
-
-# ---------------------------------------------------------------- rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

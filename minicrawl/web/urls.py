@@ -17,20 +17,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, lru_cache
-from importlib.util import find_spec
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from itertools import accumulate, chain
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ada_url import join_url
 
 if TYPE_CHECKING:
-    from tldextract import TLDExtract
+    pass
 
 
 LONGEST = 2048
@@ -51,9 +45,8 @@ _TOO_LONG_AUTHORITY = re.compile(
     rf"[^/\\?#]{{{_LONGEST_AUTHORITY + 1}}}"
 )
 
-# ---------------------------------------------------------------- plain references
-# They become absolute with a prefix instead of the parser, at a fifth of the cost. In doubt, a
-# reference is not plain.
+# Plain references become absolute with a prefix instead of the parser, at a fifth of the cost. In
+# doubt, a reference is not plain.
 
 _LETTER = r"-a-zA-Z0-9_!$&()*+,;=@~.%"
 _SEGMENT = rf"/(?!\.|%2)[{_LETTER}:]*+"  # neither "." nor "..", encoded or not
@@ -71,7 +64,6 @@ _PLAIN = re.compile(
     re.ASCII,
 )
 
-# ---------------------------------------------------------------- visit marks
 
 # Only with a value: "?gclid" may be a page about it.
 _MARK_IN_QUERY = re.compile(
@@ -265,9 +257,6 @@ def _without_marks(url: str) -> str:
     return url + question + kept if kept or not query else url
 
 
-# ---------------------------------------------------------------- parts of a canonical URL
-
-
 def split(url: str) -> tuple[str, str]:
     """Return the origin, and the rest from the first slash of the path on."""
     path = url.index("/", _SHORTEST_ORIGIN)
@@ -284,8 +273,6 @@ def host(url: str) -> str:
         return authority
     return authority.rpartition(":")[0]
 
-
-# ---------------------------------------------------------------- URLs from users
 
 # Local servers, and servers named by their address, seldom have a certificate.
 _LOCAL = r"(?:[a-z0-9-]+\.)*localhost|(?:[0-9]{1,3}\.){3}[0-9]{1,3}|\[[0-9a-f:.]+\]"
@@ -344,8 +331,6 @@ def read_seeds(
             complain(number, text)
 
 
-# ---------------------------------------------------------------- nodes that need not be URLs
-
 Location = tuple[str, str]
 """Origin and path; joined they are the canonical URL or the name of a node."""
 
@@ -363,319 +348,3 @@ def location(name: str) -> Location:
 def host_of(origin: str) -> str:
     """Return the host of an origin. A name that is not a URL is its own host."""
     return host(f"{origin}/") if origin.startswith(_SCHEMES) else origin
-
-
-# ================================================================ idn
-#
-# Internationalised host names in readable form.
-#
-# A host that is shown leads to the same host when it is typed in. A label is shown in punycode if
-# it could be mistaken for another: if it mixes scripts that are not written together, or if all its
-# letters look like Latin ones under a Latin top-level domain. Only the display changes: URLs are
-# stored and sent in punycode.
-
-_PREFIX = "xn--"
-_HOST_IDN = re.compile(r"(?:(?<=://)|\A)[0-9A-Za-z.-]*xn--[0-9A-Za-z.-]*")
-_HOST_ANYWHERE = re.compile(r"(?<![0-9A-Za-z.-])[0-9A-Za-z.-]*?xn--[0-9A-Za-z.-]*")
-_TOGETHER = (
-    {"HAN", "HIRAGANA", "KATAKANA", "LATIN"},
-    {"HAN", "BOPOMOFO", "LATIN"},
-    {"HAN", "HANGUL", "LATIN"},
-)
-"""Sets of scripts that one label may mix (UTS 39, highly restrictive)."""
-_SCRIPTS = {"CJK": "HAN", "KATAKANA-HIRAGANA": "KATAKANA", "IDEOGRAPHIC": "HAN"}
-_COMMON = frozenset(("DIGIT", "HYPHEN-MINUS"))
-_LIKE_LATIN = frozenset("асԁеһіјӏорԛѕԝхуъЬҽпгѵѡкмнтввαβγεηικνοορτυχωѐҁոսցօհ")
-"""Letters that look like Latin ones."""
-_LONGEST_HOST = 255
-
-
-def readable(text: str) -> str:
-    """Return a text, which is a host or has URLs, with readable hosts."""
-    return _HOST_IDN.sub(lambda host: readable_host(host[0]), text) if _PREFIX in text else text
-
-
-def readable_hosts(text: str) -> dict[str, str]:
-    """Return the readable form of each host in a text for which it differs."""
-    if _PREFIX not in text:
-        return {}
-    shown = {host: readable_host(host) for host in set(_HOST_ANYWHERE.findall(text))}
-    return {host: name for host, name in sorted(shown.items()) if name != host}
-
-
-@lru_cache(1 << 10)
-def readable_host(host: str) -> str:
-    """Return the host in readable form, with ambiguous labels in punycode."""
-    if len(host) > _LONGEST_HOST:
-        return host
-    labels = host.split(".")
-    top = labels[-1] or labels[max(len(labels) - 2, 0)]
-    is_latin = not top.startswith(_PREFIX)
-    shown = ".".join(_readable(label, is_latin_top=is_latin) for label in labels)
-    return shown if shown == host or _typed(shown) == host else host
-
-
-def _typed(host: str) -> str:
-    """Return the host that a browser would request for this one; "" if it refuses it."""
-    import ada_url  # most tables have no such host and need no import
-
-    return ada_url.idna.encode(host).decode()
-
-
-def _readable(label: str, *, is_latin_top: bool) -> str:
-    if not label.startswith(_PREFIX):
-        return label
-    import ada_url
-
-    found = str(ada_url.idna.decode(label))
-    scripts = {_script(character) for character in found} - {""}
-    is_of_one = len(scripts) == 1 or any(scripts <= together for together in _TOGETHER)
-    is_clear = bool(found) and found.isprintable() and is_of_one
-    return found if is_clear and not (is_latin_top and _LIKE_LATIN.issuperset(found)) else label
-
-
-def _script(character: str) -> str:
-    """Return the first word of a letter's Unicode name; "" for characters of all scripts."""
-    first = unicodedata.name(character, "UNNAMED").partition(" ")[0]
-    return (
-        "" if first in _COMMON or unicodedata.combining(character) else _SCRIPTS.get(first, first)
-    )
-
-
-# ================================================================ sites
-#
-# Sites: hosts that belong together, by the Public Suffix List of tldextract.
-#
-# The site of a host is its registrable domain. A host without one, such as `localhost` or a public
-# suffix, is its own site. The private section of the list counts too, so every name under github.io
-# is a site. The site of an IP address is its network, a /24 of IPv4 or a /64 of IPv6, because such
-# a network mostly has one owner.
-
-_ENDS_OF_ADDRESSES = frozenset("0123456789]")
-"""Last characters of addresses, which need no look-up in the list."""
-_HOST_BITS_6, _HOST_BITS_4 = 64, 8
-_PUNYCODE = "xn--"
-
-
-def is_address(host: str) -> bool:
-    """Return True if the host of a canonical URL is an IP address."""
-    return host[-1:] in _ENDS_OF_ADDRESSES
-
-
-@lru_cache(maxsize=1 << 14)
-def site(host: str) -> str:
-    """Return the site of the host of a canonical URL."""
-    if is_address(host):
-        return _network(host)
-    if _PUNYCODE not in host and host[-1:] != ".":
-        return _below_suffix(host)
-    found = _extract().extract_str(host)
-    if not found.suffix and found.subdomain:
-        # Under an unknown top-level domain, every name of two labels is registrable.
-        return f"{found.subdomain.rpartition('.')[2]}.{found.domain}"
-    return found.top_domain_under_public_suffix or host
-
-
-def _below_suffix(host: str) -> str:
-    """Look up the site in the list, 10 times as fast as tldextract. Crawls do it for every host."""
-    suffixes, before, rest = _suffixes(), "", host
-    while True:
-        label, _, above = rest.partition(".")
-        if f"!{rest}" in suffixes:
-            return rest
-        if not above or rest in suffixes or f"*.{above}" in suffixes:
-            return f"{before}.{rest}" if before else host
-        before, rest = label, above
-
-
-def has_public_suffix(host: str) -> bool:
-    """Return True if the host is a name below a suffix of the list, such as example.org."""
-    found = _extract().extract_str(host)
-    return bool(found.suffix and found.domain)
-
-
-def domains(host: str) -> tuple[str | None, ...] | None:
-    """Return registry suffix and registered domain of a host, and both with private suffixes.
-
-    None for an IP address. For `a.b.github.io` they are io, github.io, github.io and b.github.io.
-    """
-    if is_address(host):
-        return None
-    found = _extract().extract_str(host)
-    return tuple(
-        one or None
-        for one in (
-            found.registry_suffix,
-            found.top_domain_under_registry_suffix,
-            found.suffix,
-            found.top_domain_under_public_suffix,
-        )
-    )
-
-
-def _network(host: str) -> str:
-    """Return the network of an IP address."""
-    try:
-        if host[0] != "[":
-            return _of_ipv4(IPv4Address(host))
-        address = IPv6Address(host.strip("[]"))
-    except AddressValueError:
-        return host  # a name that looks like an address
-    carried = address.ipv4_mapped or address.sixtofour
-    if carried is not None:
-        return _of_ipv4(carried)
-    first = IPv6Address(int(address) >> _HOST_BITS_6 << _HOST_BITS_6)
-    return f"[{first}]/{first.max_prefixlen - _HOST_BITS_6}"
-
-
-def _of_ipv4(address: IPv4Address) -> str:
-    first = IPv4Address(int(address) >> _HOST_BITS_4 << _HOST_BITS_4)
-    return f"{first}/{first.max_prefixlen - _HOST_BITS_4}"
-
-
-@cache
-def _suffixes() -> frozenset[str]:
-    """Return the rules of the list, as written."""
-    written = _written_list()
-    if written is None:
-        return frozenset(_extract().tlds)
-    lines = (line.rstrip() for line in written.splitlines())
-    return frozenset(line for line in lines if line and not line.startswith("//"))
-
-
-def _written_list() -> str | None:
-    """Return the text of the list, or None if this tldextract keeps it in another file."""
-    package = find_spec("tldextract")
-    for place in (package and package.submodule_search_locations) or ():
-        file = Path(place, ".tld_set_snapshot")
-        if file.exists():
-            return file.read_text(encoding="utf-8")
-    return None
-
-
-@cache
-def _extract() -> TLDExtract:
-    """Return an extractor. tldextract is imported on first use, as it imports an HTTP client."""
-    from tldextract import TLDExtract
-
-    # No network and no cache folder: the answer depends only on the host.
-    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
-
-
-# ================================================================ shapes
-#
-# Shapes of URLs, by which crawler traps are suspected. All functions take linear time.
-#
-# A shape proves nothing: two URLs of one shape are only suspected to be alike, and their content
-# has to confirm it.
-#
-# target     part of a canonical URL after the origin
-# segment    part of a path between two slashes
-# shape      target without its generated parts: numbers, tokens, the letters of the last segment,
-#            the values of the parameters and their order
-# token      segment that no person would write, such as a session id or a UUID
-
-_TOKEN = re.compile(
-    "(?=[^0-9]*+[0-9])(?:[0-9A-Za-z]{12,}+|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
-)
-_SHORTEST_TOKEN = 12
-_DIGITS_AS_ONE = str.maketrans(dict.fromkeys("0123456789", "#"))
-_WORD = re.compile("[^0-9._/-]+")
-_LONGEST_ENDING = 5
-_LONGEST_NAME = 255
-"""Longest file name. Of longer segments, only the end counts."""
-MOST_SEGMENTS = 64
-"""Most segments of a path that are examined. The rest counts as one segment."""
-MOST_PARAMETERS = 32
-"""Most parameters of a URL that count for its shape. Real pages do not have more."""
-
-
-def shape(target: str) -> str:
-    """Return the shape of a target."""
-    path, question, query = target.partition("?")
-    folder, _, name = path.rpartition("/")
-    keys = "&".join(sorted(set(map(_key, query.split("&", MOST_PARAMETERS)[:MOST_PARAMETERS]))))
-    return f"{program(folder)}/{_shape_of_name(name)}{question}{keys}"
-
-
-def _shape_of_name(name: str) -> str:
-    """Return the shape of the last segment: its extension stays, its words become one letter."""
-    if _is_token(name):
-        return "*"
-    name = name[-_LONGEST_NAME:]
-    stem, dot, ending = name.rpartition(".")
-    if not stem or len(ending) > _LONGEST_ENDING:
-        stem, dot, ending = name, "", ""
-    return _without_numbers(_WORD.sub("a", stem)) + dot + ending
-
-
-def _is_token(segment: str) -> bool:
-    return len(segment) >= _SHORTEST_TOKEN and _TOKEN.fullmatch(segment) is not None
-
-
-def _without_numbers(text: str) -> str:
-    """Replace each number by one `#`. Each round halves the longest run."""
-    text = text.translate(_DIGITS_AS_ONE)
-    while "##" in text:
-        text = text.replace("##", "#")
-    return text
-
-
-def most_repeats(target: str) -> int:
-    """Return how often the most frequent segment occurs in the path.
-
-    Numbers and single characters do not count, because archives and caches use such folders.
-    """
-    parts = [part for part in target.partition("?")[0].split("/") if len(part) > 1]
-    if len(parts) == len(set(parts)):
-        return 1
-    times = Counter(parts).items()
-    return max((count for part, count in times if not part.isdecimal()), default=1)
-
-
-def segments(target: str) -> int:
-    """Return the number of segments of the path."""
-    return target.partition("?")[0].count("/")
-
-
-# ---------------------------------------------------------------- parameters
-
-
-def program(target: str) -> str:
-    """Return the path without numbers and tokens: the program that gets the parameters."""
-    *parts, rest = target.partition("?")[0].split("/", MOST_SEGMENTS)
-    shapes = ["*" if _is_token(part) else part for part in parts]
-    shapes.append("*" if _is_token(rest) else rest)
-    return _without_numbers("/".join(shapes))
-
-
-def with_sorted_parameters(target: str) -> str:
-    """Return the target with its parameters sorted by name; equal names keep their order."""
-    path, question, query = target.partition("?")
-    return f"{path}{question}{'&'.join(sorted(query.split('&'), key=_key))}"
-
-
-def parameters(target: str) -> frozenset[str]:
-    """Return the names of the parameters."""
-    return frozenset(_keys(target.partition("?")[2]))
-
-
-def without_parameter(target: str, name: str) -> str:
-    """Return the target without the parameters of this name."""
-    path, _, query = target.partition("?")
-    kept = [part for part in query.split("&") if part.partition("=")[0] != name]
-    return f"{path}?{'&'.join(kept)}" if kept else path
-
-
-def parameter_values(target: str, name: str) -> str:
-    """Return the parameters of this name with their values, as written."""
-    query = target.partition("?")[2]
-    return "&".join(part for part in query.split("&") if _key(part) == name)
-
-
-def _keys(query: str) -> list[str]:
-    return [part.partition("=")[0] for part in query.split("&")] if query else []
-
-
-def _key(part: str) -> str:
-    return part.partition("=")[0]

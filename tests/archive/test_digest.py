@@ -15,7 +15,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind, header_of, with_digest_of
 from minicrawl.archive.segments import Segments
 from minicrawl.archive.writer import ArchiveWriter
-from minicrawl.web.html_page import content_hash
+from minicrawl.web.html.hashes import content_hash
 from tests.archive.archives import NOON, confirmed, damage, kept, kinds, read, url, written
 
 BODIES = [f"page {number}".encode() for number in range(4)]

@@ -45,8 +45,8 @@ from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
-from minicrawl.web.html_page import ParseOptions
-from minicrawl.web.robots import ALLOW_ALL, Rules
+from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.robots.rules import ALLOW_ALL, Rules
 from minicrawl.web.urls import ResolvedUrl
 from tests.bench.endless import EndlessWeb
 from tests.bench.frontier import opened

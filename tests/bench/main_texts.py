@@ -20,7 +20,7 @@ import click
 import zstandard
 
 from minicrawl.text.main import MAIN
-from minicrawl.web.markup import decode
+from minicrawl.web.encoding.detection import decode
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.shared import find
 from tests.text.test_main import folded, known_pages

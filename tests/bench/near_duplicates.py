@@ -36,7 +36,8 @@ from minicrawl.search.near_duplicates import (
     jaccard,
 )
 from minicrawl.store.reader import search_folder
-from minicrawl.web.words import ALIKE, PLACES, Hashes, shingles, signature, words_of
+from minicrawl.web.signatures import ALIKE, PLACES, Hashes, shingles, signature
+from minicrawl.web.words import words_of
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.search import crawled, read_entries
 

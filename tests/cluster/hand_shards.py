@@ -15,7 +15,8 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import Channels, shard_of
 from minicrawl.opic.ledger.ledger import Ledger
 from minicrawl.store.records import StepRow, StoreTerms
-from minicrawl.web.urls import host, site
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host
 from tests.stores import HandCrawl, urls_of
 
 

@@ -16,7 +16,8 @@ from minicrawl.opic.ledger.ledger import FOREIGN
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.integrity.audit import audit
 from minicrawl.store.records import StoreTerms
-from minicrawl.web.urls import host, site
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host
 from tests.frontier.same import assert_same
 from tests.stores import HandCrawl
 

@@ -6,7 +6,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.report.archived.pdf_reader import read_pdf
-from minicrawl.web.documents import PdfText, parse_pdf
+from minicrawl.web.documents.pdf import PdfText, parse_pdf
 from tests.web.pdfs import BOMB, pdf, words
 
 GENEROUS_S = 250.0

@@ -12,7 +12,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.explanation import Explanation, Fetch, explain
 from minicrawl.report.waiting_pages import QueuePosition
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, StoreTerms
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots.rules import Rules
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl
 
 HOST = "http://a.example"

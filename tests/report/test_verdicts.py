@@ -12,7 +12,7 @@ from minicrawl.report.links.problems import broken_links, linked_verdicts
 from minicrawl.report.links.verdicts import LinkVerdict, verdict_of
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms
-from minicrawl.web.responses import BLOCKS, COOKIE_WALL
+from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL
 from tests.cli.calls import Captured, as_json, printed
 from tests.stores import filled_store
 from tests.webs import crawl_web

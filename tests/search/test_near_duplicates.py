@@ -22,15 +22,8 @@ from minicrawl.search.near_duplicates import (
     found_among,
     jaccard,
 )
-from minicrawl.web.words import (
-    ALIKE,
-    LONGEST_SIGNED,
-    PLACES,
-    indexed,
-    likeness,
-    shingles,
-    signature,
-)
+from minicrawl.web.signatures import ALIKE, LONGEST_SIGNED, PLACES, likeness, shingles, signature
+from minicrawl.web.words import indexed
 
 WORDS = [f"word{number}" for number in range(3_000)]
 

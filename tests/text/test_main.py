@@ -17,7 +17,7 @@ from minicrawl.errors import UsageError
 from minicrawl.text.boxes import preorder, read
 from minicrawl.text.choice import main_boxes
 from minicrawl.text.main import MAIN, MARKDOWN
-from minicrawl.web.markup import decode
+from minicrawl.web.encoding.detection import decode
 from tests.linear_time import TIMES, expect_linear
 from tests.shared import Absent, find
 

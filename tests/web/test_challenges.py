@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.web.responses import (
+from minicrawl.web.responses.challenges import (
     READ_BYTES,
     SHORT_BYTES,
     challenge,

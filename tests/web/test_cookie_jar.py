@@ -2,8 +2,9 @@
 
 from hypothesis import given, strategies as st
 
-from minicrawl.web import cookie_jar as jars
-from minicrawl.web.cookie_jar import PER_SITE, SITE_BYTES, Cookie, CookieJar
+from minicrawl.web.cookies import jar as jars
+from minicrawl.web.cookies.cookie import Cookie
+from minicrawl.web.cookies.jar import PER_SITE, SITE_BYTES, CookieJar
 from tests.linear_time import expect_linear
 
 NOW = 1000.0

@@ -3,9 +3,9 @@
 import pytest
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.documents import parse_document, title_of
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.responses import ALL, HTML
+from minicrawl.web.documents.document import parse_document, title_of
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.responses.types import ALL, HTML
 from tests.web.pdfs import pdf, words
 
 URL = "http://a.example/d/page"

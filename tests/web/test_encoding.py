@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import chinese, codec, decode, encoded_query, encoding_of_label, sniff
-from minicrawl.web.references import read_entry, references
+from minicrawl.web.encoding.chinese import chinese
+from minicrawl.web.encoding.detection import decode, sniff
+from minicrawl.web.encoding.labels import codec, encoding_of_label
+from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.references import references
+from minicrawl.web.html.written_links import read_entry
 from minicrawl.web.urls import canonical
 
 LATIN_2 = "Łódź".encode("iso-8859-2")

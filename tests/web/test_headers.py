@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.web.responses import (
+from minicrawl.web.responses.headers import (
     LONGEST_WAIT_S,
     RobotsTag,
     http_date,
-    is_html,
     link_canonical,
     parse_content_type,
     parse_robots_tag,
     retry_after_s,
 )
+from minicrawl.web.responses.types import is_html
 
 NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
 

@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.urls import MOST_CHARS
 
 URL = "https://e.org/dir/page"

@@ -4,7 +4,7 @@ import ada_url
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.urls import readable, readable_host, readable_hosts
+from minicrawl.web.readable_hosts import readable, readable_host, readable_hosts
 
 
 @pytest.mark.parametrize(

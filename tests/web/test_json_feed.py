@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from minicrawl.web.sitemaps import MAX_URLS, JsonFeed, parse, read_json_feed
+from minicrawl.web.sitemaps.json_feed import JsonFeed, read_json_feed
+from minicrawl.web.sitemaps.sitemap import MAX_URLS, parse
 
 A = "https://a.example"
 FEED: dict[str, Any] = {

@@ -6,20 +6,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicrawl.web import (
-    cookie_jar,
-    documents,
-    html_page,
-    markup,
-    references,
-    responses,
-    robots as rules,
-    sitemaps as sitemap,
-    urls,
-    usage,
-)
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.robots import Rules
+from minicrawl.web import url_shapes, urls
+from minicrawl.web.cookies import cookie
+from minicrawl.web.documents import writing
+from minicrawl.web.encoding import detection
+from minicrawl.web.html import attributes, page_text, scanner, scripts, thin
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.responses import headers, types as document_types
+from minicrawl.web.robots import rules, usage
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.sitemaps import json_feed, sitemap
 from tests.linear_time import TIMES, expect_linear, expect_linear_reading
 
 URL = "http://a.example/d/page"
@@ -33,7 +29,7 @@ def as_bytes(text: str) -> bytes:
 
 
 def decode(text: str) -> object:
-    return markup.decode(as_bytes(text) + b"\xff", None)
+    return detection.decode(as_bytes(text) + b"\xff", None)
 
 
 def link_to(text: str) -> object:
@@ -45,11 +41,11 @@ def many_links(text: str) -> object:
 
 
 def scan(text: str) -> object:
-    return markup.scan(text, max_links=1 << 20, with_words=True)
+    return scanner.scan(text, max_links=1 << 20, with_words=True)
 
 
 def scan_xhtml(text: str) -> object:
-    return markup.scan(text, xhtml=True)
+    return scanner.scan(text, xhtml=True)
 
 
 def read_page(text: str) -> object:
@@ -164,17 +160,17 @@ WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
     ),
     "html": (scan, 30_000, MARKUP),
     "xhtml": (scan_xhtml, 30_000, MARKUP),
-    "thin": (lambda text: html_page.is_thin(text, ""), 60_000, MARKUP),
-    "attributes": (markup.attributes, 30_000, [*HEADER, *after(" ", "a", "a=", "a='b'")]),
-    "href": (markup.href, 60_000, [*HEADER, *after("", "href", "a=href ", "href href")]),
-    "references": (markup.unescaped, 60_000, MARKUP[20:31]),
-    "values": (markup.decoded, 60_000, MARKUP[20:31]),
-    "refresh": (markup.meta_refresh, 60_000, [*HEADER, *REFRESHES]),
-    "type": (responses.parse_content_type, 60_000, HEADER),
-    "is html": (lambda text: responses.is_html("", as_bytes(text)), 60_000, MARKUP),
-    "wait": (lambda text: responses.retry_after_s(text, NOW), 60_000, HEADER),
-    "robots tag": (lambda text: responses.parse_robots_tag(text, "minicrawl"), 60_000, HEADER),
-    "link header": (responses.link_canonical, 60_000, HEADER),
+    "thin": (lambda text: thin.is_thin(text, ""), 60_000, MARKUP),
+    "attributes": (attributes.attributes, 30_000, [*HEADER, *after(" ", "a", "a=", "a='b'")]),
+    "href": (attributes.href, 60_000, [*HEADER, *after("", "href", "a=href ", "href href")]),
+    "references": (attributes.unescaped, 60_000, MARKUP[20:31]),
+    "values": (attributes.decoded, 60_000, MARKUP[20:31]),
+    "refresh": (scanner.meta_refresh, 60_000, [*HEADER, *REFRESHES]),
+    "type": (headers.parse_content_type, 60_000, HEADER),
+    "is html": (lambda text: document_types.is_html("", as_bytes(text)), 60_000, MARKUP),
+    "wait": (lambda text: headers.retry_after_s(text, NOW), 60_000, HEADER),
+    "robots tag": (lambda text: headers.parse_robots_tag(text, "minicrawl"), 60_000, HEADER),
+    "link header": (headers.link_canonical, 60_000, HEADER),
     "headers": (read_headers, 60_000, HEADER),
     "url": (link_to, 60_000, ADDRESSES),
     "urls": (many_links, 15_000, [(a, b + " ") for a, b in ADDRESSES]),
@@ -184,30 +180,30 @@ WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
     "sitemap": (parse_sitemap, 30_000, MAPS),
     "packed sitemap": (parse_packed_sitemap, 30_000, MAPS[::3]),
     "page": (read_page, 30_000, MARKUP),
-    "scripts": (lambda text: html_page.scripting(text, 0, is_thin=True), 120_000, SCRIPTS),
-    "plain text": (references.plain_text, 16_000, PLAIN),
-    "headings": (references.headings, 16_000, after("", "<h1>", "<h1 ", "<h1></h")),
-    "language": (references.language, 16_000, after("", "<html ", '<html lang="')),
+    "scripts": (lambda text: scripts.scripting(text, 0, is_thin=True), 120_000, SCRIPTS),
+    "plain text": (page_text.plain_text, 16_000, PLAIN),
+    "headings": (page_text.headings, 16_000, after("", "<h1>", "<h1 ", "<h1></h")),
+    "language": (page_text.language, 16_000, after("", "<html ", '<html lang="')),
     "preferences": (
         lambda text: list(usage.of_markup(text, URL)),
         1 << 18,
         after("<a ", "<script application/rsl+xml>", "<a rel=license creativecommons.org"),
     ),
-    "text": (documents.read_text, 16_000, MARKDOWN),
-    "markdown": (documents.read_markdown, 16_000, MARKDOWN),
+    "text": (writing.read_text, 16_000, MARKDOWN),
+    "markdown": (writing.read_markdown, 16_000, MARKDOWN),
     "JSON feed": (
-        lambda text: sitemap.read_json_feed(text, 99),
+        lambda text: json_feed.read_json_feed(text, 99),
         160_000,
         after('{"', '"', '\\"', "[", '{"items":[', '{"url":"', "]}", '"a":', '"\\', "a"),
     ),
     "cookie": (
-        lambda text: cookie_jar.parse_cookie(text, "https", "www.a.example", "/", 0.0),
+        lambda text: cookie.parse_cookie(text, "https", "www.a.example", "/", 0.0),
         4000,
         after("a=b;", ";", "a=b;", "=", " ", "Expires=", "Domain=a.example;"),
     ),
     **{
         work.__name__: (work, 400_000, TARGETS)
-        for work in (urls.shape, urls.program, urls.most_repeats)
+        for work in (url_shapes.shape, url_shapes.program, url_shapes.most_repeats)
     },
 }
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from minicrawl.web.markup import Markup, attributes, decoded, meta_refresh, scan
-from minicrawl.web.responses import RobotsTag
+from minicrawl.web.html.attributes import attributes, decoded
+from minicrawl.web.html.scanner import Markup, meta_refresh, scan
+from minicrawl.web.responses.headers import RobotsTag
 
 
 def links(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from email.utils import formatdate
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.page_numbers import NumberHistory, Numbers, numbers_of_url, page_numbers
+from minicrawl.web.html.page_numbers import NumberHistory, Numbers, numbers_of_url, page_numbers
 
 URL = "http://a.example/match/17"
 DATE = formatdate(datetime(2026, 11, 29, 10, 48, 3, tzinfo=UTC).timestamp(), usegmt=True)

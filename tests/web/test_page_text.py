@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.web.references import headings, language, plain_text
+from minicrawl.web.html.page_text import headings, language, plain_text
 
 PAGE = """<html><head><title>Shelf</title><style>p { color: red }</style></head>
 <body><h1>Tea &amp; <b>cake</b></h1><!-- <p>not this</p> -->

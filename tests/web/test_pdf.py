@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.web import documents as reader
+from minicrawl.web.documents import pdf as reader
 from tests.web.pdfs import pdf, pdf_of, words
 
 

@@ -1,15 +1,21 @@
 """Prices, which estimate the time to parse a body: hostile bodies cost much, typical ones little.
 
-A price above `ENOUGH_S` sends a body to a parser process; see `minicrawl.web.responses`.
+A price above `ENOUGH_S` sends a body to a parser process; see `minicrawl.web.responses.prices`.
 """
 
 from math import inf
 
 import pytest
 
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import TooExpensive, decode
-from minicrawl.web.responses import DocumentType, document_price_s, list_price_s, robots_price_s
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.responses.prices import (
+    TooExpensive,
+    document_price_s,
+    list_price_s,
+    robots_price_s,
+)
+from minicrawl.web.responses.types import DocumentType
 
 ENOUGH_S = 0.010
 SIZE = 127 * 1024

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.html_page import parse_page
-from minicrawl.web.markup import LONGEST_TEXT
-from minicrawl.web.references import (
+from minicrawl.web.html.anchors import LONGEST_TEXT
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.references import (
     MOST_OF_A_STYLE,
     Reference,
     manifest_references,

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
-from minicrawl.web.robots import (
+from minicrawl.web.robots.patterns import Matcher
+from minicrawl.web.robots.rules import (
     ALLOW_ALL,
     ANSWER_VALID_S,
     FORBID_ALL,
     SILENCE_VALID_S,
-    Matcher,
     RobotsDecision,
     Rules,
     decision_for,

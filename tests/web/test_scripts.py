@@ -3,7 +3,7 @@
 import pytest
 
 from minicrawl.model import Scripting, ScriptKind
-from minicrawl.web.html_page import ParseOptions, parse_page
+from minicrawl.web.html.page import ParseOptions, parse_page
 
 NONE, SOME, SHELL = ScriptKind
 WORDS = "many words of an article that has enough to say. " * 10

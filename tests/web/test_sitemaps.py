@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.web.sitemaps import MAX_BYTES, MAX_CHARS, MAX_URLS, Sitemap, parse
+from minicrawl.web.sitemaps.sitemap import MAX_BYTES, MAX_CHARS, MAX_URLS, Sitemap, parse
 
 AT = "https://example.com/maps/sitemap.xml"
 ROOT = "https://example.com"

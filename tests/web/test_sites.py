@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tldextract import TLDExtract
 
-from minicrawl.web import urls as sites
-from minicrawl.web.urls import domains, has_public_suffix, site
+from minicrawl.web import sites
+from minicrawl.web.sites import domains, has_public_suffix, site
 
 
 @pytest.mark.parametrize(

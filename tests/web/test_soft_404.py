@@ -5,7 +5,7 @@ from os import environ
 
 import pytest
 
-from minicrawl.web.responses import (
+from minicrawl.web.responses.soft_404 import (
     MissingPage,
     asks_for_password,
     is_missing_sibling,

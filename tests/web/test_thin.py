@@ -1,6 +1,6 @@
 import pytest
 
-from minicrawl.web.html_page import ENOUGH, is_thin
+from minicrawl.web.html.thin import ENOUGH, is_thin
 
 WORDS = "words that say something of their own. " * 8
 TITLE = "A page"

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.html_page import TextHashes, text_hashes, title_bit, title_hash
-from minicrawl.web.urls import (
+from minicrawl.web.html.hashes import TextHashes, text_hashes, title_bit, title_hash
+from minicrawl.web.url_shapes import (
     MOST_PARAMETERS,
     MOST_SEGMENTS,
     most_repeats,

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from minicrawl.web.responses import (
+from minicrawl.web.responses.types import (
     ALL,
     FROM_SEEDS,
     HTML,

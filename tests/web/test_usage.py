@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.references import metas
-from minicrawl.web.robots import Rules, parse
-from minicrawl.web.usage import (
+from minicrawl.web.html.page_text import metas
+from minicrawl.web.robots.rules import Rules, parse
+from minicrawl.web.robots.usage import (
     MOST_BYTES,
     PURPOSES,
     RSL,

@@ -12,9 +12,9 @@ from itertools import count
 
 import pytest
 
-from minicrawl.web import sitemaps as sitemap
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules, parse
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.robots.rules import MOST_ROBOTS_BYTES, Rules, parse
+from minicrawl.web.sitemaps import sitemap
 
 pytestmark = pytest.mark.proof
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.web.documents import read_markdown, read_text, tidy
+from minicrawl.web.documents.writing import read_markdown, read_text, tidy
 
 
 @pytest.mark.parametrize(

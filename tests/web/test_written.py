@@ -2,9 +2,9 @@
 
 from hypothesis import given, strategies as st
 
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import LONGEST_TEXT, AnchorTag
-from minicrawl.web.references import LONGEST_FORM, entries, joined, parted, read_entry
+from minicrawl.web.html.anchors import LONGEST_TEXT, AnchorTag
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.written_links import LONGEST_FORM, entries, joined, parted, read_entry
 from minicrawl.web.urls import canonical
 
 OWN = "http://a.example/docs/api/page.html?v=1"

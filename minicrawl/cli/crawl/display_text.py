@@ -10,7 +10,7 @@ from rich.filesize import decimal
 
 from minicrawl.cli.crawl.display_state import RICHEST, DisplayState
 from minicrawl.crawl.progress import Progress, RenderingProgress
-from minicrawl.web.urls import readable
+from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import counted, percentage, visible
 
 if TYPE_CHECKING:

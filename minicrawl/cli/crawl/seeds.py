@@ -38,7 +38,8 @@ def _is_url(text: str) -> bool:
     """Return whether the text is a URL, with or without a scheme, and not a file."""
     if text.lower().startswith(_SCHEMES):
         return True
-    from minicrawl.web.urls import canonical_seed, has_public_suffix, host_of, is_address
+    from minicrawl.web.sites import has_public_suffix, is_address
+    from minicrawl.web.urls import canonical_seed, host_of
 
     url = canonical_seed(text, strip_marks=False)
     if url is None or text == STDIN or os.path.lexists(text):

@@ -56,7 +56,7 @@ from minicrawl.report.progress.crawl_status import Status, status
 from minicrawl.report.progress.mirrors import mirrors
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.cuts import Cut, cuts
-from minicrawl.web.urls import readable
+from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import as_duration, at_most, counted, percentage, rate, visible
 
 if TYPE_CHECKING:

@@ -48,7 +48,7 @@ from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.report.states.changes import new_and_changed
 from minicrawl.store import tables
 from minicrawl.store.derived import OPIC
-from minicrawl.web.usage import PURPOSES
+from minicrawl.web.robots.usage import PURPOSES
 from minicrawl.wording import counted, visible
 
 _EXACT = ("jsonl", "parquet")  # CSV and TSV escape text, and have no lists

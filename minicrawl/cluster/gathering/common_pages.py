@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from minicrawl.opic.ledger.channels import shard_of
 from minicrawl.store.records import HostRow, UrlRow
-from minicrawl.web.urls import host as host_of_url, site
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host as host_of_url
 
 Numbers = NDArray[np.int64]
 Digests = NDArray[np.uint64]

@@ -27,7 +27,7 @@ from minicrawl.store.stored_links import (
     unpack,
     unpack_plain,
 )
-from minicrawl.web.references import BETWEEN_ENTRIES
+from minicrawl.web.html.written_links import BETWEEN_ENTRIES
 
 _LINK_BITS = 40
 """Bits of a link when row and link are sorted as one number: more than a page id has."""

@@ -39,7 +39,8 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import Channels, ShardPlace
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin, site
+from minicrawl.web.sites import site
+from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin
 
 if TYPE_CHECKING:
     from minicrawl.cluster.shard_crawl import ShardCrawl

@@ -20,15 +20,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
-from minicrawl.web.urls import (
+from minicrawl.web.url_shapes import (
     MOST_PARAMETERS,
     parameter_values,
     parameters,
     program,
-    split,
     with_sorted_parameters,
     without_parameter,
 )
+from minicrawl.web.urls import split
 
 MOST_RULES = 1 << 14
 MOST_PROOFS = 1 << 18

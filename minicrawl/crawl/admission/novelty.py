@@ -8,7 +8,7 @@ once more, which costs as many requests as the limit.
 
 copy       page with the text of another page of its host
 barren     page with the words of another one, and no numbers but those that its URL, the clock or
-           a count of visits explains (`web.page_numbers`); each copy is barren
+           a count of visits explains (`web.html.page_numbers`); each copy is barren
 group      pages of one shape on one host: when enough were copies, the others are skipped
 suspect    page that only barren pages link to: when enough were barren, the others are skipped
 patience   remainder of the limit: a page that says nothing new takes one, another page adds four
@@ -27,9 +27,10 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.model import PageId, ParsedPage
-from minicrawl.web.html_page import title_bit, title_hash
-from minicrawl.web.page_numbers import NumberHistory
-from minicrawl.web.urls import shape, split
+from minicrawl.web.html.hashes import title_bit, title_hash
+from minicrawl.web.html.page_numbers import NumberHistory
+from minicrawl.web.url_shapes import shape
+from minicrawl.web.urls import split
 
 MOST_HOSTS = 1 << 14
 MOST_GROUPS = 1 << 7

@@ -11,7 +11,7 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import State
 from minicrawl.store import tables
-from minicrawl.web.responses import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
+from minicrawl.web.responses.types import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
 from minicrawl.web.scope import PROGRAMS, REACHES, ScopeRules, folders
 from minicrawl.web.takedowns import NO_TAKEDOWNS, Takedowns
 

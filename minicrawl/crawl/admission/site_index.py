@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from minicrawl.fetch.resolver.addresses import is_public
 from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
-from minicrawl.web.urls import is_address, site
+from minicrawl.web.sites import is_address, site
 
 
 class SiteIndex:

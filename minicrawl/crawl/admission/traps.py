@@ -31,7 +31,8 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.settle.duplicates import Duplicates
 from minicrawl.model import PageId, ParsedPage, State
 from minicrawl.opic.ledger.ledger import Plan
-from minicrawl.web.urls import most_repeats, segments, split
+from minicrawl.web.url_shapes import most_repeats, segments
+from minicrawl.web.urls import split
 
 SHORT_CHAIN = 3
 """Number of consecutive redirects that healthy sites need: new scheme, new host, new path."""

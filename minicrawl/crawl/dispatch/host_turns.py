@@ -17,7 +17,7 @@ from minicrawl.crawl.hosts.sitemap_queue import MANY, PATIENCE_S
 from minicrawl.crawl.hosts.slots import RequestSlot, Standing
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.posting import PageIntroducer
-from minicrawl.web.sitemaps import Sitemap
+from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
 class HostTurns:

@@ -18,7 +18,7 @@ from math import inf
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.addresses import is_loopback
 from minicrawl.model import Failed, FailureKind, FetchResult, Response, State
-from minicrawl.web.robots import ANSWER_VALID_S, Rules
+from minicrawl.web.robots.rules import ANSWER_VALID_S, Rules
 
 FIRST_PAUSE_S = 1.0
 _MOST_DOUBLINGS = 16

@@ -53,7 +53,7 @@ from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response, State
 from minicrawl.ports import Clock, PageFetcher, WebAccess
 from minicrawl.store.records import HostRow
-from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL, MOST_ROBOTS_BYTES, Rules, decision_for
+from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL, MOST_ROBOTS_BYTES, Rules, decision_for
 from minicrawl.web.urls import origin
 
 PROXY_PAUSE_S = 10.0

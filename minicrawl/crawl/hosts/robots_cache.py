@@ -13,8 +13,8 @@ from minicrawl.crawl.hosts.host_state import remaining_s
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.ports import WebAccess
-from minicrawl.web.responses import LONGEST_WAIT_S
-from minicrawl.web.robots import Rules
+from minicrawl.web.responses.headers import LONGEST_WAIT_S
+from minicrawl.web.robots.rules import Rules
 
 MOST_PATTERNS = 40_000
 """Limit of patterns in memory, about 12 MB. A sitemap counts like a pattern."""

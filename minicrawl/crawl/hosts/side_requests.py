@@ -32,9 +32,9 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import Clock, PageFetcher, Visit, WebAccess
-from minicrawl.web.robots import MOST_ROBOTS_BYTES, Rules
+from minicrawl.web.robots.rules import MOST_ROBOTS_BYTES, Rules
+from minicrawl.web.robots.usage import MOST_BYTES
 from minicrawl.web.urls import canonical, origin
-from minicrawl.web.usage import MOST_BYTES
 
 T = TypeVar("T")
 

@@ -25,8 +25,8 @@ from minicrawl.crawl.hosts.side_requests import HostFiles
 from minicrawl.crawl.hosts.sitemap_revisits import ReadSitemap, SitemapRevisits
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.model import Failed, FetchResult, Moved, Response, State
-from minicrawl.web.robots import Rules
-from minicrawl.web.sitemaps import MAX_BYTES, Sitemap
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.sitemaps.sitemap import MAX_BYTES, Sitemap
 from minicrawl.web.urls import canonical, host as name_of, origin
 from minicrawl.wording import counted
 

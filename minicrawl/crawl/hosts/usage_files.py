@@ -15,9 +15,9 @@ from minicrawl.crawl.hosts.side_requests import HostFiles
 from minicrawl.crawl.hosts.sitemap_queue import HostRules
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.model import Moved, Response
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.robots.usage import TDMREP_PATH, UsageRule, rsl_rules, tdmrep_rules
 from minicrawl.web.urls import canonical
-from minicrawl.web.usage import TDMREP_PATH, UsageRule, rsl_rules, tdmrep_rules
 
 _MOST_FILES = 10
 

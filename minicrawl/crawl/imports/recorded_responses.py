@@ -46,7 +46,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.web.responses import types_of
+from minicrawl.web.responses.types import types_of
 from minicrawl.web.scope import may_be_html
 from minicrawl.web.urls import ResolvedUrl, resolve
 

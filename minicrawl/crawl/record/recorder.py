@@ -181,7 +181,8 @@ class Recorder:
     def keep_written(self, page: PageId, links: Sequence[int], entries: Sequence[str]) -> None:
         """Keep the links of a page as written in it, if collected, in the order of its step."""
         if entries:
-            from minicrawl.web.references import joined  # deferred: most crawls keep no entries
+            # deferred: most crawls keep no entries
+            from minicrawl.web.html.written_links import joined
 
             of_link = dict(zip(links, entries, strict=True))
             # In the order of the stored links, whose ids ascend.

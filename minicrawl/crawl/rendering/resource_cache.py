@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
-from minicrawl.web.responses import max_age_s
+from minicrawl.web.responses.headers import max_age_s
 
 MOST_BYTES = 32_000_000
 MOST = 10_000

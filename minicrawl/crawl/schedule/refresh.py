@@ -25,7 +25,7 @@ from minicrawl.crawl.schedule.worth import HALF, WEEK_S, CashOf, Readings, Worth
 from minicrawl.model import PageId, StatedChanges
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.store.records import DocumentRow
-from minicrawl.web.responses import http_date
+from minicrawl.web.responses.headers import http_date
 
 FEWEST = 4
 """Least number of pages of a host that are listed at once; a large host lists one in 32."""

@@ -24,7 +24,8 @@ from minicrawl.errors import MinicrawlError
 from minicrawl.model import ParsedPage
 from minicrawl.opic.ledger.books import Spending
 from minicrawl.opic.ledger.money import PARTS
-from minicrawl.web.urls import host, site
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host
 
 Weigher = Callable[[str, Sequence[str]], Sequence[float]]
 MOST_WEIGHT = 1e6

@@ -29,7 +29,8 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.store.records import CHANGED
-from minicrawl.web.responses import COOKIE_WALL, retry_after_s
+from minicrawl.web.responses.challenges import COOKIE_WALL
+from minicrawl.web.responses.headers import retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
 
 _MOST_BEGINNINGS = 1000

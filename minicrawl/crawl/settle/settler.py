@@ -32,7 +32,7 @@ from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store.tables import Numbers
-from minicrawl.web.responses import COOKIE_WALL
+from minicrawl.web.responses.challenges import COOKIE_WALL
 
 if TYPE_CHECKING:
     from minicrawl.crawl.turns.turn import Turn

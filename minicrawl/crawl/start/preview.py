@@ -22,10 +22,10 @@ from minicrawl.crawl.start.reach import limits
 from minicrawl.model import PageId, State
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock, WebAccess
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots.rules import Rules
 
 if TYPE_CHECKING:
-    from minicrawl.web.sitemaps import Sitemap
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 _LOOKS_EVERY_S = 0.05
 

@@ -68,7 +68,7 @@ def check_types(scope: Scope) -> None:
         raise UsageError("--types files leaves nothing to find files in: name a document type, too")
     if "pdf" not in scope.types:
         return
-    from minicrawl.web.documents import PDF_MISSING, can_read_pdf
+    from minicrawl.web.documents.pdf import PDF_MISSING, can_read_pdf
 
     if not can_read_pdf():
         raise UsageError(PDF_MISSING)

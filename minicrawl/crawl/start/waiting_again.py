@@ -36,8 +36,8 @@ from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.model import PASSING, READ_STATES, State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
-from minicrawl.web.responses import NO_TYPE, WORDS, possible, types_of
-from minicrawl.web.robots import ANSWER_VALID_S
+from minicrawl.web.responses.types import NO_TYPE, WORDS, possible, types_of
+from minicrawl.web.robots.rules import ANSWER_VALID_S
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
 TRAPPED = (State.TRAP, State.ALLOWANCE)

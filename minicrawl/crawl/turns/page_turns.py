@@ -39,11 +39,12 @@ from minicrawl.model import (
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Parse, Timed, Visit
 from minicrawl.store.records import FetchRow
-from minicrawl.web.responses import FROM_SEEDS, max_age_s, types_of
+from minicrawl.web.responses.headers import max_age_s
+from minicrawl.web.responses.types import FROM_SEEDS, types_of
 
 if TYPE_CHECKING:
     from minicrawl.crawl.parts import CrawlContext, CrawlParts
-    from minicrawl.web.sitemaps import Sitemap
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 _PLAIN = OwnRequest(method="")
 _GAVE_PLACE = Failed(

@@ -5,8 +5,8 @@ Laws: no parse in a process that serves others takes more than `ENOUGH_S`, or in
 a bug of ours fails its page, not the crawl. Expensive bodies wait on disk, not in memory. The host
 whose bodies have cost least so far is next; hosts that were never charged share one account.
 
-expensive  a body that is large, or takes more than `ENOUGH_S` by its price (`web.responses`) or
-           by what the scan of HTML finds (`web.markup`); a child process parses it
+expensive  a body that is large, or takes more than `ENOUGH_S` by its price (`web.responses.prices`)
+           or by what the scan of HTML finds (`web.html.scanner`); a child process parses it
 
 The child is a plain process. A pool of `multiprocessing` was rejected: it would import the user's
 script once more, and crawl again if that script has no `__main__` guard.
@@ -26,23 +26,19 @@ from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess, T
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import TooExpensive
-from minicrawl.web.responses import (
-    HTML,
-    PDF,
-    SNIFFED,
-    DocumentType,
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.responses.prices import (
+    TooExpensive,
     document_price_s,
     list_price_s,
     robots_price_s,
-    type_of,
 )
+from minicrawl.web.responses.types import HTML, PDF, SNIFFED, DocumentType, type_of
 from minicrawl.web.urls import host
 
 if TYPE_CHECKING:
-    from minicrawl.web.robots import Rules
-    from minicrawl.web.sitemaps import Sitemap
+    from minicrawl.web.robots.rules import Rules
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 ENOUGH_S, ENOUGH_IN_WORKER_S = 0.010, 0.030
 """Longest time in seconds that a parser may block the event loop of the crawl, and of a worker.
@@ -124,14 +120,15 @@ class PageParser:
     def _task(self, response: Response, request: Request, content: int | None) -> Task:
         url = request.url
         if request.want is Want.SITEMAP:
-            from minicrawl.web import sitemaps as sitemap  # many workers meet no sitemap
+            from minicrawl.web.sitemaps import sitemap  # many workers meet no sitemap
 
             parse = partial(sitemap.parse, url=url, strip_marks=self._options.strip_marks)
             return Task(parse, parse)
         if request.types == HTML:
             read: Callable[..., ParsedPage] = parse_page
         else:
-            from minicrawl.web.documents import parse_document  # most crawls read HTML alone
+            # most crawls read HTML alone
+            from minicrawl.web.documents.document import parse_document
 
             read = partial(parse_document, types=request.types)
         page = partial(
@@ -146,7 +143,7 @@ class PageParser:
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """Parse a robots.txt for our agent; a failure if it takes too long."""
-        from minicrawl.web import robots as rules  # workers leave robots.txt to the crawl
+        from minicrawl.web.robots import rules  # workers leave robots.txt to the crawl
 
         agent, cut = self._options.agent, response.cut is not None
         task = partial(rules.parse, agent=agent, cut=cut)
@@ -154,7 +151,7 @@ class PageParser:
 
     async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
         """Parse the rules of a robots.txt as a store keeps them."""
-        from minicrawl.web import robots as rules
+        from minicrawl.web.robots import rules
 
         task = partial(rules.parse, agent="*")
         return await self._parse_rules(task, text.encode(), url)

@@ -54,8 +54,8 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import Timed, Visit, WebAccess
-from minicrawl.web.robots import Rules
-from minicrawl.web.sitemaps import Sitemap
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.sitemaps.sitemap import Sitemap
 
 if TYPE_CHECKING:
     import httpx

@@ -27,15 +27,15 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import PageFetcher, Parse, Timed, Visit
-from minicrawl.web.html_page import content_hash
+from minicrawl.web.html.hashes import content_hash
 
 if TYPE_CHECKING:
     import httpx
 
     from minicrawl.archive.packing import AnswerPacker
     from minicrawl.crawl.workers.scoring import PageScorer
-    from minicrawl.web.robots import Rules
-    from minicrawl.web.sitemaps import Sitemap
+    from minicrawl.web.robots.rules import Rules
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 _NOT_SMALL = 1 << 16
 """Size in bytes of a body above which visits take turns (`LoopRounds`)."""

@@ -29,7 +29,7 @@ from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response, 
 from minicrawl.ports import Parse, Timed
 
 if TYPE_CHECKING:
-    from minicrawl.web.sitemaps import Sitemap
+    from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
 class WorkerCommand(IntEnum):

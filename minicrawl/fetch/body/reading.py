@@ -27,7 +27,7 @@ from minicrawl.fetch.body.content import Content
 from minicrawl.fetch.body.decoding import Decoder, UnknownCoding
 from minicrawl.fetch.http.faults import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, SentBody
-from minicrawl.web.sitemaps import MAX_BYTES
+from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 
 _TURN_S = 0.005  # of decoding per iteration of the loop
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more

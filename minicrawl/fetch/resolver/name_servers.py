@@ -39,7 +39,7 @@ from weakref import WeakValueDictionary
 from minicrawl.config import Network
 from minicrawl.config.values.kinds import SYSTEM
 from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLookup
-from minicrawl.web.urls import site
+from minicrawl.web.sites import site
 
 if TYPE_CHECKING:
     import pycares

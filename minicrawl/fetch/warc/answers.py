@@ -20,7 +20,7 @@ from minicrawl.fetch.http.http1 import BLANK_LINE
 from minicrawl.fetch.outcome import read_response, with_wire
 from minicrawl.fetch.warc.records import WARC_PROTOCOL, WarcRecord
 from minicrawl.model import Failed, FailureKind, FetchResult, Request, Wire
-from minicrawl.web.responses import is_html
+from minicrawl.web.responses.types import is_html
 
 _HTTP = b"HTTP/"
 _PIECE_BYTES, _CHUNKED_BYTES = 1 << 16, 1 << 14

@@ -32,7 +32,7 @@ from minicrawl.ranks.scores import Floats
 from minicrawl.ranks.sites import SiteNames, sites_of
 from minicrawl.report.graph.source import Source
 from minicrawl.web import urls
-from minicrawl.web.urls import site
+from minicrawl.web.sites import site
 
 _ALLOWED = {str(grade): float(grade) for grade in range(1, GRADES + 1)}
 _NO_GRADE = {"": np.nan}

@@ -49,7 +49,7 @@ from minicrawl.report.graph.source import Source
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage
-from minicrawl.web.responses import http_date
+from minicrawl.web.responses.headers import http_date
 from minicrawl.wording import visible
 
 _SHOWN_AT_ONCE = 1000

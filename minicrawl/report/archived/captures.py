@@ -27,7 +27,7 @@ from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blo
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import earlier_file
-from minicrawl.web.references import references
+from minicrawl.web.html.references import references
 from minicrawl.web.scope import pattern_of
 from minicrawl.web.urls import canonical, origin, split
 

@@ -13,7 +13,7 @@ from minicrawl.archive.record import RecordKind
 from minicrawl.report.archived.page_versions import kept_pages, readable_version
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
-from minicrawl.web.responses import DocumentType
+from minicrawl.web.responses.types import DocumentType
 
 WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
 """Types of documents whose links have words."""
@@ -32,8 +32,8 @@ def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWord
     """Yield all links of these pages; nothing if pages are not archived."""
     if tables.archive_end(snapshot.connection) is None:
         return
-    from minicrawl.web.documents import parse_document
-    from minicrawl.web.html_page import ParseOptions
+    from minicrawl.web.documents.document import parse_document
+    from minicrawl.web.html.page import ParseOptions
 
     options = ParseOptions(with_words=True, strip_marks=snapshot.frontier.terms.strip_marks)
     with kept_pages(snapshot) as archive:

@@ -19,7 +19,7 @@ from minicrawl.errors import MinicrawlError, NoText
 from minicrawl.report.archived.page_versions import PageVersion, kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
-from minicrawl.web.responses import DocumentType
+from minicrawl.web.responses.types import DocumentType
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
     from minicrawl.report.archived.page_texts import PageTexts

@@ -21,8 +21,8 @@ from minicrawl.report.files.content_columns import CONTENTS, Content
 from minicrawl.report.selected_pages import Block
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables
+from minicrawl.web.robots.usage import PURPOSES
 from minicrawl.web.takedowns import Takedowns
-from minicrawl.web.usage import PURPOSES
 
 NO_FIELDS: Mapping[str, str] = {}
 USAGE, PAGE_ID, CRAWL_ORDER, TEXT_HASH = "usage", "page_id", "crawl_order", "text_hash"

@@ -28,7 +28,7 @@ from minicrawl import ext
 from minicrawl.errors import MinicrawlError, NoText, UsageError
 from minicrawl.memory.limits import PATIENCE_S, limit_processor_time
 from minicrawl.report.archived.killable_process import KillableProcess, Parent
-from minicrawl.web.urls import site
+from minicrawl.web.sites import site
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
 _MANY_SLOW = 20

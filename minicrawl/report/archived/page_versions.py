@@ -26,13 +26,14 @@ from minicrawl.report.archived.requisites import decoded_page, decoded_text, med
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.web.references import ReferenceReader, References, metas
-from minicrawl.web.responses import ALL, DocumentType, type_of
+from minicrawl.web.html.page_text import metas
+from minicrawl.web.html.references import ReferenceReader, References
+from minicrawl.web.responses.types import ALL, DocumentType, type_of
 from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
-    from minicrawl.web.documents import PdfText
+    from minicrawl.web.documents.pdf import PdfText
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class PageVersion:
 
     def links(self) -> list[dict[str, object]]:
         """Return the links in page order; text and rel are empty unless the page is HTML."""
-        from minicrawl.web.documents import parse_document
+        from minicrawl.web.documents.document import parse_document
 
         answer = self.answer
         if self.document is DocumentType.HTML:
@@ -108,8 +109,8 @@ class PageVersion:
 
     def headings(self) -> list[dict[str, object]]:
         """Return the headings in page order; headings of Markdown have no level."""
-        from minicrawl.web.documents import read_markdown
-        from minicrawl.web.references import headings
+        from minicrawl.web.documents.writing import read_markdown
+        from minicrawl.web.html.page_text import headings
 
         match self.document:
             case DocumentType.HTML:
@@ -127,7 +128,7 @@ class PageVersion:
 
     def declared_language(self) -> str:
         """Return the language of the attribute `lang`."""
-        from minicrawl.web.references import language
+        from minicrawl.web.html.page_text import language
 
         return language(self.markup) if self.document is DocumentType.HTML else ""
 

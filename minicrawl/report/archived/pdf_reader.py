@@ -12,7 +12,7 @@ import sys
 from minicrawl.errors import UsageError
 from minicrawl.memory.limits import PATIENCE_S, limit_processor_time, why_ended
 from minicrawl.report.archived.killable_process import KillableProcess, Parent
-from minicrawl.web.documents import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
+from minicrawl.web.documents.pdf import PDF_MISSING, PdfText, can_read_pdf, parse_pdf
 
 PDF_DEADLINE_S = 10.0
 _PDF_CODE = "from minicrawl.report.archived.pdf_reader import pdf_main; pdf_main()"

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, key_of
 from minicrawl.errors import Damaged
-from minicrawl.web.markup import decode
-from minicrawl.web.references import (
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.html.references import (
     LEADS_ON,
     Reference,
     manifest_references,
     references,
     style_references,
 )
-from minicrawl.web.responses import parse_content_type
+from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.urls import canonical, origin
 
 _STYLE, PAGE_TYPES = "text/css", ("text/html", "application/xhtml+xml")

@@ -9,11 +9,11 @@ from minicrawl.report.archived.page_versions import PageVersion, kept_pages, rea
 from minicrawl.report.selected_pages import Block
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
-from minicrawl.web.references import metas
-from minicrawl.web.responses import DocumentType
-from minicrawl.web.robots import Rules
+from minicrawl.web.html.page_text import metas
+from minicrawl.web.responses.types import DocumentType
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.robots.usage import PURPOSES, Preference, joined, of_headers, of_markup, of_meta
 from minicrawl.web.urls import canonical, origin
-from minicrawl.web.usage import PURPOSES, Preference, joined, of_headers, of_markup, of_meta
 
 ALLOW, DENY, UNSET = "allow", "deny", "unset"
 _RULES_REMEMBERED = 1000

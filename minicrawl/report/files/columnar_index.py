@@ -13,9 +13,11 @@ from minicrawl.archive.warc.capture import truncated
 from minicrawl.archive.warc.cdxj import CdxLine, surt
 from minicrawl.archive.warc.writer import record_id
 from minicrawl.report.selected_pages import Block
-from minicrawl.web.markup import decode
-from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
-from minicrawl.web.urls import canonical, domains
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.responses.headers import parse_content_type
+from minicrawl.web.responses.types import ALL, DocumentType, type_of
+from minicrawl.web.sites import domains
+from minicrawl.web.urls import canonical
 
 INDEX: Mapping[str, str] = (
     dict.fromkeys(("url_surtkey", "url", "url_host_name", "url_host_tld"), "VARCHAR")

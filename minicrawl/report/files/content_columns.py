@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl import ext
-from minicrawl.web.usage import PURPOSES
+from minicrawl.web.robots.usage import PURPOSES
 
 if TYPE_CHECKING:
     from minicrawl.report.archived.page_versions import PageVersion

@@ -21,7 +21,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.own_files import replacing
 from minicrawl.report.selected_graph import Drawing
-from minicrawl.web.urls import is_address
+from minicrawl.web.sites import is_address
 from minicrawl.wording import visible
 
 VERTICES, EDGES, ADJACENCY = "vertices.txt.gz", "edges.txt.gz", "graph.graph-txt"

@@ -18,7 +18,7 @@ from minicrawl.errors import needs
 from minicrawl.own_files import scratch
 from minicrawl.report.files.content_columns import RAW_TEXTS, content_columns
 from minicrawl.report.selected_pages import COLUMNS, LINK_COLUMNS, Block
-from minicrawl.web.usage import PURPOSES
+from minicrawl.web.robots.usage import PURPOSES
 
 ROW_GROUP_BYTES = 32 << 20
 _LEAST_MEMORY = 256 << 20

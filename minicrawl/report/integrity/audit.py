@@ -32,7 +32,8 @@ from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import NONSENSE, StoreTerms
 from minicrawl.store.stored_links import unpack, wrong_blocks
 from minicrawl.store.writer import merged_until
-from minicrawl.web.urls import host_of, site
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host_of
 from minicrawl.wording import counted
 
 _DENSE = ("urls", "hosts", "frontier")

@@ -24,7 +24,8 @@ from minicrawl.model import State
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
 from minicrawl.store.derived import CheckRow, all_checks, all_findings
-from minicrawl.web.responses import BLOCKS, COOKIE_WALL, SOFT_404, is_missing_sibling
+from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL
+from minicrawl.web.responses.soft_404 import SOFT_404, is_missing_sibling
 from minicrawl.web.urls import split
 
 Checks = list[tuple[int | None, CheckRow]]

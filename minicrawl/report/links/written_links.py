@@ -32,7 +32,7 @@ from minicrawl.report.snapshot import (
 from minicrawl.store import questions, tables
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import WrittenLinks
-from minicrawl.web.references import Reference, ReferenceReader, References
+from minicrawl.web.html.references import Reference, ReferenceReader, References
 from minicrawl.web.urls import resolve, split
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class StoredReferences:
             entry = self._of(link.giver).get(link.taker)
         if entry is None:
             return []
-        from minicrawl.web.references import read_entry
+        from minicrawl.web.html.written_links import read_entry
 
         ends = read_entry(entry, link.source, link.target)
         return [Reference(ends.written, ends.text, ends.rel, "a")]
@@ -94,7 +94,7 @@ class StoredReferences:
         entry = self._written.of(page, links)
         if entry is None:
             return {}
-        from minicrawl.web.references import parted
+        from minicrawl.web.html.written_links import parted
 
         return dict(zip(links, parted(entry.decode("utf-8", "replace")), strict=True))
 

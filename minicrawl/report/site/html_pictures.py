@@ -8,7 +8,7 @@ import numpy as np
 from minicrawl.graph.degrees import DegreeDistribution
 from minicrawl.report.site.html_tables import escaped
 from minicrawl.report.site.site_report import SiteReport
-from minicrawl.web.urls import readable
+from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import counted, visible
 
 _WIDTH, _HEIGHT, _MARGIN = 640, 360, 44

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from html import escape
 
 from minicrawl.report.site.site_report import ReportSection
-from minicrawl.web.urls import readable
+from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import visible
 
 _SHARES = frozenset(("importance",))

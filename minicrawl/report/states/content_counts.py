@@ -34,7 +34,7 @@ from minicrawl.report.links.verdicts import checked_files, checked_pages
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder
-from minicrawl.web.responses import parse_content_type
+from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.scope import may_be_html
 from minicrawl.web.urls import host
 

@@ -247,7 +247,7 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
     host = _host(snapshot, page)
     if host.wait_until is not None:
         reasons.append(f"its host asked for a pause until {iso(host.wait_until)}")
-    from minicrawl.web.robots import Rules
+    from minicrawl.web.robots.rules import Rules
 
     rules = None if host.robots is None else Rules.from_text(host.robots)
     purpose = tables.settings(snapshot.connection).get("obey-usage")

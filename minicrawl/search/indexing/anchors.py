@@ -13,7 +13,7 @@ from minicrawl.frontier.url_table import UrlTable
 from minicrawl.report.snapshot import Snapshot, host_name
 from minicrawl.search.indexing.page_reader import ReadPage
 from minicrawl.search.notes import AnchorRow
-from minicrawl.web.urls import site
+from minicrawl.web.sites import site
 from minicrawl.web.words import indexed
 
 _LINKS_REMEMBERED = 500_000

@@ -38,17 +38,13 @@ from minicrawl.search.indexing.page_text import (
     page_text,
     simple_text,
 )
-from minicrawl.web.documents import (
-    Written,
-    can_read_pdf,
-    decoded_text,
-    parse_pdf,
-    read_markdown,
-    read_text,
-)
-from minicrawl.web.markup import decode
-from minicrawl.web.responses import ALL, DocumentType, parse_content_type, type_of
-from minicrawl.web.urls import site
+from minicrawl.web.documents.document import decoded_text
+from minicrawl.web.documents.pdf import can_read_pdf, parse_pdf
+from minicrawl.web.documents.writing import Written, read_markdown, read_text
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.responses.headers import parse_content_type
+from minicrawl.web.responses.types import ALL, DocumentType, type_of
+from minicrawl.web.sites import site
 
 DEADLINE_S, SHORT_DEADLINE_S = 5.0, 1.0
 _MANY_SLOW = 20

@@ -48,7 +48,8 @@ from minicrawl.search.words.word_forms import language_of
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
 from minicrawl.store.records import translating_derived_errors
-from minicrawl.web.words import indexed, signature
+from minicrawl.web.signatures import signature
+from minicrawl.web.words import indexed
 
 ROUND = 4_000
 """Pages per round; their texts take about 50 MB."""

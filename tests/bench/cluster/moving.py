@@ -26,7 +26,7 @@ from minicrawl.demo.pages import DemoResponse, refused
 from minicrawl.demo.server import DemoServer
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.store.records import StoreTerms
-from minicrawl.web.urls import site
+from minicrawl.web.sites import site
 from tests.bench.cluster.nodes import nodes
 from tests.bench.endless import origin
 from tests.bench.made import make

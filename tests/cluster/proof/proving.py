@@ -23,7 +23,7 @@ from typing import NamedTuple
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.opic.ledger.channels import ShardPlace
-from minicrawl.web.urls import site
+from minicrawl.web.sites import site
 from tests.cluster.node_process import NodeProcess, nodes, until
 from tests.cluster.proof.judging import Judgement, Pauses, Upset, judge, pauses
 from tests.cluster.proof.servers import RelayedServers, relayed_servers

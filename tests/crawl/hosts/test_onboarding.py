@@ -17,7 +17,7 @@ from minicrawl.ports import Timed
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots.rules import Rules
 from tests.crawl.fakes import (
     Answer,
     FakeWeb,

@@ -16,7 +16,7 @@ from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.hosts.host_state import HostState, NameState
 from minicrawl.crawl.hosts.politeness import change_pace, hosts_of
 from minicrawl.crawl.progress import ProgressMeter
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots.rules import Rules
 from tests.crawl import fakes
 from tests.crawl.coroutines import in_jumping_time, in_loop
 from tests.crawl.fakes import FakeClock, FakeWeb, Scene, crawl, html

@@ -14,7 +14,7 @@ from minicrawl.crawl.hosts.addresses import address_delay
 from minicrawl.crawl.hosts.host_state import HostState, NameState
 from minicrawl.crawl.hosts.politeness import HostTable, change_delays
 from minicrawl.model import Failed, FailureKind, Response, State, Unchanged
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots.rules import Rules
 
 HOST, OTHER, THIRD = 0, 1, 2
 ADDRESS = "192.0.2.1"

@@ -8,7 +8,7 @@ from minicrawl.crawl.admission.equivalence import (
     MOST_OF_A_PLACE,
     UrlEquivalence,
 )
-from minicrawl.web.urls import MOST_PARAMETERS
+from minicrawl.web.url_shapes import MOST_PARAMETERS
 from tests.linear_time import TIMES, expect_linear
 
 A, B = "http://a.example", "http://b.example"

@@ -15,7 +15,7 @@ from minicrawl.crawl.admission.novelty import (
     NoveltyTracker,
 )
 from minicrawl.model import ParsedPage
-from minicrawl.web.html_page import title_bit
+from minicrawl.web.html.hashes import title_bit
 
 HOST, OTHER = 1, 2
 LIMIT = 5

@@ -7,7 +7,7 @@ from zlib import crc32
 import pytest
 
 from minicrawl.crawl.admission.novelty import NoveltyTracker
-from minicrawl.web.html_page import parse_page
+from minicrawl.web.html.page import parse_page
 from tests.crawl.traps.numbers import ARCHIVES, DATE, PAGES, TRAPS, Answer
 
 HOST = "http://a.example"

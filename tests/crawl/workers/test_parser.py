@@ -16,9 +16,9 @@ from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser, to_disk
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web.html_page import ParseOptions
-from minicrawl.web.robots import parse as parse_robots
-from minicrawl.web.sitemaps import Sitemap
+from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.robots.rules import parse as parse_robots
+from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.children import children, has_child, nothing_left_behind
 from tests.crawl.coroutines import in_loop
 from tests.crawl.fakes import html, text

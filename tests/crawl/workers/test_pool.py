@@ -45,8 +45,8 @@ from minicrawl.model import (
     State,
 )
 from minicrawl.ports import Timed
-from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL
-from minicrawl.web.sitemaps import Sitemap
+from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL
+from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.children import children, nothing_left_behind
 from tests.crawl.coroutines import in_loop
 from tests.crawl.fakes import FakeWeb, failed, html, states_of, text

@@ -15,17 +15,17 @@ from random import Random
 from typing import NamedTuple
 
 from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE
-from minicrawl.web import robots as rules, sitemaps as sitemap
-from minicrawl.web.documents import parse_document
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.markup import TooExpensive
-from minicrawl.web.responses import (
-    DocumentType,
+from minicrawl.web.documents.document import parse_document
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.responses.prices import (
+    TooExpensive,
     document_price_s,
     list_price_s,
     robots_price_s,
-    types_of,
 )
+from minicrawl.web.responses.types import DocumentType, types_of
+from minicrawl.web.robots import rules
+from minicrawl.web.sitemaps import sitemap
 
 URL = "http://a.example/d/s"
 _KEPT, _CHANGED = 12, 0.7

@@ -13,11 +13,17 @@ from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.framing import ByChunks
 from minicrawl.fetch.http.heads import content_length, read_head
 from minicrawl.fetch.http.http1 import ResponseParser
-from minicrawl.web import html_page, markup, responses, robots as rules, sitemaps as sitemap, urls
-from minicrawl.web.documents import parse_document
-from minicrawl.web.html_page import ParseOptions, parse_page
-from minicrawl.web.responses import ALL, LONGEST_WAIT_S, is_wanted, may_be_wanted, type_of
-from minicrawl.web.robots import Rules
+from minicrawl.web import urls
+from minicrawl.web.documents.document import parse_document
+from minicrawl.web.encoding import detection, labels
+from minicrawl.web.html import scanner, thin
+from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.responses import headers, types as document_types
+from minicrawl.web.responses.headers import LONGEST_WAIT_S
+from minicrawl.web.responses.types import ALL, is_wanted, may_be_wanted, type_of
+from minicrawl.web.robots import rules
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.sitemaps import sitemap
 from tests.proofs.fuzz.wire import WIRE_READERS
 
 URL = "http://a.example/d/page"
@@ -58,7 +64,7 @@ def read_page(body: bytes, random: Random) -> None:
     reading = parse_page(body, URL, dict.fromkeys(names, header), options, suspicious=suspicious)
     assert len(set(reading.links)) == len(reading.links) <= MAX_LINKS
     assert len(reading.words) == (len(reading.links) if options.with_words else 0)
-    assert len(reading.title) <= markup.TITLE_LENGTH
+    assert len(reading.title) <= scanner.TITLE_LENGTH
     assert URL not in (*reading.links, reading.canonical, reading.refresh)
     for url in filter(None, (*reading.links, reading.canonical, reading.refresh)):
         assert_canonical(url)
@@ -77,7 +83,7 @@ def read_document(body: bytes, random: Random) -> None:
     assert len(found.words) == (len(found.links) if options.with_words else 0)
     assert set(found.sitemaps) <= set(found.links)
     assert url not in (*found.links, found.canonical)
-    assert len(found.title) <= markup.TITLE_LENGTH
+    assert len(found.title) <= scanner.TITLE_LENGTH
     f"{found.title}{found.extracted}{found.cut}".encode()
     for link in filter(None, (*found.links[:20], found.canonical)):
         assert_canonical(link)
@@ -93,9 +99,9 @@ def tell_types(body: bytes, random: Random) -> None:
 
 def scan(body: bytes, random: Random) -> None:
     text = _text(body, random)
-    page = markup.scan(text, max_links=MAX_LINKS, xhtml=random.random() < 0.5)
+    page = scanner.scan(text, max_links=MAX_LINKS, xhtml=random.random() < 0.5)
     assert len(page.links) <= MAX_LINKS
-    assert html_page.is_thin(text, page.title) in (True, False)
+    assert thin.is_thin(text, page.title) in (True, False)
 
 
 def parse_robots(body: bytes, random: Random) -> None:
@@ -121,20 +127,21 @@ def parse_sitemap(body: bytes, random: Random) -> None:
 
 def read_headers(body: bytes, random: Random) -> None:
     value = _text(body, random)
-    essence, charset = responses.parse_content_type(value)
+    essence, charset = headers.parse_content_type(value)
     assert essence == essence.lower()
     assert charset is None or isinstance(charset, str)
-    assert responses.is_html(random.choice((value, None, "text/xml")), body) in (True, False, None)
-    wait_s = responses.retry_after_s(value, NOW)
+    kind = random.choice((value, None, "text/xml"))
+    assert document_types.is_html(kind, body) in (True, False, None)
+    wait_s = headers.retry_after_s(value, NOW)
     assert wait_s is None or 0 <= wait_s <= LONGEST_WAIT_S
-    assert responses.parse_robots_tag(value, "minicrawl").noindex in (True, False)
-    assert isinstance(responses.link_canonical(value), str | None)
-    markup.meta_refresh(value)
+    assert headers.parse_robots_tag(value, "minicrawl").noindex in (True, False)
+    assert isinstance(headers.link_canonical(value), str | None)
+    scanner.meta_refresh(value)
 
 
 def decode(body: bytes, random: Random) -> None:
-    text, name = markup.decode(body, random.choice(LABELS))
-    assert markup.encoding_of_label(name) == name
+    text, name = detection.decode(body, random.choice(LABELS))
+    assert labels.encoding_of_label(name) == name
     assert len(text) <= len(body) + 1
 
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from minicrawl.store import tables
-from minicrawl.web.html_page import parse_page
+from minicrawl.web.html.page import parse_page
 from tests.archive.archives import HEADERS, answered
 from tests.stores import HandCrawl
 from tests.text.stores import keep_more

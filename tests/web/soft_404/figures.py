@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from os import environ
 from typing import NamedTuple
 
-from minicrawl.web.responses import MissingPage
+from minicrawl.web.responses.soft_404 import MissingPage
 from tests.web.soft_404.made import Case, cases
 from tests.web.soft_404.recorded import manuals, pages
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.web.references import plain_text
-from minicrawl.web.responses import missing_siblings
+from minicrawl.web.html.page_text import plain_text
+from minicrawl.web.responses.soft_404 import missing_siblings
 
 FOLDER = "http://a.example/shop/"
 LOOKS = ("oak", "steel", "linen", "glass", "paper", "copper", "wool", "clay")

@@ -12,9 +12,9 @@ from itertools import compress, cycle, islice
 from operator import not_
 from pathlib import Path
 
-from minicrawl.web.markup import decode
-from minicrawl.web.references import plain_text
-from minicrawl.web.responses import missing_siblings
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.html.page_text import plain_text
+from minicrawl.web.responses.soft_404 import missing_siblings
 from tests.real.nginx import SITES
 from tests.shared import find
 from tests.web.soft_404.made import FOLDER, Case, Host, MadeSite, sites

@@ -39,8 +39,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from minicrawl.web.markup import attributes
-from minicrawl.web.responses import robots_words
+from minicrawl.web.html.attributes import attributes
+from minicrawl.web.responses.headers import robots_words
 
 PURPOSES = ("search", "ai-input", "ai-train", "archive")
 

@@ -1,140 +1,27 @@
-"""Text and links of a page as written, for reports and search, which read kept pages again.
+"""References of a page as written: links with their texts, assets, and anchors.
 
-written     short entries by which a crawl remembers how links were written
-references  links with their texts, assets, and anchors
-text        the text of a page, its headings and its language
+For reports, which read kept pages again. Takes linear time for any input. A crawl reads links with
+`scanner`, in a tenth of the time.
+
+reference  URL as written in an attribute or a style, with the text of its link
+asset      something needed to show a page: an image, a style, a script, a medium
+style      CSS: a file, an element, or an attribute
+anchor     place in a page that a fragment names, by `id` or by `name`
 """
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
-from minicrawl.web.markup import (
-    ATTRIBUTES,
-    LONGEST_TEXT,
-    STOP,
-    UTF_8,
-    AnchorTag,
-    attributes,
-    decode,
-    encoded_query,
-    unescaped,
-)
-from minicrawl.web.responses import parse_content_type
-from minicrawl.web.urls import canonical, resolve_each, split
-
-# ================================================================ written
-#
-# Links as written: one short entry for each link of a page.
-#
-# An entry preserves what was written: href, text and rel. A link written in the usual way, relative
-# to its page and without text, has an empty entry. Entries contain no separators, so they can be
-# joined.
-#
-# entry      form, fragment, text and rel; empty parts at the end are omitted
-# form       empty for the shortest relative reference, "=" for the whole URL, "/" for its path from
-#            the root, or "!" and the reference as written
-
-LONGEST_FORM = 2_000
-"""Most characters of a reference as written; longer ones are stored as the resolved URL."""
-BETWEEN_ENTRIES, BETWEEN_PARTS = "\x1e", "\x1f"
-_WHOLE, _ROOTED, _OTHER = "=", "/", "!"
-_SEPARATORS = str.maketrans("", "", "\x1c\x1d\x1e\x1f")
-
-
-def entries(
-    anchors: Mapping[str, AnchorTag],
-    links: Collection[str],
-    own: str,
-    base: str,
-    *,
-    strip_marks: bool = True,
-) -> tuple[str, ...]:
-    """Return the entry of each link of the page at `own`, from its first anchor with a text."""
-    found: dict[str, AnchorTag] = {}
-    for written, url in resolve_each(anchors, base, strip_marks=strip_marks):
-        anchor = anchors[written]
-        if url in links and (url not in found or (anchor.text and not found[url].text)):
-            found[url] = anchor
-    folders = _folders(own)
-    return tuple([_entry(found.get(url), url, folders, has_base=own != base) for url in links])
-
-
-def read_entry(entry: str, own: str, target: str) -> AnchorTag:
-    """Return the link to the target as it was written on the page at `own`."""
-    form, text, rel = (*entry.split(BETWEEN_PARTS), "", "")[:3]
-    if form.startswith(_OTHER):
-        return AnchorTag(form[1:], text, rel)
-    if form.startswith(_WHOLE):
-        return AnchorTag(target + form[1:], text, rel)
-    if form.startswith(_ROOTED):
-        return AnchorTag(_rooted(target) + form[1:], text, rel)
-    return AnchorTag((_relative(_folders(own), target) or target) + form, text, rel)
-
-
-def joined(found: Iterable[str]) -> str:
-    """Join entries into one text."""
-    return BETWEEN_ENTRIES.join(found)
-
-
-def parted(text: str) -> list[str]:
-    """Split a text into its entries."""
-    return text.split(BETWEEN_ENTRIES)
-
-
-def _entry(anchor: AnchorTag | None, url: str, folders: list[str], *, has_base: bool) -> str:
-    if anchor is None:
-        return ""
-    written = anchor.written.translate(_SEPARATORS)
-    parts = _form(written, url, folders, has_base=has_base), anchor.text, anchor.rel
-    return BETWEEN_PARTS.join(parts).rstrip(BETWEEN_PARTS)
-
-
-def _form(written: str, url: str, folders: list[str], *, has_base: bool) -> str:
-    if len(written) > LONGEST_FORM:
-        return _WHOLE
-    href, hash_sign, fragment = written.partition("#")
-    if href == url:
-        return f"{_WHOLE}{hash_sign}{fragment}"
-    if not has_base and href == _relative(folders, url):
-        return hash_sign + fragment
-    if href.startswith("/") and href == _rooted(url):
-        return f"{_ROOTED}{hash_sign}{fragment}"
-    return _OTHER + written
-
-
-def _folders(url: str) -> list[str]:
-    """Return the folder of a page and those above it, the nearest first."""
-    origin, path = split(url)
-    names = path.partition("?")[0].split("/")[:-1]
-    return list(accumulate((f"{name}/" for name in names), initial=origin))[:0:-1]
-
-
-def _relative(folders: list[str], url: str) -> str | None:
-    """Return the shortest relative reference to a URL; None if it is on another host."""
-    for above, folder in enumerate(folders):
-        if url.startswith(folder):
-            return "../" * above + url[len(folder) :]
-    return None
-
-
-def _rooted(url: str) -> str:
-    return split(url)[1]
-
-
-# ================================================================ references
-#
-# References of a page as written: links with their texts, assets, and anchors.
-#
-# Takes linear time for any input. A crawl reads links with `markup`, in a tenth of the time.
-#
-# reference  URL as written in an attribute or a style, with the text of its link
-# asset      something needed to show a page: an image, a style, a script, a medium
-# style      CSS: a file, an element, or an attribute
-# anchor     place in a page that a fragment names, by `id` or by `name`
+from minicrawl.web.encoding.detection import decode
+from minicrawl.web.encoding.labels import UTF_8
+from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.html.anchors import LONGEST_TEXT
+from minicrawl.web.responses.headers import parse_content_type
+from minicrawl.web.urls import canonical
 
 _LONGEST_HREF = 8192
 _IN_A_STYLE = re.compile(
@@ -432,118 +319,3 @@ def _candidates(srcset: str) -> Iterator[str]:
         if url := written.rstrip(","):
             yield url
         is_url = word.endswith(",")
-
-
-# ================================================================ text
-#
-# The text of a page, for people and for data sets.
-#
-# Comments, scripts, styles, templates and the head are left out, and <noscript>, except on pages
-# that have next to no text otherwise. Blocks are on lines of their own,
-# as are lines of preformatted text; blank lines are removed. The time is linear: no quantifier
-# backtracks, and unclosed markup extends to the end of the page.
-
-
-_HIDDEN = re.compile(
-    r"<!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))|"
-    + "|".join(
-        rf"<{name}{STOP}(?:[^<]++|<(?!/{name}{STOP}))*+(?:</{name}[^>]*+>|\Z)"
-        for name in ("script", "style", "template", "title", "noscript", "svg")
-    ),
-    re.IGNORECASE | re.ASCII,
-)
-_BLOCKS = (
-    "address|article|aside|blockquote|body|br|caption|dd|details|dialog|div|dl|dt|fieldset"
-    "|figcaption|figure|footer|form|h[1-6]|head|header|hgroup|hr|html|legend|li|main|menu|nav|ol"
-    "|option|p|pre|section|select|summary|table|tbody|textarea|tfoot|thead|tr|ul"
-)
-_BLOCK = re.compile(rf"</?(?:{_BLOCKS}){STOP}{ATTRIBUTES}(?:>|\Z)", re.IGNORECASE | re.ASCII)
-_CELL = re.compile(rf"</?t[dh]{STOP}{ATTRIBUTES}(?:>|\Z)", re.IGNORECASE | re.ASCII)
-_TAG = re.compile(rf"</?[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}(?:>|\Z)|<[!?/][^>]*+(?:>|\Z)")
-_PREFORMATTED = re.compile(
-    rf"<pre{STOP}(?:[^<]++|<(?!/pre{STOP}))*+(?:</pre|\Z)", re.IGNORECASE | re.ASCII
-)
-_TAG_OR_LINE_END = re.compile(r"<[^>]*+(?:>|\Z)|\r\n?|\n")
-
-
-_BODY = re.compile(rf"<body{STOP}", re.IGNORECASE | re.ASCII)
-_NOSCRIPT = re.compile(rf"(</?)noscript{STOP}", re.IGNORECASE | re.ASCII)
-_IN_NOSCRIPT = re.compile(
-    rf"<noscript{STOP}[^>]*+>((?:[^<]++|<(?!/noscript{STOP}))*+)", re.IGNORECASE | re.ASCII
-)
-_NEXT_TO_NONE = 0.3
-"""Length of a text, as a share of that in <noscript>, below which the latter is the page's."""
-_LONGEST_NOTICE = 200
-"""Characters of a text that names JavaScript up to which it is a notice, as applications have."""
-
-
-def with_noscript(markup: str) -> str:
-    """Return the markup with <noscript> as <div> if a page has next to no text otherwise.
-
-    Forums such as Discourse serve their posts there, and show them by scripts.
-    """
-    body = _BODY.search(markup)
-    start = body.start() if body else 0  # a <div> would end the head
-    inside = "\n".join(filter(None, map(_text_of, _IN_NOSCRIPT.findall(markup, start))))
-    is_notice = len(inside) <= _LONGEST_NOTICE and "javascript" in inside.lower()
-    if not inside or is_notice or len(_text_of(markup)) >= _NEXT_TO_NONE * len(inside):
-        return markup
-    return markup[:start] + _NOSCRIPT.sub(r"\1div", markup[start:])
-
-
-def plain_text(markup: str) -> str:
-    """Return the text of a page, line by line."""
-    return _text_of(with_noscript(markup))
-
-
-def _text_of(markup: str) -> str:
-    text = _PREFORMATTED.sub(_with_breaks, _HIDDEN.sub("", markup))
-    text = " ".join(text.split())
-    text = _TAG.sub("", _CELL.sub(" ", _BLOCK.sub("\n", text)))
-    lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))
-    return "\n".join(filter(None, lines))
-
-
-def _with_breaks(found: re.Match[str]) -> str:
-    """Return preformatted text with its line ends as markup."""
-    return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", found[0])
-
-
-_HEADING_TEXT = re.compile(
-    rf"<h([1-6]){STOP}{ATTRIBUTES}(?:>|\Z)((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)",
-    re.IGNORECASE | re.ASCII,
-)
-_META = re.compile(rf"<meta{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
-_MOST_METAS = 1000
-_LANG = re.compile(rf"<html{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
-
-
-class Heading(NamedTuple):
-    """Heading of a page, on one line."""
-
-    level: int
-    text: str
-
-
-def headings(markup: str) -> list[Heading]:
-    """Return the headings of a page that have text."""
-    found = _HEADING_TEXT.findall(_HIDDEN.sub("", with_noscript(markup)))
-    lines = ((int(level), " ".join(_text_of(one).split())) for level, one in found)
-    return [Heading(level, line) for level, line in lines if line]
-
-
-def metas(markup: str) -> list[tuple[str, str]]:
-    """Return the names, in lower case, and the contents of the `meta` elements of a page."""
-    found: list[tuple[str, str]] = []
-    for one in islice(_META.findall(_HIDDEN.sub("", markup)), _MOST_METAS):
-        said = attributes(one)
-        if "name" in said and "content" in said:
-            found.append((unescaped(said["name"]).strip().lower(), unescaped(said["content"])))
-    return found
-
-
-def language(markup: str) -> str:
-    """Return the language that a page declares, such as `en` or `pt-br`."""
-    found = _LANG.search(markup)
-    said = attributes(found[1]) if found else {}
-    return unescaped(said.get("lang", said.get("xml:lang", ""))).strip().lower()

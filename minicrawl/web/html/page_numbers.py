@@ -29,7 +29,7 @@ from itertools import pairwise
 from math import isclose, isnan, nan
 from typing import NamedTuple
 
-from minicrawl.web.markup import STOP, unescaped
+from minicrawl.web.html.attributes import STOP, unescaped
 from minicrawl.web.urls import split
 
 Numbers = tuple[float | None, ...]

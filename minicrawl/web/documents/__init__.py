@@ -1,0 +1,6 @@
+"""Documents of any type.
+
+document   from a response to a parsed page
+writing    plain text and Markdown
+pdf        PDF
+"""

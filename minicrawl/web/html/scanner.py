@@ -1,0 +1,378 @@
+"""Scans a page for the content of its tags, within the time that the caller has.
+
+No URL is resolved here. Each link comes once, in the order of the page. Of a base, a title, a
+canonical link and a refresh, the first counts. All robots rules of the page are combined.
+
+Nothing before the scan distinguishes a page of prose from one of links, though 128 kB take 1 ms
+or 30. So the scan counts its *work*, an upper bound in microseconds for the scan and everything
+that follows from it, on the reference machine, and gives up when the work exceeds the caller's
+time. Tags that are skipped are charged by size first, as that costs nothing:
+
+    page of 30 kB with 50 links of 40 characters, 10,000 µs left
+      0.07 for each character                            2,100
+      9.0 + 0.08 x 40 for each link                        610   done, 7,290 to spare
+
+Only if that is too much, the characters that begin tags and attributes are counted, once:
+
+    page of 128 kB with 150 such links
+      0.07 for each character                            8,960
+      after 86 links: more than 10,000, so the 8,960 are replaced by
+        0.012 x 128,000 + 0.34 x 2,000 "<" + 0.1 x 6,000
+        blanks, quotes and slashes                       2,816
+      150 links                                          1,830   done, 5,354 to spare
+
+A page of 128 kB with 3,000 links exceeds both: `TooExpensive`. A child process parses its body.
+`python -m tests.proofs.fuzz --prices` searches for pages that take longer than their work.
+
+written    as in the page, with character references not decoded
+said       the attributes of a tag, as written
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import NamedTuple
+
+from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.html.anchors import (
+    ANCHOR_READ,
+    MARKUP_AROUND,
+    AnchorTag,
+    anchor_of,
+    words_around,
+)
+from minicrawl.web.html.attributes import S, attributes, decoded, href, unescaped
+from minicrawl.web.html.tokens import HREF, HTML, xhtml_tokens
+from minicrawl.web.responses.headers import (
+    NO_RESTRICTIONS,
+    RobotsTag,
+    parse_content_type,
+    parse_robots_tag,
+)
+from minicrawl.web.responses.prices import TooExpensive
+from minicrawl.web.responses.types import HTML_TYPES
+
+TITLE_LENGTH = 300
+"""Most characters of a title."""
+
+AT_ONCE_S = 1
+"""Longest delay of a refresh that counts as a redirect. With a longer one, it is a link."""
+
+MOST_LINKS = 10_000
+"""Most links of a page that are read. Few pages made by people have more than a thousand."""
+_TITLE_READ = 20_000  # characters of markup that may be a title
+_LONGEST_HREF = 8192  # characters; longer URLs are not kept
+
+
+_PASSED_US, _UNCLOSED_US = 0.07, 0.1  # a character of skipped tags; of one never closed
+_CHARACTER_US, _TAG_US, _ATTRIBUTE_US = 0.012, 0.34, 0.1  # the same, counted by marks
+_BEFORE_ATTRIBUTES = b" \n\t\r\f/\"'"
+_TOKEN_US, _SAID_US = 1.5, 0.24  # a stop; a character of attributes that are read
+_LINK_US, _HREF_US = 9.0, 0.08  # to resolve a link; for each of its characters
+_WRITTEN_US, _WORDS_US = 14.0, 25.0
+"""Extra cost of each link if its anchor is kept, and if the words around it are."""
+_AROUND_US, _TAG_AROUND_US, _REFERENCE_US = 0.01, 0.3, 1.4
+_FOREIGN_US = 0.6  # a character may expand to 18 in a host name
+
+
+class MetaRefresh(NamedTuple):
+    """A meta refresh: the delay and the URL. An empty URL is the page itself."""
+
+    delay_s: int
+    url: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Markup:
+    """Content of the tags of a page, collected during the scan. No URL is resolved yet.
+
+    `links` has the hrefs without fragments, distinct and in order, with their words. Links with
+    nofollow are omitted.
+    """
+
+    title: str = ""
+    base: str | None = None
+    links: dict[str, str] = field(default_factory=dict)
+    anchors: dict[str, AnchorTag] = field(default_factory=dict)  # on request
+    canonical: str | None = None
+    refresh: str | None = None  # the URL of a refresh without delay
+    robots: RobotsTag = NO_RESTRICTIONS
+    has_more_links: bool = False
+
+    def in_encoding(self, encoding: str) -> Markup:
+        """Return the content of a page in another encoding than UTF-8, with its queries escaped."""
+        base, canonical, refresh = (
+            href and encoded_query(href, encoding)
+            for href in (self.base, self.canonical, self.refresh)
+        )
+        links = {encoded_query(href, encoding): words for href, words in self.links.items()}
+        anchors = {encoded_query(href, encoding): tag for href, tag in self.anchors.items()}
+        return replace(
+            self, base=base, canonical=canonical, refresh=refresh, links=links, anchors=anchors
+        )
+
+
+def scan(  # noqa: PLR0913  # each is given by its name
+    text: str,
+    *,
+    agent: str = "minicrawl",
+    max_links: int = MOST_LINKS,
+    with_words: bool = False,
+    with_anchors: bool = False,
+    xhtml: bool = False,
+    types: frozenset[str] = HTML_TYPES,
+    with_sitemaps: bool = False,
+    most_us: float = inf,
+) -> Markup:
+    """Scan a page; raise `TooExpensive` if it takes more than `most_us` of work.
+
+    `agent` is the crawler name that robots rules may use; alternates of these media `types` count
+    as links.
+    """
+    relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
+    wanted = _Wanted(agent.lower(), max_links, with_words, with_anchors, types, relations, most_us)
+    page = _PageScanner(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), wanted)
+    links = page.links
+    for token in (xhtml_tokens() if xhtml else HTML).finditer(page.text):
+        href = token[HREF]
+        if href is None:
+            page.read(token)
+        elif href not in links or "&" in href:
+            page.add_link(href, token)
+    return page.found
+
+
+class _Wanted(NamedTuple):
+    """Content to collect, and the name of the crawler."""
+
+    agent: str
+    max_links: int
+    with_words: bool
+    with_anchors: bool
+    types: frozenset[str]
+    relations: frozenset[str]  # relations of a <link> to another page, whatever its type
+    most_us: float
+
+
+class _PageScanner:
+    """Collects the content of the tags of one page."""
+
+    def __init__(self, text: str, wanted: _Wanted) -> None:
+        self.text = text
+        self.wanted = wanted
+        self.max_links = wanted.max_links
+        self.looks_around = wanted.with_words or wanted.with_anchors
+        self.found = Markup()
+        self.links = self.found.links
+        self.open = Counter[str]()
+        # An unclosed tag is read to the end of the page, at a higher price than skipped tags.
+        last = text.find("<", text.rfind(">") + 1)
+        unclosed = len(text) - last if last >= 0 else 0
+        self._guess_us = _PASSED_US * len(text)
+        self._left_us = wanted.most_us - self._guess_us
+        self._spend(_UNCLOSED_US * unclosed)
+        self._link_us = _LINK_US + _WRITTEN_US * wanted.with_anchors + _WORDS_US * wanted.with_words
+
+    def _spend(self, work_us: float) -> None:
+        self._left_us -= work_us
+        if self._left_us < 0:
+            self._count_marks()
+
+    def _count_marks(self) -> None:
+        """Replace the guess by size, once; raise `TooExpensive` if the work is still too much."""
+        octets = self.text.encode("utf-8", "surrogatepass")
+        # One pass, where a count of each sign would take eight.
+        attributes = len(octets) - len(octets.translate(None, _BEFORE_ATTRIBUTES))
+        counted_us = _CHARACTER_US * len(self.text) + _TAG_US * octets.count(b"<")
+        counted_us += _ATTRIBUTE_US * attributes
+        self._left_us += max(self._guess_us - counted_us, 0)
+        self._guess_us = 0.0
+        if self._left_us < 0:
+            raise TooExpensive
+
+    def read(self, token: re.Match[str]) -> None:
+        """Process any token but a plain anchor."""
+        self._left_us -= _TOKEN_US
+        if name := token["name"]:
+            self._spend(_SAID_US * len(token["said"]))
+            _READERS[name.lower()](self, token)
+        elif token["raw"]:
+            self._spend(_SAID_US * len(token["raw_said"]))
+            self._read_raw(token)
+        elif self._left_us < 0:
+            self._count_marks()
+
+    def read_anchor(self, tag: re.Match[str]) -> None:
+        said = tag["said"]
+        written = href(said)
+        if written is None:
+            return
+        # `ugc` and `sponsored` only say who wrote a link, and why.
+        if "nofollow" in said.lower() and "nofollow" in _words_of(attributes(said).get("rel", "")):
+            return
+        self.add_link(written, tag)
+
+    def add_link(self, written: str, anchor: re.Match[str] | None = None) -> None:
+        """Add a link, and decode its character references."""
+        if len(written) > _LONGEST_HREF:
+            return
+        whole = href = written
+        if "&" in written:
+            self._spend(_REFERENCE_US * written.count("&"))
+            whole = href = decoded(written)
+        if "#" in href:
+            href = href[: href.index("#") + 1]
+        if href in self.links:
+            return
+        each_us = _HREF_US if href.isascii() else _FOREIGN_US
+        self._left_us -= self._link_us + each_us * len(href)
+        if self._left_us < 0:
+            self._count_marks()
+        if len(self.links) < self.max_links:
+            self.links[href] = ""
+            if self.looks_around and anchor:
+                self._look_around(href, whole, anchor)
+        else:
+            self.found.has_more_links = True
+
+    def _look_around(self, href: str, whole: str, anchor: re.Match[str]) -> None:
+        if self.wanted.with_anchors:
+            self.found.anchors[href] = anchor_of(self.text, whole, anchor)
+        start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
+        start, end = start - len("<"), anchor.end()
+        self._spend(self._work_around_us(start, end))
+        if self.wanted.with_words:
+            self.links[href] = words_around(self.text, start, end)
+
+    def _work_around_us(self, start: int, end: int) -> float:
+        """Return the work to read the content of an anchor and its surroundings."""
+        close = self.text.find("</a", end, end + ANCHOR_READ)
+        stop = close if close >= 0 else end + ANCHOR_READ
+        around = MARKUP_AROUND if self.wanted.with_words else 0
+        first, last = max(start - around, 0), stop + around
+        tags, references = (self.text.count(sign, first, last) for sign in "<&")
+        return _AROUND_US * (last - first) + _TAG_AROUND_US * tags + _REFERENCE_US * references
+
+    def _read_raw(self, tag: re.Match[str]) -> None:
+        name = tag["raw"].lower()
+        if name == "iframe":
+            self._read_source(tag["raw_said"])
+        elif name == "title" and not self.found.title and not self._is_apart():
+            said = unescaped(tag["content"][:_TITLE_READ]).split()
+            self.found.title = " ".join(said)[:TITLE_LENGTH].rstrip()
+
+    def read_start(self, tag: re.Match[str]) -> None:
+        """Note that an element is open. An empty drawing may close itself, unlike HTML."""
+        name = tag["name"].lower()
+        self.open[name] += name != "svg" or not tag["said"].endswith("/")
+
+    def read_end(self, tag: re.Match[str]) -> None:
+        name = tag["name"][1:].lower()
+        # A noscript ends at once: its content is raw text in browsers, which nests nothing.
+        self.open[name] = 0 if name == "noscript" else max(self.open[name] - 1, 0)
+
+    def _is_apart(self) -> bool:
+        """Return True in a template or a drawing, where tags say nothing about the page."""
+        return self.open["template"] > 0 or self.open["svg"] > 0
+
+    def read_frame(self, tag: re.Match[str]) -> None:
+        self._read_source(tag["said"])
+
+    def _read_source(self, said: str) -> None:
+        if source := attributes(said).get("src"):
+            self.add_link(source)
+
+    def read_link(self, tag: re.Match[str]) -> None:
+        if not _MAY_LEAD.search(tag["said"]):
+            return
+        values = attributes(tag["said"])
+        target = values.get("href")
+        if target is None:
+            return
+        relations = _words_of(values.get("rel", ""))
+        if "canonical" in relations and self.found.canonical is None and not self._is_apart():
+            self.found.canonical = decoded(target)
+        if "nofollow" not in relations and _leads_to_page(values, relations, self.wanted):
+            self.add_link(target)
+
+    def read_base(self, tag: re.Match[str]) -> None:
+        target = href(tag["said"])
+        if target is not None and self.found.base is None and not self._is_apart():
+            self.found.base = decoded(target)
+
+    def read_meta(self, tag: re.Match[str]) -> None:
+        lower = tag["said"].lower()
+        if "robots" in lower or self.wanted.agent in lower or "refresh" in lower:
+            self._read_meta(attributes(tag["said"]))
+
+    def _read_meta(self, values: dict[str, str]) -> None:
+        content = decoded(values.get("content", ""))
+        if values.get("name", "").lower() in {"robots", self.wanted.agent}:
+            if self._is_apart():
+                return
+            rules = parse_robots_tag(content, self.wanted.agent)
+            self.found.robots = self.found.robots.combined_with(rules)
+        elif values.get("http-equiv", "").lower() == "refresh":
+            self._read_refresh(meta_refresh(content))
+
+    def _read_refresh(self, refresh: MetaRefresh | None) -> None:
+        if refresh is None or not refresh.url:
+            return
+        # In <noscript> it applies only to browsers without scripts.
+        if refresh.delay_s > AT_ONCE_S or self.open["noscript"] or self._is_apart():
+            self.add_link(refresh.url.replace("&", "&amp;"))
+        elif self.found.refresh is None:
+            self.found.refresh = refresh.url
+
+
+_READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
+    "a": _PageScanner.read_anchor,
+    "area": _PageScanner.read_anchor,
+    "base": _PageScanner.read_base,
+    "frame": _PageScanner.read_frame,
+    "link": _PageScanner.read_link,
+    "meta": _PageScanner.read_meta,
+    **dict.fromkeys(("noscript", "svg", "template"), _PageScanner.read_start),
+    **dict.fromkeys(("/noscript", "/svg", "/template"), _PageScanner.read_end),
+}
+
+# Most <link> tags are stylesheets and icons.
+_MAY_LEAD = re.compile("canonical|next|prev|alternate|sitemap|&", re.IGNORECASE)
+_RELATIONS = frozenset(("next", "prev"))
+_RELATIONS_AND_SITEMAPS = _RELATIONS | {"sitemap"}
+
+
+def _words_of(value: str) -> set[str]:
+    return set(decoded(value).lower().split())
+
+
+def _leads_to_page(values: dict[str, str], relations: set[str], wanted: _Wanted) -> bool:
+    if not relations.isdisjoint(wanted.relations):
+        return True
+    if "alternate" not in relations or "stylesheet" in relations:
+        return False
+    essence, _ = parse_content_type(values.get("type"))
+    return not essence or essence in wanted.types
+
+
+_REFRESH = re.compile(
+    rf"{S}*+(?=[0-9.])([0-9]*+)[0-9.]*+(?:\Z|(?=[;,\t\n\f\r ]){S}*+[;,]?+{S}*+"
+    rf"""(?:url{S}*+={S}*+)?+(?:"([^"]*+)|'([^']*+)|(.*+)))""",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+_DELAY_DIGITS = 9
+_NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
+
+
+def meta_refresh(content: str) -> MetaRefresh | None:
+    """Parse a meta refresh by the steps of the HTML standard; None if it is invalid."""
+    found = _REFRESH.match(content)
+    if found is None:
+        return None
+    delay_s = int(found[1].lstrip("0")[:_DELAY_DIGITS] or 0)
+    url = found[2] or found[3] or found[4] or ""
+    return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))

@@ -1,0 +1,6 @@
+"""Sitemaps and feeds.
+
+sitemap     the URLs and the changes that a sitemap or a feed states
+xml         URLs in XML
+json_feed   URLs in a JSON Feed
+"""
