@@ -38,7 +38,7 @@ from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.states import explanation
 from minicrawl.report.states.errors import ErrorQuery, ErrorReport, errors
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import OPIC
+from minicrawl.store.derived.ranks import OPIC
 from minicrawl.web.responses.types import FROM_SEEDS, DocumentType, types_of
 from minicrawl.wording import counted
 

@@ -33,7 +33,7 @@ from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.rows import WRITERS, lines_of
 from minicrawl.report.links.written_links import RAW_COLUMNS
 from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS
-from minicrawl.store.derived import SUFFIX
+from minicrawl.store.derived.file import SUFFIX
 from minicrawl.store.reader import ARCHIVE, DASHBOARD, EARLIER, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of
 

@@ -22,7 +22,7 @@ from minicrawl.audit.link_columns import Column
 from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Mask
 from minicrawl.model import State
 from minicrawl.report.links.verdicts import LinkVerdict
-from minicrawl.store.derived import LARGE_IMAGE
+from minicrawl.store.derived.checks import LARGE_IMAGE
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 SEVERITIES = (ERROR, WARNING, NOTICE)

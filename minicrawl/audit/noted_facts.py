@@ -25,7 +25,7 @@ from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
-from minicrawl.store.derived import FactsRow, FactsUntil, ListedRow, facts_until, keep_facts
+from minicrawl.store.derived.facts import FactsRow, FactsUntil, ListedRow, facts_until, keep_facts
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.responses.headers import parse_content_type

@@ -36,13 +36,8 @@ from minicrawl.report.links.verdicts import (
 )
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import (
-    LARGE_IMAGE,
-    all_checks,
-    all_findings,
-    facts_in_blocks,
-    listed_in_blocks,
-)
+from minicrawl.store.derived.checks import LARGE_IMAGE, all_checks, all_findings
+from minicrawl.store.derived.facts import facts_in_blocks, listed_in_blocks
 from minicrawl.web.urls import host_of
 from minicrawl.wording import counted
 

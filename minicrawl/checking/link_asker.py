@@ -29,7 +29,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.store.derived import CheckRow
+from minicrawl.store.derived.checks import CheckRow
 from minicrawl.web.responses.challenges import COOKIE_WALL
 from minicrawl.web.urls import canonical, origin
 

@@ -27,7 +27,13 @@ from minicrawl.model import Response, State, Want
 from minicrawl.ports import Clock
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import CheckRow, FindingRow, all_checks, all_findings, keep_checks
+from minicrawl.store.derived.checks import (
+    CheckRow,
+    FindingRow,
+    all_checks,
+    all_findings,
+    keep_checks,
+)
 from minicrawl.store.reader import reading
 from minicrawl.web.html.references import LEADS_ON, style_targets
 from minicrawl.web.responses.soft_404 import is_missing_sibling

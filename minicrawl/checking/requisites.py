@@ -26,7 +26,7 @@ from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer, Moved, Response, Want
 from minicrawl.report.archived.requisites import may_lead_on, needed_by_file
 from minicrawl.store import tables
-from minicrawl.store.derived import CheckRow
+from minicrawl.store.derived.checks import CheckRow
 from minicrawl.store.reader import archive_folder, reading
 
 MOST_ROUNDS = 100

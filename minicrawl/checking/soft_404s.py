@@ -15,7 +15,7 @@ from minicrawl.crawl.workers.loop_rounds import LoopRounds
 from minicrawl.model import Response
 from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
-from minicrawl.store.derived import FindingRow, all_findings
+from minicrawl.store.derived.checks import FindingRow, all_findings
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.html.page_text import plain_text
 from minicrawl.web.responses.headers import parse_content_type

@@ -21,7 +21,13 @@ from minicrawl.report.links.problems import link_counts
 from minicrawl.report.links.verdicts import SHOWN, LinkVerdict, verdicts_of
 from minicrawl.report.links.written_links import PageReferences
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
-from minicrawl.store.derived import LARGE_IMAGE, CheckRow, FindingRow, all_checks, keep_findings
+from minicrawl.store.derived.checks import (
+    LARGE_IMAGE,
+    CheckRow,
+    FindingRow,
+    all_checks,
+    keep_findings,
+)
 from minicrawl.web.html.references import Reference
 
 NO_ANCHOR = "anchor"

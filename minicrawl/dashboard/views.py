@@ -32,7 +32,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states import explanation
 from minicrawl.report.states.errors import KINDS, ErrorQuery, errors
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import keep_pings
+from minicrawl.store.derived.pings import keep_pings
 from minicrawl.store.reader import reading
 from minicrawl.web.urls import canonical, host as host_of, split
 

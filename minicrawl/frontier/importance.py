@@ -38,19 +38,16 @@ from minicrawl.opic.importance.rank_mass import RankMass
 from minicrawl.opic.ledger.books import Books, Spending, StepKind
 from minicrawl.opic.ledger.money import exact_edge
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import (
+from minicrawl.store.derived.file import reading_beside
+from minicrawl.store.derived.ranks import (
     FLOWED,
     GATHERED,
     GUARANTEED,
     OPIC,
     READABLE_PAGES,
     RankRow,
-    flowed,
-    gathered as gathered_by,
     rank_row,
     rank_scores,
-    readable_pages,
-    reading_beside,
 )
 from minicrawl.store.stored_links import unpack, unpack_plain
 from minicrawl.store.tables import Connection
@@ -200,8 +197,8 @@ def rank_options(
         int(np.isin(states, READABLE).sum()),
         share_read(refinement.importance, states),
     )
-    if before is not None and readable <= (readable_pages(before) or 0):
-        found = max(found, gathered_by(before) or 0.0)
+    if before is not None and readable <= (before.number(READABLE_PAGES) or 0):
+        found = max(found, before.number(GATHERED) or 0.0)
     options = {GATHERED: found, READABLE_PAGES: readable, FLOWED: refinement.flowed}
     return json.dumps(options if proven is None else options | {GUARANTEED: proven})
 
@@ -243,7 +240,7 @@ def _carried_on(
 ) -> ShownImportance:
     if row is None:
         return ShownImportance(None, frontier.importance())
-    later, flow = frontier.last_seq - row.step, flowed(row)
+    later, flow = frontier.last_seq - row.step, row.number(FLOWED)
     if later <= 0:
         return ShownImportance(row, shares(scores))
     if later > MOST_STEPS or flow is None:
@@ -380,7 +377,7 @@ def gathered_now(row: RankRow | None, connection: Connection) -> float | None:
     The share is that of the converged ranks `row` if they include all steps, else the crawl's own.
     """
     if row is not None and row.step >= tables.last_step(connection):
-        share = gathered_by(row)
+        share = row.number(GATHERED)
         if share is not None:
             return share
     counted = tables.counters(connection).get(tables.GATHERED)

@@ -22,7 +22,7 @@ from minicrawl.report.links.backlinks import Linked, backlinks, links
 from minicrawl.report.progress import crawl_status
 from minicrawl.report.selected_pages import PageSelection, top
 from minicrawl.report.states import explanation
-from minicrawl.store.derived import OPIC
+from minicrawl.store.derived.ranks import OPIC
 from minicrawl.store.reader import search_folder
 from minicrawl.store.user_queries import query_views
 from minicrawl.wording import iso

@@ -17,14 +17,14 @@ from minicrawl.errors import UsageError
 from minicrawl.opic.importance.estimate import rising
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import (
+from minicrawl.store.derived.file import reading_beside
+from minicrawl.store.derived.ranks import (
     OPIC,
     OPIC_SITES,
     RankRow,
     kept_ranks,
     rank_row,
     rank_scores,
-    reading_beside,
 )
 from minicrawl.wording import at_most, counted
 

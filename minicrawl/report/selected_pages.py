@@ -20,7 +20,7 @@ from minicrawl.ports import Progress, unreported
 from minicrawl.report.saved_ranks import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name, places_of_largest
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import OPIC
+from minicrawl.store.derived.ranks import OPIC
 from minicrawl.store.records import reporting_damage
 from minicrawl.wording import iso
 

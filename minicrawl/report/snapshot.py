@@ -36,7 +36,7 @@ from minicrawl.report.near_duplicates import (
     kept_near_duplicates,
 )
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import RankRow, guaranteed
+from minicrawl.store.derived.ranks import RankRow, guaranteed
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import StoreTerms, reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import NoRoom
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
+from minicrawl.store.derived.file import reading_beside
+from minicrawl.store.derived.ranks import OPIC, RankRow, rank_row
 from minicrawl.store.reader import reading
 
 IMPORTANCE = "importance"

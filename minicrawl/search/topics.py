@@ -19,7 +19,7 @@ from minicrawl.search.entries import Entry
 from minicrawl.search.importance_file import Floats
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.words.query import Query
-from minicrawl.store.derived import kept_topics
+from minicrawl.store.derived.ranks import kept_topics
 from minicrawl.web.words import parts_by_counts, words_of
 
 USUAL_FAMILY = "pagerank"

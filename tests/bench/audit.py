@@ -28,7 +28,7 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store import tables
-from minicrawl.store.derived import FactsRow, FactsUntil, ListedRow, keep_facts
+from minicrawl.store.derived.facts import FactsRow, FactsUntil, ListedRow, keep_facts
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import (
     Batch,

@@ -18,7 +18,7 @@ from minicrawl.config.parts import Politeness
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived import all_checks
+from minicrawl.store.derived.checks import all_checks
 from tests.processes import killed_on_failure
 
 SEED = "http://a.example/"

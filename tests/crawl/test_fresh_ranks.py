@@ -35,7 +35,8 @@ from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.integrity.audit import audit
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.store import tables
-from minicrawl.store.derived import OPIC, OPIC_SITES, beside, kept_ranks, reading_beside
+from minicrawl.store.derived.file import beside, reading_beside
+from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, kept_ranks
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter

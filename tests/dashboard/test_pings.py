@@ -14,7 +14,7 @@ from minicrawl.crawl.steering.control_socket import listening
 from minicrawl.dashboard.access import BEGINNING, PINGS, TOKEN_HEADER
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import StoreError
-from minicrawl.store.derived import kept_pings
+from minicrawl.store.derived.pings import kept_pings
 from minicrawl.store.reader import reading
 from tests.dashboard.asking import ACCESS, asked
 from tests.dashboard.servers import dashboard_of

@@ -12,7 +12,8 @@ from minicrawl.report.graph.flows import flows
 from minicrawl.report.graph.top_sites import top_sites
 from minicrawl.report.saved_ranks import saved_ranks
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived import OPIC_SITES, beside
+from minicrawl.store.derived.file import beside
+from minicrawl.store.derived.ranks import OPIC_SITES
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, C, HandCrawl

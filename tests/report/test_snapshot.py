@@ -13,7 +13,7 @@ from minicrawl.report.saved_ranks import kept_scores, saved_ranks, scores
 from minicrawl.report.snapshot import page_of, snapshot
 from minicrawl.report.waiting_pages import queue_position, waiting
 from minicrawl.store import tables
-from minicrawl.store.derived import RankRow, keep_ranks
+from minicrawl.store.derived.ranks import RankRow, keep_ranks
 from minicrawl.store.reader import reading
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

@@ -47,7 +47,7 @@ from minicrawl.report.selected_pages import COLUMNS, PageSelection, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.report.states.changes import new_and_changed
 from minicrawl.store import tables
-from minicrawl.store.derived import OPIC
+from minicrawl.store.derived.ranks import OPIC
 from minicrawl.web.robots.usage import PURPOSES
 from minicrawl.wording import counted, visible
 

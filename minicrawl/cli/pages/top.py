@@ -23,7 +23,7 @@ from minicrawl.cli.store_options import (
 from minicrawl.report.saved_ranks import RISING
 from minicrawl.report.selected_pages import PageSelection, RankedPage, top as top_pages
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store.derived import OPIC
+from minicrawl.store.derived.ranks import OPIC
 
 if TYPE_CHECKING:
     from minicrawl.report.graph.top_sites import RankedSite

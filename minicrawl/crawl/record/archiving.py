@@ -238,7 +238,7 @@ def forget(path: Path, what: str, now: float, archives: Sequence[Path] = ()) -> 
     The store first records the take-down, so that no crawl requests these URLs again, and at the
     end that it is complete. After a kill, repeating the call completes it.
     """
-    from minicrawl.store.derived import drop_findings  # a crawl needs no findings here
+    from minicrawl.store.derived.checks import drop_findings
 
     what = (urls := UrlPattern.of(what)).what
     with closing(StoreWriter.open(path)) as store:

@@ -34,7 +34,8 @@ from minicrawl.model import KeptAnswer, Originals, OwnRequests, PageId, State
 from minicrawl.opic.ledger.books import Step, StepKind, terms
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import in_parts
-from minicrawl.store import derived, tables
+from minicrawl.store import tables
+from minicrawl.store.derived import pings
 from minicrawl.store.records import FetchRow, HostRow, StepRow, WrittenRow, check_of
 from minicrawl.store.writer import StoreWriter
 
@@ -70,7 +71,7 @@ class Recorder:
         self._url_lookup = UrlLookup(store.path)
         self.describe = self._rows.add_document
         """Records the document of a page, as of its last reading."""
-        self.kept_pings = partial(derived.kept_pings, store.path, reader)
+        self.kept_pings = partial(pings.kept_pings, store.path, reader)
 
     @property
     def dictionary(self) -> int:

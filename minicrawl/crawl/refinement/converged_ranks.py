@@ -34,7 +34,8 @@ from minicrawl.opic.importance.cash_flow import CashFlow, Refinement
 from minicrawl.opic.importance.rank_mass import RankMass
 from minicrawl.ports import Progress, unreported
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row, reading_beside
+from minicrawl.store.derived.file import reading_beside
+from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row
 from minicrawl.store.reader import reading
 from minicrawl.store.records import reporting_damage
 from minicrawl.store.writer import copy_store

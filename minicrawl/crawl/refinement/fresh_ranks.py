@@ -29,7 +29,7 @@ from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.importance import MOST_STEPS
 from minicrawl.memory.child_interpreter import child_command
 from minicrawl.store import tables
-from minicrawl.store.derived import guaranteed
+from minicrawl.store.derived.ranks import guaranteed
 from minicrawl.store.reader import reading
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import click
 from minicrawl.cli.output import short_time, show_json, show_list
 from minicrawl.errors import UsageError
 from minicrawl.report.saved_ranks import SavedRank, saved_ranks
-from minicrawl.store.derived import drop_rank
+from minicrawl.store.derived.ranks import drop_rank
 from minicrawl.store.reader import reading
 from minicrawl.store.tables import Connection
 from minicrawl.wording import counted, iso

@@ -34,7 +34,7 @@ from minicrawl.report.saved_ranks import (
     saved_ranks,
 )
 from minicrawl.store import tables
-from minicrawl.store.derived import OPIC, OPIC_SITES, RankRow, keep_ranks
+from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks
 
 IMPORTANCE = "importance"
 """Name under which `opic` is displayed."""

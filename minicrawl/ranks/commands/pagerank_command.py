@@ -47,7 +47,7 @@ from minicrawl.ranks.pagerank import PageRankOptions
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import keep_topics
+from minicrawl.store.derived.ranks import keep_topics
 from minicrawl.store.records import DocumentRow, reporting_damage
 from minicrawl.web.responses.headers import http_date
 from minicrawl.wording import visible

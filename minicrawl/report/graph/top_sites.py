@@ -17,7 +17,8 @@ from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import flows
 from minicrawl.report.saved_ranks import scores
 from minicrawl.report.snapshot import Snapshot, refuse_without_links
-from minicrawl.store.derived import OPIC, OPIC_SITES, rank_row, rank_scores, reading_beside
+from minicrawl.store.derived.file import reading_beside
+from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, rank_row, rank_scores
 
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int32]

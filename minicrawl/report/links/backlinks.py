@@ -32,7 +32,8 @@ from minicrawl.report.snapshot import (
     refuse_without_links,
     urls,
 )
-from minicrawl.store.derived import backlinks_of, backlinks_step, keep_backlinks, reading_beside
+from minicrawl.store.derived.backlinks import backlinks_of, backlinks_step, keep_backlinks
+from minicrawl.store.derived.file import reading_beside
 
 _FEW_STEPS = 20_000
 _MANY_OF = 8

@@ -41,7 +41,7 @@ from minicrawl.report.links.verdicts import (
 from minicrawl.report.selected_pages import Pages, pages_of_host
 from minicrawl.report.snapshot import LABELS, Snapshot, refuse_without_links, urls
 from minicrawl.store import questions
-from minicrawl.store.derived import LARGE_IMAGE, CheckRow, all_checks, all_findings
+from minicrawl.store.derived.checks import LARGE_IMAGE, CheckRow, all_checks, all_findings
 from minicrawl.web.responses.soft_404 import SOFT_404
 
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from minicrawl.model import State
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
-from minicrawl.store.derived import CheckRow, all_checks, all_findings
+from minicrawl.store.derived.checks import CheckRow, all_checks, all_findings
 from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL
 from minicrawl.web.responses.soft_404 import SOFT_404, is_missing_sibling
 from minicrawl.web.urls import split

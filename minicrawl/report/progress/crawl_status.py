@@ -21,7 +21,8 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.saved_ranks import Convergence, convergence
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import OPIC, RankRow, guaranteed, rank_row, reading_beside
+from minicrawl.store.derived.file import reading_beside
+from minicrawl.store.derived.ranks import OPIC, RankRow, guaranteed, rank_row
 from minicrawl.store.files import bytes_of, files_of
 from minicrawl.store.reader import reading, real_path
 from minicrawl.store.records import reporting_damage

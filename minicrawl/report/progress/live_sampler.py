@@ -23,7 +23,8 @@ from minicrawl.report.progress.link_log import LinkLog
 from minicrawl.report.progress.samples import Basis, Sample, keep_sample
 from minicrawl.report.progress.sampling_process import EVERY_S
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import OPIC, rank_row, reading_beside
+from minicrawl.store.derived.file import reading_beside
+from minicrawl.store.derived.ranks import OPIC, rank_row
 from minicrawl.store.reader import reading
 from minicrawl.store.records import reporting_damage
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minicrawl.store.derived import MOST_SAMPLES, append_sample, kept_samples
+from minicrawl.store.derived.samples import MOST_SAMPLES, append_sample, kept_samples
 from minicrawl.store.reader import reading
 from minicrawl.store.tables import Connection, last_step
 

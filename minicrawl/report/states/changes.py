@@ -29,7 +29,7 @@ from minicrawl.report.graph.flows import final_pages
 from minicrawl.report.selected_pages import hosts_named
 from minicrawl.report.snapshot import Snapshot, places_of_largest
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import CheckRow, all_checks
+from minicrawl.store.derived.checks import CheckRow, all_checks
 from minicrawl.store.reader import archive_folder
 from minicrawl.wording import iso
 

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.report.saved_ranks import ESTIMATED
-from minicrawl.store.derived import beside
+from minicrawl.store.derived.file import beside
 from tests.ranks.commands.plain_ranks import (
     Captured,
     as_json,

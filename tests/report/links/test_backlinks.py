@@ -12,7 +12,8 @@ from minicrawl.model import State
 from minicrawl.report.graph.flows import flows
 from minicrawl.report.links.backlinks import Linked, LinkedPage, backlinks, links
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store.derived import backlinks_step, beside, reading_beside
+from minicrawl.store.derived.backlinks import backlinks_step
+from minicrawl.store.derived.file import beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store

@@ -13,7 +13,7 @@ from minicrawl.opic.ledger.money import PARTS
 from minicrawl.report.selected_graph import HostGraph, PageGraph
 from minicrawl.report.selected_pages import Block, PageSelection
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store.derived import RankRow, keep_ranks
+from minicrawl.store.derived.ranks import RankRow, keep_ranks
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl
 
 ALL = PageSelection()

@@ -11,21 +11,10 @@ import pytest
 
 from minicrawl.errors import StoreError
 from minicrawl.model import State
-from minicrawl.store.derived import (
-    CheckRow,
-    RankRow,
-    all_checks,
-    backlinks_of,
-    backlinks_step,
-    beside,
-    keep_backlinks,
-    keep_checks,
-    keep_ranks,
-    kept_ranks,
-    rank_scores,
-    reading_beside,
-    writing_beside,
-)
+from minicrawl.store.derived.backlinks import backlinks_of, backlinks_step, keep_backlinks
+from minicrawl.store.derived.checks import CheckRow, all_checks, keep_checks
+from minicrawl.store.derived.file import beside, reading_beside, writing_beside
+from minicrawl.store.derived.ranks import RankRow, keep_ranks, kept_ranks, rank_scores
 from minicrawl.store.reader import reading
 from tests.graph.graphs import Link, graph_of
 from tests.stores import A, B, HandCrawl, filled_store

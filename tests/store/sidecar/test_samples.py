@@ -17,7 +17,7 @@ from minicrawl.report.progress.samples import (
     samples,
 )
 from minicrawl.store import tables
-from minicrawl.store.derived import MOST_SAMPLES
+from minicrawl.store.derived.samples import MOST_SAMPLES
 from minicrawl.store.reader import reading
 from tests.graph.graphs import graph_of
 from tests.stores import filled_store
