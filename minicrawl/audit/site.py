@@ -35,7 +35,7 @@ from minicrawl.report.links.verdicts import (
     verdicts,
 )
 from minicrawl.report.snapshot import Snapshot, urls
-from minicrawl.store import questions, tables
+from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.derived.checks import LARGE_IMAGE, all_checks, all_findings
 from minicrawl.store.derived.facts import facts_in_blocks, listed_in_blocks
 from minicrawl.web.urls import host_of
@@ -201,7 +201,7 @@ class AuditedSite:
     def _answers(self) -> tuple[Column, Column, Column]:
         statuses = np.zeros(len(self), np.int16)
         seconds, first_byte_s = np.zeros((2, len(self)), np.float16)
-        for rows in questions.last_answers(self.seen.connection):
+        for rows in request_log.last_answers(self.seen.connection):
             pages, status, _, *times = map(list, zip(*rows, strict=True))
             statuses[pages], (seconds[pages], first_byte_s[pages]) = status, times
         return statuses, seconds, first_byte_s
@@ -224,7 +224,7 @@ class AuditedSite:
     @cached_property
     def depth(self) -> Column:
         """Number of links from a seed, on the path by which the crawl found the page."""
-        return tables.whole(tables.urls(self.seen.connection, "depth"), "depth")
+        return page_columns.whole(page_columns.urls(self.seen.connection, "depth"), "depth")
 
     @cached_property
     def _url_faults(self) -> Column:
@@ -245,7 +245,7 @@ class AuditedSite:
     @cached_property
     def has_session(self) -> Mask:
         """Own pages that were linked with a session id, which the crawl removed or kept."""
-        originals = questions.with_originals(self.seen.connection)
+        originals = questions.originals(self.seen.connection)
         pages = [page for page, url in originals if SESSION_ID.search(url)]
         linked = self.of(pages) | self._facts.with_session
         return self.own & (linked | self.url_fault("session"))

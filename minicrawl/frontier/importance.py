@@ -37,7 +37,7 @@ from minicrawl.opic.importance.estimate import RunningLevels, completed, shares
 from minicrawl.opic.importance.rank_mass import RankMass
 from minicrawl.opic.ledger.books import Books, Spending, StepKind
 from minicrawl.opic.ledger.money import exact_edge
-from minicrawl.store import questions, tables
+from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import (
     FLOWED,
@@ -108,7 +108,7 @@ def cash_flow(
 
     Takes one pass over the log.
     """
-    saved = tables.whole(tables.frontier(connection, "spent"), "spent")
+    saved = page_columns.whole(page_columns.frontier(connection, "spent"), "spent")
     spent = frontier.spendings.of_all(len(frontier), saved)
     is_forward = np.zeros(len(frontier), dtype=np.bool_)
     is_forward[list(frontier.books.forwards)] = True

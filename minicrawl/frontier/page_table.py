@@ -48,7 +48,7 @@ from minicrawl.opic.ledger.ledger import FOREIGN, Ledger, Plan
 from minicrawl.opic.ledger.money import PARTS, UNIT, fixed_edge, in_parts
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.opic.windows.window import Births, Past, Window
-from minicrawl.store import questions, tables
+from minicrawl.store import integrity, page_columns, questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, PaidRow, StepRow, StoreTerms
 from minicrawl.wording import counted
 
@@ -593,7 +593,7 @@ class UpdatedRows:
 # each commit stores counts of pages, steps and fetches (`Frontier.tally`), and a crawl or a report
 # compares them first when it opens a store. After a crash, other tables are compared as well.
 
-_SAVED: tuple[tables.Column, ...] = ("state", "key", "history", "g_time")
+_SAVED: tuple[page_columns.Column, ...] = ("state", "key", "history", "g_time")
 
 
 def load_frontier(
@@ -634,7 +634,7 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
 
     def pasts() -> Iterator[tuple[Numbers, Numbers]]:
         """Yield histories and times, and collect the other columns of the same rows."""
-        for states, keys, history, times in tables.frontier(connection, *_SAVED):
+        for states, keys, history, times in page_columns.frontier(connection, *_SAVED):
             frontier.state += states.tobytes()
             frontier.counts.update(dict(enumerate(np.bincount(states).tolist())))
             key.frombytes(keys.tobytes())
@@ -704,7 +704,7 @@ def _load_values(
 def _check_births(frontier: Frontier, connection: tables.Connection) -> None:
     """Raise ValueError unless steps add as many pages as have URLs: more could fill the memory."""
     known = questions.pages_known(connection)
-    born = len(frontier) + questions.born_after(connection, frontier.last_seq)
+    born = len(frontier) + integrity.born_after(connection, frontier.last_seq)
     if born != known:
         raise ValueError(f"{known} URLs are known, but {born} pages were born")
 
@@ -730,16 +730,16 @@ def verify(frontier: Frontier, connection: tables.Connection) -> None:
 def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterator[str]:
     """Yield a line for each contradiction between the tables of pages, documents and fetches."""
     undescribed = np.isin(frontier.states(), READ_STATES)
-    for pages, _ in tables.contents(connection):
+    for pages, _ in page_columns.contents(connection):
         undescribed[pages] = False
     if count := int(np.count_nonzero(undescribed)):
         yield f"{count} pages were read, but have no document"
-    if count := questions.documents_without_fetch(connection):
+    if count := integrity.documents_without_fetch(connection):
         yield f"{count} documents of pages that were never requested"
-    indexed, known = questions.fetches_indexed(connection), tables.fetches_known(connection)
+    indexed, known = integrity.fetches_indexed(connection), tables.fetches_known(connection)
     if indexed != known:
         yield f"{known} fetches are known, but the index by page has {indexed}"
     # Some tables contradict nothing else: only SQLite can say whether they are whole. The quick
     # check reads the file once, but trusts indexes; the one of fetches was counted above.
     for check in ("quick_check", "integrity_check(siblings)"):
-        yield from questions.integrity_errors(connection, check)
+        yield from integrity.integrity_errors(connection, check)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from minicrawl.compact_map import CompactHashMap
 from minicrawl.model import PageId
-from minicrawl.store import tables
+from minicrawl.store import page_columns, tables
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.sites import site
 from minicrawl.web.takedowns import NO_TAKEDOWNS
@@ -386,7 +386,7 @@ class UrlTable:
 
     def load_depths(self, connection: tables.Connection) -> None:
         """Load the depths of all pages."""
-        for (depths,) in tables.urls(connection, "depth"):
+        for (depths,) in page_columns.urls(connection, "depth"):
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 
     def load_traits(self, connection: tables.Connection) -> array[int]:
@@ -401,7 +401,7 @@ class UrlTable:
     def load_hosts(self, connection: tables.Connection) -> None:
         """Load the hosts of all pages, but not their URLs."""
         self.origins += [host.origin for host in tables.hosts(connection)]
-        for (hosts,) in tables.urls(connection, "host"):
+        for (hosts,) in page_columns.urls(connection, "host"):
             self.host_of.frombytes(hosts.tobytes())
 
     # ------------------------------------------------------------ pages

@@ -38,7 +38,7 @@ from minicrawl.model import State
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.states.discovery import discovery
-from minicrawl.store import questions, tables
+from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import NOT_ASKED, FetchRow
 from minicrawl.web.responses.headers import parse_content_type
@@ -131,7 +131,7 @@ class _Log:
         self, snapshot: Snapshot, archive: ArchiveReader | None, warn: Callable[[str], None]
     ) -> None:
         self._connection, self._archive, self._warn = snapshot.connection, archive, warn
-        self._depths = tables.whole(tables.urls(snapshot.connection, "depth"), "depth")
+        self._depths = page_columns.whole(page_columns.urls(snapshot.connection, "depth"), "depth")
         self._discovery = discovery(snapshot)
         self._places = self._places_of_pages()
 
@@ -176,7 +176,7 @@ class _Log:
                 yield row.at, line.encoded()
 
     def _requests(self) -> Iterator[FetchRow]:
-        return (row for row in questions.fetch_rows(self._connection) if row.outcome != NOT_ASKED)
+        return (row for row in request_log.fetch_rows(self._connection) if row.outcome != NOT_ASKED)
 
     # ------------------------------------------------------------ one response
 

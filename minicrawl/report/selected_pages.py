@@ -19,9 +19,9 @@ from minicrawl.model import FULL_VALUE, READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.saved_ranks import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name, places_of_largest
-from minicrawl.store import questions, tables
+from minicrawl.store import questions, request_log, tables
 from minicrawl.store.derived.ranks import OPIC
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import iso
 
 
@@ -342,7 +342,7 @@ def _document_columns(snapshot: Snapshot, pages: Pages) -> dict[str, list[Any]]:
             columns["status"][place] = document.status or None
     # Pages that were not read have the status of their last response.
     unread = np.flatnonzero((snapshot.states[pages] != State.UNREAD) & ~snapshot.was_read[pages])
-    statuses = questions.last_statuses(snapshot.connection, pages[unread].tolist())
+    statuses = request_log.last_values(snapshot.connection, "status", pages[unread].tolist())
     for place, status in zip(unread.tolist(), statuses, strict=True):
         columns["status"][place] = status
     return columns

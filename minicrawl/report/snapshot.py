@@ -35,10 +35,11 @@ from minicrawl.report.near_duplicates import (
     NearDuplicates,
     kept_near_duplicates,
 )
-from minicrawl.store import questions, tables
+from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.ranks import RankRow, guaranteed
 from minicrawl.store.reader import reading, search_folder
-from minicrawl.store.records import StoreTerms, reporting_damage
+from minicrawl.store.records import StoreTerms
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
 from minicrawl.wording import visible
 
@@ -160,7 +161,7 @@ class Snapshot:
     @cached_property
     def host_of(self) -> NDArray[np.uint32]:
         """Host id of each page."""
-        return tables.whole(tables.urls(self.connection, "host"), "host")
+        return page_columns.whole(page_columns.urls(self.connection, "host"), "host")
 
     @cached_property
     def origins(self) -> list[str]:
@@ -268,14 +269,14 @@ def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False
 def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:
     """Return the number of links to each page, from the checkpoint and the steps after it."""
     counts = frontier.gained()
-    saved = tables.whole(tables.frontier(connection, "inlinks"), "inlinks")
+    saved = page_columns.whole(page_columns.frontier(connection, "inlinks"), "inlinks")
     counts[: len(saved)] += saved
     return counts
 
 
 def last_spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint32]:
     """Return the step of each page's last spending; 0 if it passed nothing to links."""
-    saved = tables.whole(tables.frontier(connection, "spent"), "spent")
+    saved = page_columns.whole(page_columns.frontier(connection, "spent"), "spent")
     return frontier.spendings.of_all(len(frontier), saved)
 
 

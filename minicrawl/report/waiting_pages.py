@@ -14,7 +14,7 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.saved_ranks import rank_of
 from minicrawl.report.snapshot import Snapshot, host_name, places_of_largest
 from minicrawl.store import questions
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 
 _PAGES_AT_ONCE = 20_000
 

@@ -1,4 +1,4 @@
-"""Connections that read a store, even while a crawl writes it; paths of its files; users' queries.
+"""Connections that read a store, even while a crawl writes it, and paths of its files.
 
 Laws: a reader sees the store as of one moment, and never changes it. A store that has several
 names, through symbolic links, is one file in one place, and its other files are beside that file.
@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from minicrawl.errors import MissingStoreError, UsageError
 from minicrawl.own_files import refuse_links
-from minicrawl.store.records import translating_sqlite_errors
 from minicrawl.store.schema import VERSION, check_version
+from minicrawl.store.trouble import translating_sqlite_errors
 
 
 def real_path(path: Path) -> Path:

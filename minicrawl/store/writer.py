@@ -30,221 +30,31 @@ requests never change; the rows of the checkpoint can be recomputed from the ste
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
-import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.ledger.books import StepKind
-from minicrawl.own_files import make_folder, open_own, refuse_links
 from minicrawl.store import tables
+from minicrawl.store.lock import StoreLock
 from minicrawl.store.reader import (
-    LOCK,
     LOG,
     file_beside,
     reading,
     real_path,
-    refuse_links_beside,
 )
-from minicrawl.store.records import (
-    MAY_DIFFER,
-    Batch,
-    Checkpoint,
-    StepRow,
-    StoreTerms,
-    reporting_damage,
-    translating_sqlite_errors,
-)
+from minicrawl.store.records import MAY_DIFFER, Batch, Checkpoint, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
-from minicrawl.store.stored_links import Pieces, blank_written, pack
-from minicrawl.store.tables import Connection, meta
-from minicrawl.web.takedowns import Takedowns
-from minicrawl.web.urls import split
-
-# ================================================================ lock
-#
-# One writer for a file, by whatever name it is reached.
-#
-# A path is only a name: it can be a link, and another file can take it. So two things are locked,
-# the lock file beside the store and the database itself, and the writer checks before each
-# transaction that the path still leads to the file (the inode) that it locked. Crawl A writes
-# crawl.db, which is inode 41; then:
-#
-#     event                            crawl.db-lock    inode 41   crawl B on that path
-#     A starts                         locked by A      locked     refused: the lock file is locked
-#     rm crawl.db-lock                 -                locked     locks a new lock file, and is
-#                                                                  refused at inode 41
-#     ln crawl.db other.db             locked by A      locked     refused at inode 41 by that name
-#     mv copy.db crawl.db (inode 57)   locked by A      locked     refused: the lock file is locked.
-#                                                                  A finds 57 instead of 41 at its
-#                                                                  path, and writes nothing more
-#     kill -9 A                        there, unlocked  unlocked   starts
-#
-# The kernel unlocks when a process ends, so that no crash leaves a lock behind. To readers, a
-# locked lock file means a running crawl; earlier versions of minicrawl lock nothing else. The
-# database is locked at a byte that SQLite does not use, so readers are not blocked.
-#
-# A trap of POSIX: closing any handle of a file releases all locks of this process on it, those of
-# SQLite included. So the handle of a released database stays open until nothing else in this
-# process has the file open.
-
-_FREE_BYTE = 1 << 62
-_HANDLES = Path("/proc/self/fd")
-_kept: list[int] = []
-"""Handles of databases that are no longer locked, but that this process still has open otherwise.
-"""
-
-
-class StoreLock:
-    """Lock of a store, held from its creation until `release`."""
-
-    def __init__(self, path: Path) -> None:
-        if path.is_dir():
-            raise UsageError(f"{path} is a directory, not a store")
-        self._path, self._place = path, real_path(path)
-        if self._place.exists() and not os.access(self._place, os.W_OK):
-            raise UsageError(f"{path} is read-only")
-        refuse_links_beside(path)
-        self._files: list[_LockFile] = []
-        with self._errors():
-            make_folder(self._place.parent)
-            self._files.append(_LockFile(file_beside(path, LOCK)))
-            try:
-                self._database = _locked_database(self._place)
-            except BaseException:
-                self._files[0].release()
-                raise
-
-    def hold_folder(self, folder: Path) -> None:
-        """Also lock the archive of the store, until `release`."""
-        file = folder / LOCK.removeprefix("-")
-        if file not in (one.file for one in self._files):
-            with self._errors():
-                make_folder(folder)
-                self._files.append(_LockFile(file))
-
-    def renew(self) -> bool:
-        """Recreate deleted lock files. Return False if another process may be writing."""
-        return _is_at(self._place, self._database) and all(one.renew() for one in self._files)
-
-    def check(self) -> None:
-        """Raise StoreError unless the lock is held."""
-        if not self.renew():
-            raise StoreError(
-                f"{self._path} was moved or replaced, or another crawl writes it: this crawl "
-                "writes nothing more; everything committed before is safe"
-            )
-
-    def release(self) -> None:
-        """Release all locks. The connection must be closed before."""
-        fcntl.fcntl(self._database, fcntl.F_OFD_SETLK, _byte(fcntl.F_UNLCK))
-        _close_unless_used(self._database)
-        for one in self._files:
-            one.release()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except BlockingIOError as error:
-            raise StoreError(
-                f"{self._path} is in use by another crawl: wait for it, or stop it"
-            ) from error
-        except OSError as error:
-            raise UsageError(f"{self._path} cannot be written: {error.strerror}") from error
-
-
-class _LockFile:
-    """File without content, which its writer locks."""
-
-    def __init__(self, file: Path) -> None:
-        """Lock the file. Raises BlockingIOError if another process holds it."""
-        self.file = file
-        while True:
-            self._handle = open_own(file, os.O_RDWR | os.O_CREAT)
-            try:
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(self._handle)
-                raise
-            if _is_at(file, self._handle):
-                return
-            os.close(self._handle)  # its previous owner has just removed it
-
-    def renew(self) -> bool:
-        """Lock the file again if it was removed. Return False if another process holds it."""
-        if _is_at(self.file, self._handle):
-            return True
-        try:
-            again = _LockFile(self.file)
-        except (OSError, UsageError):
-            return False
-        os.close(self._handle)
-        self._handle = again._handle
-        return True
-
-    def release(self) -> None:
-        """Remove the file, then release it. A file that remains is from a writer that crashed."""
-        with suppress(OSError):
-            if _is_at(self.file, self._handle):
-                self.file.unlink()
-        os.close(self._handle)
-
-
-def _locked_database(place: Path) -> int:
-    refuse_links(place)
-    handle = open_own(place, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _byte(fcntl.F_WRLCK))
-    except OSError:
-        _close_unless_used(handle)
-        raise
-    return handle
-
-
-def _byte(kind: int) -> bytes:
-    """Return the kernel's structure for a lock of a single byte."""
-    return struct.pack("hhqqi4x", kind, os.SEEK_SET, _FREE_BYTE, 1, 0)
-
-
-def _is_at(path: Path, handle: int) -> bool:
-    """Return True if the open file is the one at this path."""
-    try:
-        return os.path.samestat(os.lstat(path), os.fstat(handle))
-    except OSError:
-        return False
-
-
-def _close_unless_used(handle: int) -> None:
-    """Close this handle and the kept ones, unless this process has their file open otherwise."""
-    _kept.append(handle)
-    used = list(_other_files())
-    for one in tuple(_kept):
-        if not any(os.path.samestat(os.fstat(one), other) for other in used):
-            _kept.remove(one)
-            os.close(one)
-
-
-def _other_files() -> Iterator[os.stat_result]:
-    """Yield the open files of this process, except kept handles."""
-    handles = [int(one.name) for one in _HANDLES.iterdir()] if _HANDLES.is_dir() else []
-    for number in handles:
-        if number not in _kept:
-            with suppress(OSError):  # the handle of the listing itself is closed by now
-                yield os.fstat(number)
-
-
-# ================================================================ replica
-#
-# Interface between a writer and the replica of its store, such as the log of a shard.
+from minicrawl.store.stored_links import pack
+from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
+from minicrawl.store.written_links import Pieces
 
 
 class StoreReplica(Protocol):
@@ -278,8 +88,6 @@ class StoreReplica(Protocol):
     def closing(self) -> None:
         """Prepare for closing the store."""
 
-
-# ================================================================ writer
 
 Write = Callable[[str, Iterable[Sequence[Any]]], None]
 
@@ -372,7 +180,7 @@ class StoreWriter:
         if found is None:
             if tables.last_step(self._connection):
                 raise StoreError(f"{self.path} is damaged: its terms are missing")
-            with self._transaction():
+            with self.transaction():
                 self._set_meta("terms", json.dumps(wanted))
             self._confirm()
             return
@@ -400,7 +208,7 @@ class StoreWriter:
         self._compact_if_disk_is_low()
 
     def _add(self, batch: Batch) -> None:
-        with self._transaction() as write:
+        with self.transaction() as write:
             write("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
             write("INSERT INTO originals VALUES (?, ?)", batch.originals)
             write("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
@@ -427,7 +235,7 @@ class StoreWriter:
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
         """Write the rows that changed. `forget_links` deletes steps that are no longer needed."""
         if self._unconfirmed is not checkpoint:
-            with self._transaction() as write:
+            with self.transaction() as write:
                 self._write_rows(write, checkpoint)
                 if forget_links:
                     # The steps of the checkpoint are folded into its rows. The last one stays as
@@ -469,7 +277,7 @@ class StoreWriter:
 
     def compact(self) -> None:
         """Compress the link attributes written in pieces, and checkpoint the write-ahead log."""
-        with self._transaction():
+        with self.transaction():
             self._pieces.merge()
         self._pieces.confirm()
         self._confirm()
@@ -512,7 +320,8 @@ class StoreWriter:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     @contextmanager
-    def _transaction(self) -> Iterator[Write]:
+    def transaction(self) -> Iterator[Write]:
+        """Yield `write_rows` in a transaction, which is rolled back if there is an error."""
         self.lock.check()
         with translating_sqlite_errors(self.path, SAFE):
             # IMMEDIATE, because a transaction that begins as a reader and then wants to write can
@@ -522,15 +331,11 @@ class StoreWriter:
                 yield partial(write_rows, self._connection)
                 self._connection.execute("COMMIT")
             except BaseException:
-                self._roll_back()
+                # On a full disk SQLite has ended some transactions itself; a ROLLBACK would then
+                # raise, and hide the error that the user has to see.
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
-
-    def _roll_back(self) -> None:
-        """Roll back, unless SQLite has done so because of a full disk."""
-        # On a full disk SQLite has ended some transactions itself; a ROLLBACK would then raise, and
-        # hide the error that the user has to see.
-        if self._connection.in_transaction:
-            self._connection.execute("ROLLBACK")
 
 
 def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
@@ -615,107 +420,3 @@ def _for_rows(sql: str, rows: int) -> str:
     before, values, rest = sql.partition("VALUES ")
     one, end, after = rest.partition(")")
     return f"{before}{values}{', '.join([one + end] * rows)}{after}"
-
-
-# ================================================================ merging
-#
-# Merging: reading stores that are merged into one, and writing the merged store.
-#
-# Laws: rows are read in blocks, so that memory does not grow with a store. The merged store is an
-# ordinary one. Its mark (`MERGED`) is the last step that was copied from other logs: several
-# ledgers produced the cash as of that step, so it cannot be recomputed from one log.
-
-MERGED = "merged"
-"""Name in the table meta: last step that was copied from other logs."""
-
-
-class PackedStep(NamedTuple):
-    """Row of the log, with the spending encoded."""
-
-    seq: int
-    kind: int
-    page: int
-    state: int
-    born: int
-    amount: int
-    spending: bytes | None
-
-
-def merged_until(connection: Connection) -> int:
-    """Return the last step that was copied from other stores; 0 in a store that was crawled."""
-    return int(meta(connection, MERGED) or 0)
-
-
-# ---------------------------------------------------------------- writing
-
-
-def add_steps(store: StoreWriter, steps: Iterable[PackedStep]) -> None:
-    """Append steps to the log."""
-    with _transaction(store) as connection:
-        write_rows(connection, "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", steps)
-
-
-def add_values(store: StoreWriter, rows: Iterable[tuple[int, int, int]]) -> None:
-    """Add values that a scorer gave: step, page, value."""
-    with _transaction(store) as connection:
-        write_rows(connection, "INSERT INTO scored VALUES (?, ?, ?)", rows)
-
-
-def add_mirrors(store: StoreWriter, mirrors: Iterable[tuple[int, int, int]]) -> None:
-    """Add mirrors: host, the host that it mirrors, and the number of pages in common."""
-    with _transaction(store) as connection:
-        write_rows(connection, "INSERT INTO mirrors VALUES (?, ?, ?)", mirrors)
-
-
-def begin_draft(store: StoreWriter) -> None:
-    """Stop syncing: the draft of a store need not survive a power failure."""
-    store.connection.execute("PRAGMA synchronous = OFF")
-
-
-def end_draft(store: StoreWriter) -> None:
-    """Sync the draft to disk, and restore safe writing."""
-    store.connection.execute("PRAGMA synchronous = FULL")
-    store.compact()
-
-
-def blank(store: StoreWriter, pages: Mapping[int, str], gone: Takedowns) -> None:
-    """Remove URLs and texts of these pages from the store, also from its free space and its log.
-
-    Their steps stay: they say where cash is.
-    """
-    with _transaction(store) as connection:
-        connection.executemany(
-            "UPDATE urls SET path = ? WHERE id = ?",
-            [(split(gone.conceal(url))[1], page) for page, url in pages.items()],
-        )
-        for table in ("originals", "own_requests"):
-            connection.executemany(
-                f"DELETE FROM {table} WHERE page = ?", [(page,) for page in pages]
-            )
-        connection.executemany(
-            "UPDATE fetches SET detail = '' WHERE page = ?", [(page,) for page in pages]
-        )
-        connection.executemany(
-            "UPDATE documents SET title = '', etag = NULL, last_modified = NULL WHERE page = ?",
-            [(page,) for page in pages],
-        )
-        blank_written(connection, pages)
-    store.compact()
-    with translating_sqlite_errors(store.path):
-        store.connection.execute("VACUUM")  # pages of the file that were split have old rows, too
-    store.compact()
-
-
-def mark(store: StoreWriter, seq: int) -> None:
-    """Record that the log up to this step was copied from other logs."""
-    with _transaction(store) as connection:
-        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MERGED, str(seq)))
-
-
-@contextmanager
-def _transaction(store: StoreWriter) -> Iterator[Connection]:
-    connection = store.connection
-    store.lock.check()
-    with translating_sqlite_errors(store.path), connection:
-        connection.execute("BEGIN IMMEDIATE")
-        yield connection

@@ -20,7 +20,7 @@ from minicrawl.report.integrity.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import tables
 from minicrawl.store.records import HostRow, StoreTerms, WrittenRow, check_of
-from minicrawl.store.stored_links import WrittenLinks
+from minicrawl.store.written_links import WrittenLinks
 from tests.cluster.hand_shards import HandCluster, owner_of
 from tests.stores import HandCrawl
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import MissingStoreError, StoreError, UsageError
-from minicrawl.store import questions, tables
+from minicrawl.store import integrity, questions, request_log, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow
 from minicrawl.store.schema import VERSION, check_version, prepare
@@ -57,12 +57,12 @@ def test_a_reader_sees_a_consistent_snapshot_during_a_crawl(tmp_path: Path) -> N
         crawl.seeds([A])
         crawl.commit()
         with reading(crawl.path) as connection:
-            assert questions.steps_known(connection) == (1, 1)
+            assert integrity.steps_known(connection) == (1, 1)
             crawl.read(A, [B])
             crawl.commit()
-            assert questions.steps_known(connection) == (1, 1)
+            assert integrity.steps_known(connection) == (1, 1)
         with reading(crawl.path) as connection:
-            assert questions.steps_known(connection) == (2, 2)
+            assert integrity.steps_known(connection) == (2, 2)
 
 
 def test_a_reader_cannot_write(filled: Path) -> None:
@@ -99,7 +99,7 @@ def test_questions_about_pages_are_answered(filled: Path) -> None:
             ["http://a.example", "http://a.example", "http://b.example"],
             [1, 0, 0],
         )
-        assert questions.last_statuses(connection, [5, 2, 0, 3]) == [None, 301, 200, None]
+        assert request_log.last_values(connection, "status", [5, 2, 0, 3]) == [None, 301, 200, None]
         assert questions.find(connection, "http://b.example", "/gone") == 5
         assert questions.find(connection, "http://b.example", "/other") is None
         assert questions.find(connection, "https://b.example", "/gone") is None
@@ -174,7 +174,7 @@ def test_commits_in_the_log_are_read_if_its_index_cannot_be_created(
     assert before.keys() == {"copy", "copy-wal"}
     for _ in range(2):
         with reading(path) as connection:
-            assert questions.steps_known(connection) == (1, 1)
+            assert integrity.steps_known(connection) == (1, 1)
     assert contents(path) == before
 
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.opic.ledger.books import Spending
-from minicrawl.store import stored_links
+from minicrawl.store import written_links
 from minicrawl.store.records import Batch, WrittenRow, check_of
 from minicrawl.store.stored_links import (
-    WrittenLinks,
     has_self_link,
     is_plain,
     pack,
@@ -22,10 +21,9 @@ from minicrawl.store.stored_links import (
     unpack,
     unpack_plain,
     unpack_written,
-    written_bytes,
-    wrong_blocks,
 )
 from minicrawl.store.writer import StoreWriter
+from minicrawl.store.written_links import WrittenLinks, written_bytes, wrong_blocks
 
 NUMBERS = st.integers(0, 1 << 40)
 
@@ -178,23 +176,23 @@ def test_texts_of_a_page_are_ignored_if_its_links_have_changed(store: StoreWrite
 
 
 def test_small_blocks_are_joined_if_there_are_many_and_at_the_end(store: StoreWriter) -> None:
-    for page in range(stored_links.MOST_PIECES):
+    for page in range(written_links.MOST_PIECES):
         written(store, (page, f"p{page}"))
-    assert rows(store) == [(0, 1)] * stored_links.MOST_PIECES
+    assert rows(store) == [(0, 1)] * written_links.MOST_PIECES
     written(store, (99, "p99"))
-    assert rows(store) == [(0, stored_links.MOST_PIECES + 1)]
+    assert rows(store) == [(0, written_links.MOST_PIECES + 1)]
     written(store, (100, "p100"))
     store.compact()
-    assert rows(store) == [(0, stored_links.MOST_PIECES + 2)]
+    assert rows(store) == [(0, written_links.MOST_PIECES + 2)]
     assert texts(store, 0, 99, 100) == ["p0", "p99", "p100"]
 
 
 def test_a_large_block_is_closed(store: StoreWriter) -> None:
-    long = stored_links.BLOCK_BYTES * 2 // 5
+    long = written_links.BLOCK_BYTES * 2 // 5
     for page in range(6):
         written(store, (page, f"{page}" * long))
     assert rows(store) == [(1, 3), (1, 3)]
-    many = range(8, 8 + stored_links.MOST_PAGES)
+    many = range(8, 8 + written_links.MOST_PAGES)
     written(store, *((page, f"x{page}") for page in many))
     assert rows(store)[-1] == (1, len(many))
     assert texts(store, 5, many[-1]) == ["5" * long, f"x{many[-1]}"]
@@ -211,7 +209,7 @@ def test_the_next_run_joins_small_blocks_of_earlier_ones(tmp_path: Path) -> None
 
 
 def test_a_failed_commit_can_be_repeated(store: StoreWriter) -> None:
-    filling = "two" * stored_links.BLOCK_BYTES
+    filling = "two" * written_links.BLOCK_BYTES
     written(store, (1, "one"))
     bad = Batch(written=[WrittenRow(2, check_of([2]), filling.encode())], counters={"x": object()})
     with pytest.raises(TypeError):

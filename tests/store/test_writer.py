@@ -16,18 +16,10 @@ from hypothesis import given, strategies as st
 from minicrawl.errors import DamagedStore, NoRoom, StoreError, UsageError
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
-from minicrawl.store import records as trouble, tables
+from minicrawl.store import tables, trouble
 from minicrawl.store.reader import LOG, file_beside, reading
-from minicrawl.store.records import (
-    Batch,
-    Checkpoint,
-    HostRow,
-    StepRow,
-    StoreTerms,
-    UrlRow,
-    translating_derived_errors,
-    translating_sqlite_errors,
-)
+from minicrawl.store.records import Batch, Checkpoint, HostRow, StepRow, StoreTerms, UrlRow
+from minicrawl.store.trouble import translating_derived_errors, translating_sqlite_errors
 from minicrawl.store.writer import StoreWriter, write_rows
 from tests.cluster.documents import document, documents
 from tests.stores import HandCrawl, filled_store

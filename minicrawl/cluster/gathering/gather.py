@@ -27,8 +27,9 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables
+from minicrawl.store.merging import drafting_store, mark
 from minicrawl.store.records import Batch, Checkpoint, StoreTerms
-from minicrawl.store.writer import StoreWriter, begin_draft, end_draft, mark
+from minicrawl.store.writer import StoreWriter
 from minicrawl.wording import counted
 
 _SHOWN = 10
@@ -71,10 +72,9 @@ def gather(
     """
     with opened(paths, absent) as stores, closing(StoreWriter.open(into)) as out:
         terms = of_whole_crawl(stores[0].terms)
-        begin_draft(out)
-        out.agree(terms)
-        gathered = _merged(stores, terms, out, part(progress, 0, _GATHERED))
-        end_draft(out)
+        with drafting_store(out):
+            out.agree(terms)
+            gathered = _merged(stores, terms, out, part(progress, 0, _GATHERED))
     if terms.links:
         refine(into, tell=part(progress, _GATHERED, 1))
     return gathered

@@ -27,7 +27,7 @@ from minicrawl.errors import UsageError
 from minicrawl.own_files import scratch
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.store.files import files_of, move
-from minicrawl.store.questions import is_begun
+from minicrawl.store.merging import is_begun
 from minicrawl.store.reader import (
     ARCHIVE,
     LOCK,

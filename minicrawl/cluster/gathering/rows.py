@@ -28,10 +28,13 @@ from minicrawl.cluster.gathering.common_pages import (
 from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard
 from minicrawl.errors import StoreError
 from minicrawl.ports import Progress, part
-from minicrawl.store import tables
-from minicrawl.store.questions import UrlColumns, fetch_rows, originals, url_columns
-from minicrawl.store.records import Batch, DocumentRow, FetchRow, UrlRow, reporting_damage
-from minicrawl.store.writer import StoreWriter, add_mirrors
+from minicrawl.store import page_columns, tables
+from minicrawl.store.merging import UrlColumns, add_merged, url_columns
+from minicrawl.store.questions import originals
+from minicrawl.store.records import Batch, DocumentRow, FetchRow, UrlRow
+from minicrawl.store.request_log import fetch_rows
+from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.writer import StoreWriter
 
 Row = TypeVar("Row")
 
@@ -60,7 +63,7 @@ def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
             out.commit(Batch(documents=documents))
     for urls in blocks(_originals(shards)):
         out.commit(Batch(originals=urls))
-    add_mirrors(out, _mirrors(shards))
+    add_merged(out, mirrors=_mirrors(shards))
     return requests
 
 
@@ -162,7 +165,7 @@ def _urls(shard: LoadedShard, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbe
 
 def _refuse_pages_of_others(shard: LoadedShard, hosts: Hosts) -> None:
     store = shard.store
-    host_of = tables.whole(tables.urls(store.connection, "host"), "host")
+    host_of = page_columns.whole(page_columns.urls(store.connection, "host"), "host")
     for host in np.unique(host_of[shard.is_own]).tolist():
         origin = hosts.rows[shard.hosts[host]].origin
         if (owner := owner_of(origin, store.terms.shards)) != store.number:

@@ -29,9 +29,10 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.channels import ChannelEnd, Channels
 from minicrawl.opic.ledger.ledger import FOREIGN, READ, Totals
 from minicrawl.report.snapshot import inlinks, last_spent, load
-from minicrawl.store import tables
+from minicrawl.store import page_columns, tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import StoreTerms, reporting_damage
+from minicrawl.store.records import StoreTerms
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
 
 _NAMED = 10
@@ -186,7 +187,7 @@ def _histories(
 ) -> tuple[Numbers, Numbers, dict[int, bytes]]:
     """Return history, time and measures of all pages, from the checkpoint and later changes."""
     pages = len(frontier)
-    saved = list(tables.frontier(connection, "history", "g_time"))
+    saved = list(page_columns.frontier(connection, "history", "g_time"))
     rows = sum(len(block) for block, _ in saved)
     history, g_time = np.zeros(pages, dtype=np.int64), np.zeros(pages, dtype=np.int64)
     for place, column in enumerate((history, g_time)):

@@ -15,10 +15,12 @@ from minicrawl.cluster.gathering.turns import GatheredTurn, ShardTurns
 from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.ports import Progress
-from minicrawl.store.questions import endowments
-from minicrawl.store.records import Batch, WrittenRow, reporting_damage
+from minicrawl.store.merging import PackedStep, add_merged
+from minicrawl.store.questions import all_endowments
+from minicrawl.store.records import Batch, WrittenRow
 from minicrawl.store.stored_links import pack
-from minicrawl.store.writer import PackedStep, StoreWriter, add_steps, add_values
+from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.writer import StoreWriter
 
 _TURNS_AT_ONCE = 20_000
 _WRITTEN_AT_ONCE = 1_000
@@ -38,7 +40,7 @@ class _Log:
         """Write a step that is not a turn."""
         self.last += 1
         spending = pack(Spending(pages)) if pages else None
-        add_steps(self._out, [PackedStep(self.last, kind, 0, State.UNREAD, born, amount, spending)])
+        add_merged(self._out, [(self.last, kind, 0, State.UNREAD, born, amount, spending)])
 
     def add_turns(self, turns: Sequence[GatheredTurn]) -> None:
         """Write turns, and note which step has each page's links."""
@@ -48,15 +50,14 @@ class _Log:
             list[WrittenRow](),
         )
         for seq, turn in enumerate(turns, start=self.last + 1):
-            steps.append(PackedStep(seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending))
+            steps.append((seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending))
             if turn.spending is not None:
                 self._gathered.spent[turn.page] = seq
             if turn.value is not None:
                 values.append((seq, turn.page, turn.value))
             if turn.written is not None:
                 written.append(turn.written)
-        add_steps(self._out, steps)
-        add_values(self._out, values)
+        add_merged(self._out, steps, values)
         for block in blocks(written, _WRITTEN_AT_ONCE):
             self._out.commit(Batch(written=block))
         self.last += len(turns)
@@ -81,7 +82,7 @@ def write_log(
         if count:
             log.add(StepKind.BORN, born=count)
     for shard in shards:
-        for seeds, units in endowments(shard.store.connection):
+        for seeds, units in all_endowments(shard.store.connection):
             pages = sorted(shard.pages[list(seeds)].tolist())
             log.add(StepKind.ENDOWED, amount=units, pages=pages)
     all_turns = int(np.count_nonzero(gathered.state != State.UNREAD))

@@ -17,16 +17,10 @@ from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard, Pages
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.store import questions, tables
-from minicrawl.store.questions import asked_at
+from minicrawl.store.merging import asked_at
 from minicrawl.store.records import WrittenRow, check_of
-from minicrawl.store.stored_links import (
-    WrittenLinks,
-    has_self_link,
-    pack,
-    pack_plain,
-    unpack,
-    unpack_plain,
-)
+from minicrawl.store.stored_links import has_self_link, pack, pack_plain, unpack, unpack_plain
+from minicrawl.store.written_links import WrittenLinks
 from minicrawl.web.html.written_links import BETWEEN_ENTRIES
 
 _LINK_BITS = 40

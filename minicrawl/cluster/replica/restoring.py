@@ -21,7 +21,7 @@ from minicrawl.cluster.replica.entries import (
     unpack_entry,
 )
 from minicrawl.cluster.replica.snapshots import last_snapshot, load_snapshot
-from minicrawl.store import files as wal
+from minicrawl.store import wal
 from minicrawl.store.reader import LOG, file_beside
 
 _TRIES = 5

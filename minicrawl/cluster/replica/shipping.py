@@ -24,7 +24,7 @@ from minicrawl.cluster.replica.kept_pages import KeptPagesLog
 from minicrawl.cluster.replica.restoring import Restored
 from minicrawl.cluster.replica.snapshots import last_snapshot, store_snapshot
 from minicrawl.errors import NoRoom
-from minicrawl.store.files import WalTail
+from minicrawl.store.wal import WalTail
 from minicrawl.store.writer import SAFE
 
 

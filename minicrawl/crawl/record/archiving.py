@@ -36,7 +36,9 @@ from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import UsageError
 from minicrawl.store import questions, tables
+from minicrawl.store.blanking import blank
 from minicrawl.store.files import bytes_of, stores_aside
+from minicrawl.store.lock import StoreLock
 from minicrawl.store.reader import (
     LOG,
     archive_folder,
@@ -48,7 +50,7 @@ from minicrawl.store.reader import (
 )
 from minicrawl.store.records import Batch
 from minicrawl.store.tables import Takedown
-from minicrawl.store.writer import StoreLock, StoreWriter, blank
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.scope import pattern_of_urls
 from minicrawl.web.takedowns import Takedowns, what_of
 from minicrawl.web.urls import canonical

@@ -26,11 +26,11 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import UrlsOf
 from minicrawl.model import OwnRequest, PageId, State
 from minicrawl.opic.ledger.books import Spending, Step
-from minicrawl.store import questions, tables
+from minicrawl.store import page_columns, questions, request_log, tables
+from minicrawl.store.page_columns import Numbers
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect
 from minicrawl.store.records import DocumentRow, UrlRow
-from minicrawl.store.tables import Numbers
 
 Homes = dict[int, tuple[int, str]]
 """Host and path of each page."""
@@ -132,20 +132,20 @@ class StoredPages:
         if page >= self._loaded:
             return 0
         moved = self.frontier.state[page] == State.UNREAD
-        return tries_so_far(questions.unread_outcomes(self._reader, page, moved=moved), max_tries)
+        return tries_so_far(request_log.unread_outcomes(self._reader, page, moved=moved), max_tries)
 
     def refused_types(self, pages: Sequence[int]) -> list[str | None]:
         """Return the media types that pages were refused for; None for a page without a request."""
-        return questions.last_details(self._reader, pages)
+        return request_log.last_values(self._reader, "detail", pages)
 
     def requested(self, pages: Sequence[int]) -> set[int]:
         """Return the pages that were requested at least once; the hosts of the others were down."""
-        return questions.requested(self._reader, pages)
+        return request_log.requested(self._reader, pages)
 
     def failing(self, pages: Sequence[int]) -> list[tuple[float | None, float | None]]:
         """Return the times of each page's first and last failure since it was last read."""
-        first, last = questions.failing_since, questions.last_times
-        return list(zip(first(self._reader, pages), last(self._reader, pages), strict=True))
+        first = request_log.failing_since(self._reader, pages)
+        return list(zip(first, request_log.last_values(self._reader, "at", pages), strict=True))
 
     def documents(self) -> Iterator[DocumentRow]:
         """Yield all committed documents."""
@@ -153,7 +153,7 @@ class StoredPages:
 
     def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
         """Yield the pages with a committed document, and the hashes of their contents."""
-        return tables.contents(self._reader)
+        return page_columns.contents(self._reader)
 
     def sendings_after(self, seq: int) -> list[tuple[int, Step]]:
         """Return the batches sent to other shards by committed steps after `seq`."""
@@ -170,7 +170,7 @@ class StoredPages:
 
     def spendings(self) -> Iterator[Spendings]:
         """Yield the last spending of each page, if it is committed."""
-        saved = tables.whole(tables.frontier(self._reader, "spent"), "spent")
+        saved = page_columns.whole(page_columns.frontier(self._reader, "spent"), "spent")
         last = self.frontier.spendings.of_all(len(self.frontier), saved)
         for block in questions.spendings(self._reader):
             yield block.only(last[block.pages] == block.seqs)

@@ -33,11 +33,11 @@ from minicrawl.frontier.url_table import sites_of
 from minicrawl.opic.importance.cash_flow import CashFlow, Refinement
 from minicrawl.opic.importance.rank_mass import RankMass
 from minicrawl.ports import Progress, unreported
-from minicrawl.store import questions, tables
+from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row
 from minicrawl.store.reader import reading
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import copy_store
 from minicrawl.web.urls import host_of
 
@@ -158,7 +158,7 @@ class _Loaded:
         if flow is None:
             return None
         names = [host_of(origin) for origin in questions.origins(connection)]
-        hosts = tables.whole(tables.urls(connection, "host"), "host")
+        hosts = page_columns.whole(page_columns.urls(connection, "host"), "host")
         return cls(
             step=frontier.last_seq,
             flow=flow,

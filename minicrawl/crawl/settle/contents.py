@@ -18,8 +18,8 @@ import numpy as np
 from minicrawl.compact_map import CompactHashMap
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.model import PageId, ParsedPage, Response, State
+from minicrawl.store.page_columns import Numbers as AnyNumbers
 from minicrawl.store.records import DocumentRow
-from minicrawl.store.tables import Numbers as AnyNumbers
 
 _MASK = (1 << 64) - 1
 _SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio

@@ -31,7 +31,7 @@ from minicrawl.crawl.settle.outcome import (
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
-from minicrawl.store.tables import Numbers
+from minicrawl.store.page_columns import Numbers
 from minicrawl.web.responses.challenges import COOKIE_WALL
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from minicrawl.frontier.page_table import contradictions, load_frontier, verify
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import connect
-from minicrawl.store.records import StoreTerms, reporting_damage, translating_sqlite_errors
+from minicrawl.store.records import StoreTerms
+from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, StoreWriter
 from minicrawl.web.urls import ResolvedUrl
 

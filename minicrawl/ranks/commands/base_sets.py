@@ -15,7 +15,7 @@ from minicrawl.report.graph.source import Source
 from minicrawl.report.snapshot import Snapshot, places_of_largest
 from minicrawl.store import questions
 from minicrawl.store.reader import search_folder
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
 
 

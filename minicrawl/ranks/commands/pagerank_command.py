@@ -48,7 +48,8 @@ from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.ranks import keep_topics
-from minicrawl.store.records import DocumentRow, reporting_damage
+from minicrawl.store.records import DocumentRow
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.web.responses.headers import http_date
 from minicrawl.wording import visible
 

@@ -25,8 +25,8 @@ from minicrawl.ports import Progress
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
 from minicrawl.store.questions import Spendings
-from minicrawl.store.records import reporting_damage
 from minicrawl.store.stored_links import unpack, unpack_plain, unpack_written
+from minicrawl.store.trouble import reporting_damage
 
 Numbers = NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from minicrawl.model import PageId
 from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import Numbers, flows
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import questions
+from minicrawl.store import request_log
 from minicrawl.wording import iso
 
 MOST_MOMENTS = 120
@@ -58,7 +58,7 @@ def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
     The first and the last moment are included. Imported pages were never requested, and are
     omitted.
     """
-    moments = questions.last_times(snapshot.connection, gifts.givers.tolist())
+    moments = request_log.last_values(snapshot.connection, "at", gifts.givers.tolist())
     times = np.array([np.nan if at is None else at for at in moments])
     order = np.argsort(times)[: int(np.count_nonzero(~np.isnan(times)))]
     sums = np.cumsum(gifts.units[order])

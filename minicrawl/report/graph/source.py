@@ -21,7 +21,7 @@ from minicrawl.ports import Progress, unreported
 from minicrawl.report.graph.flows import CashFlows, FlowLinks, flows, links, links_among
 from minicrawl.report.snapshot import Snapshot, location_of, snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 
 ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
 """Function that returns the progress context of a labelled task."""

@@ -27,11 +27,13 @@ from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import lost_pages
 from minicrawl.report.integrity.replay import differences
 from minicrawl.report.snapshot import unproven
-from minicrawl.store import questions, tables
+from minicrawl.store import integrity, page_columns, questions, tables
+from minicrawl.store.merging import merged_until
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.store.records import NONSENSE, StoreTerms
-from minicrawl.store.stored_links import unpack, wrong_blocks
-from minicrawl.store.writer import merged_until
+from minicrawl.store.records import StoreTerms
+from minicrawl.store.stored_links import unpack
+from minicrawl.store.trouble import NONSENSE
+from minicrawl.store.written_links import wrong_blocks
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host_of
 from minicrawl.wording import counted
@@ -115,14 +117,14 @@ def _run(name: str, check: Callable[[], Iterator[str]], audit: Audit) -> None:
 
 
 def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    yield from questions.integrity_errors(connection)
+    yield from integrity.integrity_errors(connection)
 
 
 def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """Check the types and ranges that the other checks and all commands rely on."""
-    yield from tables.bad_columns(connection)
+    yield from integrity.bad_columns(connection)
     is_imported = (tables.terms(connection) or StoreTerms()).imported
-    if not is_imported and (count := tables.foreign_origins(connection)):
+    if not is_imported and (count := integrity.foreign_origins(connection)):
         hosts = counted(count, "host has", "hosts have")
         yield f"{hosts} an origin that is not the beginning of a URL"
 
@@ -130,13 +132,13 @@ def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
 def _ids(connection: tables.Connection, _path: Path) -> Iterator[str]:
     for table in _DENSE:
         # Ids are the indices of all arrays of pages: a gap would shift every page behind it.
-        count, least, greatest = questions.extent(connection, table)
+        count, least, greatest = integrity.extent(connection, table)
         if (least, greatest) != (0, count - 1):
             yield f"{table} has {counted(count, 'row')} with ids from {least} to {greatest}"
-    count, last = questions.steps_known(connection)
+    count, last = integrity.steps_known(connection)
     if count != last and _has_links(connection):
         yield f"the log has {counted(count, 'step')}, and the last one has number {last}"
-    if count := questions.urls_without_host(connection):
+    if count := integrity.urls_without_host(connection):
         yield f"{counted(count, 'URL')} without a host"
 
 
@@ -145,36 +147,36 @@ def _born(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
     Counts all steps, and those since the checkpoint.
     """
-    known, _, _ = questions.extent(connection, "urls")
-    saved, _, _ = questions.extent(connection, "frontier")
+    known, _, _ = integrity.extent(connection, "urls")
+    saved, _, _ = integrity.extent(connection, "frontier")
     watermark = int(tables.meta(connection, "watermark") or 0)
-    born = saved + questions.born_after(connection, watermark)
+    born = saved + integrity.born_after(connection, watermark)
     if born != known:
         yield f"the store has {counted(known, 'URL')}, but {counted(born, 'page')}"
-    if _has_links(connection) and (born := questions.born_after(connection, 0)) != known:
+    if _has_links(connection) and (born := integrity.born_after(connection, 0)) != known:
         yield f"the store has {counted(known, 'URL')}, but {counted(born, 'page')} by the steps"
 
 
 def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    known, _, _ = questions.extent(connection, "urls")
-    for row in questions.all_spendings(connection):
+    known, _, _ = integrity.extent(connection, "urls")
+    for step, kind, _, blob in integrity.all_spendings(connection):
         try:
-            spending = unpack(row.blob)
+            spending = unpack(blob)
         except ValueError as error:
-            yield f"step {row.seq}: {error}"
+            yield f"step {step}: {error}"
             continue
         links = [*spending.links, *spending.unpaid]
-        if not links and (row.kind in _OF_POTS or spending.self_link):
+        if not links and (kind in _OF_POTS or spending.self_link):
             continue
         if not links or min(links) < 0 or max(links) >= known:
-            yield f"step {row.seq} links to pages that do not exist"
+            yield f"step {step} links to pages that do not exist"
     yield from wrong_blocks(connection, known)
 
 
 def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """Check that no pages stand for each other in a cycle, where cash would move for ever."""
     targets: dict[int, int] = {}
-    for pages, states, steps in tables.frontier(connection, "id", "state", "spent"):
+    for pages, states, steps in page_columns.frontier(connection, "id", "state", "spent"):
         stands_for = np.isin(states, STANDS_FOR_ANOTHER)
         for page, seq in zip(pages[stands_for].tolist(), steps[stands_for].tolist(), strict=True):
             if links := tables.spending(connection, seq).links:
@@ -217,7 +219,7 @@ def _shard(connection: tables.Connection, path: Path) -> Iterator[str]:
     frontier, origins = unproven(path, connection), questions.origins(connection)
     place = ShardPlace(frontier.terms.shard, frontier.terms.shards)
     owners = np.array([place.owner(site(host_of(origin))) for origin in origins], dtype=np.int64)
-    host_of_each = tables.whole(tables.urls(connection, "host"), "host")
+    host_of_each = page_columns.whole(page_columns.urls(connection, "host"), "host")
     is_foreign = frontier.states() == State.FOREIGN
     for page in np.flatnonzero((owners[host_of_each] != place.number) != is_foreign).tolist():
         yield f"page {page} belongs to shard {owners[host_of_each[page]]}, against its state"

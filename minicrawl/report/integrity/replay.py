@@ -16,7 +16,7 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.ports import Progress
 from minicrawl.report.snapshot import inlinks, last_spent
 from minicrawl.store import tables
-from minicrawl.store.records import NONSENSE
+from minicrawl.store.trouble import NONSENSE
 
 _STEPS_PER_REPORT = 1000  # steps between progress reports
 

@@ -40,7 +40,7 @@ from minicrawl.report.links.verdicts import (
 )
 from minicrawl.report.selected_pages import Pages, pages_of_host
 from minicrawl.report.snapshot import LABELS, Snapshot, refuse_without_links, urls
-from minicrawl.store import questions
+from minicrawl.store import request_log
 from minicrawl.store.derived.checks import LARGE_IMAGE, CheckRow, all_checks, all_findings
 from minicrawl.web.responses.soft_404 import SOFT_404
 
@@ -207,7 +207,7 @@ class _Names:
     def __init__(self, snapshot: Snapshot, pages: set[int]) -> None:
         known = np.array(sorted(pages), dtype=np.int64)
         self.url = dict(zip(known.tolist(), urls(snapshot, known), strict=True))
-        statuses = questions.last_statuses(snapshot.connection, known.tolist())
+        statuses = request_log.last_values(snapshot.connection, "status", known.tolist())
         self.status = dict(zip(known.tolist(), statuses, strict=True))
 
     def joined(self, pages: Sequence[int]) -> str:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import State
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import questions
+from minicrawl.store import questions, request_log
 from minicrawl.store.derived.checks import CheckRow, all_checks, all_findings
 from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL
 from minicrawl.web.responses.soft_404 import SOFT_404, is_missing_sibling
@@ -107,8 +107,8 @@ def _verdicts(snapshot: Snapshot, checks: Checks) -> NDArray[np.uint8]:
     pages = np.flatnonzero(np.isin(snapshot.states, _ANSWERED))
     for start in range(0, len(pages), ROWS_AT_ONCE):
         some = pages[start : start + ROWS_AT_ONCE].tolist()
-        statuses = questions.last_statuses(snapshot.connection, some)
-        details = questions.last_details(snapshot.connection, some)
+        statuses = request_log.last_values(snapshot.connection, "status", some)
+        details = request_log.last_values(snapshot.connection, "detail", some)
         for page, status, detail in zip(some, statuses, details, strict=True):
             by_page[page] = verdict_of(State(snapshot.states[page]), status, detail or "")
     for page, row in _of_pages(snapshot, checks).items():

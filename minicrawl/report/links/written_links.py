@@ -30,8 +30,8 @@ from minicrawl.report.snapshot import (
     urls,
 )
 from minicrawl.store import questions, tables
-from minicrawl.store.records import reporting_damage
-from minicrawl.store.stored_links import WrittenLinks
+from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.written_links import WrittenLinks
 from minicrawl.web.html.references import Reference, ReferenceReader, References
 from minicrawl.web.urls import resolve, split
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from minicrawl.model import State
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import questions
-from minicrawl.store.questions import LoggedRequest
+from minicrawl.store import questions, request_log
 from minicrawl.store.reader import reading
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.request_log import LoggedRequest
+from minicrawl.store.trouble import reporting_damage
 
 WIDTH_S = 1.0
 MOST_SPANS = 1200
@@ -75,7 +75,7 @@ def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
 def latest(path: Path, last: int, count: int) -> list[LoggedRequest]:
     """Return the last `count` requests after the one with this id, in order."""
     with reading(path) as connection, reporting_damage(path):
-        return questions.requests_after(connection, last, count)
+        return request_log.requests_after(connection, last, count)
 
 
 class RequestHistory:
@@ -89,7 +89,7 @@ class RequestHistory:
     def read(self) -> None:
         """Read new requests."""
         with reading(self._path) as connection, reporting_damage(self._path):
-            counted = questions.requests_by_time(connection, self._last, self._width_s)
+            counted = request_log.requests_by_time(connection, self._last, self._width_s)
         for row in counted:
             self._add(row.span, (row.requests, row.failed, row.wire_bytes))
             self._last = max(self._last, row.last)

@@ -25,7 +25,7 @@ from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, RankRow, guaranteed, rank_row
 from minicrawl.store.files import bytes_of, files_of
 from minicrawl.store.reader import reading, real_path
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 
 Counts = dict[str, int]
 

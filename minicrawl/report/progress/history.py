@@ -24,9 +24,9 @@ from minicrawl.report.progress.live_sampler import (
 )
 from minicrawl.report.progress.samples import Sample, samples
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import questions, tables
+from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 
 FEWEST = 20
 """Minimum number of stored samples; with fewer, recomputed ones are more informative."""
@@ -66,7 +66,7 @@ class _Past:
     """
 
     def __init__(self, store: Path, connection: tables.Connection) -> None:
-        pages, self.times, octets = questions.requests(connection)
+        pages, self.times, octets = request_log.requests(connection)
         if not len(pages):
             raise UsageError(f"{store} has no history: nothing was fetched for it yet")
         self._bytes = np.cumsum(octets)
@@ -81,7 +81,7 @@ class _Past:
         self._done_at = np.maximum.accumulate(last_asked[turned])
         self._last = tables.last_step(connection)
         self._hosts = 1 + np.maximum.accumulate(
-            tables.whole(tables.urls(connection, "host"), "host")
+            page_columns.whole(page_columns.urls(connection, "host"), "host")
         )
         self._maximum = tables.counters(connection).get(tables.MAXIMUM)
         self._worth = Snapshot(store, connection).importance

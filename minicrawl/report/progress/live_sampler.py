@@ -26,7 +26,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, rank_row
 from minicrawl.store.reader import reading
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 
 OLDEST_S = 28.0
 """Maximum age of the distances, unless measuring takes longer."""

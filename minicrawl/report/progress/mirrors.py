@@ -11,9 +11,9 @@ import numpy as np
 
 from minicrawl.model import State
 from minicrawl.report.near_duplicates import NO_NEAR_DUPLICATES, kept_near_duplicates
-from minicrawl.store import questions, tables
+from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.reader import reading, search_folder
-from minicrawl.store.records import reporting_damage
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
 
 _FEWEST_PAGES = 5
@@ -46,7 +46,7 @@ def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tu
     if not folder.exists():
         return Counter()
     duplicates = kept_near_duplicates(folder, tables.birth(connection)) or NO_NEAR_DUPLICATES
-    host_of = tables.whole(tables.urls(connection, "host"), "host")
+    host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
     pairs = zip(
         host_of[duplicates.pages].tolist(), host_of[duplicates.originals].tolist(), strict=True
     )
@@ -56,14 +56,14 @@ def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tu
 def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int, int]]:
     """Return the number of copies between pairs of hosts, with the host of the copy first."""
     leads_to: dict[int, int] = {}
-    for pages, states in tables.frontier(connection, "id", "state"):
+    for pages, states in page_columns.frontier(connection, "id", "state"):
         aliases = pages[states == State.ALIAS].tolist()
         spendings = tables.spendings_of(connection, aliases)
         leads_to |= {
             page: spending.links[0] for page, spending in zip(aliases, spendings, strict=True)
         }
     ends = np.fromiter((_end(page, leads_to) for page in leads_to), dtype=np.int64)
-    host_of = tables.whole(tables.urls(connection, "host"), "host")
+    host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
     pairs = zip(host_of[[*leads_to]].tolist(), host_of[ends].tolist(), strict=True)
     return Counter(pair for pair in pairs if pair[0] != pair[1])
 

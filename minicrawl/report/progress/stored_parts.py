@@ -18,8 +18,8 @@ from minicrawl.report.progress.crawl_status import status
 from minicrawl.store import questions, tables
 from minicrawl.store.files import bytes_of
 from minicrawl.store.reader import archive_folder, reading
-from minicrawl.store.records import reporting_damage
-from minicrawl.store.stored_links import WrittenLinks, written_bytes
+from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.written_links import WrittenLinks, written_bytes
 
 
 class StoredPart(NamedTuple):

@@ -28,7 +28,7 @@ from minicrawl.model import READ_STATES, State
 from minicrawl.report.graph.flows import final_pages
 from minicrawl.report.selected_pages import hosts_named
 from minicrawl.report.snapshot import Snapshot, places_of_largest
-from minicrawl.store import questions, tables
+from minicrawl.store import questions, request_log, tables
 from minicrawl.store.derived.checks import CheckRow, all_checks
 from minicrawl.store.reader import archive_folder
 from minicrawl.wording import iso
@@ -103,7 +103,7 @@ def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str,
         since = tables.last_run(snapshot.connection)
     changes, _ = _changed(snapshot, since)
     counts = Counter(what for what, _ in changes.values())
-    answered = questions.pages_answered_since(snapshot.connection, since)
+    answered = request_log.pages_answered_since(snapshot.connection, since)
     there = sum(counts[what] for what in (NEW, CHANGED, FIXED))
     # A page that was read and then lost in one run counts only as lost.
     counts[FIXED] += len(_fixed_checks(snapshot, since))
@@ -168,15 +168,15 @@ def _words(before: str, now: str) -> Words:
 def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
     """Return kind and time of each page's change, without comparing texts."""
     connection, states = snapshot.connection, snapshot.states
-    changes = {page: (CHANGED, at) for page, at in questions.changes(connection, since)}
+    changes = {page: (CHANGED, at) for page, at in request_log.changes(connection, since)}
     new = {page: (NEW, at) for page, at in questions.pages_read_since(connection, since)}
-    changes |= new | {page: (FIXED, new[page][1]) for page in questions.died(connection, [*new])}
-    mended, ends = questions.mended(connection, since), final_pages(snapshot)
+    changes |= new | {page: (FIXED, new[page][1]) for page in request_log.died(connection, [*new])}
+    mended, ends = request_log.mended(connection, since), final_pages(snapshot)
     is_there = (State.UNREAD, *READ_STATES)
     changes |= {page: (FIXED, at) for page, at in mended if states[ends[page]] in READ_STATES}
-    read = np.array(questions.pages_read_ever(connection), dtype=np.int64)
+    read = np.array(questions.pages_by_first_reading(connection), dtype=np.int64)
     lost = read[~np.isin(states[read], is_there)].tolist()
-    for page, at in zip(lost, questions.failing_since(connection, lost), strict=True):
+    for page, at in zip(lost, request_log.failing_since(connection, lost), strict=True):
         kind = changes.get(page, ("", 0.0))[0]
         if kind == FIXED and states[ends[page]] in READ_STATES:
             continue  # it redirects to a page that is there
@@ -204,7 +204,7 @@ def _rows(
     connection = snapshot.connection
     titles = {row.page: row.title for row in questions.documents(connection, pages)}
     urls = questions.locations(connection, pages).urls
-    statuses = questions.last_statuses(connection, pages)
+    statuses = request_log.last_values(connection, "status", pages)
     shares = snapshot.importance[pages].tolist()
     for page, share, url, status in zip(pages, shares, urls, statuses, strict=True):
         what, at = changes[page]

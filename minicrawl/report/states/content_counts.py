@@ -32,7 +32,7 @@ from minicrawl.model import State
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.links.verdicts import checked_files, checked_pages
 from minicrawl.report.snapshot import Snapshot, urls
-from minicrawl.store import questions, tables
+from minicrawl.store import request_log, tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.scope import may_be_html
@@ -145,7 +145,7 @@ def _left_out(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     checked, pages = checked_pages(snapshot), np.flatnonzero(snapshot.states >= State.ROBOTS)
     for start in range(0, len(pages), _URLS_AT_ONCE):
         some = pages[start : start + _URLS_AT_ONCE]
-        details = questions.last_details(snapshot.connection, some.tolist())
+        details = request_log.last_values(snapshot.connection, "detail", some.tolist())
         for page, url, detail in zip(some.tolist(), urls(snapshot, some), details, strict=True):
             state, check = State(snapshot.states[page]), checked.get(page)
             content_type = _type_in(detail) if state is State.TYPE else ""

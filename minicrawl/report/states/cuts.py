@@ -22,7 +22,7 @@ from minicrawl.model import CUT, State
 from minicrawl.report.progress.crawl_status import Status
 from minicrawl.report.progress.sampling_process import MOST_AT_ONCE
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store import questions
+from minicrawl.store import request_log
 from minicrawl.store.records import NOT_ASKED
 from minicrawl.wording import counted
 
@@ -93,7 +93,7 @@ def _by_host_and_reason(snapshot: Snapshot) -> Iterator[Cut]:
 def _details(snapshot: Snapshot, pages: set[int]) -> dict[int, str]:
     """Return why each page was not requested, the last time."""
     details: dict[int, str] = {}
-    for row in questions.failed_requests(snapshot.connection):
+    for row in request_log.failed_requests(snapshot.connection):
         if row.page in pages and row.outcome == NOT_ASKED:
             details.setdefault(row.page, row.detail)
     return details

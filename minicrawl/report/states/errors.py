@@ -18,8 +18,9 @@ import numpy as np
 from minicrawl.model import State
 from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
 from minicrawl.report.snapshot import LABELS, Snapshot
-from minicrawl.store import questions, tables
-from minicrawl.store.records import NOT_ASKED, FetchRow, reporting_damage
+from minicrawl.store import questions, request_log, tables
+from minicrawl.store.records import NOT_ASKED, FetchRow
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import iso
 
 _PAGES_AT_ONCE = 10_000
@@ -148,7 +149,7 @@ def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
 def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[ErrorKind]:
     """Yield failures, then refusals, most frequent first."""
     hosts = None if query.host is None else hosts_named(snapshot, query.host)
-    requests = questions.outcomes(snapshot.connection, hosts)
+    requests = request_log.outcomes(snapshot.connection, hosts)
     counts = np.bincount(snapshot.states[pages], minlength=max(State) + 1).tolist()
     total = sum(requests.values())
     kinds = query.kinds or KINDS
@@ -215,7 +216,7 @@ def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
     waiting[pages] = True
     awaited = bytearray(waiting.tobytes())
     outcomes = {state.value: state.outcome for state in KINDS}
-    for row in questions.failed_requests(snapshot.connection):
+    for row in request_log.failed_requests(snapshot.connection):
         if awaited[row.page] and row.outcome in (outcomes[states[row.page]], NOT_ASKED):
             awaited[row.page] = False
             yield row

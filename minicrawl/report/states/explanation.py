@@ -18,7 +18,7 @@ from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.states.cuts import remedy
 from minicrawl.report.states.errors import trouble_of_host
 from minicrawl.report.waiting_pages import QueuePosition, queue_position
-from minicrawl.store import questions, tables
+from minicrawl.store import questions, request_log, tables
 from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow, HostRow
 from minicrawl.wording import counted, iso
 
@@ -156,8 +156,8 @@ def _status(
         return document.status or None
     if state is State.UNREAD:
         return None
-    (last,) = questions.last_statuses(snapshot.connection, [page])
-    return last
+    status: int | None = request_log.last_values(snapshot.connection, "status", [page])[0]
+    return status
 
 
 def _rank_scores(snapshot: Snapshot, page: PageId) -> Iterator[RankScore]:

@@ -26,7 +26,7 @@ from minicrawl.search.notes import VERSION, Notes
 from minicrawl.store import questions, tables
 from minicrawl.store.files import bytes_of
 from minicrawl.store.reader import archive_folder, reading, search_folder
-from minicrawl.store.records import translating_derived_errors
+from minicrawl.store.trouble import translating_derived_errors
 from minicrawl.wording import counted
 
 

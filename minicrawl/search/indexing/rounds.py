@@ -47,7 +47,7 @@ from minicrawl.search.notes import Notes, Watermark
 from minicrawl.search.words.word_forms import language_of
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
-from minicrawl.store.records import translating_derived_errors
+from minicrawl.store.trouble import translating_derived_errors
 from minicrawl.web.signatures import signature
 from minicrawl.web.words import indexed
 

@@ -18,8 +18,8 @@ from typing import Any
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, connect, file_beside, remove_log
-from minicrawl.store.records import DERIVED, NONSENSE, translating_derived_errors
 from minicrawl.store.tables import Connection
+from minicrawl.store.trouble import DERIVED, NONSENSE, translating_derived_errors
 
 SUFFIX = "-ranks"
 _PATIENCE_S = 60.0

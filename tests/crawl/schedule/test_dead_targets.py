@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from minicrawl import Event, Settled
 from minicrawl.crawl.schedule.dead_targets import HOUR_S, is_due
 from minicrawl.model import FailureKind, Refusal, Refused, State
-from minicrawl.store import questions
+from minicrawl.store import request_log
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, failed, html, in_turn, moved, web_of
 
@@ -146,7 +146,7 @@ def test_a_continuous_crawl_asks_again_and_less_and_less_often(
     run = crawl(web, path, hear=let_an_hour_pass, continuous=True, refresh=refresh)
     assert run.states[f"{A}/b"] is State.FETCHED
     with reading(path) as connection:
-        times = [row.at for row in questions.fetch_rows(connection) if row.page == 1]
+        times = [row.at for row in request_log.fetch_rows(connection) if row.page == 1]
     gaps = [later - before for before, later in pairwise(times) if later - before > HOUR_S / 2]
     assert gaps == sorted(gaps) or max(gaps) > 6 * DAY_S
     assert max(gaps) < 7.1 * DAY_S

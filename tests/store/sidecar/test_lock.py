@@ -14,9 +14,10 @@ from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
+from minicrawl.store.merging import mark
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import StoreWriter, mark
+from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import body, kept, url
 
 

@@ -1,0 +1,113 @@
+"""Write-ahead log as bytes: reading committed bytes, and replaying them into another store.
+
+Laws: reading always ends at a commit. Folding the bytes of successive logs into an older file
+gives the pages of the last commit. A partial transaction at the end is ignored, as after a crash.
+
+SQLite documents both files in "WAL-mode File Format". The committed length is in the index
+(-shm), which the writer has just updated; the log itself may have stale bytes after it.
+
+salt    random number in the header of a log and of each frame; it changes with each new log
+frame   a page with its header; the last header of a commit holds the size of the database
+fold    move the committed pages of the log into the database
+"""
+
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.errors import DamagedStore
+from minicrawl.store.reader import LOG, file_beside
+from minicrawl.store.trouble import translating_sqlite_errors
+
+_INDEX = "-shm"
+_JOURNAL = "-journal"
+_HEADER, _FRAME_HEADER = 32, 24
+_SALTS_AT = 16
+_SALT_BYTES = 8
+_INDEX_HEADER = struct.Struct("=12xBBHI12x8s")
+"""Fields of the index: initialized flag, byte order, page size, number of frames, salts."""
+_LARGEST_PAGE = 1 << 16
+
+
+class WalPiece(NamedTuple):
+    """Consecutive bytes of a log."""
+
+    offset: int
+    """Offset in the log; 0 at its beginning."""
+    content: bytes
+
+
+class WalTail:
+    """Reader of the bytes that were committed to a log since the last read."""
+
+    def __init__(self, path: Path) -> None:
+        self._log, self._index = file_beside(path, LOG), file_beside(path, _INDEX)
+        self._salts = b""
+        self._offset = 0
+
+    @property
+    def log_bytes(self) -> int:
+        """Number of bytes read so far from the current log."""
+        return self._offset
+
+    def forget(self) -> None:
+        """Start over at the beginning of a new log, after the old one was folded."""
+        self._offset = 0
+
+    def pieces(self, most_bytes: int) -> Iterator[WalPiece]:
+        """Yield the new committed bytes, once, in pieces of at most `most_bytes`."""
+        end, salts = self._committed()
+        if salts != self._salts:
+            self._salts, self._offset = salts, 0
+        if end <= self._offset:
+            return
+        with self._log.open("rb") as log:
+            self._check(log.read(_HEADER))
+            while self._offset < end:
+                log.seek(self._offset)
+                piece = log.read(min(most_bytes, end - self._offset))
+                if not piece:
+                    raise DamagedStore(f"{self._log} is shorter than SQLite says")
+                offset, self._offset = self._offset, self._offset + len(piece)
+                yield WalPiece(offset, piece)
+
+    def _committed(self) -> tuple[int, bytes]:
+        """Return the committed length of the log, and its salts."""
+        try:
+            with self._index.open("rb") as index:
+                head = index.read(_INDEX_HEADER.size)
+        except FileNotFoundError:
+            return 0, self._salts
+        is_set_up, _, page, frames, salts = _INDEX_HEADER.unpack(head)
+        if not is_set_up or not frames:
+            return 0, self._salts
+        size = _LARGEST_PAGE if page == 1 else page
+        return _HEADER + frames * (_FRAME_HEADER + size), salts
+
+    def _check(self, header: bytes) -> None:
+        if header[_SALTS_AT : _SALTS_AT + _SALT_BYTES] != self._salts:
+            raise DamagedStore(f"{self._log} is not the log that SQLite says it is")
+
+
+def make_empty(path: Path) -> None:
+    """Replace the store with an empty database, into which the first log can be folded."""
+    remove(path)
+    with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def remove(path: Path) -> None:
+    """Remove the store and its log, but no other files beside it."""
+    for suffix in ("", LOG, _INDEX, _JOURNAL):
+        file_beside(path, suffix).unlink(missing_ok=True)
+
+
+def fold(path: Path) -> None:
+    """Fold the log beside the store into it, and truncate the log."""
+    with translating_sqlite_errors(path), closing(sqlite3.connect(path)) as connection:
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise DamagedStore(f"{path} cannot be restored while another process reads it")
