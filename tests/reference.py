@@ -83,8 +83,8 @@ def _anchor(heading: str) -> str:
 # ---------------------------------------------------------------- commands
 
 
-COMMON = 10
-"""An option of this many commands is described once, above all commands."""
+COMMON = 4
+"""An option that means the same for this many commands is described once, above all commands."""
 
 
 def commands_page() -> str:
@@ -92,7 +92,9 @@ def commands_page() -> str:
     tree = command_tree()
     options = {path: _options(command, path) for path, command in tree.items()}
     counts = Counter(line for lists in options.values() for line in lists.get(OWN_OPTIONS, ()))
-    common = {line for line, count in counts.items() if count >= COMMON}
+    # Of two meanings of a name, the usual one; an argument has no description.
+    usual = {line.partition(": ")[0]: line for line, _ in reversed(counts.most_common())}
+    common = {line for name, line in usual.items() if name != line and counts[line] >= COMMON}
     return _page(
         "Commands",
         "Every command and every option. Common options, `--help` among them, come first; "

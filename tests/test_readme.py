@@ -23,6 +23,9 @@ DOCUMENTS = (
     *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md")),
     *(ROOT / "docs" / name for name in ("speed.md", "hostile.md")),
 )
+COMPARISONS = [path for path in MANUAL if path.name.startswith("coming-from-")]
+_OTHER_PROGRAM = re.compile(r"^\|.*?(?<!\\)\|", re.MULTILINE)
+"""First column of a table: what the other program calls it."""
 WITH_EXAMPLES = [path for path in FOR_USERS if readme.examples(path.read_text(encoding="utf-8"))]
 
 SEE_IT = (
@@ -69,6 +72,19 @@ def name_of(document: Path) -> str:
     return str(document.relative_to(ROOT))
 
 
+def _known_options() -> set[str]:
+    commands = readme.command_tree().values()
+    return {name for command in commands for name in readme.long_options(command)}
+
+
+def _options_of_others(document: Path) -> set[str]:
+    """Return the options in the first column of a page for users of another program."""
+    if document not in COMPARISONS:
+        return set()
+    cells = "".join(_OTHER_PROGRAM.findall(document.read_text(encoding="utf-8")))
+    return {re.split(r"[ =]", span)[0] for span in readme.spans(cells)}
+
+
 def test_the_readme_is_read_in_a_few_minutes() -> None:
     assert len(TEXT.splitlines()) <= MOST_LINES
 
@@ -84,12 +100,13 @@ class TestCommandsAndOptions:
     def test_every_option_named_on_its_own_belongs_to_some_command(self, document: Path) -> None:
         text = document.read_text(encoding="utf-8")
         named = {re.split(r"[ =]", span)[0] for span in readme.spans(text) if span[:2] == "--"}
-        known = {
-            name
-            for command in readme.command_tree().values()
-            for name in readme.long_options(command)
-        }
-        assert named <= known
+        assert named - _options_of_others(document) <= _known_options()
+
+    @pytest.mark.parametrize("document", COMPARISONS, ids=name_of)
+    def test_what_another_program_maps_to_exists(self, document: Path) -> None:
+        text = _OTHER_PROGRAM.sub("|", document.read_text(encoding="utf-8"))
+        words = {word for span in readme.spans(text) for word in span.split()}
+        assert {word.rstrip(",") for word in words if word[:2] == "--"} <= _known_options()
 
 
 class TestLinks:
