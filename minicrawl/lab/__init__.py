@@ -14,12 +14,11 @@ known_webs      a known web that is read again and again, and its true importanc
 convergence     how fast estimates approach it
 changing_webs   windows while the web changes
 freshness       the share of a web that is up to date, for every order of re-reading
-dynamic_graphs  algorithms for distances and strong components while edges are inserted; they are
-                timed by `algorithm_bench` and drawn by `algorithm_charts`
+dynamic_graphs/ algorithms for distances and strong components while edges are inserted; they are
+                timed by `algorithm_bench`
 
-commands/       `minicrawl lab`; also a crawl in shards compared with one machine, figures, grades
-                of pages, verdicts on search results, and a benchmark of algorithms for graphs that
-                grow edge by edge
+commands/       `minicrawl lab`; also grades of pages, verdicts on search results, and a benchmark
+                of algorithms for graphs that grow edge by edge
 
 An experiment on a web is a function from a web and settings to series of numbers.
 """

@@ -28,7 +28,7 @@ from minicrawl.graph.distances import FAR
 from minicrawl.graph.text_formats import LinkStream
 from minicrawl.graphfiles.reading import blocks
 from minicrawl.graphfiles.saved import EdgeSequence, SavedGraph
-from minicrawl.lab.dynamic_graphs import (
+from minicrawl.lab.dynamic_graphs.by_name import (
     ALGORITHMS,
     AlgorithmKind,
     DynamicAlgorithm,

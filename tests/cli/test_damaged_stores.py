@@ -87,14 +87,11 @@ WITHOUT_A_STORE = {
     *(
         f"lab {name}"
         for name in (
-            "bench",
             "convergence",
             "windows",
             "freshness",
             "order",
-            "cluster",
             "graphs",
-            "figures",
         )
     ),
 }

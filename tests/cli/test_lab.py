@@ -68,26 +68,6 @@ def test_windows_prints_a_series_for_each_policy_and_rate_as_json(capsys: Captur
     assert found["series"][1]["measures_per_page"] == 1
 
 
-CLUSTER = ["cluster", *SMALL, "--draws", "1", "--machines", "10,1000", "--wait", "60"]
-
-
-def test_cluster_prints_a_series_for_each_number_of_machines_as_json(capsys: Captured) -> None:
-    found = document(capsys, *CLUSTER)
-    assert [one["crawl"]["nodes"] for one in found["series"]] == [10, 1000]
-    for one in found["series"]:
-        assert len(one["mass"]["mean"]) == len(one["agreement"]["mean"]) == len(one["fractions"])
-        assert 0 <= one["idle"] < 1
-        assert one["traffic"]["batches_s"] > 0
-
-
-def test_cluster_prints_tables(capsys: Captured) -> None:
-    shown = run(capsys, *CLUSTER, "--crawl-pages", "100000000", "--headroom", "0")
-    assert "one machine" in shown
-    assert "100,000,000 pages; 100 pages/s on a node; at most 1,000 transfers" in shown
-    assert "300 pages" in shown
-    assert [line.split()[:2] for line in shown.splitlines()].count(["1,000", "60"]) == 3
-
-
 def test_order_prints_a_series_for_each_order_as_json(capsys: Captured) -> None:
     found = document(capsys, "order", *SMALL, "--draws", "1")
     assert [one["order"] for one in found["series"]] == list(CRAWL_ORDERS)
@@ -171,26 +151,6 @@ def test_a_graph_file_takes_the_place_of_a_synthetic_one(capsys: Captured, tmp_p
         assert found["graph"] == {"nodes": 7, "edges": 7}
 
 
-@pytest.mark.proof
-@pytest.mark.parametrize("graph", [TINY, ["--graph", "ring.txt"]], ids=str)
-def test_each_figure_has_a_csv_file_with_its_numbers(
-    capsys: Captured, tmp_path: Path, graph: list[str]
-) -> None:
-    Path("ring.txt").write_text("".join(f"{page} {(page + 1) % 20}\n" for page in range(20)))
-    out = tmp_path / "new" / "figures"
-    told = run(capsys, "figures", "--out", str(out), *graph, "--laps", "2", "--quick")
-    written = sorted(out.iterdir())
-    assert sorted(map(Path, told.split())) == written
-    assert len([path for path in written if path.suffix == ".png"]) == 7
-    for path in written:
-        if path.suffix == ".png":
-            assert path.read_bytes().startswith(b"\x89PNG")
-            assert {path.with_suffix(".csv"), path.with_suffix(".svg")} <= set(written)
-    lines = (out / "figure-2-convergence-all-pages.csv").read_text().splitlines()
-    assert lines[0] == 'line,reads / pages,"mean relative error, %"'
-    assert len(lines) == 1 + 7 * 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -208,21 +168,19 @@ def test_each_figure_has_a_csv_file_with_its_numbers(
         (["windows", "--policy", "variable", "--width", "2.5"], ["variable", "2.5"]),
         (["windows", "--policy", "wimdow"], ["--policy", "wimdow"]),
         (["windows", "--rate", "nan"], ["--rate", "nan"]),
-        (["cluster", "--batch", "1001"], ["--batch", "1001"]),
         (["order", "--polite", "2", "--web", "poisson", "--quick"], ["--polite", "hosts"]),
         (["order", "--spam-hosts", "2"], ["--spam-hosts", "--spam"]),
         (
             ["order", "--spam", "trap", "--spam-hosts", "2", "--spam-domains", "2"],
             ["--spam-hosts", "--spam-domains"],
         ),
-        (["figures", "--out", "bad.txt", "--quick"], ["--out", "bad.txt"]),
-        (["figures", "--out", "bad.txt/new", "--quick"], ["bad.txt/new"]),
-        (["figures", "--out", "new", "--graph", "bad.txt"], ["bad.txt, line 2"]),
-        (["figures", "--quick"], ["--out"]),
         (["windows", "--policy", "interpolation=8/5"], ["keeps no measures"]),
         (["windows", "--policy", "static=8"], ["a static window has no width"]),
         (["order", "--value", "page.txt"], ["--graph"]),
         (["order", "--strategy", "value"], ["--value"]),
+        (["order", "--budget", "0"], ["--budget"]),
+        (["order", "--budget", "101%"], ["--budget", "101%"]),
+        (["order", "--budget", "1.5"], ["--budget", "1.5"]),
         (
             ["order", "--value", "page.txt", "--graph", "web.tsv", "--spam", "host"],
             ["--spam"],

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graphfiles.saved import pack, unpack
-from minicrawl.lab.dynamic_graphs import SUITE, solved
+from minicrawl.lab.dynamic_graphs.suite import SUITE, solved
 from tests.cli.calls import Captured, printed
 
 
@@ -50,18 +50,6 @@ def test_an_algorithm_that_is_named_twice_runs_once(capsys: Captured) -> None:
     assert found["graph"]["components"] == 1
     (report,) = found["algorithms"]
     assert (report["algorithm"], len(report["seconds"])) == ("a1", 2)
-
-
-@pytest.mark.proof
-def test_each_figure_has_a_csv_file_with_its_numbers(tmp_path: Path, capsys: Captured) -> None:
-    names = [part for name in ("a2", "s1-8", "johnson") for part in ("--algorithm", name)]
-    run(capsys, "sc3", *names, "--out", str(tmp_path / "drawn"))
-    drawn = sorted(path.name for path in (tmp_path / "drawn").iterdir())
-    kinds = ("blocks", "components", "distances", "memory")
-    assert drawn == [f"graphs-{kind}.{end}" for kind in kinds for end in ("csv", "png")]
-    rows = (tmp_path / "drawn" / "graphs-distances.csv").read_text().splitlines()
-    assert rows[0] == "graph,algorithm,seconds"
-    assert [row.rsplit(",", 1)[0] for row in rows[1:]] == ["sc3,a2", "sc3,johnson"]
 
 
 @pytest.mark.proof

@@ -56,9 +56,7 @@ OTHERS = [
 """Commands with `--json` that read no store."""
 WITHOUT_JSON = {
     **dict.fromkeys(("cluster gather", "cluster status"), "needs a cluster"),
-    **dict.fromkeys(
-        ("lab bench", "lab cluster", "lab freshness", "lab graphs"), "takes seconds; has own tests"
-    ),
+    **dict.fromkeys(("lab freshness", "lab graphs"), "takes seconds; has own tests"),
     "control": "needs a running crawl",
     "update": "needs the server of the crawl; has own tests",
 }

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
 from minicrawl.graph.growing import Levels
-from minicrawl.lab.dynamic_graphs import (
+from minicrawl.lab.dynamic_graphs.by_name import (
     ALGORITHMS,
-    SUITE,
     AlgorithmKind,
     DynamicAlgorithm,
-    Tarjan,
     algorithm,
+)
+from minicrawl.lab.dynamic_graphs.recomputed import Tarjan
+from minicrawl.lab.dynamic_graphs.suite import (
+    SUITE,
     complete,
     random_edges,
     roads,

@@ -19,7 +19,9 @@ from minicrawl.lab.algorithm_bench import (
     run_in_child,
     timed,
 )
-from minicrawl.lab.dynamic_graphs import A1, ALGORITHMS, SUITE, AlgorithmKind, solved
+from minicrawl.lab.dynamic_graphs.by_name import ALGORITHMS, AlgorithmKind
+from minicrawl.lab.dynamic_graphs.one_matrix import A1
+from minicrawl.lab.dynamic_graphs.suite import SUITE, solved
 
 RULES = TrialRules(threshold=3, trials=2, timeout_s=600, validate=True)
 GRAPH = solved(SUITE["sc2"]())

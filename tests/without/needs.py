@@ -13,7 +13,7 @@ WORDS = {
     "cluster": r"--cluster|\bnats\b|\"(?:node\"|cluster[\" ])",
     "dashboard": r"--dashboard|\"dashboard\"",
     "demo": r"--demo\b|\bdemo_web\b",
-    "lab": r"\"lab\"|\blab (?:agree|compare|convergence|eigenvector|figures|freshness|graphs)\b"
+    "lab": r"\"lab\"|\blab (?:agree|compare|convergence|eigenvector|freshness|graphs)\b"
     r"|\blab (?:judge|order|windows)\b",
     "mcp": r"\"mcp\"|minicrawl mcp\b",
     "ranks": r"\"(?:rank|seed-set)\"|\brank [a-z]|seed-set",
@@ -24,7 +24,7 @@ WORDS = {
 
 NEEDED_BY = {
     "audit": ("mcp",),
-    "cluster": ("lab",),
+    "cluster": (),
     "dashboard": ("cluster", "mcp"),
     "demo": ("cluster",),
     "lab": (),

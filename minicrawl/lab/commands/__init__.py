@@ -22,14 +22,6 @@ COMMANDS = {
         "minicrawl.lab.commands.order:order",
         "Compare orders of reading by importance found.",
     ),
-    "bench": (
-        "minicrawl.lab.commands.bench:bench",
-        "Benchmark orders of reading on several graphs.",
-    ),
-    "cluster": (
-        "minicrawl.lab.commands.cluster_command:cluster",
-        "Simulate a sharded crawl on many nodes.",
-    ),
     "compare": (
         "minicrawl.ranks.commands.compare:compare",
         "Compare two ranks.",
@@ -57,10 +49,6 @@ COMMANDS = {
     "graphs": (
         "minicrawl.lab.commands.growing_graphs:compare_graphs",
         "Compare algorithms for growing graphs.",
-    ),
-    "figures": (
-        "minicrawl.lab.commands.figures:figures",
-        "Draw figures of convergence, windows and order.",
     ),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from minicrawl.cli.options import Number
-from minicrawl.cli.output import show_json, show_lines, show_table
+from minicrawl.cli.output import show_json, show_table
 from minicrawl.cli.parameters import choice, number, option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
@@ -16,18 +16,18 @@ from minicrawl.errors import GraphFileError
 from minicrawl.graph.distances import FAR
 from minicrawl.graphfiles.saved import MAGIC, EdgeSequence, SavedGraph, as_dimacs, pack, unpack
 from minicrawl.lab.algorithm_bench import AlgorithmReport, TrialRules, compare, read_sequence
-from minicrawl.lab.algorithm_charts import MB, draw_reports
-from minicrawl.lab.dynamic_graphs import (
+from minicrawl.lab.dynamic_graphs.by_name import (
     ALGORITHMS,
-    SUITE,
     AlgorithmKind,
     DynamicAlgorithm,
     algorithm as algorithm_of,
-    solved,
 )
+from minicrawl.lab.dynamic_graphs.suite import SUITE, solved
 from minicrawl.own_files import replacing
 from minicrawl.ports import Progress
 from minicrawl.wording import counted
+
+MB = 1 << 20
 
 
 class GraphType(click.ParamType[SavedGraph]):
@@ -115,11 +115,6 @@ def compare_graphs(
         type=click.Path(dir_okay=False, path_type=Path),
     ),
     name: str | None = option("Name of the graph in FILE, with --convert.", metavar="NAME"),
-    out: Path | None = option(
-        "Draw times, memory and block widths as PNG in DIR, each with its CSV.",
-        metavar="DIR",
-        type=click.Path(file_okay=False, path_type=Path),
-    ),
 ) -> None:
     """Compare algorithms for distances and strong components of a growing graph.
 
@@ -140,14 +135,13 @@ def compare_graphs(
         want_answer=print_matrices,
     )
     of_kind = [found for found in ALGORITHMS.values() if kind in (None, found.kind.value)]
-    _compare(graphs, list(dict.fromkeys(chosen)) or of_kind, rules, out, as_json=as_json)
+    _compare(graphs, list(dict.fromkeys(chosen)) or of_kind, rules, as_json=as_json)
 
 
 def _compare(
     graphs: Sequence[SavedGraph],
     algorithms: Sequence[DynamicAlgorithm],
     rules: TrialRules,
-    out: Path | None,
     *,
     as_json: bool,
 ) -> None:
@@ -158,8 +152,6 @@ def _compare(
     else:
         for saved in graphs:
             _show(saved, reports[saved.graph.name], rules)
-    if out is not None:
-        show_lines([str(path) for path in draw_reports(out, reports, rules.timeout_s)])
     if any(report.wrong for found in reports.values() for report in found):
         raise click.exceptions.Exit(1)
 

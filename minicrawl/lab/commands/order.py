@@ -23,7 +23,7 @@ from minicrawl.lab.commands.web_choice import (
     show,
     small_edge_option,
 )
-from minicrawl.lab.importance_curves import BASELINE, Crawls, Curve, DrawnMean
+from minicrawl.lab.importance_curves import BASELINE, FRACTIONS, Crawls, Curve, DrawnMean
 from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS
 from minicrawl.lab.spam_farms import ENTRANCES, PAGES, Farm, FarmKind
 from minicrawl.lab.webs import Model
@@ -31,6 +31,24 @@ from minicrawl.opic.ledger.money import SMALL_EDGE
 
 ORDER_NAME = click.Choice([*CRAWL_ORDERS, BY_VALUE, *ext.entry_points(ext.ORDERS)])
 """Orders of the laboratory, and those that packages add to a crawl."""
+
+
+class Budget(click.ParamType[float | int]):
+    """A number of pages, or with % a share of the web."""
+
+    name = "budget"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | int:
+        text = str(value)
+        try:
+            budget = float(text[:-1]) / 100 if text.endswith("%") else int(text)
+        except ValueError:
+            budget = 0
+        if budget <= 0 or (text.endswith("%") and budget > 1):
+            self.fail(f"{text!r} is no budget: write a number of pages, or 0% to 100%", param, ctx)
+        return budget
 
 
 @click.command()
@@ -53,6 +71,16 @@ ORDER_NAME = click.Choice([*CRAWL_ORDERS, BY_VALUE, *ext.entry_points(ext.ORDERS
     help="Values of pages in --graph: a name per line, and optionally a tab and a number from 0 to "
     "1. Adds a table of the share of the reachable value that is found.",
 )
+@click.option(
+    "--budget",
+    "budgets",
+    metavar="N|P%",
+    multiple=True,
+    type=Budget(),
+    default=[f"{share:.0%}" for share in FRACTIONS],
+    show_default=True,
+    help="Number of pages to fetch, or percentage of all; repeatable.",
+)
 @draws_option
 @endowment_option
 @small_edge_option(SMALL_EDGE)
@@ -62,6 +90,7 @@ def order(
     choice: WebChoice,
     orders: Sequence[str],
     values: Path | None,
+    budgets: Sequence[float | int],
     draws: int | None,
     endowment: int | None,
     small_edge: float,
@@ -115,6 +144,7 @@ def order(
                 endowment=choice.endowment(endowment),
                 small_edge=small_edge,
                 at_once=at_once or 1,
+                fractions=budgets,
             ),
             farms=farms,
             values=valued,
@@ -159,8 +189,9 @@ def _show_spreads(
     rows: Sequence[tuple[Curve, DrawnMean]],
     caption: str,
 ) -> None:
-    headings = ["order", *(f"{share:.0%}" for share in rows[0][0].fractions)]
-    show_table(title, headings, ([curve.order, *cells(of)] for curve, of in rows), caption)
+    budgets = rows[0][0].fractions
+    shown = [f"{b:,}" if isinstance(b, int) else f"{100 * b:g}%" for b in budgets]
+    show_table(title, ["order", *shown], ([curve.order, *cells(of)] for curve, of in rows), caption)
 
 
 _WIDE = 0.0995

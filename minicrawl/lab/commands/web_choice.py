@@ -99,10 +99,6 @@ class WebChoice:
     def web(self) -> Web:
         return _web_of(self.graph) if self.graph else self._synthetic(self.model)
 
-    def with_hosts(self, web: Web) -> Web:
-        """Return a web with hosts: `web` if it is from a file, or else one of the copying model."""
-        return web if self.graph else self._synthetic(Model.COPYING)
-
     def watched(self, draws: int) -> list[Csr]:
         """Return a graph per draw for `lab windows`; from a file, it is the same for all draws."""
         smaller = replace(self, usual_nodes=WATCHED_NODES, quick_nodes=QUICK_WATCHED_NODES)

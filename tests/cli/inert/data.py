@@ -239,7 +239,7 @@ STORE_INPUT_OPTIONS = INPUT_OPTIONS | {"--cloaking", "--remove", "--serve"}
 
 _WRITES = "it makes, moves or changes a store"
 _RUNS = "it starts a server, a cluster or a crawl"
-EXPERIMENTS = "bench cluster convergence figures freshness graphs order windows"
+EXPERIMENTS = "convergence freshness graphs order windows"
 _EXPERIMENTS = "its experiments take seconds each, and its own tests look at their options"
 NOT_WALKED = {
     "about": "it reads no store, and its own tests look at its options",

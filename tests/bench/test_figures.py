@@ -10,9 +10,9 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
-from minicrawl.lab.commands.figures import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.report.files.figures import Figure, PlotLine, draw as draw_figure, pyplot, write
+from tests.bench.figures import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
 
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1, 0.2), warm_ups=(0, 1))
 

@@ -1,10 +1,12 @@
-"""`minicrawl lab figures`: the experiments as PNG and SVG, with their numbers as CSV.
+"""Figures of the paper from the experiments, as PNG and SVG, with their numbers as CSV.
+
+    python -m tests.bench.figures --nodes 800 --draws 3 --out figures
 
 Law: a figure is written completely or not at all; a half-written one never replaces a good one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -254,7 +256,7 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
 @laps_option
 @draws_option
 @endowment_option
-def figures(
+def main(
     choice: WebChoice,
     laps: int | None,
     draws: int | None,
@@ -270,8 +272,6 @@ def figures(
 
     Windows and order are means over the draws, with standard errors; windows start cold, as in the
     paper, and with full windows.
-
-    Needs matplotlib: install minicrawl with the extra `lab`.
     """
     settings = ExperimentSize(
         laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
@@ -284,9 +284,13 @@ def figures(
     webs = FigureWebs(
         known=web.graph,
         watched=choice.watched(settings.draws),
-        crawled=choice.with_hosts(web),
+        crawled=web if choice.graph else replace(choice, model=Model.COPYING).web(),
     )
     with progress("figures") as tell:
         written = draw_all(out, webs, settings, tell)
     for path in written:
         click.echo(path)
+
+
+if __name__ == "__main__":
+    main()

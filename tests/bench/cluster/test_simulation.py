@@ -8,23 +8,20 @@ import pytest
 from minicrawl.cluster.channels import audit
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.commands.cluster_command import (
-    BATCH_BYTES,
-    SIMULATED_SHARDS,
-    TRANSFER_BYTES,
-    ClusterPoint,
-    RealCrawl,
-    ShardedCrawl,
-    SimulatedNodes,
-    Staleness,
-    cluster_points,
-    owners,
-    traffic,
-)
 from minicrawl.lab.exploration import Exploration, fetched
 from minicrawl.lab.importance_curves import Crawls, draw_seeds
 from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
 from minicrawl.opic.ledger.ledger import READ
+from tests.bench.cluster.against_one_machine import ClusterPoint, Staleness, cluster_points
+from tests.bench.cluster.estimated_traffic import (
+    BATCH_BYTES,
+    SIMULATED_SHARDS,
+    TRANSFER_BYTES,
+    RealCrawl,
+    traffic,
+)
+from tests.bench.cluster.simulated_nodes import ShardedCrawl, SimulatedNodes
+from tests.bench.cluster.simulated_shard import owners
 
 EDGE = 0.15
 CHAIN = [[1], [2], [3], []]

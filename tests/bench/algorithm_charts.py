@@ -1,4 +1,6 @@
-"""Bar charts of the results, with their numbers as CSV.
+"""Bar charts of the algorithms for graphs that grow, with their numbers as CSV.
+
+    python -m tests.bench.algorithm_charts a900 roads-idaho c100 --out figures
 
 Law: the bar of a trial that exceeded its time is as high as the time limit, and marked; a wrong
 answer has no bar.
@@ -12,15 +14,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from minicrawl.lab.algorithm_bench import AlgorithmReport
-from minicrawl.lab.dynamic_graphs import (
-    BLOCKS,
-    AlgorithmKind,
-)
+import click
+
+from minicrawl.graphfiles.saved import SavedGraph
+from minicrawl.lab.algorithm_bench import AlgorithmReport, TrialRules, compare
+from minicrawl.lab.commands.growing_graphs import MB, GraphType
+from minicrawl.lab.dynamic_graphs.by_name import ALGORITHMS, AlgorithmKind
+from minicrawl.lab.dynamic_graphs.reachability import BLOCKS
 from minicrawl.own_files import replacing
 from minicrawl.report.files.figures import prepare, pyplot
 
-MB = 1 << 20
 _LEAST_BYTES = 4096
 """One page of memory, drawn in place of less."""
 _BLOCKS = tuple(f"s1-{bits}" for bits in BLOCKS)
@@ -164,3 +167,19 @@ def _mark_ended(axes: Any, drawn: Any, heights: Sequence[float | None]) -> None:
                 fontsize="x-small",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
             )
+
+
+@click.command()
+@click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
+@click.option("--timeout", default=60.0, show_default=True, help="Time limit of a trial.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True)
+def main(graphs: Sequence[SavedGraph], timeout: float, out: Path) -> None:
+    rules = TrialRules(threshold=100, trials=1, timeout_s=timeout, validate=True)
+    algorithms = list(ALGORITHMS.values())
+    reports = {saved.graph.name: list(compare(saved, algorithms, rules)) for saved in graphs}
+    for path in draw_reports(out, reports, timeout):
+        click.echo(path)
+
+
+if __name__ == "__main__":
+    main()
