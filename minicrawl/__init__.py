@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from minicrawl.crawl.progress import Progress
     from minicrawl.crawl.workers.scoring import PageRead
     from minicrawl.errors import MinicrawlError
-    from minicrawl.model import State
     from minicrawl.report.selected_pages import ExportRow
     from minicrawl.results import PageTable, Store, StoredPage
+    from minicrawl.states import State
 
 _HOMES = {
     "Crawl": "minicrawl.app",
@@ -59,7 +59,7 @@ _HOMES = {
     "MinicrawlError": "minicrawl.errors",
     "ExportRow": "minicrawl.report.selected_pages",
     "Warned": "minicrawl.crawl.events",
-    "State": "minicrawl.model",
+    "State": "minicrawl.states",
 }
 
 __all__ = [

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from typing import IO, NamedTuple, TypeAlias
 
+from minicrawl.states import FailureKind, Refusal
+
 PageId: TypeAlias = int
 """Number of a page, in order of discovery; the store never changes it.
 
@@ -64,42 +66,6 @@ class OwnRequest(NamedTuple):
 
 OwnRequests = tuple[tuple[str, OwnRequest], ...]
 """URLs of pages, each with its request."""
-
-
-class FailureKind(StrEnum):
-    """Reason for a failed request; `crawl.settle.outcome` has the retry policies."""
-
-    DNS = "dns"  # the name has no address, or the resolver failed
-    CONNECT = "connect"  # refused, unreachable
-    PROXY = "proxy"  # the proxy is down or refuses; the host may be fine
-    TLS = "tls"  # certificate or handshake
-    TIMEOUT = "timeout"  # the deadline of the whole request passed
-    RESET = "reset"  # the connection ended before the response did
-    PROTOCOL = "protocol"  # the response is not HTTP
-    ENCODING = "encoding"  # a Content-Encoding that is broken, unknown or a bomb
-    TOO_LARGE = "too-large"  # headers or a body past the cap
-    CROWDED = "crowded"  # all bodies in flight exceeded their limit, and this was the largest
-    THROTTLED = "throttled"  # 429: asks us to slow down
-    SERVER_ERROR = "server-error"  # 5xx
-    NOT_FOUND = "not-found"  # 404 and 410
-    CLIENT_ERROR = "client-error"  # any other 4xx
-    BAD_STATUS = "bad-status"  # a status without meaning for GET
-    BAD_REDIRECT = "bad-redirect"  # a 3xx without a valid target, or too many of them
-    LOST = "lost"  # the worker process died during this request
-    INTERRUPTED = "interrupted"  # cancelled by the crawler, for reasons unrelated to the page
-
-
-class Refusal(StrEnum):
-    """Reason why a known page is not requested, or its body not read."""
-
-    ROBOTS = "robots"  # robots.txt disallows it or could not be fetched
-    SCOPE = "scope"  # outside the scope that the user set
-    DEPTH = "depth"  # too many links away from the seeds
-    HOST_BUDGET = "host-budget"  # --per-host-pages of its host are used up
-    ADDRESS = "address"  # non-public address
-    TYPE = "type"  # document type that is not read
-    TRAP = "trap"  # crawler trap: endless similar pages
-    ALLOWANCE = "allowance"  # the quota of its host or site is used up
 
 
 class SentBody(NamedTuple):
@@ -299,106 +265,6 @@ class ParsedPage(NamedTuple):
 FULL_VALUE = 65_535
 """Value in the log of a page that a scorer says is worth 1."""
 
-
-class State(IntEnum):
-    """State of a page: waiting, or the result of its last request. Stores use the numbers."""
-
-    UNREAD = 0
-    FETCHED = 1
-    MOVED = 2  # redirect; stands for its target
-    CANONICAL = 3  # names another page as canonical, and stands for it
-    ALIAS = 4  # has the content of another page, and stands for it
-    TWIN = 5  # duplicate by the form of its URL, as similar pages were; not requested
-    FOREIGN = 6  # page of another shard, which fetches it
-    # Refusals and failures have states of the same names.
-    ROBOTS = 10
-    SCOPE = 11
-    DEPTH = 12
-    HOST_BUDGET = 13
-    ADDRESS = 14
-    TYPE = 15
-    TRAP = 16
-    ALLOWANCE = 17
-    FOCUS = 18  # only in stores of earlier versions
-    DNS = 20
-    CONNECT = 21
-    TLS = 22
-    TIMEOUT = 23
-    RESET = 24
-    PROTOCOL = 25
-    ENCODING = 26
-    TOO_LARGE = 27
-    THROTTLED = 28
-    SERVER_ERROR = 29
-    NOT_FOUND = 30
-    CLIENT_ERROR = 31
-    BAD_STATUS = 32
-    BAD_REDIRECT = 33
-    LOST = 34
-    CROWDED = 35
-    INTERRUPTED = 36
-    PROXY = 37
-
-    @property
-    def label(self) -> str:
-        """Name shown and exported."""
-        return self.name.lower().replace("_", "-")
-
-    @property
-    def was_read(self) -> bool:
-        """True if the body was received at least once."""
-        return self in READ_STATES
-
-    @property
-    def is_failure(self) -> bool:
-        """True if every attempt failed."""
-        return self >= State.DNS
-
-    @property
-    def is_dead_end(self) -> bool:
-        """True if a link to the page is broken for an outside visitor."""
-        return self.is_failure or self is State.ADDRESS
-
-    @property
-    def outcome(self) -> str:
-        """Outcome that the store records for a failed or refused request."""
-        return f"{'failed' if self.is_failure else 'refused'}:{self.label}"
-
-    @classmethod
-    def labelled(cls, label: str) -> "State":
-        """Return the state with this label."""
-        return cls[label.upper().replace("-", "_")]
-
-    @classmethod
-    def of(cls, reason: Refusal | FailureKind) -> "State":
-        """Return the state for this reason."""
-        return cls[reason.name]
-
-
-READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
-"""States of pages whose body was received."""
-
-PASSING = (
-    State.DNS,
-    State.CONNECT,
-    State.PROXY,
-    State.TLS,
-    State.TIMEOUT,
-    State.RESET,
-    State.THROTTLED,
-    State.SERVER_ERROR,
-)
-"""States of pages that failed for a temporary reason."""
-
-CUT = (State.DEPTH, State.HOST_BUDGET, State.TRAP, State.ALLOWANCE)
-"""States of pages that a limit left unread. Scope, types and robots.txt say which pages are wanted,
-these limits only how many: another value of one option would have read them."""
-
-READABLE = (State.UNREAD, *READ_STATES, *PASSING, *CUT)
-"""States of pages that were read or could have been: no rule forbids them, and they are pages."""
-
-STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS, State.TWIN)
-"""States of pages that pass all their cash on to one other page."""
 
 CRAWLED, KNOWN = "crawled", "known"
 GRAPHS = (CRAWLED, KNOWN)

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from minicrawl.archive.record import RecordKind
 from minicrawl.config.parts import Scope, Storing
 from minicrawl.errors import Damaged, UsageError, needs
-from minicrawl.model import READ_STATES, State
 from minicrawl.report import selected_pages
 from minicrawl.report.archived.made_texts import MadeTexts
 from minicrawl.report.archived.page_versions import PageVersion, kept_pages, last_version, version
@@ -37,6 +36,7 @@ from minicrawl.report.selected_pages import COLUMNS, ExportRow, PageSelection, s
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.states import explanation
 from minicrawl.report.states.errors import ErrorQuery, ErrorReport, errors
+from minicrawl.states import READ_STATES, State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.ranks import OPIC
 from minicrawl.web.responses.types import FROM_SEEDS, DocumentType, types_of

@@ -24,8 +24,8 @@ from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import NoText
 from minicrawl.ext import EntryPoint, Registry
-from minicrawl.model import READ_STATES
 from minicrawl.report.archived.page_texts import PageTexts
+from minicrawl.states import READ_STATES
 from tests.stores import filled_store
 
 ROOT = Path(__file__).parents[1]

@@ -24,16 +24,8 @@ from minicrawl.archive.record import (
     pack_unchanged,
 )
 from minicrawl.errors import Damaged
-from minicrawl.model import (
-    Failed,
-    FailureKind,
-    FetchResult,
-    Moved,
-    Refused,
-    Request,
-    Response,
-    Unchanged,
-)
+from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged
+from minicrawl.states import FailureKind
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.responses.types import DocumentType, type_of

@@ -35,7 +35,8 @@ from minicrawl.archive.digest import (
     next_digest,
 )
 from minicrawl.errors import Damaged
-from minicrawl.model import FailureKind, Response, SentBody, Wire
+from minicrawl.model import Response, SentBody, Wire
+from minicrawl.states import FailureKind
 
 
 class PieceSource(Protocol):

@@ -20,8 +20,7 @@ import numpy as np
 from minicrawl import ext
 from minicrawl.audit.link_columns import Column
 from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Mask
-from minicrawl.model import State
-from minicrawl.report.links.verdicts import LinkVerdict
+from minicrawl.states import LinkVerdict, State
 from minicrawl.store.derived.checks import LARGE_IMAGE
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"

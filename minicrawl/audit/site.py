@@ -24,17 +24,11 @@ from numpy.typing import NDArray
 from minicrawl.audit.link_columns import Column, LinkColumns, link_columns
 from minicrawl.audit.noted_facts import REFERENCE, REFERENCE_KINDS, UrlKeys, is_future
 from minicrawl.audit.page_facts import BIT, LAYOUT, SESSION_ID
-from minicrawl.model import READ_STATES, State
 from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import final_pages
-from minicrawl.report.links.verdicts import (
-    NOT_CHECKED,
-    LinkVerdict,
-    checked_files,
-    verdict_of_check,
-    verdicts,
-)
+from minicrawl.report.links.verdicts import NOT_CHECKED, checked_files, verdict_of_check, verdicts
 from minicrawl.report.snapshot import Snapshot, urls
+from minicrawl.states import READ_STATES, LinkVerdict, State
 from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.derived.checks import LARGE_IMAGE, all_checks, all_findings
 from minicrawl.store.derived.facts import facts_in_blocks, listed_in_blocks

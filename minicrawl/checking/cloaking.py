@@ -31,9 +31,10 @@ from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import MinicrawlError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolver.resolver import trusted_among
-from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, State
+from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response
 from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
+from minicrawl.states import State
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.html.page import parse_page

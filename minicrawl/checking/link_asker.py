@@ -18,17 +18,8 @@ from itertools import groupby
 
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
 from minicrawl.crawl.loop import Crawler
-from minicrawl.model import (
-    Failed,
-    FetchResult,
-    Moved,
-    Refused,
-    Request,
-    Response,
-    State,
-    Unchanged,
-    Want,
-)
+from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged, Want
+from minicrawl.states import State
 from minicrawl.store.derived.checks import CheckRow
 from minicrawl.web.responses.challenges import COOKIE_WALL
 from minicrawl.web.urls import canonical, origin

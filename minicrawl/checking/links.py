@@ -23,9 +23,10 @@ from minicrawl.crawl.events import Checking, Listener, Noted
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.schedule.dead_targets import is_due
-from minicrawl.model import Response, State, Want
+from minicrawl.model import Response, Want
 from minicrawl.ports import Clock
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
+from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.checks import (
     CheckRow,

@@ -15,12 +15,12 @@ import numpy as np
 
 from minicrawl.crawl.events import Checking, Listener
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
-from minicrawl.model import READ_STATES, State
 from minicrawl.report.graph.flows import redirect_ends
 from minicrawl.report.links.problems import link_counts
-from minicrawl.report.links.verdicts import SHOWN, LinkVerdict, verdicts_of
+from minicrawl.report.links.verdicts import SHOWN, verdicts_of
 from minicrawl.report.links.written_links import PageReferences
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
+from minicrawl.states import READ_STATES, LinkVerdict, State
 from minicrawl.store.derived.checks import (
     LARGE_IMAGE,
     CheckRow,

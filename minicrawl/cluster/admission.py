@@ -23,7 +23,8 @@ from minicrawl.cluster.cash_threshold import (
 )
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
+from minicrawl.states import State
 
 _EXAMINED_PER_PAGE = 8
 """Pages to examine for each page in a sketch: many are of the same hosts."""

@@ -70,7 +70,7 @@ class SettingArguments(TypedDict, total=False):
     render: Literal["never", "auto", "always"]
     render_workers: int
     browser: str | PathLike[str] | None
-    max_tries: int
+    max_tries: int | None
     barren_pages: int | None
     site_pages: int | None
     store: str | PathLike[str]

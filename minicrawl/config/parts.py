@@ -567,10 +567,11 @@ class Rendering:
 class Limits:
     """Limits per page and per host."""
 
-    max_tries: int = setting(
-        5,
-        kinds.whole(1),
-        "Try a failing page at most N times. Failures that rarely go away get fewer tries.",
+    max_tries: int | None = setting(
+        None,
+        kinds.optional(kinds.whole(1)),
+        "Try a failing page at most N times. Without this, failures that often go away get up to "
+        "five tries, and others fewer.",
     )
 
     max_sitemaps: int = 100

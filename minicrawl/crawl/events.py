@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import get_args
 
-from minicrawl.model import COORDINATOR, CrawlerId, State
+from minicrawl.model import COORDINATOR, CrawlerId
+from minicrawl.states import State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,10 +18,10 @@ from minicrawl.config import Budget
 from minicrawl.config.values.kinds import guaranteed_part
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.frontier.importance import GatheredImportance
-from minicrawl.model import State
 from minicrawl.opic.importance.estimate import of_all
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.wording import as_duration
 

@@ -20,7 +20,7 @@ from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.crawl_form import Form
 from minicrawl.dashboard.launcher import Launcher
 from minicrawl.errors import MinicrawlError, MissingStoreError, NoCrawlError, UsageError
-from minicrawl.model import CRAWLED, State
+from minicrawl.model import CRAWLED
 from minicrawl.report.links.backlinks import links
 from minicrawl.report.progress.activity import RequestHistory, busiest_hosts, latest
 from minicrawl.report.progress.crawl_status import status
@@ -31,6 +31,7 @@ from minicrawl.report.selected_pages import Block, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states import explanation
 from minicrawl.report.states.errors import KINDS, ErrorQuery, errors
+from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.pings import keep_pings
 from minicrawl.store.reader import reading

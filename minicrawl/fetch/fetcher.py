@@ -36,7 +36,8 @@ from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.name_servers import lookup_of
 from minicrawl.fetch.resolver.resolver import HostAndPort, Resolver, unresolved
 from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule
-from minicrawl.model import Failed, FailureKind, FetchResult, Refusal, Refused, Request, Want, Wire
+from minicrawl.model import Failed, FetchResult, Refused, Request, Want, Wire
+from minicrawl.states import FailureKind, Refusal
 from minicrawl.web.urls import posted_to
 
 if TYPE_CHECKING:

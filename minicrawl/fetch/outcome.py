@@ -18,10 +18,8 @@ from minicrawl.fetch.http.heads import CONFLICT, MOST_CHARACTERS, read_head, tra
 from minicrawl.fetch.http.messages import ResponseStream
 from minicrawl.model import (
     Failed,
-    FailureKind,
     FetchResult,
     Moved,
-    Refusal,
     Refused,
     Request,
     Response,
@@ -29,6 +27,7 @@ from minicrawl.model import (
     Want,
     Wire,
 )
+from minicrawl.states import FailureKind, Refusal
 from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
 from minicrawl.web.responses.headers import max_age_s, parse_content_type
 from minicrawl.web.responses.types import HTML_TYPES, NO_TYPE, DocumentType, is_wanted, type_of

@@ -31,12 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import READ_STATES, READABLE, PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.importance.cash_flow import KEPT, CashFlow, FlowBuilder, Refinement
 from minicrawl.opic.importance.estimate import RunningLevels, completed, shares
 from minicrawl.opic.importance.rank_mass import RankMass
 from minicrawl.opic.ledger.books import Books, Spending, StepKind
 from minicrawl.opic.ledger.money import exact_edge
+from minicrawl.states import READ_STATES, READABLE, State
 from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import (

@@ -40,7 +40,7 @@ from minicrawl import ext
 from minicrawl.errors import UsageError
 from minicrawl.ext import Registry
 from minicrawl.frontier.url_table import UrlsOf, UrlTable, no_urls
-from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.importance.estimate import Importance, Level, shares
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import Channels
@@ -48,6 +48,7 @@ from minicrawl.opic.ledger.ledger import FOREIGN, Ledger, Plan
 from minicrawl.opic.ledger.money import PARTS, UNIT, fixed_edge, in_parts
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.opic.windows.window import Births, Past, Window
+from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.store import integrity, page_columns, questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow, PaidRow, StepRow, StoreTerms
 from minicrawl.wording import counted

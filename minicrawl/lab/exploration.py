@@ -16,12 +16,13 @@ from minicrawl.crawl.schedule.orders import (
 )
 from minicrawl.lab.page_values import PageValues
 from minicrawl.lab.webs import Floats, Web
-from minicrawl.model import FULL_VALUE, State
+from minicrawl.model import FULL_VALUE
 from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.ledger.ledger import UNREAD, Ledger, Plan
 from minicrawl.opic.ledger.money import SMALL_EDGE, fixed_edge
 from minicrawl.opic.ledger.plans import visit
 from minicrawl.opic.siblings.siblings import Siblings
+from minicrawl.states import State
 
 
 class KnownUrls:

@@ -34,10 +34,10 @@ from minicrawl.archive.segments import StoredPayload
 from minicrawl.archive.unpacking import read_head, unpacked
 from minicrawl.archive.warc.capture import shown_digest
 from minicrawl.errors import Damaged
-from minicrawl.model import State
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.states.discovery import discovery
+from minicrawl.states import State
 from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import NOT_ASKED, FetchRow

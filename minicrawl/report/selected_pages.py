@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.model import FULL_VALUE, READ_STATES, STANDS_FOR_ANOTHER, State
+from minicrawl.model import FULL_VALUE
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.saved_ranks import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name, places_of_largest
+from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.store import questions, request_log, tables
 from minicrawl.store.derived.ranks import OPIC
 from minicrawl.store.trouble import reporting_damage

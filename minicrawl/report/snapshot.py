@@ -28,13 +28,14 @@ from minicrawl import ext
 from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import ShownImportance, guaranteed_share, shown_importance
 from minicrawl.frontier.page_table import Frontier, load_frontier, verify
-from minicrawl.model import READ_STATES, PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.queues.candidate_heap import random_keys
 from minicrawl.report.near_duplicates import (
     NO_NEAR_DUPLICATES,
     NearDuplicates,
     kept_near_duplicates,
 )
+from minicrawl.states import READ_STATES, State
 from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.ranks import RankRow, guaranteed
 from minicrawl.store.reader import reading, search_folder

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.saved_ranks import rank_of
 from minicrawl.report.snapshot import Snapshot, host_name, places_of_largest
+from minicrawl.states import State
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
 

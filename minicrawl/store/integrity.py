@@ -10,8 +10,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 
-from minicrawl.model import FULL_VALUE, PageId, State
+from minicrawl.model import FULL_VALUE, PageId
 from minicrawl.opic.ledger.books import StepKind
+from minicrawl.states import State
 from minicrawl.store.tables import Connection, number
 from minicrawl.wording import counted
 

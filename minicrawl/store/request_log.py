@@ -9,8 +9,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import StepKind
+from minicrawl.states import State
 from minicrawl.store.records import CHANGED, FETCH_COLUMNS, NOT_ASKED, FetchRow
 from minicrawl.store.tables import Connection, as_json_list, column, number
 

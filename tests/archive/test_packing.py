@@ -7,7 +7,8 @@ from minicrawl.archive.codec import PLAIN
 from minicrawl.archive.packing import AnswerPacker, pack_any
 from minicrawl.archive.record import Answer, RecordKind, header_of, seal
 from minicrawl.archive.unpacking import read
-from minicrawl.model import Failed, FailureKind, Request, Response
+from minicrawl.model import Failed, Request, Response
+from minicrawl.states import FailureKind
 from tests.archive.archives import NOON, answered, body, url
 
 

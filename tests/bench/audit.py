@@ -23,10 +23,10 @@ from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.audit.noted_facts import packed
 from minicrawl.audit.page_facts import LAYOUT, VERSION, UrlReference, facts_of
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.opic.ledger.money import UNIT
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.derived.facts import FactsRow, FactsUntil, ListedRow, keep_facts
 from minicrawl.store.reader import archive_folder, reading

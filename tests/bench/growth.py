@@ -43,8 +43,9 @@ from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS
-from minicrawl.model import Failed, FailureKind, Request, Response
+from minicrawl.model import Failed, Request, Response
 from minicrawl.ports import Timed, Visit
+from minicrawl.states import FailureKind
 from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots.rules import ALLOW_ALL, Rules
 from minicrawl.web.urls import ResolvedUrl

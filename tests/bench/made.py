@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.windows.window import TICK_BITS
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.records import (
     Batch,

@@ -17,7 +17,7 @@ import click
 import numpy as np
 
 from minicrawl import __version__
-from minicrawl.model import State
+from minicrawl.states import State
 from tests.bench.notes import head, into_document, machine, row, tell, today
 from tests.bench.processes import Cost, Load, run_whole
 from tests.stores import HandCrawl

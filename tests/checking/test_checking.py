@@ -17,10 +17,10 @@ from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
-from minicrawl.model import FailureKind
 from minicrawl.ports import Timed
 from minicrawl.report.links.problems import BrokenLink, linked_verdicts
 from minicrawl.report.snapshot import snapshot
+from minicrawl.states import FailureKind
 from minicrawl.store.derived.checks import CheckRow, all_checks
 from minicrawl.web.responses.soft_404 import missing_siblings
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, html as page, moved, text

@@ -12,7 +12,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from minicrawl.model import State
+from minicrawl.states import State
 from tests.stores import HandCrawl
 
 Damage = Callable[[Path], object]

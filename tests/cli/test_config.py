@@ -28,7 +28,7 @@ def test_the_strongest_source_counts_and_is_shown(
         "value": "three",
         "from": "minicrawl.toml:politeness.agent",
     }
-    assert found["limits.max-tries"] == {"value": 5, "from": "default"}
+    assert found["limits.max-tries"] == {"value": None, "from": "default"}
 
 
 def test_a_harmful_value_counts_only_from_a_file_that_is_named(capsys: Captured) -> None:

@@ -16,7 +16,7 @@ from minicrawl.cli.crawl.display_text import as_line, as_panel
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress, RenderingProgress
-from minicrawl.model import State
+from minicrawl.states import State
 from tests.cli.calls import Captured
 from tests.store.sidecar.test_samples import SAMPLE
 

@@ -16,9 +16,10 @@ import pytest
 from minicrawl import Noted
 from minicrawl.cli import main
 from minicrawl.cli.crawl.logs import FORMS
-from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
+from minicrawl.model import Failed, Refused
 from minicrawl.report.selected_pages import ExportRow, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
+from minicrawl.states import FailureKind, Refusal, State
 from tests.cli.calls import Captured
 from tests.crawl.fakes import NOON, Answer, Run, crawl, html, moved
 

@@ -24,7 +24,8 @@ from minicrawl.cli.crawl.logs import (
     progress_line,
 )
 from minicrawl.errors import MinicrawlError
-from minicrawl.model import CrawlerId, State
+from minicrawl.model import CrawlerId
+from minicrawl.states import State
 from tests.cli.test_crawl_display import PROGRESS
 
 URL = "https://a.example/"

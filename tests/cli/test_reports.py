@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.model import State
 from minicrawl.report.progress.live_sampler import sampled_now
 from minicrawl.report.progress.samples import Basis, keep_sample
 from minicrawl.report.progress.sampling_process import MOST_AT_ONCE
 from minicrawl.report.selected_pages import COLUMNS
+from minicrawl.states import State
 from minicrawl.store.reader import reading
 from tests.cli.calls import Captured, as_json, printed
 from tests.stores import DEEP, GONE, MOVED, A, B, HandCrawl

@@ -7,8 +7,8 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.control import ControlRequest, Verb, ask, socket_path
 from minicrawl.errors import MinicrawlError
-from minicrawl.model import FailureKind
 from minicrawl.report.progress.crawl_status import status
+from minicrawl.states import FailureKind
 from tests.dashboard.servers import crawl_of_demo, wait_until
 from tests.processes import PATIENCE_S
 

@@ -27,18 +27,10 @@ from minicrawl.crawl.workers.visitor import Visitor
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.page_table import Frontier, load_frontier
-from minicrawl.model import (
-    Failed,
-    FailureKind,
-    FetchResult,
-    Moved,
-    Refused,
-    Request,
-    Response,
-    State,
-)
+from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response
 from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.siblings.siblings import Siblings
+from minicrawl.states import FailureKind, State
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import Batch, StoreTerms

@@ -7,8 +7,8 @@ from random import Random
 
 from minicrawl.frontier.page_table import Frontier, cut_checkpoint, load_frontier
 from minicrawl.frontier.url_table import UrlsOf
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms

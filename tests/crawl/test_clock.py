@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl import Asked, Event
 from minicrawl.config import Politeness
-from minicrawl.model import FailureKind, State
+from minicrawl.states import FailureKind, State
 from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
 
 A, B = "http://a.example", "http://b.example"

@@ -10,8 +10,9 @@ from minicrawl import Event, Reason, Settled, Warned
 from minicrawl.crawl.record import commits
 from minicrawl.crawl.record.commits import TRY_AGAIN_S, Committer
 from minicrawl.errors import NoRoom
-from minicrawl.model import FailureKind, FetchResult, Request
+from minicrawl.model import FetchResult, Request
 from minicrawl.report.integrity.audit import audit
+from minicrawl.states import FailureKind
 from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import (
     Disk,

@@ -18,21 +18,11 @@ from minicrawl.crawl.dispatch.dispatcher import CLOSED_AT_ONCE
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.model import (
-    READ_STATES,
-    Failed,
-    FailureKind,
-    FetchResult,
-    Refusal,
-    Refused,
-    Request,
-    State,
-    Unchanged,
-    Want,
-)
+from minicrawl.model import Failed, FetchResult, Refused, Request, Unchanged, Want
 from minicrawl.opic.ledger.books import StepKind, terms
 from minicrawl.opic.ledger.money import PARTS, UNIT
 from minicrawl.report.integrity.audit import audit
+from minicrawl.states import READ_STATES, FailureKind, Refusal, State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from minicrawl.crawl.events import Event, Settled
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import StepKind
+from minicrawl.states import State
 from minicrawl.store.reader import reading
 from minicrawl.store.tables import steps_after
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html, moved, text

@@ -5,7 +5,7 @@ from pathlib import Path
 from minicrawl import Event
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.crawl.turns.turn import SuspendedTurns
-from minicrawl.model import FailureKind, State
+from minicrawl.states import FailureKind, State
 from tests.crawl.fakes import Answer, Scene, crawl, failed, html, moved
 
 A = "http://a.example"

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from minicrawl import Event, Progress
 from minicrawl.crawl.progress import ImportanceLimit, ProgressMeter
 from minicrawl.crawl.start.opening import plant
-from minicrawl.model import FailureKind, Response
+from minicrawl.model import Response
 from minicrawl.opic.importance.estimate import Level
+from minicrawl.states import FailureKind
 from minicrawl.store.tables import GATHERED
 from minicrawl.web.urls import ResolvedUrl
 from tests.crawl.coroutines import in_jumping_time

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from minicrawl.crawl.refinement.converged_ranks import HONEST, Refined, is_due, refine
 from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import UNTIL
-from minicrawl.model import State
 from minicrawl.opic.importance.estimate import shares
 from minicrawl.opic.ledger.books import Spending, Step, StepKind, terms
 from minicrawl.opic.ledger.money import in_parts
@@ -27,6 +26,7 @@ from minicrawl.report.integrity.replay import differences
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.report.saved_ranks import convergence_of
 from minicrawl.report.snapshot import snapshot
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms

@@ -14,9 +14,9 @@ from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.shards import Whole
 from minicrawl.crawl.steering.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import Activity, WorkerPool
-from minicrawl.model import State
 from minicrawl.opic.ledger.money import SMALL_EDGE
 from minicrawl.report.integrity.audit import audit
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import (

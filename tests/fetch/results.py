@@ -5,7 +5,8 @@ from typing import Any
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolver.lookups import LookupAnswer
-from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
+from minicrawl.model import Failed, FetchResult, Request, Response
+from minicrawl.states import FailureKind
 
 LOCAL = Network(timeout_s=60, allow_private=True)
 """Settings that reach servers on loopback."""

@@ -12,16 +12,8 @@ from minicrawl import __version__
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.client.opening import pace_of
 from minicrawl.fetch.resolver.lookups import LookupAnswer
-from minicrawl.model import (
-    Failed,
-    FailureKind,
-    FetchResult,
-    Refusal,
-    Refused,
-    Request,
-    Response,
-    Unchanged,
-)
+from minicrawl.model import Failed, FetchResult, Refused, Request, Response, Unchanged
+from minicrawl.states import FailureKind, Refusal
 from tests.fetch.results import LOCAL, ask, http_fetcher, kind_of, page_of
 from tests.fetch.wire import (
     FAULTS,

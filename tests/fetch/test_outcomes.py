@@ -10,18 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl.model import (
-    Failed,
-    FailureKind,
-    FetchResult,
-    Moved,
-    Refusal,
-    Refused,
-    Request,
-    Response,
-    Unchanged,
-    Want,
-)
+from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged, Want
+from minicrawl.states import FailureKind, Refusal
 from tests.fetch import results
 from tests.fetch.results import page_of
 

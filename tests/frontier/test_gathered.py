@@ -8,8 +8,8 @@ import pytest
 
 from minicrawl.crawl.progress import FEWEST_READINGS, DiscoveryRate
 from minicrawl.frontier.importance import GatheredImportance, gathered
-from minicrawl.model import READ_STATES, READABLE, State
 from minicrawl.opic.importance.estimate import of_all
+from minicrawl.states import READ_STATES, READABLE, State
 from tests.stores import DEEP, A, B, C, HandCrawl
 
 

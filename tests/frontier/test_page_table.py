@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minicrawl.frontier.page_table import Frontier, contradictions, cut_checkpoint, verify
-from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.ledger.books import Spending
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
+from minicrawl.states import STANDS_FOR_ANOTHER, State
 from minicrawl.store import tables
 from minicrawl.store.records import StoreTerms
 from tests.frontier.same import assert_same

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from minicrawl.frontier.page_table import Frontier, load_frontier
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.siblings.siblings import Siblings
+from minicrawl.states import State
 from minicrawl.store import tables
 from tests.stores import A, B, HandCrawl
 

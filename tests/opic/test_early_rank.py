@@ -5,13 +5,13 @@ from random import Random
 
 import pytest
 
-from minicrawl.model import State
 from minicrawl.opic.importance.early_rank import FIRST_TURN, LAST_TURN, MOST_LINKS
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Ledger
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.ledger.plans import visit
 from minicrawl.opic.siblings.siblings import Siblings
+from minicrawl.states import State
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
 
 PAGES = 5000

@@ -17,7 +17,8 @@ from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.proxy.checks import check_proxies
-from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
+from minicrawl.model import Failed, FetchResult, Request, Response
+from minicrawl.states import FailureKind
 from tests.real.daemons import free_port, needs, program, running, tinyproxy
 from tests.real.nginx import running_nginx, write_certificates
 

@@ -15,9 +15,9 @@ import pytest
 
 from minicrawl import ext
 from minicrawl.errors import UsageError
-from minicrawl.model import State
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.changes import changes
+from minicrawl.states import State
 from tests.cli.calls import Captured, as_json, printed
 from tests.stores import HandCrawl
 from tests.webs import crawl_web

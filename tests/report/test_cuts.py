@@ -95,5 +95,7 @@ def test_of_a_large_store_only_kinds_are_told(
     crawl(store, barren_pages=5)
     monkeypatch.setattr("minicrawl.report.states.cuts.MOST_AT_ONCE", 1)
     (cut,) = cuts(store, status(store))
-    assert str(cut) == "2 pages: probably endless similar pages; lifted by --barren-pages none"
+    assert (
+        str(cut) == "2 pages: probably a trap: endless similar pages; lifted by --barren-pages none"
+    )
     assert len(cuts(store, status(store), even_of_many=True)) == 2

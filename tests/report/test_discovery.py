@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.model import State
 from minicrawl.ports import unreported
 from minicrawl.report.site.site_report import site_report
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.discovery import discovery
+from minicrawl.states import State
 from tests.stores import NOON, HandCrawl
 
 A, B, C, GRAPH = "http://a.example", "http://b.example", "http://c.example", "http://d.example"

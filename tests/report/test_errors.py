@@ -5,7 +5,6 @@ import pytest
 
 from minicrawl.config.table import TABLE
 from minicrawl.errors import UsageError
-from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.errors import (
     KINDS,
@@ -15,6 +14,7 @@ from minicrawl.report.states.errors import (
     FailingHost,
     errors,
 )
+from minicrawl.states import FailureKind, Refusal, State
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl
 
@@ -66,11 +66,13 @@ class TestKinds:
 
     @pytest.mark.parametrize("reason", [*FailureKind, *Refusal])
     def test_every_failure_and_refusal_is_explained(self, reason: FailureKind | Refusal) -> None:
-        assert all(KINDS[State.of(reason)])
+        row = State.of(reason).row
+        assert row.means
+        assert row.helps
 
     def test_options_named_as_help_exist(self) -> None:
         flags = {setting.flag for setting in TABLE}
-        named = {word.strip(",;") for words in KINDS.values() for word in words.helps.split()}
+        named = {word.strip(",;") for state in KINDS for word in state.row.helps.split()}
         assert {word for word in named if word.startswith("--")} <= flags
 
 

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.model import State
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.report.saved_ranks import RISING, rank_of, scores
 from minicrawl.report.selected_pages import PageSelection, rows, top
 from minicrawl.report.snapshot import places_of_largest, snapshot
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store

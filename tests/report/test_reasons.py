@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.model import CUT, FailureKind, Refusal, State
 from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.explanation import Explanation, Fetch, explain
 from minicrawl.report.waiting_pages import QueuePosition
+from minicrawl.states import CUT, FailureKind, Refusal, State
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, StoreTerms
 from minicrawl.web.robots.rules import Rules
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl

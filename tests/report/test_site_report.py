@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.model import State
 from minicrawl.ports import unreported
 from minicrawl.report.site.html_report import write_site_report
 from minicrawl.report.site.site_report import HostNode, SiteReport, site_report
 from minicrawl.report.snapshot import snapshot
+from minicrawl.states import State
 from tests.stores import NOON, HandCrawl
 
 SITE = "http://a.example"

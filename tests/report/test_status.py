@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.refinement.converged_ranks import refine
-from minicrawl.model import State
 from minicrawl.report.links.problems import duplicates
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.report.progress.mirrors import Mirror, mirrors
 from minicrawl.report.saved_ranks import convergence_of
 from minicrawl.report.snapshot import snapshot
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.files import move
 from minicrawl.store.reader import reading

@@ -6,11 +6,11 @@ import httpx
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.model import State
 from minicrawl.report.archived.page_versions import kept_pages, last_version
 from minicrawl.report.links.problems import broken_links, linked_verdicts
-from minicrawl.report.links.verdicts import LinkVerdict, verdict_of
+from minicrawl.report.links.verdicts import verdict_of
 from minicrawl.report.snapshot import snapshot
+from minicrawl.states import LinkVerdict, State
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL
 from tests.cli.calls import Captured, as_json, printed

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending
+from minicrawl.states import State
 from minicrawl.store.stored_links import pack
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.model import Failed, Refused
+from minicrawl.states import FailureKind, Refusal
 from minicrawl.web.robots.patterns import Matcher
 from minicrawl.web.robots.rules import (
     ALLOW_ALL,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Event, Settled, Steered
 from minicrawl.crawl.progress import DiscoveryRate, Progress, most_pages
-from minicrawl.model import State
+from minicrawl.states import State
 from minicrawl.wording import as_duration, counted, rate
 
 if TYPE_CHECKING:

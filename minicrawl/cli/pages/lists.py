@@ -18,10 +18,10 @@ from minicrawl.cli.pages.explain import MOST_SHOWN
 from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import Moment, count_option, json_option, store_option
-from minicrawl.model import State
 from minicrawl.report.files.content_columns import SHORT_CONTENTS
 from minicrawl.report.selected_pages import COLUMNS, LIST_COLUMNS, Block, PageSelection, sorted_rows
 from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.states import State
 from minicrawl.wording import counted
 
 _TEXTS = (
@@ -266,7 +266,8 @@ def broken(snapshot: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> F
     of `crawl --keep links` or --keep pages.
     """
     from minicrawl.report.links.problems import BrokenLink, broken_links
-    from minicrawl.report.links.verdicts import SHOWN, LinkVerdict
+    from minicrawl.report.links.verdicts import SHOWN
+    from minicrawl.states import LinkVerdict
 
     chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
     with progress("links") as advance:

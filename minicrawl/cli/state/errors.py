@@ -9,7 +9,6 @@ import click
 from minicrawl.cli.output import short_time, show_json, show_list, units
 from minicrawl.cli.state.status import UNKNOWN
 from minicrawl.cli.store_options import count_option, json_option, store_option
-from minicrawl.model import State
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.errors import (
     KINDS,
@@ -21,6 +20,7 @@ from minicrawl.report.states.errors import (
     errors as find_errors,
 )
 from minicrawl.report.waiting_pages import WaitingPage, waiting
+from minicrawl.states import State
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")

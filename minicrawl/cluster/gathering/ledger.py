@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from minicrawl.cluster.gathering.common_pages import Numbers
 from minicrawl.cluster.gathering.shard_stores import LoadedShard, Small
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import READ, UNREAD, Ledger, Totals
 from minicrawl.opic.windows.window import TICK_BITS
+from minicrawl.states import State
 from minicrawl.store.records import FrontierRow, StoreTerms
 
 _ROWS_AT_ONCE = 1 << 14

@@ -12,9 +12,9 @@ from minicrawl.cluster.gathering.ledger import GatheredLedger
 from minicrawl.cluster.gathering.rows import blocks
 from minicrawl.cluster.gathering.shard_stores import LoadedShard
 from minicrawl.cluster.gathering.turns import GatheredTurn, ShardTurns
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.ports import Progress
+from minicrawl.states import State
 from minicrawl.store.merging import PackedStep, add_merged
 from minicrawl.store.questions import all_endowments
 from minicrawl.store.records import Batch, WrittenRow

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard, Pages
-from minicrawl.model import READ_STATES, State
 from minicrawl.opic.ledger.books import Spending, StepKind
+from minicrawl.states import READ_STATES, State
 from minicrawl.store import questions, tables
 from minicrawl.store.merging import asked_at
 from minicrawl.store.records import WrittenRow, check_of

@@ -20,8 +20,8 @@ from minicrawl.cluster.engine import BatchDelivery
 from minicrawl.cluster.traffic.addresses import LocalShard
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.schedule.orders import ByKey
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Step, StepKind
+from minicrawl.states import State
 
 if TYPE_CHECKING:
     from minicrawl.crawl.parts import CrawlContext, CrawlParts

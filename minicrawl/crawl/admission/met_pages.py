@@ -19,9 +19,10 @@ from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.ports import Clock
+from minicrawl.states import State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
 

@@ -9,7 +9,7 @@ from minicrawl import ext
 from minicrawl.config import Scope
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.errors import MinicrawlError
-from minicrawl.model import State
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.web.responses.types import FROM_SEEDS, may_be_wanted, types_of, unwanted_endings
 from minicrawl.web.scope import PROGRAMS, REACHES, ScopeRules, folders

@@ -29,8 +29,9 @@ from minicrawl.crawl.admission.quotas import Quotas
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.settle.duplicates import Duplicates
-from minicrawl.model import PageId, ParsedPage, State
+from minicrawl.model import PageId, ParsedPage
 from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.states import State
 from minicrawl.web.url_shapes import most_repeats, segments
 from minicrawl.web.urls import split
 

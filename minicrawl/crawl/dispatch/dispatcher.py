@@ -25,7 +25,7 @@ from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.crawl.turns.turn import Turn
-from minicrawl.model import State
+from minicrawl.states import State
 
 CLOSED_AT_ONCE = 500
 """Number of pages that are closed without a request before the loop continues."""

@@ -15,7 +15,8 @@ from minicrawl.crawl.events import Settled
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.start.waiting_again import in_scope_now
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
+from minicrawl.states import State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
 

@@ -17,24 +17,9 @@ from math import inf
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.addresses import is_loopback
-from minicrawl.model import Failed, FailureKind, FetchResult, Response, State
+from minicrawl.model import Failed, FetchResult, Response
+from minicrawl.states import Contact, FailureKind, State, policy_of
 from minicrawl.web.robots.rules import ANSWER_VALID_S, Rules
-
-FIRST_PAUSE_S = 1.0
-_MOST_DOUBLINGS = 16
-_SILENCE = frozenset((FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT))
-"""Failures of a host that may hold a connection for long."""
-_NO_ANSWER = frozenset(
-    (
-        FailureKind.PROXY,
-        FailureKind.TLS,
-        FailureKind.RESET,
-        FailureKind.PROTOCOL,
-        FailureKind.LOST,
-        FailureKind.INTERRUPTED,
-    )
-)
-"""Failures without a response that hold no connection either: the host stays silent or not."""
 
 
 def remaining_s(until: float, today: float, longest_s: float) -> float:
@@ -158,15 +143,17 @@ class HostState:
         if isinstance(fetched, Response):
             kind = fetched.cut
         self.shared.note_answer(fetched.elapsed_s, was_answered=kind is None)
-        if kind not in _NO_ANSWER:
-            self.shared.answers = kind not in _SILENCE
+        contact = Contact.ANSWERED if kind is None else State.of(kind).row.contact
+        # Other failures hold no connection, so that the host stays silent or not.
+        if contact in (Contact.ANSWERED, Contact.SILENT):
+            self.shared.answers = contact is Contact.ANSWERED
 
     def strike(
-        self, now: float, kind: FailureKind, wait_s: float | None, politeness: Politeness
+        self, now: float, kind: FailureKind, asked_s: float | None, politeness: Politeness
     ) -> None:
         """Count a failure: pause as long as asked, or else longer than after the last strike."""
         self.strikes += 1
-        pause_s = wait_s or FIRST_PAUSE_S * 2 ** min(self.strikes - 1, _MOST_DOUBLINGS)
+        pause_s = policy_of(kind).pause_s(self.strikes, asked_s)
         self.pause_until(now + min(pause_s, politeness.max_pause_s))
         if self.strikes >= politeness.max_strikes:
             self.put_down(State.of(kind), now + politeness.max_pause_s)

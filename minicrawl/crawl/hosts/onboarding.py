@@ -13,9 +13,9 @@ Example: b.example is new, and --delay is 1 s.
     at 7 s   GET of the first page
 
 If robots.txt had answered 404, nothing would be forbidden. If it had failed with 503 each of the
-three times that `RETRY_POLICIES` allows, everything would be forbidden for an hour, and the store
-would say why. If the host had refused three connections, it would be *down*: for an hour its pages
-fail without a request, as they would fail with one.
+three times that `states` allows, everything would be forbidden for an hour, and the store would say
+why. If the host had refused three connections, it would be *down*: for an hour its pages fail
+without a request, as they would fail with one.
 
 A robots.txt may redirect to another host, and a sitemap may lie there. Each of these requests waits
 for the host that it is sent to. So a turn of b.example may wait for c.example, with no request
@@ -49,26 +49,15 @@ from minicrawl.crawl.hosts.side_requests import HostFiles, SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import Introduce, SitemapQueue
 from minicrawl.crawl.hosts.usage_files import UsageFiles
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
-from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request, Response, State
+from minicrawl.crawl.settle.outcome import describe_failure, fault_of, tries_of
+from minicrawl.model import Failed, FetchResult, Refused, Request, Response
 from minicrawl.ports import Clock, PageFetcher, WebAccess
+from minicrawl.states import Contact, FailureKind, State, policy_of
 from minicrawl.store.records import HostRow
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL, MOST_ROBOTS_BYTES, Rules, decision_for
 from minicrawl.web.urls import origin
 
-PROXY_PAUSE_S = 10.0
-"""Pause of a host whose proxy failed, which says nothing about the host."""
-UNREACHABLE = frozenset(
-    (
-        FailureKind.DNS,
-        FailureKind.CONNECT,
-        FailureKind.PROXY,
-        FailureKind.TLS,
-        FailureKind.TIMEOUT,
-        FailureKind.RESET,
-        FailureKind.PROTOCOL,
-    )
-)
+_UNREACHABLE = (Contact.SILENT, Contact.BROKEN)
 """Failures that put a host down, whatever robots.txt might say: its pages would fail, too."""
 
 
@@ -84,14 +73,16 @@ class BackOff:
         self._proxy_faults = Counter[int]()  # by host, before its robots.txt was fetched
 
     def strike(self, host: int, answer: FetchResult) -> bool:
-        """Count a failure of the host's own against it. Return whether it is one."""
-        if isinstance(answer, Failed) and answer.kind is FailureKind.PROXY:
-            self._hosts[host].pause_until(self._clock.now() + PROXY_PAUSE_S)
-        struck = strike_of(answer, self._clock.today())
-        if struck is None:
+        """Pause the host after a failure. Return whether that counts against the host."""
+        fault = fault_of(answer, self._clock.today())
+        if fault is None:
             return False
         now, state = self._clock.now(), self._hosts[host]
-        state.strike(now, *struck, self._politeness)
+        policy = policy_of(fault[0])
+        if not policy.is_strike:
+            state.pause_until(now + min(policy.pause_s(1), self._politeness.max_pause_s))
+            return False
+        state.strike(now, *fault, self._politeness)
         # Short pauses are over before anybody could resume the crawl, so only long ones are worth a
         # row.
         if state.trouble_at(now) or state.paused_until - now > self._long_pause_s:
@@ -113,7 +104,7 @@ class BackOff:
         self._proxy_faults.pop(host, None)
         # The host can be reached, but gives no rules: the caller decides what that means. Only a
         # host that cannot be reached is put down.
-        if answer.kind not in UNREACHABLE:
+        if State.of(answer.kind).row.contact not in _UNREACHABLE:
             return False
         self.put_down(host, answer)
         return True
@@ -291,7 +282,7 @@ class HostOnboarding:
         self.recall(host)
         for _ in range(_MOST_LEARNED):
             rules = self.known_rules(host)
-            if rules is not None:
+            if rules is not None or self._hosts[host].trouble_at(self._clock.now()):
                 return rules
             await self._learn_rules(host, tell)
         return self.known_rules(host)

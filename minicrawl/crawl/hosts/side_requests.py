@@ -21,7 +21,6 @@ from minicrawl.crawl.hosts.sitemap_revisits import ReadSitemap
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.model import (
     Failed,
-    FailureKind,
     FetchResult,
     KeptAnswer,
     Moved,
@@ -32,6 +31,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import Clock, PageFetcher, Visit, WebAccess
+from minicrawl.states import FailureKind
 from minicrawl.web.robots.rules import MOST_ROBOTS_BYTES, Rules
 from minicrawl.web.robots.usage import MOST_BYTES
 from minicrawl.web.urls import canonical, origin

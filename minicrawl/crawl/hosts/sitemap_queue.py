@@ -24,7 +24,8 @@ from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.side_requests import HostFiles
 from minicrawl.crawl.hosts.sitemap_revisits import ReadSitemap, SitemapRevisits
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.model import Failed, FetchResult, Moved, Response, State
+from minicrawl.model import Failed, FetchResult, Moved, Response
+from minicrawl.states import State
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import MAX_BYTES, Sitemap
 from minicrawl.web.urls import canonical, host as name_of, origin
@@ -90,7 +91,7 @@ class SitemapQueue:
         files: HostFiles,
         robots: HostRules,
     ) -> None:
-        self._most, self._max_tries = settings.limits.max_sitemaps, settings.limits.max_tries
+        self._most = settings.limits.max_sitemaps
         self._max_bytes = min(MAX_BYTES, settings.network.max_bodies_bytes)
         self._recorder, self._frontier = recorder, recorder.frontier
         self._gate, self._files, self._robots = gate, files, robots
@@ -186,13 +187,10 @@ class SitemapQueue:
 
         The turn holds no request while it waits.
         """
-        for _ in range(self._max_tries):
-            if self._robots.is_down(url):
-                break
+        rules = None
+        while rules is None and not self._robots.is_down(url):
             rules = await self._robots.rules_for(url, tell)
-            if rules is not None:
-                return rules
-        return None
+        return rules
 
     async def _read(
         self,

@@ -23,10 +23,10 @@ from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.page_table import Frontier, cut_checkpoint
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.own_files import drafting
 from minicrawl.ports import Progress, unreported
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import real_path, refuse_to_overwrite
 from minicrawl.store.records import (

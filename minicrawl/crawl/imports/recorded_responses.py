@@ -42,10 +42,10 @@ from minicrawl.model import (
     Refused,
     Request,
     Response,
-    State,
     Unchanged,
     Want,
 )
+from minicrawl.states import State
 from minicrawl.web.responses.types import types_of
 from minicrawl.web.scope import may_be_html
 from minicrawl.web.urls import ResolvedUrl, resolve

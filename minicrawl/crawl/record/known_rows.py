@@ -24,8 +24,9 @@ from minicrawl.crawl.record.commits import Counters, UncommittedRows
 from minicrawl.crawl.settle.outcome import tries_so_far
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import UrlsOf
-from minicrawl.model import OwnRequest, PageId, State
+from minicrawl.model import OwnRequest, PageId
 from minicrawl.opic.ledger.books import Spending, Step
+from minicrawl.states import State
 from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.page_columns import Numbers
 from minicrawl.store.questions import Spendings
@@ -127,7 +128,7 @@ class StoredPages:
             return None
         return self._rows.own_requests.get(page) or tables.own_request(self._reader, page)
 
-    def tries(self, page: PageId, max_tries: int) -> int:
+    def tries(self, page: PageId, max_tries: int | None) -> int:
         """Return the tries of the turn that an earlier run left open, if any."""
         if page >= self._loaded:
             return 0

@@ -30,10 +30,11 @@ from minicrawl.crawl.record.store_with_archive import StoreWithArchive
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.frontier.importance import CurrentShares
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
-from minicrawl.model import KeptAnswer, Originals, OwnRequests, PageId, State
+from minicrawl.model import KeptAnswer, Originals, OwnRequests, PageId
 from minicrawl.opic.ledger.books import Step, StepKind, terms
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import in_parts
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.derived import pings
 from minicrawl.store.records import FetchRow, HostRow, StepRow, WrittenRow, check_of

@@ -37,7 +37,8 @@ from minicrawl.crawl.rendering.cors import (
 )
 from minicrawl.crawl.rendering.render_messages import Resource, WantedResource
 from minicrawl.crawl.rendering.resource_cache import FoundResource, ResourceCache, fresh_for_s
-from minicrawl.model import Failed, FetchResult, KeptAnswer, Moved, Request, Response, State, Want
+from minicrawl.model import Failed, FetchResult, KeptAnswer, Moved, Request, Response, Want
+from minicrawl.states import State
 from minicrawl.web.html.scripts import TRACKERS
 from minicrawl.web.urls import LONGEST, canonical, origin
 

@@ -21,15 +21,8 @@ from minicrawl.crawl.rendering.policy import RenderPolicy, has_gained
 from minicrawl.crawl.rendering.pool import RenderPool
 from minicrawl.crawl.rendering.render_messages import NotRendered, PageToRender, Rendered
 from minicrawl.crawl.turns.turn import Turn
-from minicrawl.model import (
-    NO_SCRIPTS,
-    Failed,
-    FailureKind,
-    FetchResult,
-    ParsedPage,
-    Request,
-    Response,
-)
+from minicrawl.model import NO_SCRIPTS, Failed, FetchResult, ParsedPage, Request, Response
+from minicrawl.states import FailureKind
 
 MOST_WAITING = 16_000_000
 """Bytes of pages that may wait for a browser without delaying others."""

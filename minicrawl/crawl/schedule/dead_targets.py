@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
+from minicrawl.states import State
 
 HOUR_S = 3600.0
 _LONGEST_S = 7 * 86_400.0

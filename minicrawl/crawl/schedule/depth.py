@@ -13,8 +13,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Spending
+from minicrawl.states import STANDS_FOR_ANOTHER, State
 
 FARTHEST = 255
 """Largest distance: each takes one byte."""

@@ -50,10 +50,11 @@ from minicrawl.crawl.schedule.dead_targets import DEAD, HOUR_S, DeadTargets, due
 from minicrawl.crawl.schedule.orders import best_site_first, queue_of
 from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.schedule.worth import worth_of
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.queues.by_host import ImportanceOfHosts
 from minicrawl.ports import Clock
+from minicrawl.states import State
 from minicrawl.store.tables import LEFT_OUT, SITEMAP_RECORDS
 
 _PATIENCE_S = 0.25

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from minicrawl import ext
 from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.ledger import UNREAD, Ledger, Plan
 from minicrawl.opic.queues.by_host import ByHost, BySite, ImportanceOfHosts
 from minicrawl.opic.queues.candidate_heap import random_keys
 from minicrawl.opic.queues.host_queue import EligiblePages
+from minicrawl.states import State
 
 if TYPE_CHECKING:
     from minicrawl.opic.importance.expected_value import ValueEstimate

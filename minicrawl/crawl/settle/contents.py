@@ -17,7 +17,8 @@ import numpy as np
 
 from minicrawl.compact_map import CompactHashMap
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.model import PageId, ParsedPage, Response, State
+from minicrawl.model import PageId, ParsedPage, Response
+from minicrawl.states import State
 from minicrawl.store.page_columns import Numbers as AnyNumbers
 from minicrawl.store.records import DocumentRow
 

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.admission.inbound_cash import MARGIN, InboundCash
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
+from minicrawl.states import State
 from minicrawl.store.questions import Spendings
 from minicrawl.store.stored_links import is_plain, unpack, unpack_plain
 

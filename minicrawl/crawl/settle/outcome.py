@@ -1,8 +1,7 @@
 """Decides the outcome of a page's turn from its response, before anything changes.
 
-Pure: a fetch result in, an outcome out. The retry policy is a table.
+Pure: a fetch result in, an outcome out. The retry policies are in the table of `states`.
 
-strike   failure that counts against the host
 chain    consecutive redirects, and the cookies that came with them
 """
 
@@ -17,7 +16,6 @@ from typing import NamedTuple, assert_never
 from minicrawl.config import Network
 from minicrawl.model import (
     Failed,
-    FailureKind,
     FetchResult,
     Moved,
     Originals,
@@ -25,9 +23,9 @@ from minicrawl.model import (
     ParsedPage,
     Refused,
     Response,
-    State,
     Unchanged,
 )
+from minicrawl.states import FailureKind, State, policy_of
 from minicrawl.store.records import CHANGED
 from minicrawl.web.responses.challenges import COOKIE_WALL
 from minicrawl.web.responses.headers import retry_after_s
@@ -39,37 +37,6 @@ _MOST_SESSION_TRIES = 3
 """Limit of requests for a page that redirects to itself to start a session: by a mark in its URL,
 or with a cookie.
 """
-
-
-class RetryPolicy(NamedTuple):
-    """Number of requests before a page is given up, and whether the failure is a strike."""
-
-    tries: int
-    strike: bool
-
-
-RETRY_POLICIES = {
-    FailureKind.DNS: RetryPolicy(2, True),
-    FailureKind.CONNECT: RetryPolicy(3, True),
-    FailureKind.PROXY: RetryPolicy(3, False),  # the proxy's failure, not the host's
-    FailureKind.TLS: RetryPolicy(1, True),
-    FailureKind.TIMEOUT: RetryPolicy(2, True),
-    FailureKind.RESET: RetryPolicy(3, True),
-    FailureKind.PROTOCOL: RetryPolicy(1, False),
-    FailureKind.ENCODING: RetryPolicy(1, False),
-    FailureKind.TOO_LARGE: RetryPolicy(1, False),
-    FailureKind.CROWDED: RetryPolicy(3, False),
-    FailureKind.THROTTLED: RetryPolicy(5, True),
-    FailureKind.SERVER_ERROR: RetryPolicy(3, True),
-    FailureKind.NOT_FOUND: RetryPolicy(1, False),
-    FailureKind.CLIENT_ERROR: RetryPolicy(1, False),
-    FailureKind.BAD_STATUS: RetryPolicy(1, False),
-    FailureKind.BAD_REDIRECT: RetryPolicy(1, False),
-    FailureKind.LOST: RetryPolicy(2, False),
-    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # robots.txt only: a page is always retried
-}
-
-
 _KINDS = {State.of(kind).outcome: kind for kind in FailureKind}
 
 
@@ -157,7 +124,7 @@ def decide_outcome(
     parsed: ParsedPage | None,
     tries: int,
     *,
-    max_tries: int = 5,
+    max_tries: int | None = None,
     strip_marks: bool = True,
 ) -> Outcome:
     """Return the outcome of the page after `tries` requests; a `Response` needs `parsed`."""
@@ -197,12 +164,13 @@ def _redirected(
     return Redirects(target.url, originals, sets_cookies)
 
 
-def tries_of(kind: FailureKind, max_tries: int) -> int:
+def tries_of(kind: FailureKind, max_tries: int | None) -> int:
     """Return the number of requests after which a page with this kind of failure is given up."""
-    return min(RETRY_POLICIES[kind].tries, max_tries)
+    tries = policy_of(kind).tries
+    return tries if max_tries is None else min(tries, max_tries)
 
 
-def tries_so_far(outcomes: Iterable[str], max_tries: int) -> int:
+def tries_so_far(outcomes: Iterable[str], max_tries: int | None) -> int:
     """Return the number of tries of the turn that these outcomes, oldest first, have left open."""
     tries = 0
     for outcome in outcomes:
@@ -215,21 +183,21 @@ def tries_so_far(outcomes: Iterable[str], max_tries: int) -> int:
 
 
 def _given_up(kind: FailureKind, tries: int) -> GivenUp:
-    policy = RETRY_POLICIES[kind]
+    policy = policy_of(kind)
     reason = f"tried {tries} times" if tries > 1 else ""
     if tries < policy.tries:
         reason = f"tried {tries} of {policy.tries} times (--max-tries)"
     return GivenUp(State.of(kind), reason)
 
 
-def strike_of(fetched: object, today: float) -> tuple[FailureKind, float | None] | None:
-    """Return the failure, if it is a strike, and the pause in seconds that the host asked for.
+def fault_of(fetched: FetchResult, today: float) -> tuple[FailureKind, float | None] | None:
+    """Return the failure, if the host pauses after it, and the pause that the host asked for.
 
     A page that was cut off at the timeout is read, but its host is too slow all the same.
     """
     if isinstance(fetched, Response) and fetched.cut is FailureKind.TIMEOUT:
         return FailureKind.TIMEOUT, None
-    if not isinstance(fetched, Failed) or not RETRY_POLICIES[fetched.kind].strike:
+    if not isinstance(fetched, Failed) or policy_of(fetched.kind).pause is None:
         return None
     return fetched.kind, retry_after_s(fetched.retry_after, datetime.fromtimestamp(today, UTC))
 

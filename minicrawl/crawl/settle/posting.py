@@ -21,11 +21,12 @@ from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
-from minicrawl.model import Originals, PageId, State
+from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import READ, Plan
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.queues.candidate_heap import CandidateHeap
+from minicrawl.states import State
 
 _LEADS_ON = frozenset((StepKind.VISIT, StepKind.FORWARD))
 _PAYS = frozenset((StepKind.ENDOWED, StepKind.RECEIVE))

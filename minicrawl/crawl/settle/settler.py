@@ -29,8 +29,9 @@ from minicrawl.crawl.settle.outcome import (
     WasRead,
 )
 from minicrawl.crawl.settle.posting import StepPoster
-from minicrawl.model import Originals, PageId, ParsedPage, State
+from minicrawl.model import Originals, PageId, ParsedPage
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.states import State
 from minicrawl.store.page_columns import Numbers
 from minicrawl.web.responses.challenges import COOKIE_WALL
 

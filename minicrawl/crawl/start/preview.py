@@ -19,9 +19,10 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.orders import queue_of
 from minicrawl.crawl.start.reach import limits
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock, WebAccess
+from minicrawl.states import State
 from minicrawl.web.robots.rules import Rules
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from minicrawl.crawl.hosts.host_state import remaining_s
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.dead_targets import DEAD
 from minicrawl.crawl.schedule.depth import DepthTracker
-from minicrawl.model import PASSING, READ_STATES, State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.states import PASSING, READ_STATES, State
 from minicrawl.store import tables
 from minicrawl.web.responses.types import NO_TYPE, WORDS, possible, types_of
 from minicrawl.web.robots.rules import ANSWER_VALID_S

@@ -25,7 +25,6 @@ from minicrawl.crawl.workers.loop_rounds import LoopRounds
 from minicrawl.crawl.workers.scoring import page_read
 from minicrawl.model import (
     Failed,
-    FailureKind,
     FetchResult,
     KeptAnswer,
     OwnRequest,
@@ -33,11 +32,11 @@ from minicrawl.model import (
     Refused,
     Request,
     Response,
-    State,
     Unchanged,
 )
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Parse, Timed, Visit
+from minicrawl.states import FailureKind, State
 from minicrawl.store.records import FetchRow
 from minicrawl.web.responses.headers import max_age_s
 from minicrawl.web.responses.types import FROM_SEEDS, types_of

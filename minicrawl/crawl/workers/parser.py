@@ -24,8 +24,9 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess, T
-from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, Want
+from minicrawl.model import Failed, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
+from minicrawl.states import FailureKind
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.responses.prices import (
     TooExpensive,

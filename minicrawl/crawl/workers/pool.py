@@ -45,7 +45,6 @@ from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import (
     CrawlerId,
     Failed,
-    FailureKind,
     FetchResult,
     ParsedPage,
     Refused,
@@ -54,6 +53,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import Timed, Visit, WebAccess
+from minicrawl.states import FailureKind
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
 

@@ -26,7 +26,8 @@ from typing import IO, NamedTuple
 from minicrawl.fetch.body.content import Content
 from minicrawl.fetch.body.decoding import Decoder, UnknownCoding
 from minicrawl.fetch.http.faults import EXPECTED, Fault, failure, kind_of
-from minicrawl.model import Failed, FailureKind, Refusal, Refused, SentBody
+from minicrawl.model import Failed, Refused, SentBody
+from minicrawl.states import FailureKind, Refusal
 from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 
 _TURN_S = 0.005  # of decoding per iteration of the loop

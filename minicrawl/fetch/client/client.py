@@ -30,7 +30,8 @@ from minicrawl.fetch.http.faults import EXPECTED, Fault
 from minicrawl.fetch.http.heads import Head
 from minicrawl.fetch.http.messages import ResponseStream, TransportRequest
 from minicrawl.fetch.http.targets import Origin
-from minicrawl.model import FailureKind, Wire
+from minicrawl.model import Wire
+from minicrawl.states import FailureKind
 
 PoolKey = tuple[Origin, Way]
 

@@ -24,7 +24,7 @@ from minicrawl.fetch.http.http1 import request_bytes
 from minicrawl.fetch.http.messages import TransportRequest
 from minicrawl.fetch.http.targets import ConnectTarget, Origin
 from minicrawl.fetch.tls.layer import TlsOpener, TlsServer
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.BaseProtocol)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import joined_headers
 from minicrawl.fetch.http.messages import TransportRequest
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 if TYPE_CHECKING:
     import httpx

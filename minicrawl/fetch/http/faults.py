@@ -6,7 +6,8 @@ is how the system reports a broken connection. Any other exception is a bug.
 
 import ssl
 
-from minicrawl.model import Failed, FailureKind, Wire
+from minicrawl.model import Failed, Wire
+from minicrawl.states import FailureKind
 
 _SHOWN = 200  # characters of a message
 

@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import Head, content_length, has_word
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 _BODILESS: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED))
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from minicrawl.fetch.http.faults import Fault
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")
 _FOLD = re.compile(rb"\r?\n[\t ]+")

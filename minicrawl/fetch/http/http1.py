@@ -34,7 +34,7 @@ from http import HTTPStatus
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.framing import ByChunks, ByConnection, Framing, framing_of
 from minicrawl.fetch.http.heads import STATUS_LINE, Head, has_word, read_head
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 BLANK_LINE = re.compile(rb"\n\r?\n")
 """End of a head, including the end of its last line."""

@@ -39,7 +39,8 @@ from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.resolver import Located, Resolver, stand_in, unresolved
 from minicrawl.fetch.resolver.rules import ResolveRules
 from minicrawl.fetch.tls.layer import TlsServer
-from minicrawl.model import Failed, FailureKind, Refused
+from minicrawl.model import Failed, Refused
+from minicrawl.states import FailureKind
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 

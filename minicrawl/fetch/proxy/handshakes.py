@@ -16,7 +16,7 @@ from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import ResponseParser
 from minicrawl.fetch.proxy.proxies import Proxy
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 _MOST_HEAD_BYTES = 64 * 1024
 _SUCCESS, _SERVER_ERROR = 2, 5  # hundreds: the class of a status

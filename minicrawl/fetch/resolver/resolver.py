@@ -25,7 +25,8 @@ from minicrawl.fetch.http.targets import ConnectTarget, Origin, target
 from minicrawl.fetch.resolver.addresses import is_public
 from minicrawl.fetch.resolver.lookups import Lookup, LookupAnswer, NoSuchName
 from minicrawl.fetch.resolver.rules import ResolveRules
-from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.model import Failed, Refused
+from minicrawl.states import FailureKind, Refusal
 
 _KEPT_S = 300.0
 """TTL of answers that come without one, and of nonexistent names."""

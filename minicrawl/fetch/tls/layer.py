@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from minicrawl.fetch.http.faults import Fault
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 
 def break_cycles(transport: BaseTransport) -> None:

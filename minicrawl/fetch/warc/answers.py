@@ -19,7 +19,8 @@ from minicrawl.fetch.http.heads import Head, has_word, read_head, take_cookies
 from minicrawl.fetch.http.http1 import BLANK_LINE
 from minicrawl.fetch.outcome import read_response, with_wire
 from minicrawl.fetch.warc.records import WARC_PROTOCOL, WarcRecord
-from minicrawl.model import Failed, FailureKind, FetchResult, Request, Wire
+from minicrawl.model import Failed, FetchResult, Request, Wire
+from minicrawl.states import FailureKind
 from minicrawl.web.responses.types import is_html
 
 _HTTP = b"HTTP/"

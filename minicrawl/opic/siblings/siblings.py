@@ -47,7 +47,7 @@ from math import log1p
 
 import numpy as np
 
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.families.families import NOBODY, FamilyBudgets, Sites
 from minicrawl.opic.families.gifts import PostedGifts
 from minicrawl.opic.families.rounds import Means
@@ -55,6 +55,7 @@ from minicrawl.opic.importance.early_rank import EarlyRank
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.ledger.ledger import Ledger, Plan
 from minicrawl.opic.siblings.groups import NO_GROUP, Groups, OrderChanges
+from minicrawl.states import State
 
 UNKNOWN_NOVELTY = 0.5
 """A half: neither raises nor lowers a factor."""

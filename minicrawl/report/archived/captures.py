@@ -12,7 +12,6 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.config.parts import FILES
 from minicrawl.errors import Damaged, UsageError
-from minicrawl.model import State
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import PageVersion, kept_pages
 from minicrawl.report.archived.requisites import (
@@ -25,6 +24,7 @@ from minicrawl.report.archived.requisites import (
 from minicrawl.report.archived.usage import PermittedPages, UsageOfPages
 from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import earlier_file
 from minicrawl.web.html.references import references

@@ -20,10 +20,10 @@ from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.archive.segments import Segments
 from minicrawl.errors import Damaged, NoText, UsageError
-from minicrawl.model import State
 from minicrawl.own_files import refuse_links
 from minicrawl.report.archived.requisites import decoded_page, decoded_text, media_type_of
 from minicrawl.report.snapshot import Snapshot, page_of
+from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.web.html.page_text import metas

@@ -18,11 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.opic.ledger.money import PARTS
 from minicrawl.ports import Progress
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.states import State
 from minicrawl.store import questions
 from minicrawl.store.questions import Spendings
 from minicrawl.store.stored_links import unpack, unpack_plain, unpack_written

@@ -19,7 +19,6 @@ from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import offset_of, segment_of
 from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.page_table import contradictions, verify
-from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.opic.ledger.ledger import READ
@@ -27,6 +26,7 @@ from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import lost_pages
 from minicrawl.report.integrity.replay import differences
 from minicrawl.report.snapshot import unproven
+from minicrawl.states import STANDS_FOR_ANOTHER, State
 from minicrawl.store import integrity, page_columns, questions, tables
 from minicrawl.store.merging import merged_until
 from minicrawl.store.reader import archive_folder, reading

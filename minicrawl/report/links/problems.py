@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import State
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.graph.flows import (
     final_pages,
@@ -30,7 +29,6 @@ from minicrawl.report.graph.flows import (
 )
 from minicrawl.report.links.verdicts import (
     SHOWN,
-    LinkVerdict,
     checked_files,
     checked_pages,
     counted_verdicts,
@@ -40,6 +38,7 @@ from minicrawl.report.links.verdicts import (
 )
 from minicrawl.report.selected_pages import Pages, pages_of_host
 from minicrawl.report.snapshot import LABELS, Snapshot, refuse_without_links, urls
+from minicrawl.states import LinkVerdict, State
 from minicrawl.store import request_log
 from minicrawl.store.derived.checks import LARGE_IMAGE, CheckRow, all_checks, all_findings
 from minicrawl.web.responses.soft_404 import SOFT_404

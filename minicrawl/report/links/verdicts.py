@@ -14,14 +14,13 @@ views would have to be migrated, and a challenge may come with any status.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from enum import IntEnum
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import State
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.states import LinkVerdict, State
 from minicrawl.store import questions, request_log
 from minicrawl.store.derived.checks import CheckRow, all_checks, all_findings
 from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL
@@ -34,46 +33,10 @@ ROWS_AT_ONCE = 10_000
 _NEEDS_LOGIN = (401, 407)
 
 
-class LinkVerdict(IntEnum):
-    """Verdict on the target of a link."""
-
-    ALIVE = 0
-    DEAD = 1
-    BLOCKED = 2
-    FORBIDDEN = 3
-    UNCHECKED = 4
-
-    @property
-    def label(self) -> str:
-        """Name shown and exported."""
-        return self.name.lower()
-
-
-_OF_STATE: Mapping[State, LinkVerdict] = {
-    State.FETCHED: LinkVerdict.ALIVE,
-    State.MOVED: LinkVerdict.ALIVE,
-    State.CANONICAL: LinkVerdict.ALIVE,
-    State.ALIAS: LinkVerdict.ALIVE,
-    State.TWIN: LinkVerdict.ALIVE,
-    State.ROBOTS: LinkVerdict.FORBIDDEN,
-    State.THROTTLED: LinkVerdict.BLOCKED,
-    # The crawl's own trouble says nothing about the page.
-    State.LOST: LinkVerdict.UNCHECKED,
-    State.CROWDED: LinkVerdict.UNCHECKED,
-    State.INTERRUPTED: LinkVerdict.UNCHECKED,
-    State.PROXY: LinkVerdict.UNCHECKED,
-}
 SHOWN = (LinkVerdict.DEAD, LinkVerdict.BLOCKED)
 """Verdicts that lists of broken links show."""
 NOT_CHECKED = (LinkVerdict.FORBIDDEN, LinkVerdict.UNCHECKED)
-_ANSWERED = (
-    State.CLIENT_ERROR,
-    State.SERVER_ERROR,
-    State.BAD_STATUS,
-    State.BAD_REDIRECT,
-    State.TYPE,
-)
-"""States whose verdict depends on the last response."""
+_OPEN = tuple(state for state in State if state.row.is_open)
 
 
 def verdict_of(state: State, status: int | None = None, detail: str = "") -> LinkVerdict:
@@ -84,8 +47,7 @@ def verdict_of(state: State, status: int | None = None, detail: str = "") -> Lin
         return LinkVerdict.UNCHECKED
     if state is State.TYPE and status is not None:
         return LinkVerdict.ALIVE
-    usual = LinkVerdict.DEAD if state.is_dead_end else LinkVerdict.UNCHECKED
-    return _OF_STATE.get(state, usual)
+    return state.row.verdict
 
 
 def verdict_of_check(row: CheckRow) -> LinkVerdict:
@@ -104,7 +66,7 @@ def _verdicts(snapshot: Snapshot, checks: Checks) -> NDArray[np.uint8]:
         by_state[state] = verdict_of(state)
     # By state for all pages at once; only the few states that depend on the response need a query.
     by_page = by_state[snapshot.states]
-    pages = np.flatnonzero(np.isin(snapshot.states, _ANSWERED))
+    pages = np.flatnonzero(np.isin(snapshot.states, _OPEN))
     for start in range(0, len(pages), ROWS_AT_ONCE):
         some = pages[start : start + ROWS_AT_ONCE].tolist()
         statuses = request_log.last_values(snapshot.connection, "status", some)

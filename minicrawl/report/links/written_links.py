@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from minicrawl.model import PageId, State
+from minicrawl.model import PageId
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.graph.flows import final_pages, linked_from, page_links
 from minicrawl.report.links.backlinks import linking_pages, standing_for
@@ -29,6 +29,7 @@ from minicrawl.report.snapshot import (
     refuse_without_links,
     urls,
 )
+from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.written_links import WrittenLinks

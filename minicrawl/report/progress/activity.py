@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import State
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.states import State
 from minicrawl.store import questions, request_log
 from minicrawl.store.reader import reading
 from minicrawl.store.request_log import LoggedRequest

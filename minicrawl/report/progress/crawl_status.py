@@ -16,10 +16,10 @@ from itertools import pairwise
 from pathlib import Path
 
 from minicrawl.frontier.importance import converges_anew, gathered_now
-from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusal, State
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.saved_ranks import Convergence, convergence
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.states import FAILURES, READ_STATES, REFUSALS, STANDS_FOR_ANOTHER, State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, RankRow, guaranteed, rank_row
@@ -110,9 +110,9 @@ def _status(
         pages_known=known,
         pages_fetched=fetched,
         pages_unread=None if pages is None else pages.get(State.UNREAD, 0),
-        standing_for_others=_named(pages, (state.name for state in STANDS_FOR_ANOTHER)),
-        failures=_named(pages, FailureKind.__members__),
-        refusals=_named(pages, Refusal.__members__),
+        standing_for_others=_named(pages, STANDS_FOR_ANOTHER),
+        failures=_named(pages, FAILURES),
+        refusals=_named(pages, REFUSALS),
         hosts=questions.hosts_known(connection),
         bytes=_whole(counted.get("wire_bytes")),
         requests=_whole(requests),
@@ -145,11 +145,10 @@ def _command(counters: Mapping[str, object], path: Path) -> str | None:
     return f"cd {shlex.quote(str(folder))} && {named}" if is_elsewhere else named
 
 
-def _named(pages: Mapping[State, int] | None, names: Iterable[str]) -> Counts | None:
+def _named(pages: Mapping[State, int] | None, states: Iterable[State]) -> Counts | None:
     """Return the number of pages in each of these states, without zeros."""
     if pages is None:
         return None
-    states = [State[name] for name in names]
     return {state.label: pages[state] for state in states if state in pages}
 
 

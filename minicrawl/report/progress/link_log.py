@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import CRAWLED, KNOWN, READ_STATES
+from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.opic.ledger.books import Spending, StepKind
+from minicrawl.states import READ_STATES
 from minicrawl.store import questions, tables
 from minicrawl.store.stored_links import is_plain, pack, unpack, unpack_written
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import State
 from minicrawl.report.near_duplicates import NO_NEAR_DUPLICATES, kept_near_duplicates
+from minicrawl.states import State
 from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.trouble import reporting_damage

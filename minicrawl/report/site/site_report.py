@@ -13,7 +13,6 @@ import numpy as np
 
 from minicrawl import ext
 from minicrawl.graph.degrees import DegreeDistribution, distribution
-from minicrawl.model import State
 from minicrawl.ports import Progress
 from minicrawl.report.links import problems
 from minicrawl.report.links.written_links import with_texts
@@ -23,6 +22,7 @@ from minicrawl.report.selected_pages import PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.report.states.content_counts import ContentRow, content_rows
 from minicrawl.report.states.discovery import discovery
+from minicrawl.states import State
 from minicrawl.store import questions
 from minicrawl.wording import at_least, iso, percentage
 

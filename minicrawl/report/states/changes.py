@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.errors import Damaged, NoText
-from minicrawl.model import READ_STATES, State
 from minicrawl.report.graph.flows import final_pages
 from minicrawl.report.selected_pages import hosts_named
 from minicrawl.report.snapshot import Snapshot, places_of_largest
+from minicrawl.states import READ_STATES, State
 from minicrawl.store import questions, request_log, tables
 from minicrawl.store.derived.checks import CheckRow, all_checks
 from minicrawl.store.reader import archive_folder

@@ -28,10 +28,10 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import ALONE, Answer, header_of, key_of
 from minicrawl.archive.unpacking import read_head
 from minicrawl.errors import Damaged
-from minicrawl.model import State
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.links.verdicts import checked_files, checked_pages
 from minicrawl.report.snapshot import Snapshot, urls
+from minicrawl.states import State
 from minicrawl.store import request_log, tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.responses.headers import parse_content_type

@@ -12,32 +12,20 @@ A large store is not searched for hosts and reasons: there is one cut for each k
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import CUT, State
 from minicrawl.report.progress.crawl_status import Status
 from minicrawl.report.progress.sampling_process import MOST_AT_ONCE
 from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.states import CUT, State
 from minicrawl.store import request_log
 from minicrawl.store.records import NOT_ASKED
 from minicrawl.wording import counted
 
-_OPTIONS: Mapping[State, str] = {
-    State.DEPTH: "--max-depth",
-    State.HOST_BUDGET: "--per-host-pages",
-    State.TRAP: "--barren-pages",
-    State.ALLOWANCE: "--site-pages",
-}
-_REASONS: Mapping[State, str] = {
-    State.DEPTH: "too many links away from the seeds",
-    State.HOST_BUDGET: "their host has reached its limit",
-    State.TRAP: "probably endless similar pages",
-    State.ALLOWANCE: "their host or site has used up its quota",
-}
 _NO_OPTION = "pages given as seeds are read"
 
 
@@ -69,13 +57,13 @@ def cuts(store: Path, status: Status, *, even_of_many: bool = False) -> list[Cut
 
 def remedy(state: State, detail: str) -> str:
     """Return how to read pages that were cut with this detail."""
-    option = _OPTIONS[state]
+    option = state.row.limit
     # The limits of paths have no option.
     return _NO_OPTION if detail and option not in detail else f"lifted by {option} none"
 
 
 def _cut(pages: int, host: str | None, state: State, detail: str) -> Cut:
-    reason = detail.partition(": --")[0] or _REASONS[state]
+    reason = detail.partition(": --")[0] or state.row.means
     return Cut(pages, host, state.label, reason, remedy(state, detail))
 
 

@@ -15,66 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import State
 from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
 from minicrawl.report.snapshot import LABELS, Snapshot
+from minicrawl.states import FAILURES, REFUSALS, State
 from minicrawl.store import questions, request_log, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import iso
 
 _PAGES_AT_ONCE = 10_000
-
-
-class KindHelp(NamedTuple):
-    """Meaning of a kind of failure, with advice."""
-
-    means: str
-    helps: str
-
-
-_LATER = "run the crawl again after an hour"
-
-KINDS = {
-    State.DNS: KindHelp(
-        "the host name has no address", f"check the spelling and the network, or {_LATER}"
-    ),
-    State.CONNECT: KindHelp("the host does not accept connections", _LATER),
-    State.PROXY: KindHelp("the proxy is down or refuses", "see the detail, repair the proxy"),
-    State.TLS: KindHelp("bad certificate or handshake", "see the detail"),
-    State.TIMEOUT: KindHelp("no complete response in time", f"a longer --timeout, or {_LATER}"),
-    State.RESET: KindHelp(
-        "the connection ended before the response", f"a longer --delay, or {_LATER}"
-    ),
-    State.PROTOCOL: KindHelp("the response is not HTTP", "see the detail"),
-    State.ENCODING: KindHelp("the body cannot be decoded", "only the server's owner can fix it"),
-    State.TOO_LARGE: KindHelp("far too large", "see the detail"),
-    State.CROWDED: KindHelp("too many large bodies at once", "a smaller --concurrency"),
-    State.THROTTLED: KindHelp("429: too many requests", f"a longer --delay, or {_LATER}"),
-    State.SERVER_ERROR: KindHelp("5xx: the server has a problem", _LATER),
-    State.NOT_FOUND: KindHelp("404, 410: there is no such page", "nothing: old links are normal"),
-    State.CLIENT_ERROR: KindHelp("any other 4xx, such as 403", "set --contact; --auth for 401"),
-    State.BAD_STATUS: KindHelp(
-        "a status that makes no sense here", "only the server's owner can fix it"
-    ),
-    State.BAD_REDIRECT: KindHelp("a redirect to nowhere, or too many", "see the detail"),
-    State.INTERRUPTED: KindHelp(
-        "minicrawl ended the request for another one", "nothing: it is retried"
-    ),
-    State.LOST: KindHelp("the worker process ended", "check that there is enough memory"),
-    State.ROBOTS: KindHelp("robots.txt forbids it or is not available", "the owner may change it"),
-    State.SCOPE: KindHelp("outside the scope", "a wider --scope or --allow, a narrower --deny"),
-    State.DEPTH: KindHelp("too many links away from the seeds", "a larger --max-depth"),
-    State.HOST_BUDGET: KindHelp(
-        "its host has reached --per-host-pages", "a larger --per-host-pages"
-    ),
-    State.FOCUS: KindHelp("off focus, in a crawl of an older version", "resume the crawl"),
-    State.ADDRESS: KindHelp("the address is not public", "--allow-private, if it is yours"),
-    State.TYPE: KindHelp("of a type that is not read", "--types, if its links matter"),
-    State.TRAP: KindHelp("probably a trap: endless similar pages", "the detail has the limit"),
-    State.ALLOWANCE: KindHelp("its host or site has used up its quota", "the detail has the limit"),
-}
-"""Failures, then refusals."""
+KINDS = (*FAILURES, *REFUSALS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +87,7 @@ def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
     """Return a report on the failures in this store."""
     with reporting_damage(snapshot.path):
         pages = pages_of_host(snapshot, query.host)
-        shown = query.kinds or frozenset(state for state in KINDS if state.is_failure)
+        shown = query.kinds or frozenset(FAILURES)
         failed = pages[np.isin(snapshot.states[pages], list(shown))]
         return ErrorReport(
             kinds=list(_kinds(snapshot, pages, query)),
@@ -157,7 +107,7 @@ def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[Erro
         requested = requests.get(state.outcome, 0)
         if counts[state] or requested:
             share = requested / total if requested else 0.0
-            yield ErrorKind(state.label, counts[state], requested, share, *KINDS[state])
+            yield ErrorKind(state.label, counts[state], requested, share, *state.row[:2])
 
 
 def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import CUT, FULL_VALUE, FailureKind, PageId, State
+from minicrawl.model import FULL_VALUE, PageId
 from minicrawl.opic.importance.expected_value import Signal
 from minicrawl.ports import Progress
 from minicrawl.report.graph.gifts import CashGifts, CashSoFar, gifts_to, history_of
@@ -18,6 +18,7 @@ from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.states.cuts import remedy
 from minicrawl.report.states.errors import trouble_of_host
 from minicrawl.report.waiting_pages import QueuePosition, queue_position
+from minicrawl.states import CUT, State
 from minicrawl.store import questions, request_log, tables
 from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow, HostRow
 from minicrawl.wording import counted, iso
@@ -25,24 +26,6 @@ from minicrawl.wording import counted, iso
 _SOURCES_SHOWN = 10
 _FETCHES_SHOWN = 5
 _ALIKE_SHOWN = 10
-
-_ENDED = {
-    State.FETCHED: "it was read",
-    State.ROBOTS: "the robots.txt of its host forbids it, or is not available",
-    State.SCOPE: "it is outside the scope of the crawl, so it is ranked but not fetched",
-    State.DEPTH: "it is more than --max-depth links away from the seeds",
-    State.HOST_BUDGET: "its host has reached --per-host-pages",
-    State.FOCUS: "it is off the focus of a crawl by an older version; the next run reads it",
-    State.ADDRESS: "its address is not public",
-    State.TYPE: "it is of a type that is not read (--types)",
-    State.TRAP: "it is probably part of a trap: endless similar pages",
-    State.ALLOWANCE: "its host or its site has used up its quota",
-    State.MOVED: "it redirects to",
-    State.CANONICAL: "its canonical URL is",
-    State.ALIAS: "it has the same content as",
-    State.FOREIGN: "it is a page of another shard of the crawl, which reads it",
-    State.TWIN: "it was not requested, because by its URL it is the same as",
-} | {State.of(kind): f"its requests failed: {kind.value}" for kind in FailureKind}
 
 
 class CashSource(NamedTuple):
@@ -208,7 +191,7 @@ def _reasons(
 def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
     end = snapshot.frontier.books.stands_for(page)
     if end != page:
-        return [f"{_ENDED[state]} {snapshot.url(end)}, which gets its links"]
+        return [f"{state.row.means} {snapshot.url(end)}, which gets its links"]
     from minicrawl.web.scope import may_be_html
 
     url = snapshot.url(page)
@@ -218,7 +201,7 @@ def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
         if all(row.status is None for row in last):
             ending = url.partition("?")[0].rpartition(".")[2]
             return [f"its URL ends in .{ending}, so it is not a page and was not requested"]
-    return [_ENDED[state]]
+    return [f"its requests failed: {state.label}" if state.is_failure else state.row.means]
 
 
 _ORDERED = {

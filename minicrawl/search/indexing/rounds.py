@@ -23,7 +23,6 @@ from minicrawl.archive.scan import scan
 from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
 from minicrawl.errors import UsageError
 from minicrawl.frontier.url_table import UrlTable
-from minicrawl.model import State
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.archived.page_versions import kept_pages, taken_down_pages
 from minicrawl.report.snapshot import Snapshot, snapshot
@@ -45,6 +44,7 @@ from minicrawl.search.indexing.page_reader import PageReader, ReadPage
 from minicrawl.search.near_duplicate_pages import find_near_duplicates
 from minicrawl.search.notes import Notes, Watermark
 from minicrawl.search.words.word_forms import language_of
+from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
 from minicrawl.store.trouble import translating_derived_errors

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.model import State
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.derived.file import beside, derived_rows, writing_beside
 from minicrawl.store.tables import Connection

@@ -16,7 +16,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from minicrawl.model import Failed, FailureKind, Refused
+from minicrawl.model import Failed, Refused
+from minicrawl.states import FailureKind
 from minicrawl.web.robots.patterns import Matcher, normalize_pattern
 from minicrawl.web.robots.usage import Preference, UsageRule, joined, of_rules, rule_of
 

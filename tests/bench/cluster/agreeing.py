@@ -19,8 +19,8 @@ from math import isnan
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.model import READ_STATES
 from minicrawl.results import Store
+from minicrawl.states import READ_STATES
 from tests.bench.notes import head, kept, row
 
 PARTS = (0.1, 0.3)

@@ -12,8 +12,9 @@ import pytest
 from minicrawl import Noted, Reason
 from minicrawl.crawl.hosts.robots_cache import MOST_PATTERNS
 from minicrawl.crawl.workers.visitor import Visitor
-from minicrawl.model import Failed, FailureKind, FetchResult, Refusal, Refused, Request, State
+from minicrawl.model import Failed, FetchResult, Refused, Request
 from minicrawl.ports import Timed
+from minicrawl.states import FailureKind, Refusal, State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow

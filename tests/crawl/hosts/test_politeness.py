@@ -13,7 +13,8 @@ from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.addresses import address_delay
 from minicrawl.crawl.hosts.host_state import HostState, NameState
 from minicrawl.crawl.hosts.politeness import HostTable, change_delays
-from minicrawl.model import Failed, FailureKind, Response, State, Unchanged
+from minicrawl.model import Failed, Response, Unchanged
+from minicrawl.states import FailureKind, State
 from minicrawl.web.robots.rules import Rules
 
 HOST, OTHER, THIRD = 0, 1, 2

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from minicrawl import Noted, Settings
+from minicrawl import Noted
 from minicrawl.crawl.hosts.sitemap_queue import MANY
 from minicrawl.crawl.hosts.sitemap_revisits import REQUESTS_A_READING
-from minicrawl.model import FailureKind, FetchResult, Request, Response, State, Unchanged
+from minicrawl.model import FetchResult, Request, Response, Unchanged
+from minicrawl.states import FailureKind, State, policy_of
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text, web_of
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
@@ -133,7 +134,8 @@ def test_of_a_host_that_is_down_it_is_noted_that_its_robots_txt_is_missing(path:
     assert sum(isinstance(event, Noted) for event in run.events) == 3
     for n in range(3):
         assert notes_on(run, f"{B}/{n}.xml", "robots.txt of its host")
-    assert sum(visit.url.startswith(B) for visit in web.visits) <= Settings().limits.max_tries
+    requests = [visit.url for visit in web.visits if visit.url.startswith(B)]
+    assert requests == [f"{B}/robots.txt"] * policy_of(FailureKind.RESET).tries
     assert run.states[f"{A}/"] is State.FETCHED
 
 

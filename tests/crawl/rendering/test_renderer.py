@@ -20,7 +20,8 @@ from minicrawl.crawl.rendering.render_messages import (
 )
 from minicrawl.crawl.rendering.renderer import PageRenderer
 from minicrawl.crawl.workers.pool import Activity
-from minicrawl.model import FailureKind, ParsedPage, Request, Response, State, Want
+from minicrawl.model import ParsedPage, Request, Response, Want
+from minicrawl.states import FailureKind, State
 from minicrawl.web.urls import posted
 from tests.crawl import fakes
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, moved, text

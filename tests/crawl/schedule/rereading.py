@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minicrawl import Asked, Event
-from minicrawl.model import READ_STATES
+from minicrawl.states import READ_STATES
 from tests.crawl.fakes import FakeWeb, Run, Scene, crawl, web_of, work_takes_no_time
 
 LICENCE = "http://licence.example/"

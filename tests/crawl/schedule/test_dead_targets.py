@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 
 from minicrawl import Event, Settled
 from minicrawl.crawl.schedule.dead_targets import HOUR_S, is_due
-from minicrawl.model import FailureKind, Refusal, Refused, State
+from minicrawl.model import Refused
+from minicrawl.states import FailureKind, Refusal, State
 from minicrawl.store import request_log
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, failed, html, in_turn, moved, web_of

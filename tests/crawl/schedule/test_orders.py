@@ -11,10 +11,10 @@ from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder
 from minicrawl.crawl.settle.posting import AT_ONCE, GROWN, ReplayScheduler, StepPoster
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Ledger, Plan
 from minicrawl.opic.ledger.money import UNIT
+from minicrawl.states import State
 from minicrawl.store.records import StepRow, StoreTerms
 from tests.crawl.fakes import crawl, frontier_of, html, keeping, moved, web_of
 

@@ -16,9 +16,10 @@ from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.frontier.url_table import NO_PAGES
-from minicrawl.model import FailureKind, ParsedPage, Response, State
+from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.states import FailureKind, State
 from minicrawl.store.records import DocumentRow
 from tests.crawl.fakes import NOON
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.model import State
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import DocumentRow

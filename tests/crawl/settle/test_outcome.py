@@ -6,7 +6,6 @@ import pytest
 
 from minicrawl.config import Network
 from minicrawl.crawl.settle.outcome import (
-    RETRY_POLICIES,
     GivenUp,
     NotModified,
     Redirects,
@@ -16,20 +15,11 @@ from minicrawl.crawl.settle.outcome import (
     decide_outcome,
     describe_failure,
     describe_outcome,
-    strike_of,
+    fault_of,
+    tries_of,
 )
-from minicrawl.model import (
-    Failed,
-    FailureKind,
-    FetchResult,
-    Moved,
-    ParsedPage,
-    Refusal,
-    Refused,
-    Response,
-    State,
-    Unchanged,
-)
+from minicrawl.model import Failed, FetchResult, Moved, ParsedPage, Refused, Response, Unchanged
+from minicrawl.states import FailureKind, Refusal, State, policy_of
 
 URL = "http://a.example/page"
 PAGE = Response(status=200, headers={}, body=b"words")
@@ -102,7 +92,7 @@ def test_a_refusal_is_final(reason: Refusal) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(FailureKind) - {FailureKind.INTERRUPTED}))
 def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> None:
-    tries = RETRY_POLICIES[kind].tries
+    tries = policy_of(kind).tries
     *before, last = [outcome(Failed(kind=kind), tries=done) for done in range(1, tries + 1)]
     assert before == [Retry()] * (tries - 1)
     assert isinstance(last, GivenUp)
@@ -123,7 +113,7 @@ def test_a_temporary_failure_is_tried_again_and_is_a_strike_against_its_host(
 ) -> None:
     failed, is_temporary = Failed(kind=kind), kind in TEMPORARY
     assert isinstance(outcome(failed), Retry) == is_temporary
-    assert (strike_of(failed, TODAY) is not None) == is_temporary
+    assert (fault_of(failed, TODAY) is not None) == is_temporary
 
 
 @pytest.mark.parametrize("tries", [0, 1, 5])
@@ -139,6 +129,7 @@ def test_max_tries_limits_the_tries() -> None:
     assert end.state is State.CONNECT
     assert "--max-tries" in end.reason
     assert outcome(Failed(kind=FailureKind.TLS), max_tries=1) == GivenUp(State.TLS)
+    assert all(tries_of(kind, None) == policy_of(kind).tries for kind in FailureKind)
 
 
 TODAY = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
@@ -155,13 +146,13 @@ TODAY = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
     ],
 )
 def test_a_host_that_answers_is_not_struck(fetched: FetchResult) -> None:
-    assert strike_of(fetched, TODAY) is None
+    assert fault_of(fetched, TODAY) is None
 
 
 def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() -> None:
     late = PAGE._replace(cut=FailureKind.TIMEOUT)
-    assert strike_of(late, TODAY) == (FailureKind.TIMEOUT, None)
-    assert strike_of(PAGE._replace(cut=FailureKind.RESET), TODAY) is None
+    assert fault_of(late, TODAY) == (FailureKind.TIMEOUT, None)
+    assert fault_of(PAGE._replace(cut=FailureKind.RESET), TODAY) is None
 
 
 @pytest.mark.parametrize(
@@ -176,7 +167,7 @@ def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() 
 )
 def test_a_strike_has_the_wait_of_its_host(header: str | None, wait_s: float | None) -> None:
     for kind in (FailureKind.THROTTLED, FailureKind.SERVER_ERROR):
-        assert strike_of(Failed(kind=kind, retry_after=header), TODAY) == (kind, wait_s)
+        assert fault_of(Failed(kind=kind, retry_after=header), TODAY) == (kind, wait_s)
 
 
 MOVED, RESET = Moved(status=301, target="/there"), Failed(kind=FailureKind.RESET)

@@ -15,7 +15,7 @@ from minicrawl.crawl.settle.outcome import (
     Redirects,
 )
 from minicrawl.crawl.settle.settler import MOST_REDIRECTS
-from minicrawl.model import FailureKind, State
+from minicrawl.states import FailureKind, State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import in_time

@@ -8,8 +8,9 @@ import pytest
 
 from minicrawl import Noted
 from minicrawl.crawl.start.opening import plant
-from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
+from minicrawl.model import Failed, Refused
 from minicrawl.opic.ledger.money import UNIT
+from minicrawl.states import FailureKind, Refusal, State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms

@@ -8,7 +8,8 @@ import pytest
 
 from minicrawl import Event, Reason, Settled
 from minicrawl.crawl.admission.traps import SHORT_CHAIN
-from minicrawl.model import FetchResult, Request, Response, State
+from minicrawl.model import FetchResult, Request, Response
+from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import NOT_ASKED

@@ -14,8 +14,9 @@ import pytest
 from minicrawl.crawl.workers.loop_rounds import ROUND_S, LoopRounds
 from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser, to_disk
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
-from minicrawl.model import Failed, FailureKind, Request, Response, Want
+from minicrawl.model import Failed, Request, Response, Want
 from minicrawl.ports import Timed
+from minicrawl.states import FailureKind
 from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots.rules import parse as parse_robots
 from minicrawl.web.sitemaps.sitemap import Sitemap

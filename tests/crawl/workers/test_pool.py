@@ -34,17 +34,9 @@ from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
-from minicrawl.model import (
-    COORDINATOR,
-    CrawlerId,
-    Failed,
-    FailureKind,
-    ParsedPage,
-    Request,
-    Response,
-    State,
-)
+from minicrawl.model import COORDINATOR, CrawlerId, Failed, ParsedPage, Request, Response
 from minicrawl.ports import Timed
+from minicrawl.states import FailureKind, State
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.children import children, nothing_left_behind

@@ -24,8 +24,9 @@ from minicrawl.crawl.workers.worker import (
     unpacked_request,
 )
 from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.model import Failed, FailureKind, Moved, ParsedPage, Request, Response, Want
+from minicrawl.model import Failed, Moved, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
+from minicrawl.states import FailureKind
 from tests.crawl.coroutines import in_loop
 from tests.fetch.wire import Answer, Then, Wire, answer, wire
 

@@ -10,7 +10,8 @@ import pytest
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, codings
 from minicrawl.fetch.body.reading import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
 from minicrawl.fetch.http.faults import Fault
-from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.model import Failed, Refused
+from minicrawl.states import FailureKind, Refusal
 from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 from tests.fetch.results import kind_of
 

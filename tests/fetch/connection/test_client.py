@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from minicrawl.fetch.http.faults import Fault
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 from tests.fetch.connection.clients import cancel, get, http_client, request_to
 from tests.fetch.wire import FAULTS, Answer, Then, answer, deaf, wire
 

@@ -8,7 +8,7 @@ import pytest
 from minicrawl.fetch.client.dialing import Connector
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.targets import ConnectTarget
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 from tests.fetch.wire import answer, wire
 
 PATIENT_S = 1000.0

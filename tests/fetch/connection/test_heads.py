@@ -2,7 +2,7 @@ import pytest
 
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import Head, content_length, joined_headers, read_head
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 
 @pytest.mark.parametrize(

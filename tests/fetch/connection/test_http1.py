@@ -5,7 +5,7 @@ import pytest
 
 from minicrawl.fetch.http.heads import Head
 from minicrawl.fetch.http.http1 import MOST_INTERIM_HEADS, ResponseParser, request_bytes
-from minicrawl.model import FailureKind
+from minicrawl.states import FailureKind
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -11,7 +11,8 @@ import trustme
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
 from minicrawl.fetch.tls.contexts import TlsContexts, check_tls
-from minicrawl.model import Failed, FailureKind, FetchResult, Response
+from minicrawl.model import Failed, FetchResult, Response
+from minicrawl.states import FailureKind
 from tests.fetch.results import ask, kind_of
 from tests.fetch.wire import answer, wire
 from tests.proofs.hostile.certificates import Certificates

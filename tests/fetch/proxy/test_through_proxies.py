@@ -11,7 +11,8 @@ import pytest
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
 from minicrawl.fetch.proxy.checks import check_proxies
-from minicrawl.model import Failed, FailureKind, Refused, Request
+from minicrawl.model import Failed, Refused, Request
+from minicrawl.states import FailureKind
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.results import LOCAL, ask, http_fetcher, kind_of, page_of
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Wire, answer, certified, wire

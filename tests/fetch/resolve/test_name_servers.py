@@ -19,7 +19,8 @@ import pytest
 from minicrawl.fetch.resolver import name_servers
 from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLookup
 from minicrawl.fetch.resolver.name_servers import NameServerLookup
-from minicrawl.model import FailureKind, Request
+from minicrawl.model import Request
+from minicrawl.states import FailureKind
 from tests.fetch.results import LOCAL, http_fetcher, kind_of, page_of
 from tests.fetch.wire import answer, wire
 

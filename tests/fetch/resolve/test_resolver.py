@@ -11,7 +11,8 @@ from minicrawl.fetch.http.targets import ConnectTarget
 from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLookup
 from minicrawl.fetch.resolver.resolver import BLOCKED_PORTS, Resolver, trusted_among
 from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule
-from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.model import Failed, Refused
+from minicrawl.states import FailureKind, Refusal
 from minicrawl.web.urls import canonical_seed
 
 PUBLIC, OTHER_PUBLIC, PRIVATE = "93.184.216.34", "2606:2800:220:1::1", "10.0.0.1"

@@ -8,7 +8,8 @@ import pytest
 from minicrawl.config import Network
 from minicrawl.fetch.warc.answers import RecordedAnswers, moment_of
 from minicrawl.fetch.warc.records import WarcRecord
-from minicrawl.model import FailureKind, FetchResult, Moved, Refused, Request
+from minicrawl.model import FetchResult, Moved, Refused, Request
+from minicrawl.states import FailureKind
 from tests.fetch.results import kind_of, page_of
 from tests.fetch.warc.files import DATE, HTML, http, url
 

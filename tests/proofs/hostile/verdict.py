@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.model import State
+from minicrawl.states import State
 from tests.crawl.fakes import states_of
 from tests.proofs.hostile.fault import DEADLINE_S, Fault
 from tests.proofs.hostile.faults import INSIDE

@@ -13,16 +13,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 
-from minicrawl.model import (
-    Failed,
-    FailureKind,
-    FetchResult,
-    Moved,
-    Refusal,
-    Refused,
-    Request,
-    Response,
-)
+from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response
+from minicrawl.states import FailureKind, Refusal
 from minicrawl.web.urls import origin
 
 TIMEOUT_S = 10.0

@@ -12,7 +12,8 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Request
+from minicrawl.model import Failed, FetchResult, Refused, Request
+from minicrawl.states import FailureKind
 from minicrawl.web.urls import host, origin
 from tests.crawl.fakes import FakeWeb, crawl, text, work_takes_no_time
 from tests.proofs.starve.behaviours import (

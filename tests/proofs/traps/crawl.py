@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from minicrawl import Crawl, Settings
 from minicrawl.demo.server import DemoServer
-from minicrawl.model import State
 from minicrawl.report.snapshot import snapshot
+from minicrawl.states import State
 from minicrawl.store import tables
 from tests.proofs.traps.web import TrapWeb
 

@@ -12,13 +12,13 @@ from minicrawl.crawl.imports.graph_import import Imported, ImportSizes, import_g
 from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.model import State
 from minicrawl.report.graph.source import opened
 from minicrawl.report.integrity.audit import audit
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import page_of, snapshot
 from minicrawl.report.states.explanation import explain
+from minicrawl.states import State
 from minicrawl.store.reader import reading
 from minicrawl.store.tables import last_step
 from tests.graph.graphs import Link, links_of, nodes_and_links

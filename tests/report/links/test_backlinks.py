@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.model import State
 from minicrawl.report.graph.flows import flows
 from minicrawl.report.links.backlinks import Linked, LinkedPage, backlinks, links
 from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.states import State
 from minicrawl.store.derived.backlinks import backlinks_step
 from minicrawl.store.derived.file import beside, reading_beside
 from minicrawl.store.reader import reading

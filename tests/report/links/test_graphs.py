@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minicrawl.model import State
 from minicrawl.opic.ledger.money import PARTS
 from minicrawl.report.selected_graph import HostGraph, PageGraph
 from minicrawl.report.selected_pages import Block, PageSelection
 from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.states import State
 from minicrawl.store.derived.ranks import RankRow, keep_ranks
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl
 

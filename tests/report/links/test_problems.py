@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.model import State
 from minicrawl.report.links.problems import (
     BrokenLink,
     Duplicate,
@@ -19,6 +18,7 @@ from minicrawl.report.links.problems import (
 )
 from minicrawl.report.selected_pages import PageSelection, sorted_rows
 from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.states import State
 from minicrawl.store.records import StoreTerms
 from tests.stores import HandCrawl
 

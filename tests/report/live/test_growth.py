@@ -10,10 +10,11 @@ import pytest
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.outline import Outline, outline, strong
-from minicrawl.model import CRAWLED, GRAPHS, State
+from minicrawl.model import CRAWLED, GRAPHS
 from minicrawl.report.graph.source import as_linked, opened
 from minicrawl.report.progress.link_log import LinkLog
 from minicrawl.report.progress.live_sampler import MOST_EXACT, MOST_WORK, LiveGraph
+from minicrawl.states import State
 from minicrawl.store.reader import reading
 from tests.stores import A, B, HandCrawl
 

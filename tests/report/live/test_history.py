@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.model import KNOWN, State
+from minicrawl.model import KNOWN
 from minicrawl.report.progress.history import FEWEST, history, remade
 from minicrawl.report.progress.live_sampler import sampled_now
 from minicrawl.report.progress.samples import Sample, keep_sample
+from minicrawl.states import State
 from minicrawl.store.reader import reading
 from tests.stores import NOON, HandCrawl
 

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.outline import Outline, outline
-from minicrawl.model import KNOWN, State
+from minicrawl.model import KNOWN
 from minicrawl.report.progress.live_sampler import MOST_WORK, LiveGraph, Sampler, sampled_now
 from minicrawl.report.progress.samples import Basis, latest_sample, samples
 from minicrawl.report.progress.sampling_process import EVERY_S
+from minicrawl.states import State
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.tables import last_step

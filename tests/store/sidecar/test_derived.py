@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.model import State
+from minicrawl.states import State
 from minicrawl.store.derived.backlinks import backlinks_of, backlinks_step, keep_backlinks
 from minicrawl.store.derived.checks import CheckRow, all_checks, keep_checks
 from minicrawl.store.derived.file import beside, reading_beside, writing_beside
