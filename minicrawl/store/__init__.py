@@ -1,6 +1,7 @@
 """The store: one SQLite file. No other package except `archive` and `search` uses SQL.
 
-schema         tables, schema version and migrations; views for people
+schema         tables, schema version and migrations
+views          views for people, with names instead of numbers
 records        rows as plain values
 trouble        SQLite errors as one-line messages
 stored_links   the links of a step as bytes, a few for each

@@ -1,233 +1,26 @@
-"""Schema of the store.
+"""Schema of the store: tables, version, and migrations of older stores.
 
-migrations  the tables, their version, and upgrades of older stores
-views       views for people who use sqlite3, with names instead of numbers
+Laws: the version of a store is in `user_version`. An older store is upgraded version by version;
+a newer one is refused. A released migration never changes its tables. Page ids are dense, in the
+order of discovery.
+
+steps       append-only log: every step that moved cash, and where the cash went
+frontier    checkpoint of the log: one row per page. `meta` has the watermark, which is the last
+            step in the rows, the totals at that step, and the channel ends of a shard
+originals   URLs as written, where they differ from the page's URL
+scored      values of pages by step: a part of the log, in a table of its own because most crawls
+            give no values
+own_requests  headers and bodies of requests that a program enqueued; never any login
+siblings    state of the siblings order as of the checkpoint; empty with other orders
+written     link attributes, if they are kept: see `written_links`
+refinement  used by earlier versions, which refined in the store; otherwise empty
+pages       and other views for people: see `views`
 """
 
 import sqlite3
 
 from minicrawl.errors import UsageError
-
-# ================================================================ views
-#
-# Views for people who open the store with sqlite3: names instead of numbers.
-#
-# Law: states, cash, links and redirects are as of the last checkpoint, which a crawl makes while it
-# runs and when it ends; titles, times and requests are as of the last commit.
-#
-# pages      one row per page: URL, state, depth, cash and history in units, last response; without
-#            pages of other shards
-# links      one row per link of each page that was read, as written: redirects are not followed,
-#            and links of duplicates, and of a page to itself, are included
-# redirects  one row per page that stands for another, with its target
-# requests   one row per request, with its URL and time
-#
-# A released migration never changes, and so neither do these scripts.
-
-_STATES = """
-    (0, 'unread'), (1, 'fetched'), (2, 'moved'), (3, 'canonical'), (4, 'alias'), (5, 'twin'),
-    (10, 'robots'), (11, 'scope'), (12, 'depth'), (13, 'host-budget'), (14, 'address'),
-    (15, 'type'), (16, 'trap'), (17, 'allowance'), (20, 'dns'), (21, 'connect'), (22, 'tls'),
-    (23, 'timeout'), (24, 'reset'), (25, 'protocol'), (26, 'encoding'), (27, 'too-large'),
-    (28, 'throttled'), (29, 'server-error'), (30, 'not-found'), (31, 'client-error'),
-    (32, 'bad-status'), (33, 'bad-redirect'), (34, 'lost'), (35, 'crowded'),
-    (36, 'interrupted')
-"""
-
-# A blob is a sequence of numbers, seven bits per byte, least significant first: the number of
-# links, the extras, then the link ids as differences. SQL can access a byte only through `hex`. In
-# a row of `byte`, `octet` is not yet part of `number`, and `target` is the sum of the differences
-# so far.
-_DIGITS = "'123456789ABCDEF'"
-_OCTET = f"""
-    16 * instr({_DIGITS}, substr(hex(substr(spending, {{0}}, 1)), 1, 1))
-    + instr({_DIGITS}, substr(hex(substr(spending, {{0}}, 1)), 2, 1))
-"""
-_TARGETS = f"""
-    WITH RECURSIVE byte(place, octet, number, shift, nth, links, target, found) AS (
-        SELECT 1, {_OCTET.format("1")}, 0, 0, 0, 0, 0, NULL
-        UNION ALL
-        SELECT
-            place + 1,
-            {_OCTET.format("place + 1")},
-            iif(octet < 128, 0, number + ((octet & 127) << shift)),
-            iif(octet < 128, 0, shift + 7),
-            nth + (octet < 128),
-            iif(nth = 0 AND octet < 128, number + (octet << shift), links),
-            iif(nth > 1 AND octet < 128, target + number + (octet << shift), target),
-            iif(nth > 1 AND octet < 128, target + number + (octet << shift), NULL)
-        FROM byte
-        WHERE place <= length(spending) AND (nth < 2 OR nth < links + 2)
-    )
-    SELECT json_group_array(found) FROM byte WHERE found IS NOT NULL
-"""
-
-_PAGES = """
-CREATE VIEW pages AS
-SELECT
-    urls.id, origin || path AS url, states.name AS state, depth, inlinks,
-    (key + CASE WHEN state = 0 THEN pot / max(unread, 1) ELSE dividend END) / 4294967296.0 AS cash,
-    history / 4294967296.0 AS history,
-    title, documents.status, datetime(first_at, 'unixepoch') AS first_fetched,
-    datetime(last_at, 'unixepoch') AS last_fetched
-FROM frontier
-JOIN urls USING (id)
-JOIN hosts ON hosts.id = host
-LEFT JOIN states ON states.id = state
-LEFT JOIN documents ON documents.page = urls.id
-CROSS JOIN (
-    SELECT
-        CAST((SELECT value FROM meta WHERE name = 'pot') AS INTEGER) AS pot,
-        CAST((SELECT value FROM meta WHERE name = 'unread') AS INTEGER) AS unread,
-        CAST((SELECT value FROM meta WHERE name = 'dividend') AS INTEGER) AS dividend
-)
-"""
-
-_LINKS = """\
-CREATE VIEW links AS
-SELECT
-    source AS source_id, target AS target_id,
-    givers.origin || giver.path AS source, takers.origin || taker.path AS target,
-    states.name AS target_state
-FROM spendings
-CROSS JOIN urls AS giver ON giver.id = source
-CROSS JOIN hosts AS givers ON givers.id = giver.host
-CROSS JOIN urls AS taker ON taker.id = target
-CROSS JOIN hosts AS takers ON takers.id = taker.host
-CROSS JOIN frontier AS reached ON reached.id = target
-LEFT JOIN states ON states.id = reached.state
-"""
-_REDIRECTS = """\
-CREATE VIEW redirects AS
-SELECT
-    source AS page_id, target AS target_id, kinds.name AS kind,
-    givers.origin || giver.path AS url, takers.origin || taker.path AS target,
-    states.name AS target_state
-FROM spendings
-CROSS JOIN states AS kinds ON kinds.id = spendings.state
-CROSS JOIN urls AS giver ON giver.id = source
-CROSS JOIN hosts AS givers ON givers.id = giver.host
-CROSS JOIN urls AS taker ON taker.id = target
-CROSS JOIN hosts AS takers ON takers.id = taker.host
-CROSS JOIN frontier AS reached ON reached.id = target
-LEFT JOIN states ON states.id = reached.state
-"""
-
-VERSION_4 = f"""
-CREATE VIEW states (id, name) AS VALUES {_STATES};
-DROP VIEW pages;
-{_PAGES};
-CREATE VIEW spendings AS
-SELECT frontier.id AS source, frontier.state AS state, target.value AS target
-FROM frontier
-JOIN steps ON seq = spent AND spending IS NOT NULL
-CROSS JOIN json_each(({_TARGETS})) AS target;
-{_LINKS}WHERE spendings.state = 1;
-{_REDIRECTS}WHERE spendings.state IN (2, 3, 4, 5);
-CREATE VIEW requests AS
-SELECT
-    fetches.id, page AS page_id, origin || path AS url, datetime(at, 'unixepoch') AS at, outcome,
-    status, wire_bytes, elapsed_s, detail
-FROM fetches
-JOIN urls ON urls.id = page
-JOIN hosts ON hosts.id = host;
-"""
-
-_ALL_STATES = f"{_STATES}, (18, 'focus'), (37, 'proxy')"
-
-VERSION_5 = f"""
-DROP VIEW states;
-CREATE VIEW states (id, name) AS VALUES {_ALL_STATES};
-"""
-
-_WITH_FOREIGN = f"{_ALL_STATES}, (6, 'foreign')"
-
-VERSION_7 = f"""
-DROP VIEW states;
-CREATE VIEW states (id, name) AS VALUES {_WITH_FOREIGN};
-DROP VIEW pages;
-{_PAGES}WHERE frontier.state != 6;
-"""
-
-# The first number of the array is 1 if the page links to itself, else 0; the targets follow. The
-# blob of a page that stands for another has one link without weights or focus, then the number of
-# unpaid links, then these links.
-_WITH_UNPAID = f"""
-    WITH RECURSIVE byte(place, octet, number, shift, nth, links, extras, target, found) AS (
-        SELECT 1, {_OCTET.format("1")}, 0, 0, 0, 0, 0, 0, NULL
-        UNION ALL
-        SELECT
-            place + 1,
-            {_OCTET.format("place + 1")},
-            iif(octet < 128, 0, number + ((octet & 127) << shift)),
-            iif(octet < 128, 0, shift + 7),
-            nth + (octet < 128),
-            iif(nth = 0 AND octet < 128, number + (octet << shift), links),
-            iif(nth = 1, octet, extras),
-            CASE
-                WHEN octet > 127 OR nth < 2 THEN target
-                WHEN nth = links + 2 THEN 0
-                ELSE target + number + (octet << shift)
-            END,
-            CASE
-                WHEN nth = 1 THEN (octet & 4) / 4
-                WHEN octet < 128 AND nth > 1 AND nth != links + 2
-                THEN target + number + (octet << shift)
-            END
-        FROM byte
-        WHERE place <= length(spending) AND (nth < 2 OR nth < links + 2 OR extras & 8)
-    )
-    SELECT json_group_array(found) FROM byte WHERE found IS NOT NULL
-"""
-
-VERSION_10 = f"""
-DROP VIEW links;
-DROP VIEW redirects;
-DROP VIEW spendings;
-CREATE VIEW spendings AS
-SELECT
-    frontier.id AS source, frontier.state AS state,
-    iif(target.key, target.value, frontier.id) AS target, target.key AS nth
-FROM frontier
-JOIN steps ON seq = spent AND spending IS NOT NULL
-CROSS JOIN json_each(({_WITH_UNPAID})) AS target
-WHERE target.key OR target.value;
-{_LINKS}WHERE spendings.state = 1 OR (spendings.state IN (3, 4) AND nth != 1);
-{_REDIRECTS}WHERE spendings.state IN (2, 3, 4, 5) AND nth = 1;
-"""
-
-
-VERSION_13 = """
-ALTER TABLE fetches ADD COLUMN first_byte_s REAL;  -- from the request to the head of the response
-DROP VIEW requests;
-CREATE VIEW requests AS
-SELECT
-    fetches.id, page AS page_id, origin || path AS url, datetime(at, 'unixepoch') AS at, outcome,
-    status, wire_bytes, elapsed_s, detail, first_byte_s
-FROM fetches
-JOIN urls ON urls.id = page
-JOIN hosts ON hosts.id = host;
-"""
-
-
-# ================================================================ migrations
-#
-# Tables, schema version and migrations.
-#
-# Laws: the version of a store is in `user_version`. An older store is upgraded version by version;
-# a newer one is refused. Page ids are dense, in the order of discovery.
-#
-# steps       append-only log: every step that moved cash, and where the cash went
-# frontier    checkpoint of the log: one row per page. `meta` has the watermark, which is the last
-#             step in the rows, the totals at that step, and the channel ends of a shard
-# originals   URLs as written, where they differ from the page's URL
-# scored      values of pages by step: a part of the log, in a table of its own because most crawls
-#             give no values
-# own_requests  headers and bodies of requests that a program enqueued; never any login
-# siblings    state of the siblings order as of the checkpoint; empty with other orders
-# written     link attributes, if they are kept: see `written_links`
-# refinement  used by earlier versions, which refined in the store; otherwise empty
-# pages       and other views for people: see above
+from minicrawl.store.views import MAKE_VIEWS
 
 APPLICATION_ID = 0x6D637277
 """SQLite `application_id` of stores."""
@@ -302,22 +95,6 @@ CREATE TABLE refinement (
     history BLOB NOT NULL,     -- a float for each page
     cash BLOB NOT NULL
 );
-CREATE VIEW pages AS
-SELECT
-    urls.id, origin || path AS url, depth, state, inlinks,
-    (key + CASE WHEN state = 0 THEN pot / max(unread, 1) ELSE dividend END) / 4294967296.0 AS cash,
-    history / 4294967296.0 AS history,
-    title, documents.status, last_at
-FROM frontier
-JOIN urls USING (id)
-JOIN hosts ON hosts.id = host
-LEFT JOIN documents ON documents.page = urls.id
-CROSS JOIN (
-    SELECT
-        CAST((SELECT value FROM meta WHERE name = 'pot') AS INTEGER) AS pot,
-        CAST((SELECT value FROM meta WHERE name = 'unread') AS INTEGER) AS unread,
-        CAST((SELECT value FROM meta WHERE name = 'dividend') AS INTEGER) AS dividend
-);
 """
 
 _VERSION_2 = """
@@ -374,17 +151,15 @@ CREATE TABLE own_requests ( -- of pages that a program wants by more than a plai
 );
 """
 
+_VERSION_13 = """
+ALTER TABLE fetches ADD COLUMN first_byte_s REAL;  -- from the request to the head of the response
+"""
+
 MIGRATIONS: tuple[str, ...] = (
-    *(_VERSION_1, _VERSION_2, _VERSION_3 + _STAYS_GREEDY, VERSION_4, VERSION_5, _VERSION_6),
-    VERSION_7,
-    _VERSION_8,
-    _STAYS_GREEDY,
-    VERSION_10,
-    _VERSION_11,
-    _VERSION_12,
-    VERSION_13,
+    *(_VERSION_1, _VERSION_2, _VERSION_3 + _STAYS_GREEDY, "", "", _VERSION_6, "", _VERSION_8),
+    *(_STAYS_GREEDY, "", _VERSION_11, _VERSION_12, _VERSION_13 + MAKE_VIEWS),
 )
-"""Migrations: the n-th script upgrades version n - 1 to version n."""
+"""Migrations: the n-th script upgrades version n - 1 to version n. The empty ones changed views."""
 
 VERSION = len(MIGRATIONS)
 

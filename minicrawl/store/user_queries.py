@@ -27,9 +27,8 @@ from minicrawl.errors import UsageError
 from minicrawl.memory.child_interpreter import OWN_PYTHON
 from minicrawl.memory.limits import MOST_BYTES, limit_memory
 from minicrawl.store.reader import connect, reading
+from minicrawl.store.views import VIEWS
 
-VIEWS = ("pages", "links", "redirects", "requests", "states")
-"""Views that are documented; `docs/how-to/read-a-store-with-sqlite.md` lists their columns."""
 _READ_BY_VIEWS = {"documents", "fetches", "frontier", "hosts", "meta", "steps", "urls", "spendings"}
 """Tables and a view that `VIEWS` read. SQLite does not say reliably which view reads which."""
 LONGEST_VALUE = 1 << 18

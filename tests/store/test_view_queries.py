@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.store.user_queries import LONGEST_VALUE, VIEWS, SqlLimits, query_views
+from minicrawl.store.user_queries import LONGEST_VALUE, SqlLimits, query_views
+from minicrawl.store.views import VIEWS
 from tests.processes import PATIENCE_S
 from tests.stores import filled_store
 
