@@ -238,10 +238,10 @@ class Scope:
     )
     types: tuple[str, ...] = setting(
         ("html",),
-        kinds.some_of("html", "pdf", "text", "markdown", "feed", "sitemap", FILES),
+        kinds.some_of("html", "pdf", "office", "text", "markdown", "feed", "sitemap", FILES),
         "Read these document types, such as html,pdf,feed, and with files keep any other linked "
         "file in scope after the crawl (--keep pages). Seeds that are feeds or sitemaps are always "
-        "read; pdf needs minicrawl[pdf].",
+        "read; pdf needs minicrawl[pdf]; office is docx, pptx, odt, odp and epub.",
         kept=True,
     )
 

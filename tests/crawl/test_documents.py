@@ -17,6 +17,7 @@ from minicrawl.errors import UsageError
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import links_of, states_of
 from tests.limits import settings_of
+from tests.web.office_files import docx
 from tests.web.pdfs import BOMB, pdf, words
 
 A, B = "http://a.example", "http://b.example"
@@ -30,6 +31,7 @@ INDEX = b"<sitemapindex><sitemap><loc>/map.xml.gz</loc></sitemap></sitemapindex>
 PAPER = pdf(
     words("A paper about zymurgy", "and its yeasts"), title="The paper", links=["/cited", "/feed"]
 )
+MINUTES = docx("Minutes about zythology", title="The minutes", links={"agreed": f"{A}/agreed"})
 FILES: dict[str, tuple[str, bytes]] = {
     "/": ("text/html", HOME.encode()),
     "/feed": ("application/rss+xml", FEED),
@@ -42,6 +44,7 @@ FILES: dict[str, tuple[str, bytes]] = {
     "/readme.md": ("application/octet-stream", f"# Read me\n{PROSE}[more](/more)".encode()),
     "/picture": ("image/png", b"\x89PNG" + bytes(1000)),
     "/bomb.pdf": ("application/pdf", BOMB),
+    "/minutes.docx": ("application/octet-stream", MINUTES),
 }
 ALL = "html,pdf,text,markdown,feed,sitemap"
 
@@ -213,6 +216,23 @@ def test_texts_of_documents_are_kept_and_found(
         assert text in capsys.readouterr().out
         assert main(["search", "--store", str(store), *wanted]) == 0
         assert re.findall(rf"{A}/\S+", capsys.readouterr().out)[:1] == [A + url]
+
+
+@pytest.mark.parametrize("keep", ["pages", "text"])
+def test_office_documents_are_read_for_their_links_kept_and_found(
+    site: Documents, server: DemoServer, store: Path, keep: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crawled(server, store, f"{A}/minutes.docx", f"{A}/", types="html,office", keep=keep)
+    assert title_of(store, "/minutes.docx") == "The minutes"
+    assert links_of(store, f"{A}/minutes.docx") == [f"{A}/agreed"]
+    assert "/agreed" in site.asked
+    assert main(["page", f"{A}/minutes.docx", "--text", "--store", str(store)]) == 0
+    assert "Minutes about zythology\nagreed" in capsys.readouterr().out
+    assert main(["search", "--store", str(store), "zythology"]) == 0
+    assert f"{A}/minutes.docx" in capsys.readouterr().out
+    command = ["export", "-", "--format", "jsonl", "--with", "main,links", "--store", str(store)]
+    assert main(command) == 0
+    assert ("zythology" in capsys.readouterr().out) == (keep == "pages")
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -393,9 +393,8 @@ def test_pages_whose_keys_have_fallen_since_they_were_offered_are_taken_all_the_
     queue.enqueue(range(10))
     order = [queue.take()]
     queue.resume(0)
-    for page in range(10):
-        keys[page] = 50 - page
-    while (page := queue.take()) is not None:
-        order.append(page)
+    keys[:] = array("q", range(50, 40, -1))
+    while (best := queue.take()) is not None:
+        order.append(best)
         queue.resume(0)
     assert order == [9, *range(9)]

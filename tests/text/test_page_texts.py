@@ -16,14 +16,15 @@ pytest.importorskip("selectolax")
 from minicrawl import Store
 from minicrawl.cli import main
 from minicrawl.errors import NoText, UsageError
-from minicrawl.report.archived import page_texts, pdf_reader
+from minicrawl.report.archived import file_reader, page_texts
 from minicrawl.report.archived.killable_process import KillableProcess
 from minicrawl.report.archived.made_texts import pages_of_site
 from minicrawl.report.archived.page_texts import PageTexts
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.text.site_places import FEWEST_PAGES
-from minicrawl.web.documents.pdf import PdfText
+from minicrawl.web.documents.file_text import FileText
+from minicrawl.web.responses.types import DocumentType
 from tests.cli.calls import Captured, printed, refusal
 from tests.crawl.children import children
 from tests.processes import busy_loops
@@ -347,12 +348,12 @@ def test_a_pdf_is_read_once_and_without_text_it_is_null_and_named(
 ) -> None:
     reads = Counter[bytes]()
 
-    def read(body: bytes) -> PdfText:
+    def read(body: bytes, kind: DocumentType) -> FileText:
         reads[body] += 1
-        return real(body, 0.0 if body == slow else pdf_reader.PDF_DEADLINE_S)
+        return real(body, kind, 0.0 if body == slow else file_reader.DEADLINE_S)
 
-    real, slow, fast = pdf_reader.read_pdf, pdf(words("Slow")), pdf(words("Fast"))
-    monkeypatch.setattr(pdf_reader, "read_pdf", read)
+    real, slow, fast = file_reader.read_file, pdf(words("Slow")), pdf(words("Fast"))
+    monkeypatch.setattr(file_reader, "read_file", read)
     store = store_of_many(tmp_path, [b"", slow, fast])
     columns = ["main", "text", "links", "text_hash", "bytes"]
     arguments = ["export", "-", "--format", "jsonl", "--with", ",".join(columns)]

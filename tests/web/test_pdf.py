@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from minicrawl.web.documents import pdf as reader
+from minicrawl.web.documents.file_text import MOST_CHARS, FileText
 from tests.web.pdfs import pdf, pdf_of, words
 
 
@@ -36,7 +37,7 @@ def test_a_link_that_is_too_long_is_left_out() -> None:
 def test_a_malformed_file_yields_only_the_reason(body: bytes) -> None:
     found = reader.parse_pdf(body)
     assert found.limit
-    assert found == reader.PdfText(limit=found.limit)
+    assert found == FileText(limit=found.limit)
 
 
 def test_broken_pages_are_left_out() -> None:
@@ -58,9 +59,9 @@ def test_pages_are_limited() -> None:
 
 @pytest.mark.slow
 def test_characters_are_limited() -> None:
-    found = reader.parse_pdf(pdf(*[words("a" * 4000)] * (reader.MOST_CHARS // 4000 + 2)))
-    assert len("".join(found.lines)) == reader.MOST_CHARS
-    assert f"{reader.MOST_CHARS:,} characters" in found.limit
+    found = reader.parse_pdf(pdf(*[words("a" * 4000)] * (MOST_CHARS // 4000 + 2)))
+    assert len("".join(found.lines)) == MOST_CHARS
+    assert f"{MOST_CHARS:,} characters" in found.limit
 
 
 def test_pages_without_text_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +83,7 @@ def test_a_page_whose_urls_cannot_be_loaded_has_no_links(monkeypatch: pytest.Mon
 
 
 def test_an_empty_page_is_read() -> None:
-    assert reader.parse_pdf(pdf(b"")) == reader.PdfText()
+    assert reader.parse_pdf(pdf(b"")) == FileText()
 
 
 def test_links_of_a_page_are_limited() -> None:

@@ -34,7 +34,7 @@ from minicrawl.web.responses.prices import (
     list_price_s,
     robots_price_s,
 )
-from minicrawl.web.responses.types import HTML, PDF, SNIFFED, DocumentType, type_of
+from minicrawl.web.responses.types import HTML, SNIFFED, DocumentType, type_of
 from minicrawl.web.urls import host
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ _QUICK = 16 * 1024
 `ENOUGH_S` of parsing.
 """
 _SHOWN = 200  # characters of the message of an exception
+_EXTRACTED = (DocumentType.PDF, DocumentType.OFFICE)
 
 
 class Reading:
@@ -198,9 +199,9 @@ class PageParser:
             return Timed(Failed(kind=FailureKind.TOO_LARGE, detail=str(lost)), lost.cost_s)
 
 
-def is_pdf(response: Response, request: Request) -> bool:
-    """Return whether the response is read as PDF."""
-    return request.types & PDF != 0 and _kind(response, request) is DocumentType.PDF
+def has_extracted_text(response: Response, request: Request) -> bool:
+    """Return whether the text of the response is extracted while it is parsed."""
+    return request.types != HTML and _kind(response, request) in _EXTRACTED
 
 
 def _kind(response: Response, request: Request) -> DocumentType | None:

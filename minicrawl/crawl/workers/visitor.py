@@ -13,7 +13,7 @@ from io import BytesIO
 from typing import IO, TYPE_CHECKING
 
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
-from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE, PageParser, is_pdf, to_disk
+from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE, PageParser, has_extracted_text, to_disk
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import (
@@ -106,7 +106,7 @@ class Visitor:
         quickly = None if is_scored else reading.quickly
         record = b""
         if packer is not None:
-            if packer.only_text and is_pdf(fetched, request):
+            if packer.only_text and has_extracted_text(fetched, request):
                 parse = partial(_packed, parse, packer, request, fetched._replace(body=b""))
             else:
                 record = packer.pack(request, whole, content)
@@ -143,7 +143,7 @@ async def _packed(
     request: Request,
     response: Response,
 ) -> Timed[ParsedPage | Sitemap | Failed]:
-    """Parse a PDF, and pack the text that its parser extracted."""
+    """Parse a file, and pack the text that its parser extracted."""
     page, cost_s = await parse()
     if isinstance(page, ParsedPage):
         record = packer.pack_text(request, response, page.extracted)

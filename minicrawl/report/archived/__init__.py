@@ -10,5 +10,5 @@ link_words      words in and around links
 killable_process   a process that parses foreign bytes, and can be killed
 page_texts         texts that packages make of pages, in such a process
 made_texts         the texts of many pages, made ahead by several processes
-pdf_reader         the text of a PDF, read in such a process
+file_reader        the text of a PDF or office document, read in such a process
 """

@@ -33,7 +33,7 @@ from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
-    from minicrawl.web.documents.pdf import PdfText
+    from minicrawl.web.documents.file_text import FileText
 
 
 @dataclass(frozen=True)
@@ -64,24 +64,30 @@ class PageVersion:
         return type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
 
     @cached_property
-    def _pdf(self) -> PdfText:
-        """Content of a PDF. To read it takes a process, and long, so it is read once."""
-        from minicrawl.report.archived.pdf_reader import read_pdf
+    def _file(self) -> FileText | None:
+        """Text of a file. To extract it takes a process, and long, so it is done once."""
+        from minicrawl.report.archived.file_reader import read_file
 
-        return read_pdf(self.answer.body)
+        kind = self.document
+        if kind not in (DocumentType.PDF, DocumentType.OFFICE):
+            return None
+        return read_file(self.answer.body, kind)
 
     @property
-    def pdf(self) -> PdfText:
-        """Content of a PDF. Raise `NoText` if a limit or a fault of the file left nothing of it."""
-        if self._pdf.limit and not self._pdf.lines:
-            raise NoText(f"its text was not made: {self._pdf.limit}")
-        return self._pdf
+    def file(self) -> FileText | None:
+        """Text of a PDF or an office document; None for other documents.
+
+        Raise `NoText` if a limit or a fault of the file left nothing of it.
+        """
+        if self._file is not None and self._file.limit and not self._file.lines:
+            raise NoText(f"its text was not made: {self._file.limit}")
+        return self._file
 
     @property
     def text(self) -> str:
         """Text of the page, without markup. Raise `NoText`."""
-        if self.document is DocumentType.PDF:
-            return "\n".join(self.pdf.lines)
+        if self.file is not None:
+            return "\n".join(self.file.lines)
         if self.document in (None, DocumentType.TEXT, DocumentType.MARKDOWN):
             return self.markup
         return text_of(self.answer.body, self.answer.headers.get("content-type"))
@@ -101,8 +107,8 @@ class PageVersion:
             base = canonical(page.base, answer.url) if page.base else None
             resolved = ((canonical(one.written, base or answer.url), one) for one in page.links)
             return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]
-        if self.document is DocumentType.PDF:
-            urls = list(resolve_links(self.pdf.links, answer.url))
+        if self.file is not None:
+            urls = list(resolve_links(self.file.links, answer.url))
         else:
             urls = list(parse_document(answer.body, answer.url, answer.headers, types=ALL).links)
         return [{"url": url, "text": "", "rel": ""} for url in urls]

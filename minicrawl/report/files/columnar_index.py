@@ -52,6 +52,7 @@ _OK, _REDIRECT = range(200, 300), range(300, 400)
 _TYPES = {
     DocumentType.HTML: "text/html",
     DocumentType.PDF: "application/pdf",
+    DocumentType.OFFICE: "application/zip",
     DocumentType.TEXT: "text/plain",
     DocumentType.MARKDOWN: "text/markdown",
     DocumentType.FEED: "application/rss+xml",

@@ -3,9 +3,9 @@
 Laws: a page that exceeds its deadline, in processor time, loses its markup, and no other page is
 affected: the process is killed, and the next one reads that page as plain text, or without text
 if that takes too long as well. Once the pages of a site have cost far more than usual, its other
-pages are read as plain text, too. A PDF has no plain text. What such a limit has cut is said in
-the page. After many slow pages, deadlines become short, so that slow pages cannot take hours,
-however many they are. Pages are returned in the requested order.
+pages are read as plain text, too. A PDF or an office document has no plain text. What such a limit
+has cut is said in the page. After many slow pages, deadlines become short, so that slow pages
+cannot take hours, however many they are. Pages are returned in the requested order.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ from minicrawl.search.indexing.page_text import (
     simple_text,
 )
 from minicrawl.web.documents.document import decoded_text
-from minicrawl.web.documents.pdf import can_read_pdf, parse_pdf
+from minicrawl.web.documents.file_text import reader_of
+from minicrawl.web.documents.pdf import can_read_pdf
 from minicrawl.web.documents.writing import Written, read_markdown, read_text
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.responses.headers import parse_content_type
@@ -222,8 +223,8 @@ def _text(answer: Answer, why: str) -> tuple[PageText, str]:
         return PageText(lines=tuple(body.decode("utf-8", "replace").split("\n")[:MOST_LINES])), ""
     content_type = answer.headers.get("content-type")
     match type_of(content_type, answer.url, body, ALL):
-        case DocumentType.PDF:
-            text, why = (PageText(), why) if why else _pdf_text(answer.body)
+        case (DocumentType.PDF | DocumentType.OFFICE) as kind:
+            text, why = (PageText(), why) if why else _text_of_file(answer.body, kind)
             return text, why and f"its text was not made: {why}"
         case DocumentType.MARKDOWN:
             return _text_of(read_markdown, body, content_type), ""
@@ -242,11 +243,12 @@ def _main_text() -> TextMaker | None:
     return None if point is None else cast(TextMaker, point.load())
 
 
-def _pdf_text(body: bytes) -> tuple[PageText, str]:
-    """Return the text of a PDF, or why there is none. Its file is not cut: its table is last."""
-    if not can_read_pdf():
+def _text_of_file(body: bytes, kind: DocumentType) -> tuple[PageText, str]:
+    """Return the text of a file, or why there is none. It is not cut: its table is last."""
+    read = reader_of(kind)
+    if read is None or (kind is DocumentType.PDF and not can_read_pdf()):
         return PageText(), ""
-    document = parse_pdf(body)
+    document = read(body)
     text = PageText(document.title, lines=_bounded_lines(document.lines))
     return text, "" if document.lines else document.limit
 

@@ -29,7 +29,7 @@ from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     pass
-from minicrawl.web.documents.pdf import parse_pdf
+from minicrawl.web.documents.file_text import reader_of
 from minicrawl.web.documents.writing import Written, read_markdown, read_text, tidy
 
 _READ = 20_000
@@ -121,8 +121,10 @@ def decoded_text(body: bytes, content_type: str | None) -> tuple[str, str]:
     return text.replace("\r\n", "\n").replace("\r", "\n"), encoding
 
 
-def _read_pdf(received: Received) -> ParsedPage:
-    found = parse_pdf(received.body)
+def _read_file(received: Received, kind: DocumentType) -> ParsedPage:
+    read = reader_of(kind)
+    assert read is not None
+    found = read(received.body)
     text = "\n".join(found.lines)
     facts = BodyFacts(received.content, is_thin=_is_thin(text))
     page = _page_of(found.title, ((link, "") for link in found.links), facts, received)
@@ -201,7 +203,8 @@ def is_closed(received: Received) -> bool:
 
 READERS: dict[DocumentType, Callable[[Received], ParsedPage]] = {
     DocumentType.HTML: _read_html,
-    DocumentType.PDF: _read_pdf,
+    DocumentType.PDF: partial(_read_file, kind=DocumentType.PDF),
+    DocumentType.OFFICE: partial(_read_file, kind=DocumentType.OFFICE),
     DocumentType.TEXT: partial(_read_writing, read=read_text),
     DocumentType.MARKDOWN: partial(_read_writing, read=read_markdown),
     DocumentType.FEED: _read_feed,

@@ -14,26 +14,17 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
+from minicrawl.web.documents.file_text import MOST_CHARS, FileText
 from minicrawl.web.documents.writing import tidy
 
 MOST_PAGES = 2_000
-MOST_CHARS = 5_000_000
 _MOST_LINKS_OF_A_PAGE = 2_000
 _LONGEST_URL = 8192
 PDF_MISSING = "reading PDF needs pypdfium2: install minicrawl[pdf]"
-
-
-class PdfText(NamedTuple):
-    """Title, links and text of a file."""
-
-    title: str = ""
-    links: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-    limit: str = ""  # why content is missing
 
 
 def can_read_pdf() -> bool:
@@ -41,20 +32,20 @@ def can_read_pdf() -> bool:
     return find_spec("pypdfium2") is not None
 
 
-def parse_pdf(body: bytes) -> PdfText:
+def parse_pdf(body: bytes) -> FileText:
     """Read a PDF file. If its metadata have no title, the first line is the title."""
     import pypdfium2
 
     try:
         document = pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:
-        return PdfText(limit=f"the PDF cannot be read: {tidy(str(error))}")
+        return FileText(limit=f"the PDF cannot be read: {tidy(str(error))}")
     with closing(document):
         found = _Reading()
         found.read(document)
         title = tidy(document.get_metadata_value("Title"))
         first = next(iter(found.lines), "")
-        return PdfText(title or tidy(first), tuple(found.links), tuple(found.lines), found.limit)
+        return FileText(title or tidy(first), tuple(found.links), tuple(found.lines), found.limit)
 
 
 class _Reading:

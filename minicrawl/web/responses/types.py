@@ -66,6 +66,7 @@ class DocumentType(IntFlag):
     MARKDOWN = 8
     FEED = 16  # RSS, Atom and JSON Feed
     SITEMAP = 32  # and indexes of sitemaps
+    OFFICE = 64  # docx, pptx, odt, odp, epub
 
 
 HTML, PDF, SITEMAP = int(DocumentType.HTML), int(DocumentType.PDF), int(DocumentType.SITEMAP)
@@ -88,6 +89,18 @@ def types_of(names: Iterable[str]) -> int:
 
 
 _PDF = frozenset(("application/pdf", "application/x-pdf"))
+_OFFICE = frozenset(
+    (
+        "application/epub+zip",
+        *(f"application/vnd.oasis.opendocument.{kind}" for kind in ("text", "presentation")),
+        *(
+            f"application/vnd.openxmlformats-officedocument.{kind}"
+            for kind in ("wordprocessingml.document", "presentationml.presentation")
+        ),
+    )
+)
+_OFFICE_ENDINGS = frozenset(("docx", "pptx", "odt", "odp", "epub"))
+_ZIP = frozenset(("application/zip", "application/x-zip-compressed"))
 _FEEDS = frozenset(
     (
         *("application/rss+xml", "application/atom+xml", "application/rdf+xml"),
@@ -98,6 +111,7 @@ _JSON = frozenset(("application/json",))
 _MARKDOWN = frozenset(("text/markdown", "text/x-markdown"))
 _PLAIN = frozenset(("text/plain",))
 _PACKED = frozenset(("application/gzip", "application/x-gzip"))
+_ENDS_AS_OFFICE = re.compile(rf"\.(?:{'|'.join(sorted(_OFFICE_ENDINGS))})(?:\?|\Z)", re.IGNORECASE)
 _ENDS_AS_MARKDOWN = re.compile(r"\.(?:md|mkd|markdown)(?:\?|\Z)", re.IGNORECASE)
 _UNDECIDED_XML = DocumentType.HTML | DocumentType.FEED | DocumentType.SITEMAP
 
@@ -105,12 +119,16 @@ _BY_MEDIA_TYPE: tuple[tuple[frozenset[str], DocumentType], ...] = (
     (HTML_TYPES, _UNDECIDED_XML),
     (XML_TYPES, _UNDECIDED_XML),
     (_PDF, DocumentType.PDF),
+    (_OFFICE | _ZIP, DocumentType.OFFICE),
     (_FEEDS, DocumentType.FEED),
     (_JSON, DocumentType.FEED),
     (_MARKDOWN, DocumentType.MARKDOWN),
     (_PLAIN, DocumentType.TEXT | DocumentType.MARKDOWN | DocumentType.SITEMAP),
     (_PACKED, DocumentType.SITEMAP),
-    (NO_TYPES, _UNDECIDED_XML | DocumentType.PDF | DocumentType.MARKDOWN),
+    (
+        NO_TYPES,
+        _UNDECIDED_XML | DocumentType.PDF | DocumentType.OFFICE | DocumentType.MARKDOWN,
+    ),
 )
 
 
@@ -120,6 +138,8 @@ def possible(content_type: str | None, url: str) -> int:
     found = next((types for names, types in _BY_MEDIA_TYPE if essence in names), DocumentType(0))
     if essence not in _MARKDOWN and not _ENDS_AS_MARKDOWN.search(url):
         found &= ~DocumentType.MARKDOWN
+    if essence not in _OFFICE and not _ENDS_AS_OFFICE.search(url):
+        found &= ~DocumentType.OFFICE
     return int(found)
 
 
@@ -135,10 +155,10 @@ def is_wanted(content_type: str | None, url: str, wanted: int) -> bool | None:
     return True if essence in _CERTAIN else None
 
 
-_CERTAIN = _PDF | _FEEDS | _MARKDOWN
+_CERTAIN = _PDF | _OFFICE | _FEEDS | _MARKDOWN
 
 
-_PDF_BEGINS = b"%PDF-"
+_PDF_BEGINS, _ZIP_BEGINS = b"%PDF-", b"PK\x03\x04"
 GZIP_BEGINS = b"\x1f\x8b"
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # the "binary data bytes" of MIME Sniffing
@@ -176,6 +196,7 @@ _IN_DOUBT = (
     DocumentType.FEED,
     DocumentType.HTML,
     DocumentType.PDF,
+    DocumentType.OFFICE,
     DocumentType.MARKDOWN,
     DocumentType.TEXT,
 )
@@ -195,6 +216,8 @@ def _is(kind: DocumentType, content_type: str | None, essence: str, start: bytes
             return is_html(content_type, start) is True
         case DocumentType.PDF:
             return essence in _PDF or start.startswith(_PDF_BEGINS)
+        case DocumentType.OFFICE:
+            return essence in _OFFICE or start.startswith(_ZIP_BEGINS)
     return not _BINARY.search(start)
 
 
@@ -208,7 +231,11 @@ def _unpacked(start: bytes) -> bytes:
         return start
 
 
-_ENDINGS = {DocumentType.PDF: {"pdf"}, DocumentType.FEED: {"rss", "atom"}}
+_ENDINGS = {
+    DocumentType.PDF: {"pdf"},
+    DocumentType.OFFICE: _OFFICE_ENDINGS,
+    DocumentType.FEED: {"rss", "atom"},
+}
 _PACKED_SITEMAP = re.compile(r"[^?]*\.(?:xml|txt)\.gz(?:\?|\Z)", re.IGNORECASE)
 
 
@@ -232,6 +259,7 @@ def media_types(wanted: int) -> frozenset[str]:
     named = {
         DocumentType.HTML: HTML_TYPES,
         DocumentType.PDF: _PDF,
+        DocumentType.OFFICE: _OFFICE,
         DocumentType.TEXT: _PLAIN,
         DocumentType.MARKDOWN: _MARKDOWN,
         DocumentType.FEED: _FEEDS,
