@@ -79,22 +79,29 @@ class CompactHashMap:
 
     def put(self, code: int, number: int) -> None:
         """Add a number under this code."""
+        self.put_each((code,), number)
+
+    def put_each(self, codes: Iterable[int], first: int) -> None:
+        """Add consecutive numbers, from `first` on, one under each of these codes."""
         if self._some_wait:
             self.insert_pending()
-        small, kept = self._maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
-        slots, entry = small.slots, kept << _HALF | number + 1
-        slot = kept * small.room >> _HALF
-        while 0 < slots[slot] < entry:
-            slot += 1
-        # Entries up to the next free slot move by one, in one copy. A hash table in the order of
-        # arrival would not move them, but could not end a search at the first larger entry.
-        free = slots.index(0, slot)
-        slots[slot + 1 : free + 1] = slots[slot:free]
-        slots[slot] = entry
-        small.used += 1
-        # The last slot stays free: every search ends there.
-        if small.used > small.most or free == len(slots) - 2:
-            small.insert_pending()
+        maps = self._maps
+        for number, code in enumerate(codes, first + 1):
+            small, kept = maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
+            slots, entry = small.slots, kept << _HALF | number
+            slot = kept * small.room >> _HALF
+            while 0 < slots[slot] < entry:
+                slot += 1
+            # Entries up to the next free slot move by one, in one copy. A hash table in the order
+            # of arrival would not move them, but could not end a search at the first larger entry.
+            free = slots.index(0, slot)
+            if free > slot:
+                slots[slot + 1 : free + 1] = slots[slot:free]
+            slots[slot] = entry
+            small.used += 1
+            # The last slot stays free: every search ends there.
+            if small.used > small.most or free == len(slots) - 2:
+                small.insert_pending()
 
     def drop(self, code: int, number: int) -> None:
         """Remove a number under this code, if present."""

@@ -290,8 +290,7 @@ class Frontier:
         elif kind is StepKind.REOPEN:
             self._reopen(step.spending.links)
         elif kind is StepKind.REFUSE:
-            for page in step.spending.links:
-                self._change_state(page, state)
+            self._close_newborn(step.spending.links, state)
         elif kind in _PAYMENTS:
             self._changes.paid.extend(step.spending.links)
         elif kind in _SHARD_STEPS:
@@ -314,8 +313,7 @@ class Frontier:
             if plan.extras:
                 changes.paid.extend([page for page, _ in plan.extras])
         if step.kind in _OF_NEWBORN:
-            for page in links:
-                changes.turned[page] = past(page)
+            changes.turned.update(zip(links, map(past, links), strict=True))
 
     def _apply_shard_step(self, step: Step) -> None:
         """Apply a step about foreign pages, or about cash sent to or received from other shards."""
@@ -351,6 +349,13 @@ class Frontier:
                 self.spendings[page] = 0
             self._change_state(page, State.UNREAD)
             self._changes.turned[page] = self.window.past(page)
+
+    def _close_newborn(self, pages: Sequence[PageId], state: int) -> None:
+        self.counts[State.UNREAD] -= len(pages)
+        self.counts[state] += len(pages)
+        states = self.state
+        for page in pages:
+            states[page] = state
 
     def _change_state(self, page: PageId, state: int) -> None:
         self.counts[self.state[page]] -= 1

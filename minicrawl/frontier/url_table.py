@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from operator import add
 from types import MappingProxyType
 from urllib.parse import unquote
@@ -27,7 +27,7 @@ from minicrawl.store import page_columns, tables
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.sites import site
 from minicrawl.web.takedowns import NO_TAKEDOWNS
-from minicrawl.web.urls import host as host_of_url, split
+from minicrawl.web.urls import host as host_of_url
 
 # ================================================================ url index
 #
@@ -102,10 +102,8 @@ class UrlIndex:
         return len(self._slots)
 
     def add(self, urls: PagesByUrl) -> None:
-        """Add pages with new URLs."""
-        put, code_of = self._slots.put, self._code_of
-        for url, page in urls.items():
-            put(code_of(url), page)
+        """Add pages with new URLs, whose ids follow each other."""
+        self._slots.put_each(map(self._code_of, urls), next(iter(urls.values())))
         self._unknown.difference_update(urls)
         self.remember(urls)
 
@@ -227,7 +225,8 @@ class RecentUrls:
         for url, page in urls:
             if len(url) > LONGEST:
                 continue
-            line = _line(url[len(origins[host_of[page]]) :], page)
+            path = url[len(origins[host_of[page]]) :].encode()
+            line = b"\xff%b\xfe%d\xfe" % (path, page)  # as `_line`, without the call
             end = begin + len(line)
             if end > ring_bytes:
                 begin, end = 0, len(line)
@@ -319,6 +318,7 @@ class SiteTable:
 # ================================================================ urls
 
 _DEEPEST = 255
+_IN_ORIGIN = len("http://h")
 
 
 def no_urls(pages: Sequence[int]) -> Mapping[int, str]:
@@ -431,21 +431,31 @@ class UrlTable:
             urls = list(map(self._takedowns.conceal, urls))
         others = [url for url in urls if url not in looked_up]
         known = {**looked_up, **self._index.find(others)}
-        meeting, new = Meeting(), dict[str, int]()
-        for url in others:
-            if url not in known:
-                page = known[url] = new[url] = len(self.host_of)
-                origin, path = split(url)
-                host = self._host(origin, meeting)
-                self.host_of.append(host)
-                self.depth.append(min(depth, _DEEPEST))
-                if self.traits is not None:
-                    self.traits.append(traits_of(url))
-                meeting.urls.append(UrlRow(page, host, path, depth))
+        meeting = Meeting()
+        unknown = [url for url in others if url not in known]
+        if unknown:
+            new = dict(zip(dict.fromkeys(unknown), count(len(self.host_of))))
+            self._add(new, depth, meeting)
+            known |= new
         meeting.pages.extend(map(known.__getitem__, urls))
-        if new:
-            self._index.add(new)
         return meeting
+
+    def _add(self, new: PagesByUrl, depth: int, meeting: Meeting) -> None:
+        """Add the pages of unknown URLs, whose ids follow the last one."""
+        hosts, paths, host_ids = list[int](), list[str](), self._host_ids
+        for url in new:
+            path = url.index("/", _IN_ORIGIN)  # as `urls.split`, which takes longer
+            origin = url[:path]
+            host = host_ids.get(origin)
+            hosts.append(self._host(origin, meeting) if host is None else host)
+            paths.append(url[path:])
+        self.host_of.extend(hosts)
+        self.depth += bytes((min(depth, _DEEPEST),)) * len(new)
+        if self.traits is not None:
+            self.traits.extend(map(traits_of, new))
+        rows = zip(new.values(), hosts, paths, repeat(depth))
+        meeting.urls += map(UrlRow._make, rows)
+        self._index.add(new)
 
     # ------------------------------------------------------------ hosts
 

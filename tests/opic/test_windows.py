@@ -54,12 +54,17 @@ def test_static_remembers_all() -> None:
 @pytest.mark.parametrize("name", WINDOWS)
 @pytest.mark.parametrize("now", [3, 9])
 def test_first_readings_are_recorded_one_by_one_or_at_once(name: str, now: int) -> None:
-    cash, width = [UNIT, 2 * UNIT], 4
-    one_by_one, at_once = a_window(name, width, 3), a_window(name, width, 3)
-    for page, amount in enumerate(cash):
-        one_by_one.record(page, amount, now * TICKS, TICKS)
-    at_once.record_first([0, 1], cash, now * TICKS, TICKS)
-    assert [at_once.past(page) for page in range(3)] == [one_by_one.past(page) for page in range(3)]
+    blocks, width = ([7, 8, 9, 10, 11, 13], [0, 1], [2, 3, 4, 5, 15]), 4
+    one_by_one, at_once = a_window(name, width, 17), a_window(name, width, 17)
+    for pages in blocks:
+        cash = [UNIT * (page + 1) for page in pages]
+        for page, amount in zip(pages, cash, strict=True):
+            one_by_one.record(page, amount, now * TICKS, TICKS)
+        at_once.record_first(pages, cash, now * TICKS, TICKS)
+    for window in (one_by_one, at_once):  # a page that was refused is read after all
+        window.record(9, UNIT, now * TICKS + 5, TICKS)
+    pasts = [[window.past(page) for page in range(17)] for window in (one_by_one, at_once)]
+    assert pasts[0] == pasts[1]
 
 
 @pytest.mark.parametrize(("name", "stored"), [("static", 1), ("interpolation", 1), ("adaptive", 2)])

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 from math import inf
 
 import numpy as np
@@ -96,14 +97,18 @@ class GroupQueue:
         """Enqueue new groups and lone pages."""
         pages = range(self.known, self._siblings.known)
         self.known = pages.stop
+        flags = self._siblings.ledger.flags
+        waiting = flags.count(UNREAD, pages.start, pages.stop)
         if new := range(len(self._keys), len(self._siblings.groups)):
-            waiting = self._siblings.ledger.flags.count(UNREAD, pages.start, pages.stop)
             if len(new) <= _FEW_GROUPS and waiting == len(pages):
                 self._add_few(new, pages)
-            else:
+            elif waiting:
                 self._add(new)
+            else:
+                self._add_empty(len(new))
             self.hosts.enqueue([group for group in new if self._flags[group] == WAITING])
-        flags = self._siblings.ledger.flags
+        if not waiting:
+            return
         if len(pages) <= _FEW_PAGES:
             lone = self._siblings.groups.lone_among(pages)
             self.hosts.enqueue([LONE + page for page in lone if flags[page] == UNREAD])
@@ -136,6 +141,13 @@ class GroupQueue:
             self._best.append(page)
             self._worth.append(worth)
             self._keys.append(key_of(factor_of(siblings, group), worth))
+
+    def _add_empty(self, count: int) -> None:
+        """Add groups of which no member waits, as all were refused when they were met."""
+        self._flags += bytes((EMPTY,)) * count
+        self._best.extend(repeat(NOBODY, count))
+        self._worth.extend(repeat(-1.0, count))
+        self._keys.extend(repeat(0, count))
 
     def _add(self, new: range) -> None:
         best, worths = best_members(self._siblings, new)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import count, pairwise, repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from minicrawl.opic.windows.window import (
 
 _SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: neighbours end up far apart
 _CODE = (1 << 64) - 1
+_SHORTEST_RUN = 4
 
 
 class LastReadings:
@@ -35,7 +37,8 @@ class LastReadings:
 
     While a web is being discovered, most pages were never read: they have no history, and their
     time is their time of birth, which is stored once for all pages born together. A page born with
-    a history counts as read at its birth.
+    a history counts as read at its birth. Pages that are refused when they become known mostly
+    follow each other: their rows are stored as runs, and others in a hash map.
     """
 
     def __init__(self) -> None:
@@ -43,13 +46,15 @@ class LastReadings:
         self._first = array("I", [0])
         self._born = array("q", [0])
         self._rows = CompactHashMap()
-        """Rows of the pages that were read, in this order; other pages have none."""
+        """Rows of the pages that were read, in this order, beside the runs; others have none."""
+        self._run_first, self._run_end, self._run_row = array("I"), array("I"), array("I")
+        """First page of each run, ascending, the page after its last one, and its first row."""
         self.pages = array("I")
         """Page of each row."""
         self._history = array("q")
         self._read = array("q")
-        self._latest: tuple[int, int] | None = None
-        """Page and row of the latest reading, a cache: `of` asks for them next."""
+        self._latest: dict[int, int] = {}
+        """Rows of the pages read last, a cache: `of` asks for them next."""
 
     def __len__(self) -> int:
         return self._count
@@ -65,19 +70,24 @@ class LastReadings:
             self._born.append(now)
 
     def of(self, page: PageId) -> tuple[int, int]:
-        if self._latest is not None and self._latest[0] == page:
-            row = self._latest[1]
+        if (row := self._latest.get(page)) is not None:
             return self._history[row], self._read[row]
         return self.find(page)[1:]
 
     def find(self, page: PageId) -> tuple[int | None, int, int]:
         """Return the row of the page, or None; its history; the time of its reading or birth."""
-        # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
-        found = self._rows.matches(page * _SPREAD & _CODE)
-        if not found:
+        if (row := self._row(page)) is None:
             return None, 0, self.born(page)
-        row = found[0]
         return row, self._history[row], self._read[row]
+
+    def _row(self, page: PageId) -> int | None:
+        """Return the row of the page, if it has one."""
+        run = bisect_right(self._run_first, page) - 1
+        if run >= 0 and page < self._run_end[run]:
+            return self._run_row[run] + page - self._run_first[run]
+        # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
+        rows = self._rows.matches(page * _SPREAD & _CODE)
+        return rows[0] if rows else None
 
     def born(self, page: PageId) -> int:
         """Return the time of birth of a page."""
@@ -99,7 +109,26 @@ class LastReadings:
             self._read.append(now)
         else:
             self._history[row], self._read[row] = history, now
-        self._latest = page, row
+        self._latest = {page: row}
+
+    def put_first(self, pages: Sequence[PageId], histories: Sequence[int], now: int) -> None:
+        """Record the first readings of these pages, all at the same time."""
+        row, rows = len(self.pages), self._rows
+        (ends,) = (np.diff(pages) != 1).nonzero()
+        for start, end in pairwise((0, *(ends + 1).tolist(), len(pages))):
+            first = pages[start]
+            if end - start >= _SHORTEST_RUN:
+                place = bisect_right(self._run_first, first)
+                self._run_first.insert(place, first)
+                self._run_end.insert(place, pages[end - 1] + 1)
+                self._run_row.insert(place, row + start)
+            else:
+                codes = (page * _SPREAD & _CODE for page in pages[start:end])
+                rows.put_each(codes, row + start)
+        self.pages.extend(pages)
+        self._history.extend(histories)
+        self._read.extend(repeat(now, len(pages)))
+        self._latest = dict(zip(pages, count(row)))
 
     def histories(self, pages: Numbers) -> Floats:
         return np.array([self.find(page)[1] for page in pages.tolist()]) / UNIT
@@ -174,10 +203,12 @@ class Interpolation(ReadingsWindow):
         self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
     ) -> None:
         width = max(1, int(self.width * circulation))
-        born, put = self._readings.born, self._readings.put
-        for page, amount in zip(pages, cash, strict=True):
-            away = now - born(page)
-            put(None, page, amount if away < width else amount * width // away, now)
+        born, histories = self._readings.born, cash
+        if now - born(min(pages)) >= width:
+            aways = [now - born(page) for page in pages]
+            pairs = zip(cash, aways, strict=True)
+            histories = [own if away < width else own * width // away for own, away in pairs]
+        self._readings.put_first(pages, histories, now)
 
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
         for page in pages:
