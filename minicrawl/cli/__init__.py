@@ -163,10 +163,10 @@ class AddedCommand(DeferredCommand):
         return command
 
 
-def missing_room(what: str, room: str) -> UsageError:
+def missing_room(feature: str, room: str) -> UsageError:
     """Return the error for a command or an option of a room that is not installed."""
     return UsageError(
-        f"{what} is part of minicrawl.{room}, which this installation lacks: "
+        f"{feature} is part of minicrawl.{room}, which this installation lacks: "
         f"install minicrawl{EXTRAS.get(room, '')} again"
     )
 

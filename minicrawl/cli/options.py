@@ -63,7 +63,10 @@ class SettingOption(click.Option):
         given = opts.get(self.name or "")
         for value in given if isinstance(given, list | tuple) else (given,):
             name = value.partition("=")[0] if isinstance(value, str) else ""
-            is_option = any(name in (*one.opts, *one.secondary_opts) for one in ctx.command.params)
+            is_option = any(
+                name in (*parameter.opts, *parameter.secondary_opts)
+                for parameter in ctx.command.params
+            )
             if name.startswith("--") and is_option:
                 raise click.UsageError(f"{self.opts[0]} lacks its value: {value} is an option", ctx)
         return super().handle_parse_result(ctx, opts, args)
@@ -257,8 +260,8 @@ def _rows(names: Sequence[str], without: Sequence[str] = ()) -> list[Setting]:
     """Return the settings with these names of sections or settings, in table order."""
     sections = [SECTIONS[name] for name in names if name in SECTIONS]
     single = [BY_NAME[name] for name in names if name not in SECTIONS]
-    chosen = [one for one in TABLE if one.section in sections or one in single]
-    return [one for one in chosen if one.name not in without]
+    chosen = [row for row in TABLE if row.section in sections or row in single]
+    return [row for row in chosen if row.name not in without]
 
 
 def _option(row: Setting) -> Callable[[Command], Command]:
@@ -316,10 +319,10 @@ def given_options() -> dict[str, str]:
     """Return the options given on the command line: parameter name -> longest flag."""
     context = click.get_current_context()
     return {
-        str(one.name): max(one.opts, key=len)
-        for one in context.command.params
-        if isinstance(one, click.Option)
-        and context.get_parameter_source(str(one.name)) is ParameterSource.COMMANDLINE
+        str(option.name): max(option.opts, key=len)
+        for option in context.command.params
+        if isinstance(option, click.Option)
+        and context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
     }
 
 

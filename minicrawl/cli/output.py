@@ -302,7 +302,7 @@ def _shared(widths: list[int], room: int) -> list[int]:
     weights = [_OF_FIRST, *[1] * (len(widths) - 1)]
     shares, left = [0] * len(widths), sum(weights)
     # The column that needs least comes first: the others share what it leaves.
-    for place in sorted(range(len(widths)), key=lambda one: widths[one] / weights[one]):
+    for place in sorted(range(len(widths)), key=lambda column: widths[column] / weights[column]):
         shares[place] = min(widths[place], room * weights[place] // left)
         room -= shares[place]
         left -= weights[place]

@@ -99,8 +99,12 @@ _cluster_option = click.option(
 
 def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[str, object]) -> bool:
     """Return whether the strongest source of settings that names an input names a cluster."""
-    others = {"--store": given["store"], "--graph": more.get("graph"), "FOLDER": more.get("folder")}
-    named = next((name for name, value in others.items() if value), None)
+    sources = {
+        "--store": given["store"],
+        "--graph": more.get("graph"),
+        "FOLDER": more.get("folder"),
+    }
+    named = next((name for name, value in sources.items() if value), None)
     if given["cluster"] and named:
         raise click.UsageError(f"--cluster and {named} cannot be combined")
     if named or loaded.settings.cluster.url is None:

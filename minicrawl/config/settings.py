@@ -76,8 +76,8 @@ class Settings:
 
     def __repr__(self) -> str:
         """Return the call that makes these settings, with secrets masked."""
-        others = ((row, self.value(row)) for row in TABLE if self.value(row) != row.default)
-        given = (f"{row.argument}={row.kind.masked(value)!r}" for row, value in others)
+        changed = ((row, self.value(row)) for row in TABLE if self.value(row) != row.default)
+        given = (f"{row.argument}={row.kind.masked(value)!r}" for row, value in changed)
         return f"Settings.of({', '.join(given)})"
 
     @staticmethod
@@ -217,7 +217,7 @@ def harmless(source: Source, own: Settings) -> tuple[Source, Mapping[str, str]]:
         for name, row in rows.items()
         if row.weakens is not None and row.weakens(source[name].read_as(row), own.value(row))
     }
-    return {name: one for name, one in source.items() if name not in ignored}, ignored
+    return {name: value for name, value in source.items() if name not in ignored}, ignored
 
 
 def told_ignored(places: Iterable[str]) -> str:

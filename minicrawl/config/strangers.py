@@ -34,7 +34,7 @@ def allows_more(value: bool | None, own: bool | None) -> bool:
 def reads_another_file(value: Sequence[str], own: Sequence[str]) -> bool:
     """Rule for logins: a stranger's login is harmless, but may not come from a file of the user."""
     matches = (LOGIN.fullmatch(text) for text in value if text not in own)
-    return any(one is not None and one["file"] for one in matches)
+    return any(match is not None and match["file"] for match in matches)
 
 
 def names_another_example(value: Sequence[str], own: Sequence[str]) -> bool:

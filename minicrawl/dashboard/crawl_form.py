@@ -94,9 +94,9 @@ class CrawlForm:
             "values": {name: _shown(loaded.settings, BY_NAME[name]) for name in FIELDS},
             "defaults": {name: _shown(Settings(), BY_NAME[name]) for name in FIELDS},
             "others": [
-                f"{one.name} {as_text(one.kind.masked(plain(loaded.settings, one)))}"
-                for one in KEPT
-                if loaded.is_given(one) and one.name not in FIELDS
+                f"{setting.name} {as_text(setting.kind.masked(plain(loaded.settings, setting)))}"
+                for setting in KEPT
+                if loaded.is_given(setting) and setting.name not in FIELDS
             ],
             "why": why,
             **self._demo_of_store(),
@@ -209,7 +209,7 @@ def _demo_options(form: Form, wrong: dict[str, str]) -> list[str]:
 
 def in_words(said: str) -> str:
     """Translate a message of the command line into the words of the form."""
-    return _FLAG.sub(lambda found: _quoted(found[0]), said.removeprefix("minicrawl: "))
+    return _FLAG.sub(lambda flag: _quoted(flag[0]), said.removeprefix("minicrawl: "))
 
 
 def _quoted(flag: str) -> str:

@@ -252,7 +252,11 @@ class LimitedServer(uvicorn.Server):
             del self._by_address[address]
 
     def _connections(self) -> list[_Connection]:
-        return [one for one in self.server_state.connections if isinstance(one, _Connection)]
+        return [
+            connection
+            for connection in self.server_state.connections
+            if isinstance(connection, _Connection)
+        ]
 
     # ------------------------------------------------------------ accepting
 
@@ -299,7 +303,7 @@ class LimitedServer(uvicorn.Server):
     def _has_room(self, address: str) -> bool:
         """Make room for a connection of this address if need be; False if that is impossible."""
         if self._by_address[address] >= MOST_OF_ADDRESS:
-            return self._close_some([one for one in self._owing() if one[0] == address])
+            return self._close_some([debtor for debtor in self._owing() if debtor[0] == address])
         return self._by_address.total() < self._most or self._close_some(self._owing())
 
     def _owing(self) -> list[Owing]:
@@ -313,7 +317,7 @@ class LimitedServer(uvicorn.Server):
 
     def _close_some(self, owing: list[Owing]) -> bool:
         """Close those that have owed for longest, of the address that has most of these."""
-        owing.sort(key=lambda one: (-self._by_address[one[0]], one[1]))
+        owing.sort(key=lambda debtor: (-self._by_address[debtor[0]], debtor[1]))
         for _, _, close in owing[: self._at_once]:
             close()
         return bool(owing)

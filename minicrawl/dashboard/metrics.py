@@ -57,7 +57,9 @@ def _of_process(live: Json) -> Iterator[Metric]:
     yield _gauge("turns_in_flight", "Pages in progress.", {"": live["in_flight"]})
     yield _gauge("workers", "Worker processes.", {"": live["workers"]})
     yield _gauge("pages_limit", "Page budget of the crawl.", {"": limit})
-    use = {name: [one.get(name) for one in live["crawlers"]] for name in ("memory", "cpu_s")}
+    use = {
+        name: [crawler.get(name) for crawler in live["crawlers"]] for name in ("memory", "cpu_s")
+    }
     sums = {name: sum(n for n in numbers if n is not None) for name, numbers in use.items()}
     yield _gauge("memory_bytes", "Resident memory of all processes.", {"": sums["memory"]})
     yield _gauge("cpu_seconds", "Processor time of the current processes.", {"": sums["cpu_s"]})

@@ -206,9 +206,9 @@ class HeldAudit:
         renewal = Renewal(store)
         with renewal.making(), audited(store) as audit:
             values = {
-                one.check.name: one.check.by.shows(audit.site)[one.pages]
-                for one in audit.found
-                if one.check.by.shows is not None
+                finding.check.name: finding.check.by.shows(audit.site)[finding.pages]
+                for finding in audit.found
+                if finding.check.by.shows is not None
             }
             host_of = audit.site.seen.host_of[audit.site.seen.best]
             issues, skipped = audit.issues(), [*audit.skipped, *audit.partial]
@@ -227,30 +227,30 @@ class HeldAudit:
             return self._table(snapshot, ranks)
         return [
             row
-            for one in self.found
-            if one.check.name == issue
-            for row in self._pages(snapshot, one, one.among(ranks)[:count])
+            for finding in self.found
+            if finding.check.name == issue
+            for row in self._pages(snapshot, finding, finding.among(ranks)[:count])
         ]
 
     def _table(self, snapshot: Snapshot, ranks: NDArray[np.int64]) -> "Sequence[Issue]":
         from minicrawl.audit.findings import issue_table
 
-        some = ((one, one.among(ranks)) for one in self.found if one.count)
+        present = ((finding, finding.among(ranks)) for finding in self.found if finding.count)
         return issue_table(
             snapshot,
             [
-                (one.check, len(own), int(one.by_importance[own[0]]))
-                for one, own in some
+                (finding.check, len(own), int(finding.by_importance[own[0]]))
+                for finding, own in present
                 if len(own)
             ],
         )
 
     def _pages(
-        self, snapshot: Snapshot, one: "IssueFinding", ranks: NDArray[np.int64]
+        self, snapshot: Snapshot, finding: "IssueFinding", ranks: NDArray[np.int64]
     ) -> "Iterator[IssuePage]":
         from minicrawl.audit.findings import issue_pages
 
-        values = self.values.get(one.check.name)
+        values = self.values.get(finding.check.name)
         if values is not None:
-            values = values[np.searchsorted(one.ranks, ranks)]
-        return issue_pages(snapshot, one.check, one.by_importance[ranks], values)
+            values = values[np.searchsorted(finding.ranks, ranks)]
+        return issue_pages(snapshot, finding.check, finding.by_importance[ranks], values)

@@ -226,7 +226,7 @@ def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
         if held[0].is_old(folder):
             held[0] = Finder(folder)
         answered = held[0].answer(text, SearchRequest(count=count))
-        rows = [one.as_json(rank) for rank, one in enumerate(answered.results, 1)]
+        rows = [result.as_json(rank) for rank, result in enumerate(answered.results, 1)]
         for row in rows:
             del row["marks"], row["score"]
         about = {"searched_for": answered.instead} if answered.instead else {}

@@ -238,11 +238,11 @@ class SearchIndex:
         import tantivy
 
         weights = FieldWeights()
-        with_all, others = self.best(query, weights)
+        with_all, lacking = self.best(query, weights)
         least = 1 if len(with_all) < ENOUGH else None
         matching = self._query(query, weights, least=least)
-        pages = (tantivy.Query.term_query(self._schema, "page", hit.page) for hit in others)
-        clauses = [(tantivy.Occur.Should, one) for one in (matching, *pages)]
+        pages = (tantivy.Query.term_query(self._schema, "page", hit.page) for hit in lacking)
+        clauses = [(tantivy.Occur.Should, clause) for clause in (matching, *pages)]
         return self._counted(tantivy.Query.boolean_query(clauses))
 
     def _counted(self, query: tantivy.Query) -> Counts:
@@ -252,7 +252,10 @@ class SearchIndex:
         with index_errors(self._folder):
             buckets = self.searcher.aggregate(query, aggregations)
         facets = {
-            name: [(str(one["key"]), int(one["doc_count"])) for one in buckets[name]["buckets"]]
+            name: [
+                (str(bucket["key"]), int(bucket["doc_count"]))
+                for bucket in buckets[name]["buckets"]
+            ]
             for name in FACETS
         }
         return Counts(int(buckets["pages"]["value"]), facets)
@@ -263,7 +266,7 @@ class SearchIndex:
 
         everything = self._hits(tantivy.Query.all_query(), max(len(self), 1))
         entries = (self.stored(hit.address) for hit in sorted(everything))
-        return (one for one in entries if one.about.at is not None)
+        return (entry for entry in entries if entry.about.at is not None)
 
     def at_url(self, url: str) -> Hit | None:
         """Return the page at a URL, or None."""
@@ -292,12 +295,12 @@ class SearchIndex:
         with_all = self._hits(self._query(query, weights, is_exact=True), count)
         if len(with_all) < count:
             with_all = _joined(with_all, self._hits(self._query(query, weights), count))[:count]
-        others = self._lacking(query, weights)
+        lacking = self._lacking(query, weights)
         if len(with_all) < ENOUGH:
             any_word = self._query(query, weights, least=1)
-            others = _joined(others, self._hits(any_word, 2 * count + CANDIDATES))
+            lacking = _joined(lacking, self._hits(any_word, 2 * count + CANDIDATES))
         pages = {hit.page for hit in with_all}
-        return with_all, [hit for hit in others if hit.page not in pages]
+        return with_all, [hit for hit in lacking if hit.page not in pages]
 
     def _lacking(self, query: Query, weights: FieldWeights) -> list[Hit]:
         """Return the best pages with half of the words or more, but not with all as typed."""
@@ -414,7 +417,7 @@ def index_errors(folder: Path) -> Iterator[None]:
         text = str(error)
         if "LockBusy" in text:
             raise StoreError(f"{folder.parent} is being written by another process") from error
-        if any(one in text for one in _FULL) or getattr(error, "errno", None) == ENOSPC:
+        if any(word in text for word in _FULL) or getattr(error, "errno", None) == ENOSPC:
             raise NoRoom(f"{folder.parent}: the disk is full; the index can be rebuilt") from error
         if "writer was killed" in text:  # a write failed; the last commit is whole
             raise StoreError(f"{folder.parent} cannot be written ({text})") from error

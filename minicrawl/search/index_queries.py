@@ -63,18 +63,18 @@ class IndexQueries:
         if least is None or least >= len(words):
             parts = [(must, word) for word in words]
         else:
-            some = tantivy.Query.boolean_query([(should, word) for word in words], least)
-            parts = [(must, some)]
+            enough = tantivy.Query.boolean_query([(should, word) for word in words], least)
+            parts = [(must, enough)]
         parts += [
-            (should, tantivy.Query.boost_query(self._phrase(one), self._weights.compound))
-            for one in query.compounds
+            (should, tantivy.Query.boost_query(self._phrase(part), self._weights.compound))
+            for part in query.compounds
         ]
         parts += [(must, self._phrase(phrase)) for phrase in query.phrases]
         parts += [(must, self._in_field(FILTERS[name], phrase)) for name, phrase in query.within]
-        parts += [(must, one) for one in self._filters(query)]
+        parts += [(must, part) for part in self._filters(query)]
         if not parts:
             parts = [(must, tantivy.Query.all_query())]
-        parts += [(tantivy.Occur.MustNot, one) for one in self._unwanted(query)]
+        parts += [(tantivy.Occur.MustNot, part) for part in self._unwanted(query)]
         return tantivy.Query.boolean_query(parts)
 
     def _unwanted(self, query: Query) -> Iterator[tantivy.Query]:
@@ -97,7 +97,7 @@ class IndexQueries:
             if values:
                 any_of = [tantivy.Query.term_query(self._schema, name, value) for value in values]
                 either = tantivy.Query.boolean_query(
-                    [(tantivy.Occur.Should, one) for one in any_of]
+                    [(tantivy.Occur.Should, choice) for choice in any_of]
                 )
                 yield tantivy.Query.const_score_query(either, 0.0)
         if query.after is not None:
@@ -109,10 +109,10 @@ class IndexQueries:
     def _word(self, word: str) -> tantivy.Query:
         """Return a query for a word in any field, or another form or a synonym of it."""
         exact = [(self._term(name, word), weight) for name, weight in self._weights]
-        stemmed = {stem for one in self._languages for stem in stems([word], one)}
-        others = [self._term(STEMS, stem) for stem in sorted(stemmed)]
-        others += [self._phrase(phrase) for phrase in self._synonyms.get(word, ())]
-        return self._anywhere(exact + [(one, self._weights.form) for one in others])
+        stemmed = {stem for language in self._languages for stem in stems([word], language)}
+        forms = [self._term(STEMS, stem) for stem in sorted(stemmed)]
+        forms += [self._phrase(phrase) for phrase in self._synonyms.get(word, ())]
+        return self._anywhere(exact + [(language, self._weights.form) for language in forms])
 
     def _phrase(self, phrase: Phrase) -> tantivy.Query:
         return self._anywhere(
@@ -138,4 +138,4 @@ class IndexQueries:
         import tantivy
 
         boosted = (tantivy.Query.boost_query(query, weight) for query, weight in weighted)
-        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in boosted])
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, clause) for clause in boosted])

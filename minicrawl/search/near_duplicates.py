@@ -74,11 +74,11 @@ def _originals(signed: SignedPages, is_alike: Judge) -> Pages:
     alike = _alike(signed.signatures[kinds])
     originals = np.arange(len(signed.pages))
     for place, kind in enumerate(kind_of.tolist()):
-        near = (int(kinds[-one]) for _, one in sorted(alike.get(kind, ()), reverse=True))
+        near = (int(kinds[-original]) for _, original in sorted(alike.get(kind, ()), reverse=True))
         # A page joins an original only, and directly: with links through a third page, a chain of
         # small changes would join pages that have little in common.
-        earlier = (one for one in chain((int(kinds[kind]),), near) if one < place)
-        firsts = (one for one in earlier if originals[one] == one)
+        earlier = (original for original in chain((int(kinds[kind]),), near) if original < place)
+        firsts = (original for original in earlier if originals[original] == original)
         for first in islice(firsts, _MOST_JUDGED):
             if is_alike(int(signed.pages[first]), int(signed.pages[place])):
                 originals[place] = first
@@ -113,8 +113,8 @@ def _alike(signatures: Signatures) -> dict[int, set[tuple[float, int]]]:
             rows = zip(
                 others[good].tolist(), alike[good].tolist(), ones[good].tolist(), strict=True
             )
-            for other, share, one in rows:
-                likes[other].add((share, -one))
+            for other, share, first in rows:
+                likes[other].add((share, -first))
     return likes
 
 
@@ -134,11 +134,11 @@ def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
         yield ones[start : start + _AT_ONCE], others[start : start + _AT_ONCE]
 
 
-def are_alike(one: ReadText, other: ReadText) -> bool:
+def are_alike(text: ReadText, other: ReadText) -> bool:
     """Return True if two pages are near-duplicates."""
-    if min(len(one.left), len(other.left)) >= FEW:
-        return jaccard(one.left, other.left) >= ALIKE
-    return one.title == other.title and jaccard(one.shingles, other.shingles) >= ALIKE
+    if min(len(text.left), len(other.left)) >= FEW:
+        return jaccard(text.left, other.left) >= ALIKE
+    return text.title == other.title and jaccard(text.shingles, other.shingles) >= ALIKE
 
 
 def jaccard(ones: Hashes, others: Hashes) -> float:

@@ -166,7 +166,9 @@ class Notes:
 
     def mark_fresh(self, pages: Iterable[int]) -> None:
         """Mark pages as up to date in the index."""
-        self._connection.executemany("DELETE FROM stale WHERE page = ?", ((one,) for one in pages))
+        self._connection.executemany(
+            "DELETE FROM stale WHERE page = ?", ((page,) for page in pages)
+        )
 
     def keep_lines(self, host_id: int, lines: HostLines) -> None:
         """Store the line counts of a host."""

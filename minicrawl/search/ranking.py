@@ -148,11 +148,13 @@ class Sought:
         self.needed = frozenset(needed or numbers)
         """Places of the words that a complete page has."""
         counts = [1.0 if rarity is None else rarity[word] for word in words]
-        self._shares = dict(zip(words, (one / (sum(counts) or 1.0) for one in counts), strict=True))
+        self._shares = dict(
+            zip(words, (piece / (sum(counts) or 1.0) for piece in counts), strict=True)
+        )
         pieces = written.split() or self.words
-        self.pieces = [_piece(one, self.share(words_of(one))) for one in pieces]
+        self.pieces = [_piece(piece, self.share(words_of(piece))) for piece in pieces]
         self.phrase = _piece(" ".join(pieces), 1.0)
-        self.indexed = [_within(of_phrase(one)) for one in pieces]
+        self.indexed = [_within(of_phrase(piece)) for piece in pieces]
         self.indexed_phrase = _within(of_phrase(" ".join(pieces)))
 
     def forms(self, language: str) -> Forms:
@@ -272,13 +274,15 @@ def judged(
 def _is_complete(sought: Sought, by_field: Mapping[str, Places], *, has_all: bool) -> bool:
     needed = sought.needed
     if not has_all:
-        has = {number for one in by_field.values() for _, number in one.hits}
+        has = {number for places in by_field.values() for _, number in places.hits}
         if not all(_has_longer(sought.words[number], by_field) for number in needed - has):
             return False
     reach = next(reach for least, reach in reversed(_REACHES.items()) if len(needed) >= least)
     if reach == inf:
         return True
-    named = {number for name, one in by_field.items() if name != "body" for _, number in one.hits}
+    named = {
+        number for name, places in by_field.items() if name != "body" for _, number in places.hits
+    }
     body = distances(len(sought.words), by_field["body"])
     return all(
         (distance is not None and distance <= reach) or not named.isdisjoint((first, first + 1))
@@ -296,7 +300,7 @@ def _has_longer(word: str, by_field: Mapping[str, Places]) -> bool:
         return False
     most = int(_LONGEST_ENDING * len(word))
     longer = rb"(?<!%b)%b%b{1,%d}(?!%b)" % (LETTER, word.encode(), LETTER, most, LETTER)
-    return any(re.search(longer, one.text) for one in by_field.values())
+    return any(re.search(longer, places.text) for places in by_field.values())
 
 
 def _loosened(
@@ -305,8 +309,8 @@ def _loosened(
     """Return the parts of the score for `by_field`, where other forms count as the words."""
     words = sought.words
     meant = defaultdict[str, list[str]](list)  # a form may stand for two words written as one
-    for word, others in zip(words, forms, strict=True):
-        for form in others:
+    for word, variants in zip(words, forms, strict=True):
+        for form in variants:
             meant[form].append(word)
     title = list(chain.from_iterable(meant.get(word, [word]) for word in stored.title_words))
     of_query, exact = _of_title(sought, title)
@@ -321,7 +325,7 @@ def _loosened(
 def _share_of(sought: Sought, by_field: Mapping[str, Places]) -> float:
     """Return the share of the query that a page has; 1 if it is a single word."""
     words = sought.words
-    has = {words[number] for one in by_field.values() for _, number in one.hits}
+    has = {words[number] for places in by_field.values() for _, number in places.hits}
     return sought.share(has) if len(words) > 1 else 1.0
 
 
@@ -357,7 +361,7 @@ def _share(words: Sequence[str], known: Collection[str]) -> float:
 
 
 def _written(sought: Sought, written: bytes, compared: bytes) -> float:
-    return sum(one.share for one in sought.pieces if one.is_in(written, compared))
+    return sum(piece.share for piece in sought.pieces if piece.is_in(written, compared))
 
 
 def _natural(word_places: Places) -> float:
@@ -376,5 +380,5 @@ def _proximity(words: int, by_field: Mapping[str, Places]) -> float:
     best = [0.0] * (words - 1)
     for name, factor in _FIELDS.items():
         near = grades(words, by_field[name])
-        best = [max(known, factor * one) for known, one in zip(best, near, strict=True)]
+        best = [max(known, factor * grade) for known, grade in zip(best, near, strict=True)]
     return sum(best) / (words - 1)

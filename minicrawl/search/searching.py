@@ -180,7 +180,9 @@ class Finder:
         pinned = self._pinned(query, request)
         if pinned:
             pages = {stored.about.page for (stored, _), _ in pinned}
-            results = pinned + [one for one in results if one[0][0].about.page not in pages]
+            results = pinned + [
+                result for result in results if result[0][0].about.page not in pages
+            ]
         return [
             self._result(stored.entry, score, query, folded, is_pinned=place < len(pinned))
             for place, ((stored, score), folded) in enumerate(results[:end])
@@ -191,8 +193,8 @@ class Finder:
         self, entry: Entry, score: Score, query: Query, folded: int, *, is_pinned: bool
     ) -> Result:
         language = entry.language.partition("-")[0].lower()
-        others = chain.from_iterable(self._forms_in(query, language))
-        words = set(query.sought).union(*map(str.split, others))
+        forms = chain.from_iterable(self._forms_in(query, language))
+        words = set(query.sought).union(*map(str.split, forms))
         text = "\n".join(filter(None, (entry.body, entry.repeated))) or "\n".join(entry.anchors)
         shown = snippet(text, words)
         return Result(entry, self._share(entry.page), score, shown, folded, is_pinned)
@@ -200,12 +202,14 @@ class Finder:
     def _with_synonyms(self, query: Query) -> Query:
         """Return the query with synonyms of its words, also two adjacent words written as one."""
         known, words = self._curation.synonyms, query.words
-        others = {one: list(known.get(one, ())) for one in words}
-        for one, other in pairwise(words):
-            if self._index.pages_with(joined := one + other):
-                others[one].append((joined,))
-                others[other].append((joined,))
-        synonyms = {one: tuple(others) for one, others in others.items() if others}
+        synonyms_of = {word: list(known.get(word, ())) for word in words}
+        for word, other in pairwise(words):
+            if self._index.pages_with(joined := word + other):
+                synonyms_of[word].append((joined,))
+                synonyms_of[other].append((joined,))
+        synonyms = {
+            word: tuple(synonyms_of) for word, synonyms_of in synonyms_of.items() if synonyms_of
+        }
         return replace(query, synonyms=synonyms)
 
     def _pinned(self, query: Query, request: SearchRequest) -> list[tuple[_Found, int]]:
@@ -215,7 +219,9 @@ class Finder:
         return [(self._judged(hit, sought, request), 0) for hit in hits if sought is not None]
 
     def _sought(self, query: Query) -> Sought:
-        forms = {one: self._forms_in(query, one) for one in ("", *self._index.languages)}
+        forms = {
+            language: self._forms_in(query, language) for language in ("", *self._index.languages)
+        }
         rarity = self._index.rarity(query.sought)
         is_stop_word = partial(word_forms.is_stop_word, languages=self._index.languages)
         stop_words = frozenset(filter(is_stop_word, query.sought))
@@ -238,10 +244,10 @@ class Finder:
         while True:
             results = self._ordered(query, request, looked_at)
             if not request.folds:
-                return [(one, 0) for one in results]
+                return [(result, 0) for result in results]
             groups = self._groups([stored.about.page for stored, _ in results])
             if len(groups) >= end or len(results) < looked_at or looked_at >= MOST_LOOKED_AT:
-                return [(results[first], others) for first, others in groups]
+                return [(results[first], folded) for first, folded in groups]
             # Starting with many candidates would slow down all searches, for the few whose best
             # pages are near-duplicates.
             looked_at *= 4
@@ -249,7 +255,10 @@ class Finder:
     def _groups(self, pages: Sequence[int]) -> list[tuple[int, int]]:
         """Return the index of each group's first page, in order, and the number of others."""
         originals = self._alike.originals_of(np.array(pages, np.int64)).tolist()
-        groups = [page if one < 0 else one for page, one in zip(pages, originals, strict=True)]
+        groups = [
+            page if original < 0 else original
+            for page, original in zip(pages, originals, strict=True)
+        ]
         sizes = Counter(groups)
         firsts = {group: place for place, group in reversed(list(enumerate(groups)))}
         ordered = sorted(firsts.items(), key=itemgetter(1))
@@ -275,17 +284,17 @@ class Finder:
         Pages are ordered in blocks. Those that lack words are candidates of the first block: the
         ones that come after its last page with all words come after all of these pages.
         """
-        hits, others = self._index.best(query, request.weights.fields, count + 1)
+        hits, lacking = self._index.best(query, request.weights.fields, count + 1)
         with_all = {hit.page for hit in hits}
 
-        def ordered(*some: Hit) -> list[_Found]:
+        def ordered(*chosen: Hit) -> list[_Found]:
             scored = (
-                self._judged(hit, sought, request, has_all=hit.page in with_all) for hit in some
+                self._judged(hit, sought, request, has_all=hit.page in with_all) for hit in chosen
             )
             return sorted(scored, key=_place)
 
         first = CANDIDATES - len(hits[:WITH_ALL])
-        results = ordered(*hits[:WITH_ALL], *others[:first])
+        results = ordered(*hits[:WITH_ALL], *lacking[:first])
         places = [place for place, (one, _) in enumerate(results, 1) if one.about.page in with_all]
         results, last = (
             results[: places[-1]] if places else [],
@@ -297,7 +306,7 @@ class Finder:
             return results
         results += last
         for at in range(first, first + count // WITH_ALL * CANDIDATES - CANDIDATES, CANDIDATES):
-            results += ordered(*others[at : at + CANDIDATES])
+            results += ordered(*lacking[at : at + CANDIDATES])
         return results
 
     def _judged(

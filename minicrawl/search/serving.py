@@ -105,7 +105,9 @@ def _lack(store: Path) -> dict[str, object]:
 def answer_document(text: str, request: SearchRequest, finder: Finder) -> dict[str, object]:
     began = time.perf_counter()
     answer = finder.answer(text, request)
-    results = [one.as_json(rank) for rank, one in enumerate(answer.results, request.offset + 1)]
+    results = [
+        result.as_json(rank) for rank, result in enumerate(answer.results, request.offset + 1)
+    ]
     ms = round(1000 * (time.perf_counter() - began), 1)
     corrected = {"instead": answer.instead, "suggestion": answer.suggestion}
     return {"results": results, "ms": ms, "at": finder.at, **corrected}

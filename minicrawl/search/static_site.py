@@ -59,7 +59,9 @@ def write_static(
     """Write the search page of an index into a folder."""
     _clear(folder)
     finder = Finder(index)
-    pages = sorted(finder.all_pages(), key=lambda one: (-one[1], one[0].page))
+    pages = sorted(
+        finder.all_pages(), key=lambda scored_page: (-scored_page[1], scored_page[0].page)
+    )
     postings = defaultdict[str, list[tuple[int, float]]](list)
     lengths = list[int]()
     for number, (entry, _) in enumerate(pages):
@@ -71,9 +73,9 @@ def write_static(
     boosts = [1 + _IMPORTANCE * importance_part(relative) for _, relative in pages]
     scored = _scores(postings, lengths, boosts)
     firsts = []
-    for nth, some in enumerate(_files(scored)):
-        _write(folder / "words" / f"{nth}.json", some)
-        firsts.append(next(iter(some)))
+    for nth, words in enumerate(_files(scored)):
+        _write(folder / "words" / f"{nth}.json", words)
+        firsts.append(next(iter(words)))
     for nth, start in enumerate(range(0, len(pages), _PAGES_A_FILE)):
         shown = [_shown(entry) for entry, _ in pages[start : start + _PAGES_A_FILE]]
         _write(folder / "pages" / f"{nth}.json", shown)
@@ -132,7 +134,9 @@ def _scores(
             length = _SATURATION * (1 - _LENGTH + _LENGTH * lengths[page] / mean_length)
             score = weight * (_SATURATION + 1) / (weight + length) * boosts[page]
             scored.append((page, max(1, min(_HIGHEST, round(_HIGHEST * score / highest)))))
-        best = sorted(scored, key=lambda one: (-one[1], one[0]))[:_MOST_PAGES]
+        best = sorted(scored, key=lambda scored_page: (-scored_page[1], scored_page[0]))[
+            :_MOST_PAGES
+        ]
         yield word, [max(1, round(100 * rarity)), *_in_steps(sorted(best))]
 
 
@@ -146,15 +150,15 @@ def _in_steps(scored: Iterable[tuple[int, int]]) -> Iterator[int]:
 
 def _files(scored: Iterable[tuple[str, list[int]]]) -> Iterator[dict[str, list[int]]]:
     """Yield the words of each file, which take about `_BYTES_A_FILE` bytes."""
-    some, size = dict[str, list[int]](), 0
+    words, size = dict[str, list[int]](), 0
     for word, numbers in scored:
-        some[word] = numbers
+        words[word] = numbers
         size += len(word) + 4 + 4 * len(numbers)
         if size >= _BYTES_A_FILE:
-            yield some
-            some, size = {}, 0
-    if some:
-        yield some
+            yield words
+            words, size = {}, 0
+    if words:
+        yield words
 
 
 def _shown(entry: Entry) -> list[str]:

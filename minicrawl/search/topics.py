@@ -38,9 +38,9 @@ class TopicMixture:
         if not family:
             family = USUAL_FAMILY if USUAL_FAMILY in known or len(known) != 1 else next(iter(known))
         if family not in known:
-            others = f"only {', '.join(known)}" if known else "and no others"
+            choices = f"only {', '.join(known)}" if known else "and no others"
             raise UsageError(
-                f"{view.path} has no ranks of topics called {family}, {others}: "
+                f"{view.path} has no ranks of topics called {family}, {choices}: "
                 "make them with `minicrawl rank pagerank --topics FILE`"
             )
         topics = known[family]

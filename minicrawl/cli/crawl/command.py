@@ -248,31 +248,37 @@ def _resume_command(arguments: tuple[str, ...]) -> str:
 
     It is printed and stored, so secrets are left out.
     """
-    rest = [one for one in _without_secrets(arguments) if one not in _NOT_TO_RESUME]
-    return shlex.join([PROGRAM, "crawl", *rest])
+    repeated = [
+        argument for argument in _without_secrets(arguments) if argument not in _NOT_TO_RESUME
+    ]
+    return shlex.join([PROGRAM, "crawl", *repeated])
 
 
 def _update_command(arguments: tuple[str, ...]) -> str:
     """Return the command that reads the crawl again, with the options of this run that it has."""
-    flags = {flag: one for one in update.params for flag in (*one.opts, *one.secondary_opts)}
-    options, rest = list[str](), iter(_without_secrets(arguments))
-    for argument in rest:
+    flags = {
+        flag: parameter
+        for parameter in update.params
+        for flag in (*parameter.opts, *parameter.secondary_opts)
+    }
+    options, remaining = list[str](), iter(_without_secrets(arguments))
+    for argument in remaining:
         name, equals, _ = argument.partition("=")
         if isinstance(option := flags.get(name), click.Option):
             has_value = not equals and not option.is_flag
-            options += [argument, *islice(rest, has_value)]
+            options += [argument, *islice(remaining, has_value)]
     return shlex.join([PROGRAM, "update", *options])
 
 
 def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
-    rest = iter(arguments)
-    for argument in rest:
+    remaining = iter(arguments)
+    for argument in remaining:
         name, equals, _ = argument.partition("=")
         if name not in _SECRET_FLAGS:
             is_cluster = argument.removeprefix("--cluster=").startswith(_NATS_SCHEMES)
             yield (without_logins if is_cluster else without_login)(argument)
         elif not equals:
-            next(rest, None)  # its value
+            next(remaining, None)  # its value
 
 
 def _open_crawl(
@@ -371,13 +377,13 @@ def _show_changes(store: Path, not_requested: int, *, as_json: bool) -> None:
     if as_json:
         show_json({**counts, "left_out": left_out, "not_requested": not_requested})
         return
-    rows = [(f"{number:,}", what) for what, number in counts.items()]
+    rows = [(f"{number:,}", kind) for kind, number in counts.items()]
     if left_out:
         rows.append((f"{left_out:,}", "left out: unchanged according to the sitemap"))
     if not_requested:
         rows.append((f"{not_requested:,}", "not requested: the host is down"))
     show_list(("pages", "what"), rows, texts=1)
-    if any(number for what, number in counts.items() if what != "unchanged"):
+    if any(number for kind, number in counts.items() if kind != "unchanged"):
         click.echo(f"next: {PROGRAM} changes{naming(store)}", err=True)
 
 

@@ -93,8 +93,8 @@ class _BadLines:
 
     def close(self) -> None:
         if self._count > SHOWN_COMPLAINTS:
-            rest = self._count - SHOWN_COMPLAINTS
-            more = counted(rest, "more line is not a URL", "more lines are not URLs")
+            hidden = self._count - SHOWN_COMPLAINTS
+            more = counted(hidden, "more line is not a URL", "more lines are not URLs")
             self._print(f"{self._name}: {more}")
 
     def _print(self, line: str) -> None:

@@ -193,14 +193,16 @@ class Session:
         is_of_owner = settings.scope.scope != "any" and settings.storing.keep == "pages"
         has_audit = "audit" in ext.entry_points(ext.COMMANDS)
         audit = ("audit",) if is_of_owner and has_audit else ()
-        more = chain.from_iterable(one.next_commands(self._store) for one in companions())
+        more = chain.from_iterable(
+            companion.next_commands(self._store) for companion in companions()
+        )
         commands = (*audit, "top --n 20", *more, "status", *refine)
         for command in commands if self._found.pages_fetched else ("errors",):
             self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is Reason.BUDGET:
             command = self._resume_with_more()
-            what = "goes on" if command == self._options.resume else "with a larger budget"
-            self._print(f"  {command}  # {what}")
+            effect = "goes on" if command == self._options.resume else "with a larger budget"
+            self._print(f"  {command}  # {effect}")
         elif self._reason is Reason.EMPTY and self._found.pages_fetched and self._options.update:
             self._print(f"  {self._options.update}  # reads the pages again")
 
@@ -238,7 +240,10 @@ class Session:
         pages = {kind.kind: kind.pages for kind in report.kinds if kind.pages}
         details = [host.detail for host in report.hosts if host.detail]
         remedies = [kind.helps for kind in report.kinds if kind.pages][:1]
-        reasons = [*details, *(it for it in remedies if not it.startswith(_NO_REMEDIES))]
+        reasons = [
+            *details,
+            *(remedy for remedy in remedies if not remedy.startswith(_NO_REMEDIES)),
+        ]
         return _listed(pages) + (f": {'; '.join(reasons)}" if reasons else "")
 
     @cached_property

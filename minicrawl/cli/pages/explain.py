@@ -49,13 +49,13 @@ def explain(url: str, store: Path, as_json: bool) -> None:
     show_facts(_facts(explanation))
     if explanation.givers:
         click.echo()
-        sources = ((units(one.amount), f"{one.share:.1%}", one.url) for one in explanation.givers)
+        sources = ((units(row.amount), f"{row.share:.1%}", row.url) for row in explanation.givers)
         show_list(SOURCE_HEADINGS, sources, texts=1)
     if explanation.fetches:
         click.echo()
         fetches = (
-            (short_time(one.at), str(one.status or "-"), one.outcome, one.detail)
-            for one in explanation.fetches
+            (short_time(row.at), str(row.status or "-"), row.outcome, row.detail)
+            for row in explanation.fetches
         )
         show_list(FETCH_HEADINGS, fetches, texts=2)
 

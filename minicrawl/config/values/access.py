@@ -88,8 +88,8 @@ def login(form: str, fits: re.Pattern[str]) -> ValueKind:
 
 
 def _shown_login(text: str) -> str:
-    host, _, rest = text.partition("=")
-    return text if rest.startswith("@") else f"{host}={HIDDEN}"
+    host, _, secret = text.partition("=")
+    return text if secret.startswith("@") else f"{host}={HIDDEN}"
 
 
 _TAG = re.compile(

@@ -215,7 +215,7 @@ def some_of(*names: str, or_none: bool = False) -> ValueKind:
             return ()
         if not isinstance(given, list | tuple) or not given:
             raise InvalidValue(value, f"must be some of {', '.join(names)}")
-        chosen = [name.strip() for one in given for name in str(one).split(",")]
+        chosen = [name.strip() for text in given for name in str(text).split(",")]
         for name in chosen:
             if name not in (*names, ALL):
                 raise InvalidValue(name, f"must be one of {', '.join(names)}, or {ALL}")

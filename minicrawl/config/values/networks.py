@@ -61,9 +61,9 @@ def without_logins(servers: str) -> str:
 
 def hidden_login(text: str) -> str:
     """Hide a login in text that may not be a URL; its password may have any character."""
-    before, _, rest = text.rpartition("@")
+    before, _, place = text.rpartition("@")
     scheme = _SCHEME.match(before)
-    return f"{scheme[0] if scheme else ''}{HIDDEN}@{rest}" if ":" in before else text
+    return f"{scheme[0] if scheme else ''}{HIDDEN}@{place}" if ":" in before else text
 
 
 def _read_proxy(value: object) -> str:

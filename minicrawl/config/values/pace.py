@@ -33,7 +33,7 @@ def hours_of(text: str | None) -> tuple[int, int] | None:
 
 def _parsed_rates(text: str) -> Rates | None:
     rates = Rates()
-    for part in (one.strip().removesuffix("/s").strip() for one in text.split(",")):
+    for part in (rate.strip().removesuffix("/s").strip() for rate in text.split(",")):
         if _HAS_UNIT.fullmatch(part):
             volume = size(part)
             if not volume or rates.bytes:

@@ -97,14 +97,14 @@ class Digest(NamedTuple):
         secret = self._hash(f"{user}:{self.realm}:{password}")
         if self.algorithm.lower().endswith("-sess"):
             secret = self._hash(f"{secret}:{self.nonce}:{cnonce}")
-        what, uses = self._hash(f"{method}:{path}"), f"{count:08x}"
+        hashed, uses = self._hash(f"{method}:{path}"), f"{count:08x}"
         middle = f"{self.nonce}:{uses}:{cnonce}:{self.qop}" if self.qop else self.nonce
         fields = {
             "username": _quoted(user),
             "realm": _quoted(self.realm),
             "nonce": _quoted(self.nonce),
             "uri": _quoted(path),
-            "response": _quoted(self._hash(f"{secret}:{middle}:{what}")),
+            "response": _quoted(self._hash(f"{secret}:{middle}:{hashed}")),
             "algorithm": self.algorithm,
         }
         if self.opaque is not None:

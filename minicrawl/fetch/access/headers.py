@@ -46,7 +46,7 @@ class RequestHeaders:
             # They replace others of the same name.
             given = [(name.title().encode(), value.encode()) for name, value in request.headers]
             names = {name.lower() for name, _ in given}
-            headers = (*(one for one in headers if one[0].lower() not in names), *given)
+            headers = (*(header for header in headers if header[0].lower() not in names), *given)
         if not (request.cookies or request.etag or request.last_modified):
             return headers
         added = [(b"Cookie", request.cookies.encode())] if request.cookies else []

@@ -109,8 +109,8 @@ class _OriginLogin:
         if sent.value is not None:
             own = (*own, (b"Authorization", sent.value))
         names = {name.lower() for name, _ in own}
-        others = (one for one in request.headers if one[0].lower() not in names)
-        return replace(request, headers=(*others, *own))
+        kept_headers = (header for header in request.headers if header[0].lower() not in names)
+        return replace(request, headers=(*kept_headers, *own))
 
     def learn(self, stream: ResponseStream, sent: _Sent) -> bool:
         """Adopt the challenge of a 401 response.
@@ -130,7 +130,7 @@ class _OriginLogin:
             is_new = sent.digest is None or digest.nonce != sent.digest.nonce
             self._digest, self._uses = digest, 0
             return is_news and is_new
-        schemes = [one.scheme for one in offered]
+        schemes = [challenge.scheme for challenge in offered]
         # A 401 response that names no scheme at all may mean basic authentication too.
         if sent.value is not None or (schemes and "basic" not in schemes):
             return False

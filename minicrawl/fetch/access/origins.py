@@ -43,7 +43,7 @@ def access_by_origin(
     """
     from_netrc, from_settings = dict(_netrc(access.netrc, environ)), dict(_logins(access))
     matches = map(HEADER.fullmatch, access.headers)
-    hosts = dict.fromkeys([one["host"] for one in matches if one and one["host"]])
+    hosts = dict.fromkeys([match["host"] for match in matches if match and match["host"]])
     names = {_name_of(host) for host in (*hosts, *from_netrc, *from_settings)}
     bare_names = {name.strip("[]") for name in names}
     origins = (place.origin for place in map(target, seeds if names else ()) if place)
@@ -96,8 +96,8 @@ def _secret_in(file: Path, name: str, fits: re.Pattern[str]) -> str:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise UsageError(f"--{name} {file}: {why}") from None
     if not secret.isprintable() or not fits.fullmatch(secret):
-        what = "USER:PASS" if name == "auth" else "TOKEN"
-        raise UsageError(f"--{name} {file}: must have one line, {what}")
+        form = "USER:PASS" if name == "auth" else "TOKEN"
+        raise UsageError(f"--{name} {file}: must have one line, {form}")
     return secret
 
 

@@ -241,7 +241,7 @@ class SigningTransport:
     async def _send(
         self, request: TransportRequest, form: WantedSignature | None
     ) -> ResponseStream:
-        unsigned = (one for one in request.headers if one[0].lower() not in SIGNATURES)
+        unsigned = (header for header in request.headers if header[0].lower() not in SIGNATURES)
         name, now = request.target.origin.name, time.time()
         signed = () if form is None else self._signer.headers(name, now, form)
         return await self._transport.send(replace(request, headers=(*unsigned, *signed)))

@@ -115,8 +115,8 @@ class _Inflate(_Layer):
             return _salvaged(before, chunk), b""
         if not self._stream.eof:
             return decoded, self._stream.unconsumed_tail
-        rest, self._stream, self.ended = self._stream.unused_data, None, True
-        return decoded, rest
+        unused, self._stream, self.ended = self._stream.unused_data, None, True
+        return decoded, unused
 
 
 def _salvaged(stream: zlib._Decompress, chunk: bytes) -> bytes:
@@ -207,9 +207,9 @@ class _Zstd(_Layer):
     def _pieces(self, chunk: bytes) -> Iterator[bytes]:
         # Bites are small because the library cannot limit its output.
         for bite in _cut_up(chunk, _BITE):
-            rest = bite
-            while rest and not self.broken:
-                given, rest = self._decompress(rest)
+            unread = bite
+            while unread and not self.broken:
+                given, unread = self._decompress(unread)
                 yield given
 
     def _decompress(self, bite: bytes) -> tuple[bytes, bytes]:
@@ -320,26 +320,28 @@ class Decoder:
     def whole(self) -> bool:
         """True if every layer reached the end of its stream without an error."""
         return not self._layers or all(
-            it.layer.ended and not it.layer.broken for it in self._layers
+            stage.layer.ended and not stage.layer.broken for stage in self._layers
         )
 
     @property
     def is_over(self) -> bool:
         """True if a layer swells or is broken, so that there will be no further output."""
-        return bool(self._layers) and any(it.swollen or it.layer.broken for it in self._layers)
+        return bool(self._layers) and any(
+            stage.swollen or stage.layer.broken for stage in self._layers
+        )
 
     @property
     def is_full(self) -> bool:
         """True if a layer reached the limit."""
-        return bool(self._layers) and any(it.full for it in self._layers)
+        return bool(self._layers) and any(stage.full for stage in self._layers)
 
     @property
     def swelling(self) -> str:
         """Bound that a layer exceeded, as text; "" if none."""
-        for it in self._layers:
-            if it.swollen:
+        for stage in self._layers:
+            if stage.swollen:
                 return (
                     f"a bomb: {self._sent_bytes:,} bytes grew past {FLOOR_BYTES:,} "
-                    f"and {it.factor} times their number"
+                    f"and {stage.factor} times their number"
                 )
         return ""

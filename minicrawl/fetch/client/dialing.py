@@ -63,7 +63,7 @@ class Connector:
         left = sorted(places, key=lambda place: self._dead.get(place, 0))[:_MOST_PLACES]
         while True:
             place, opened = await self._first_open(left)
-            left = [it for it in left if it != place]
+            left = [other for other in left if other != place]
             try:
                 async with asyncio.timeout(self._begin_s(len(left)) if left else None):
                     begun = await begin(opened)
@@ -86,9 +86,9 @@ class Connector:
             if not left:
                 raise failed
 
-    def _begin_s(self, others: int) -> float:
+    def _begin_s(self, left: int) -> float:
         """Return the time limit of `begin`, which leaves time for the `others` still to try."""
-        return min(_BEGIN_S, self._timeout_s / 2 / others)
+        return min(_BEGIN_S, self._timeout_s / 2 / left)
 
     async def _first_open(
         self, places: Sequence[ConnectTarget]

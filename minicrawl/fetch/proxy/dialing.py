@@ -154,8 +154,8 @@ class ProxyDialer(Dialer):
         self, proxy: Proxy, request: TransportRequest, make: Callable[[], P]
     ) -> tuple[Way, P]:
         server = self.server_of(request.target.origin)
-        *others, last = _ways(proxy, request)
-        for way in others:
+        *first, last = _ways(proxy, request)
+        for way in first:
             try:
                 return way, await self._dial_by(way, server, make)
             except Fault as fault:

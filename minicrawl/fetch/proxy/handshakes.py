@@ -54,7 +54,7 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
     lines = [f"CONNECT {name} HTTP/1.1\r\nHost: {name}".encode()]
     lines += [b"%b: %b" % header for header in login_header(proxy)]
     stream.write(b"\r\n".join([*lines, b"\r\n"]))
-    status, rest = await answer_of(stream, proxy)
+    status, surplus = await answer_of(stream, proxy)
     if status in REFUSED_LOGINS:
         raise wants_login(proxy)
     if status // 100 == _SERVER_ERROR:
@@ -62,22 +62,22 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
     if status // 100 != _SUCCESS:
         raise fault_of(proxy, f"does not connect to {name}: {status}")
     # No request was sent to the host yet: these bytes would be taken for its response.
-    if rest:
+    if surplus:
         raise fault_of(proxy, "sends bytes after its answer")
 
 
 async def answer_of(stream: ByteStream, proxy: Proxy) -> tuple[int, bytes]:
     """Return the status of an HTTP proxy's response, and the bytes received after its head."""
     parser = ResponseParser(_MOST_HEAD_BYTES)
-    rest = b""
+    surplus = b""
     while parser.head is None:
         piece = await stream.read(_MOST_HEAD_BYTES)
         if not piece:
             raise fault_of(proxy, "closed the connection")
-        rest = parser.feed(piece)
+        surplus = parser.feed(piece)
         if parser.fault and parser.head is None:
             raise fault_of(proxy, f"does not speak HTTP: {parser.fault}")
-    return parser.head.status, rest
+    return parser.head.status, surplus
 
 
 _NO_LOGIN = socks5.SOCKS5AuthMethod.NO_AUTH_REQUIRED

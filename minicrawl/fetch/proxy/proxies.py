@@ -82,7 +82,9 @@ class ProxyRoutes:
 
     @property
     def proxies(self) -> tuple[Proxy, ...]:
-        return tuple(dict.fromkeys(it for some in self._of_scheme.values() for it in some))
+        return tuple(
+            dict.fromkeys(proxy for proxies in self._of_scheme.values() for proxy in proxies)
+        )
 
     def proxies_of(self, origin: Origin) -> tuple[Proxy, ...]:
         """Return the proxies for an origin, preferred first; empty if it needs none."""

@@ -189,7 +189,7 @@ def _answer(reply: _Reply) -> LookupAnswer:
             case None:
                 raise OSError("the name servers fail: no answer")
         raise OSError(f"the name servers fail: {_text(errno.strerror(reply.error))}")
-    ttls = [*(one.ttl for one in result.cnames), *(one.ttl for one in result.nodes)]
+    ttls = [*(record.ttl for record in result.cnames), *(record.ttl for record in result.nodes)]
     return LookupAnswer([_text(node.addr[0]) for node in result.nodes], min(ttls, default=None))
 
 

@@ -168,7 +168,9 @@ class Resolver:
         where = f"{host} is" if host == address else f"{host} is at {address}, which is"
         if self._allow_private is False:
             return _refused(f"{where} not public (--no-allow-private)")
-        name, written = (f"[{it}]" if ":" in it else it for it in (host, address))
+        name, written = (
+            f"[{spelling}]" if ":" in spelling else spelling for spelling in (host, address)
+        )
         if host == address:
             return _refused(f"{where} not public: --allow-private")
         return _refused(f"{where} not public: --allow-private, or --resolve {name}={written}")
@@ -216,9 +218,11 @@ def _alternating(addresses: Iterable[str]) -> list[str]:
     if not texts:
         return texts
     is_first_6 = ":" in texts[0]
-    first = [one for one in texts if (":" in one) is is_first_6]
-    second = [one for one in texts if (":" in one) is not is_first_6]
-    return [one for pair in zip_longest(first, second) for one in pair if one is not None]
+    first = [address for address in texts if (":" in address) is is_first_6]
+    second = [address for address in texts if (":" in address) is not is_first_6]
+    return [
+        address for pair in zip_longest(first, second) for address in pair if address is not None
+    ]
 
 
 def _refused(detail: str) -> Refused:

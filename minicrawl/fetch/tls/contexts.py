@@ -64,7 +64,11 @@ class TlsContexts:
 
     def _shown_to(self, host: str) -> str | None:
         """Return the most specific pattern with a client certificate for this host, or None."""
-        covering = (one for one in self._certificates if one == EVERYWHERE or covers(one, host))
+        covering = (
+            pattern
+            for pattern in self._certificates
+            if pattern == EVERYWHERE or covers(pattern, host)
+        )
         return max(covering, key=_specificity, default=None)
 
     def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:

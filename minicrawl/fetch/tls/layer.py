@@ -30,7 +30,9 @@ def break_cycles(transport: BaseTransport) -> None:
     asyncio changes this detail, nothing is found to delete.
     """
     attributes = getattr(transport, "__dict__", {})
-    own = [name for name, it in attributes.items() if getattr(it, "__self__", None) is transport]
+    own = [
+        name for name, value in attributes.items() if getattr(value, "__self__", None) is transport
+    ]
     for name in own:
         del attributes[name]
 

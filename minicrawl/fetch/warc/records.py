@@ -123,8 +123,8 @@ class WarcRecords:
                     named = f" with {self._current}" if self._current else ""
                     self._warn(members.begin, f"{damage}: {_bytes_are(lost)} lost{named}")
         if (more := self._notes - _MOST_NOTES) > 0:
-            others = counted(more, "more such line is", "more such lines are")
-            self._note(f"{self._file.name}: {others} left out")
+            notice = counted(more, "more such line is", "more such lines are")
+            self._note(f"{self._file.name}: {notice} left out")
 
     def _warn(self, place: int, text: str) -> None:
         self._notes += 1

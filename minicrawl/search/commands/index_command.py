@@ -100,6 +100,6 @@ def bring_index_up_to_date(
         )
     if most_s < inf and lack_of(store):
         say("index: --for is over; `minicrawl index` adds the other pages")
-    for url, what in done.cut.items():
-        say(f"{visible(url)}: {visible(what)}")
+    for url, cut in done.cut.items():
+        say(f"{visible(url)}: {visible(cut)}")
     return len(done.cut)

@@ -70,7 +70,9 @@ def show_page(
         refuse_others(("static",), "--static writes the search of all pages")
     elif serve:
         refuse_others(_SERVE_OPTIONS, "--serve shows a page in the browser")
-    elif needless := [given_options()[one] for one in _SERVE_OPTIONS if one in given_options()]:
+    elif needless := [
+        given_options()[option] for option in _SERVE_OPTIONS if option in given_options()
+    ]:
         raise click.UsageError(f"{needless[0]} needs --serve")
     else:
         return False

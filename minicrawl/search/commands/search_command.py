@@ -34,8 +34,11 @@ class SearchCommand(click.Command):
         """Read `-n 3` as `--n 3`, and `-h` as `--help`."""
         end = args.index("--") if "--" in args else len(args)
         pairs = pairwise([*args[:end], ""])
-        named = ["--n" if one == "-n" and other.isdecimal() else one for one, other in pairs]
-        options = ["--help" if one == "-h" else one for one in named]
+        named = [
+            "--n" if argument == "-n" and other.isdecimal() else argument
+            for argument, other in pairs
+        ]
+        options = ["--help" if argument == "-h" else argument for argument in named]
         return super().parse_args(ctx, [*options, *args[end:]])
 
 
@@ -111,8 +114,8 @@ def search(
     if as_json:
         show_json(results.as_json())
         return
-    for rank, one in results.ranked():
-        show_result(rank, one, explain=explain)
+    for rank, result in results.ranked():
+        show_result(rank, result, explain=explain)
         click.echo()
 
 
@@ -158,7 +161,7 @@ class ResultPage(NamedTuple):
 
     def as_json(self) -> list[object]:
         """Return the results as a JSON document."""
-        return [one.as_json(rank) for rank, one in enumerate(self.results, self.first)]
+        return [result.as_json(rank) for rank, result in enumerate(self.results, self.first)]
 
     def ranked(self) -> Iterator[tuple[int, Result]]:
         """Return the results with their places. Print a message if there are none."""

@@ -182,7 +182,9 @@ def _pages_of(meta: Path) -> int:
     """Return the number of pages in the index segments, without deleted ones."""
     try:
         segments = json.loads(meta.read_bytes())["segments"]
-        deleted = ((one.get("deletes") or {}).get("num_deleted_docs", 0) for one in segments)
-        return int(sum(one["max_doc"] for one in segments) - sum(deleted))
+        deleted = (
+            (segment.get("deletes") or {}).get("num_deleted_docs", 0) for segment in segments
+        )
+        return int(sum(segment["max_doc"] for segment in segments) - sum(deleted))
     except (ValueError, KeyError, TypeError):
         return 0  # the index is damaged: the next search reports and rebuilds it

@@ -95,7 +95,7 @@ def page_text(
 def simple_text(markup: str) -> PageText:
     """Return the text without links, in time proportional to the length."""
     lines = tuple(plain_text(markup).split("\n")[:MOST_LINES])
-    page_headings = tuple(one.text for one in headings(markup))
+    page_headings = tuple(heading.text for heading in headings(markup))
     return PageText("", page_headings, lines, (), language(markup))
 
 

@@ -194,15 +194,15 @@ class _Indexing:
             self._notes.begin_archive(name, place if is_known else begin)
 
     def _count(self, *, pages: int = 0, by_links: int = 0, removed: int = 0) -> None:
-        so_far = self._done_so_far
+        before = self._done_so_far
         self._done_so_far = Indexed(
-            so_far.pages + pages, so_far.by_links + by_links, so_far.removed + removed, 0
+            before.pages + pages, before.by_links + by_links, before.removed + removed, 0
         )
 
     def _done(self) -> Indexed:
         cut = self._notes.texts.cut()
         urls = _urls_of(self._seen.connection, list(cut))
-        named = {urls[page]: what for page, what in cut.items()}
+        named = {urls[page]: reason for page, reason in cut.items()}
         return self._done_so_far._replace(of_all=len(self._index), cut=named)
 
     def _rounds(self, begin: int) -> Iterator[tuple[list[int], int]]:

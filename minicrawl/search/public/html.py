@@ -38,9 +38,9 @@ class PublicQuery:
     def as_json(self, answer: Answered) -> dict[str, object]:
         """Return the answer as a JSON document, see docs/how-to/publish-a-search.md."""
         first = (self.page - 1) * self.each + 1
-        results = [one.as_json(rank) for rank, one in enumerate(answer.results, first)]
-        for one in results:
-            del one["score"]
+        results = [row.as_json(rank) for rank, row in enumerate(answer.results, first)]
+        for row in results:
+            del row["score"]
         counts = answer.counts
         facets = {
             name: [{"value": value, "pages": pages} for value, pages in values]
@@ -156,26 +156,26 @@ def results_html(query: PublicQuery, answer: Answered) -> Iterator[str]:
     yield from _other_pages(query, answer)
 
 
-def _result(one: Result) -> str:
-    entry = one.entry
+def _result(result: Result) -> str:
+    entry = result.entry
     title = _safe(entry.title or entry.url)
     # Only links to the web: a crawl of recorded files may know other schemes.
     is_link = entry.url.startswith(("http://", "https://"))
     head = f'<a href="{escape(entry.url)}">{title}</a>' if is_link else title
     facts = [entry.language, "" if entry.type == "html" else entry.type]
     facts += [iso(entry.at)[:10]] if entry.at is not None else []
-    facts += [f"and {counted(one.folded, 'page')} like it"] if one.folded else []
+    facts += [f"and {counted(result.folded, 'page')} like it"] if result.folded else []
     said = " · ".join(_safe(fact) for fact in facts if fact)
     return (
         f"<li><h2>{head}</h2>"
-        f'<p class="place">{_safe(entry.url)}</p><p dir="auto">{_marked(one)}</p>'
+        f'<p class="place">{_safe(entry.url)}</p><p dir="auto">{_marked(result)}</p>'
         f'<p class="facts">{said}</p></li>'
     )
 
 
-def _marked(one: Result) -> str:
-    text, at, pieces = one.snippet.text, 0, list[str]()
-    for begin, end in one.snippet.marks:
+def _marked(result: Result) -> str:
+    text, at, pieces = result.snippet.text, 0, list[str]()
+    for begin, end in result.snippet.marks:
         pieces += [_safe(text[at:begin]), f"<mark>{_safe(text[begin:end])}</mark>"]
         at = end
     return "".join((*pieces, _safe(text[at:])))

@@ -65,7 +65,7 @@ def curation(folder: Path) -> Curation:
 
 
 def _is_text_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _synonyms(groups: list[list[str]]) -> dict[str, tuple[Phrase, ...]]:
@@ -75,4 +75,4 @@ def _synonyms(groups: list[list[str]]) -> dict[str, tuple[Phrase, ...]]:
         for phrase in phrases:
             if len(phrase) == 1:
                 synonyms[phrase[0]] += (other for other in phrases if other != phrase)
-    return {word: tuple(others) for word, others in synonyms.items()}
+    return {word: tuple(meanings) for word, meanings in synonyms.items()}

@@ -74,7 +74,7 @@ def _nearest(word: str, words: Words, least: int, mistakes: int = 2) -> str | No
 
 def _by_one(word: str) -> Mapping[str, float]:
     """Return the words that differ by one mistake, with the weight of each."""
-    letters = next((one for one in _ALPHABETS if word[0] in one), "")
+    letters = next((alphabet for alphabet in _ALPHABETS if word[0] in alphabet), "")
     exchanged = (
         word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)
     )

@@ -60,8 +60,8 @@ def forms(word: str, language: str, words: Words) -> tuple[str, ...]:
     beginning = "".join(letter for letter, _ in alike)
     if len(beginning) < _SHORTEST_STEM:
         return ()
-    others = [other for other, _ in words.words_from(beginning, _LOOKED_AT) if other != word]
-    stemmed = zip(others, stems(others, language), strict=True)
+    neighbours = [other for other, _ in words.words_from(beginning, _LOOKED_AT) if other != word]
+    stemmed = zip(neighbours, stems(neighbours, language), strict=True)
     return tuple(other for other, other_stem in stemmed if other_stem == stem)[:_MOST_FORMS]
 
 
@@ -75,9 +75,9 @@ _OF_PROSE = 0.15
 
 def language_of(words: str) -> str:
     """Return the language of a text, given its words as the index has them; "" if in doubt."""
-    some = words[:_READ].split()
-    counts = Counter(chain.from_iterable(map(_stop_word_of, some))).most_common(2)
-    if len(some) < _FEWEST_WORDS or not counts or counts[0][1] < _OF_PROSE * len(some):
+    beginning = words[:_READ].split()
+    counts = Counter(chain.from_iterable(map(_stop_word_of, beginning))).most_common(2)
+    if len(beginning) < _FEWEST_WORDS or not counts or counts[0][1] < _OF_PROSE * len(beginning):
         return ""
     is_clear = len(counts) == 1 or counts[0][1] > counts[1][1]
     return counts[0][0] if is_clear else ""
@@ -103,7 +103,9 @@ def is_stop_word(word: str, languages: Iterable[str]) -> bool:
 def _stop_word_of(word: str) -> tuple[str, ...]:
     """Return the languages in which a word is a stop word."""
     return tuple(
-        one for one in _WITH_STOP_WORDS if not _analyzer("stopword", STEMMERS[one]).analyze(word)
+        language
+        for language in _WITH_STOP_WORDS
+        if not _analyzer("stopword", STEMMERS[language]).analyze(word)
     )
 
 

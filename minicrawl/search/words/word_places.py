@@ -55,8 +55,8 @@ def with_forms(word_places: Places, forms: Sequence[Sequence[str]]) -> Places:
     """Return the places of the words, and of the other forms of each."""
     more = [
         (at, number)
-        for number, others in enumerate(forms)
-        for other in others
+        for number, variants in enumerate(forms)
+        for other in variants
         for at in _offsets(word_places.text, other.encode(), within=False)
     ]
     return word_places._replace(hits=sorted(word_places.hits + more)) if more else word_places
