@@ -32,7 +32,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar, cast
 from minicrawl.errors import MinicrawlError, UsageError
 
 if TYPE_CHECKING:
-    from minicrawl.audit.checks import Check, Detector
+    from minicrawl.audit.checks import Check
+    from minicrawl.audit.detectors import Detector
     from minicrawl.audit.site import AuditedSite
     from minicrawl.cli.companions import ClusterDoor, Companion, CrawlRequest, OwnWeb
     from minicrawl.crawl.hooks import OnPage
@@ -73,7 +74,7 @@ HOMES = {
     "Companion": "minicrawl.cli.companions",
     "CrawlRequest": "minicrawl.cli.companions",
     "Csr": "minicrawl.graph.csr",
-    "Detector": "minicrawl.audit.checks",
+    "Detector": "minicrawl.audit.detectors",
     "Frontier": "minicrawl.frontier.page_table",
     "Interpolation": "minicrawl.opic.windows.interpolation",
     "NamedGraph": "minicrawl.graph.named_graph",

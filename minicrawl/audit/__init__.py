@@ -5,8 +5,11 @@ page_facts       facts of one page, from its markup and its headers
 noted_facts      facts of all pages, saved beside the store
 site             columns of them for the checks
 link_columns     counts of links of each page
-checks           the table of checks
-findings         runs the checks, and compares what they find with a baseline
+detectors        ways to find issues
+checks           the table of checks; checks.txt names and explains them
+causes           what one change mends: a file, a host, a folder, a group of pages
+places           the place of a fault on a page
+findings         runs the checks, and compares what they find with an earlier result
 formats          JSON, CSV, SARIF and JUnit
 xlsx             a workbook of spreadsheets
 report_sections  sections of the site report

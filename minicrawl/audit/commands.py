@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.audit.findings import SiteAudit
+    from minicrawl.audit.findings import AuditChange, SiteAudit
 
 _SHOWN = 100
 
@@ -46,50 +47,84 @@ def audit(
         metavar="FILE",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
     ),
+    fail_on: tuple[str, ...] = option(
+        "Exit 1 if there is an error, a warning or an error, or a new issue. Repeatable.",
+        flag="--fail-on",
+        type=click.Choice(("error", "warning", "new")),
+        multiple=True,
+    ),
 ) -> None:
-    """List the issues of a site, worst first.
+    """List the issues of a site by cause, worst first.
 
-    With ISSUE, list its pages, most important first. The first audit after a crawl reads the kept
-    pages, once each. Issues that cannot be checked are counted with the reason.
+    A cause is what one change mends: a file, a target of links, a host or a folder whose pages all
+    have the issue, a group of pages that are alike, or a page. With ISSUE, list its pages, most
+    important first. The first audit after a crawl reads the kept pages, once each, and the next one
+    tells what is new, still open and fixed. Issues that cannot be checked are counted with the
+    reason.
     """
-    from minicrawl.audit.findings import as_document, audited, chosen_checks, read_baseline
+    from minicrawl.audit.findings import (
+        as_document,
+        audited,
+        chosen_checks,
+        kept_and_earlier,
+        read_baseline,
+    )
     from minicrawl.audit.formats import WRITERS
     from minicrawl.memory.allocator import mmap_large_arrays
     from minicrawl.own_files import replacing
 
     mmap_large_arrays()
     if lists:
-        rows = [(one.severity, one.name, one.means) for one in chosen_checks(issues)]
+        rows = [(one.severity, one.name, one.text) for one in chosen_checks(issues)]
         show_list(("severity", "issue", "means"), rows, texts=2)
         return
     suffix = "" if out is None else out.suffix[1:].lower()
     if out is not None and suffix not in WRITERS:
         raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(WRITERS)}")
-    known = None if baseline is None else read_baseline(baseline)
     with progress("pages") as advance, audited(store, issues, host, advance) as whole:
-        audit_result = whole if known is None else whole.new_since(known)
+        earlier = None
+        if baseline is not None:
+            earlier = read_baseline(baseline, whole)
+        elif not issues and host is None:
+            earlier = kept_and_earlier(whole)
+        change = None if earlier is None else whole.since(earlier)
+        shown = whole if baseline is None or change is None else change.new
         if out is not None:
             with replacing(out) as file:
-                WRITERS[suffix](audit_result, audit_result.pages(), file)
+                WRITERS[suffix](shown, shown.pages(), file, change)
         if as_json:
-            show_json(as_document(audit_result, audit_result.pages(n)))
+            show_json(as_document(shown, shown.pages(n), change, n))
         elif issues:
-            _show_pages(audit_result, n)
+            _show_pages(shown, n)
         else:
-            _show_issues(audit_result)
-        has_new = known is not None and any(one.count for one in audit_result.found)
-    if has_new:
+            _show_causes(shown, n)
+        if change is not None and not as_json:
+            counts = ", ".join(f"{count:,} {what}" for what, count in change.counts.items())
+            click.echo(f"since {change.since}: {counts}")
+        fails = _fails(fail_on or (("new",) if baseline else ()), shown, change)
+    if fails:
         raise click.exceptions.Exit(1)
 
 
-def _show_issues(audit: SiteAudit) -> None:
-    rows = audit.issues()
-    lines = [(one.severity, f"{one.pages:,}", one.issue, one.example) for one in rows]
-    if lines:
-        show_list(("severity", "pages", "issue", "example"), lines, texts=2)
-    looked = len(audit.found)
+def _fails(fail_on: Sequence[str], audit: SiteAudit, change: AuditChange | None) -> bool:
+    """Return True if there is an issue that the user does not accept."""
+    found = {one.check.severity for one in audit.found if one.count}
+    accepted = {"warning": {"error", "warning"}, "error": {"error"}}
+    has_new = change is not None and change.counts["new"] > 0
+    return any(has_new if name == "new" else found & accepted[name] for name in fail_on)
+
+
+def _show_causes(audit: SiteAudit, count: int) -> None:
+    causes, _, counts = audit.table(count)
+    rows = [(one.severity, f"{one.pages:,}", one.issue, one.target, one.remedy) for one in causes]
+    if rows:
+        show_list(("severity", "pages", "issue", "target", "what to do"), rows, texts=3)
+    number = counts.total()
+    if number > len(rows):
+        click.echo(f"{counted(number - len(rows), 'more cause')}: --n 0 shows all")
     click.echo(
-        f"found {counted(len(rows), 'issue')}, checked {looked}, read {counted(audit.read, 'page')}"
+        f"found {counted(number, 'cause')} of {counted(len(counts), 'issue')}, "
+        f"checked {len(audit.found)}, read {counted(audit.read, 'page')}"
     )
     _tell_skipped(audit)
 

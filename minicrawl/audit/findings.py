@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minicrawl.archive.record import key_of
-from minicrawl.audit.checks import (
-    CHECKED,
-    LINKS,
-    LISTED,
-    MARKUP,
-    SEVERITIES,
-    TIMED,
-    Check,
-    all_checks,
-    near_duplicate,
-)
+from minicrawl.audit.checks import SEVERITIES, Check, all_checks
+from minicrawl.audit.detectors import CHECKED, LINKS, LISTED, MARKUP, TIMED, near_duplicate
 from minicrawl.audit.link_columns import Column
 from minicrawl.audit.noted_facts import UrlKeys, note_facts
+from minicrawl.audit.places import place_of
 from minicrawl.audit.site import AuditedSite, Mask, titles
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress, part, unreported
-from minicrawl.report.selected_pages import hosts_named
+from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.store import tables
-from minicrawl.wording import counted
+from minicrawl.store.derived.audits import earlier_audit, keep_audit
+from minicrawl.wording import counted, iso
 
 _SHARE_OF_NOTING = 0.7
-_PAGES_AT_ONCE = 10_000
+_PAGES_AT_ONCE, _PAGES_IN_MEMORY = 10_000, 64
 _FORMAT = "minicrawl audit 1"
+_GAINS, _FIRST, _FIRST_OF_AN_ISSUE = (100, 10, 1), 10, 3
+"""Weights of a page by severity, and the most causes that are named first."""
+_EASED = {"page-missing", "sitemap-dead", "redirect-to-dead"}
+"""Issues that vanish with the links to their pages."""
 
 
 class Issue(NamedTuple):
@@ -46,6 +45,27 @@ class Issue(NamedTuple):
     pages: int
     means: str
     example: str
+
+
+class Cause(NamedTuple):
+    """What one change mends. `example` is the most important page, and `place` a place on it."""
+
+    severity: str
+    pages: int
+    issue: str
+    scope: str  # site, folder or page; link or file; group
+    target: str
+    remedy: str
+    example: str
+    place: str
+
+
+class AuditTable(NamedTuple):
+    """Causes, worst first and then most pages; what gains most; number of causes by issue."""
+
+    causes: list[Cause]
+    first: list[Cause]
+    counts: Counter[str]
 
 
 class IssuePage(NamedTuple):
@@ -84,11 +104,14 @@ class IssueFinding:
         ranks_among: Column = ranks[self._bits[ranks >> 3] >> (7 - (ranks & 7)) & 1 == 1]
         return ranks_among
 
-    def without(self, pages: Column) -> IssueFinding:
-        """Return a copy without these pages."""
-        has = np.zeros(len(self.by_importance), np.bool_)
-        has[self.ranks] = ~np.isin(self.pages, pages)
-        return IssueFinding(self.check, has, self.by_importance)
+    def since(self, before: Mask) -> tuple[IssueFinding, IssueFinding]:
+        """Return the new pages, and those of `before`, a mask by page, that are fixed."""
+        had, has = before[self.by_importance], np.zeros(len(self.by_importance), np.bool_)
+        has[self.ranks] = True
+        return (
+            IssueFinding(self.check, has & ~had, self.by_importance),
+            IssueFinding(self.check, had & ~has, self.by_importance),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +134,51 @@ class SiteAudit:
             [(one.check, one.count, one.first) for one in self.found if one.first is not None],
         )
 
+    def table(self, count: int = 0) -> AuditTable:
+        """Return the first `count` causes; 0 is all."""
+        counts, rows = Counter[str](), list[tuple[Any, ...]]()
+        for order, finding in enumerate(self.found):
+            if not finding.count:
+                continue
+            check = finding.check
+            severity = SEVERITIES.index(check.severity)
+            for causes in check.by.group(self.site, finding.pages):
+                counts[check.name] += len(causes.pages)
+                places = np.argsort(-causes.pages, kind="stable")[: count or None]
+                keys = zip((-causes.pages[places]).tolist(), places.tolist(), strict=True)
+                rows += ((severity, pages, order, place, causes, check) for pages, place in keys)
+        rows.sort(key=lambda row: row[:4])
+        first, of_issue = list[tuple[Any, ...]](), Counter[int]()
+        for row in sorted(rows, key=lambda row: row[1] * _GAINS[row[0]]):
+            of_issue[row[2]] += 1
+            if of_issue[row[2]] <= _FIRST_OF_AN_ISSUE and row[-1].name not in _EASED:
+                first.append(row)
+        named = self._named([*rows[: count or None], *first[:_FIRST]])
+        end = len(named) - len(first[:_FIRST])
+        return AuditTable(named[:end], named[end:], counts)
+
+    def _named(self, rows: Sequence[tuple[Any, ...]]) -> list[Cause]:
+        examples = self.site.urls(
+            np.array([causes.firsts[place] for *_, place, causes, _ in rows], np.int64)
+        )
+        rows_of_causes = []
+        with ExitStack() as stack:
+            archive = None
+            if tables.archive_end(self.site.seen.connection) is not None:
+                with suppress(UsageError):  # the folder is gone
+                    archive = stack.enter_context(kept_pages(self.site.seen))
+            markup = lru_cache(_PAGES_IN_MEMORY)(
+                lambda url: "" if archive is None else markup_of(archive, url) or ""
+            )
+            for (_, pages, _, at, causes, check), url in zip(rows, examples, strict=True):
+                (target,) = causes.names(np.array([at]))
+                named = target if causes.scope in ("link", "file") else ""
+                place = place_of(markup(url), url, check.name, named)
+                shown = "" if place is None else str(place)
+                what = check.name, causes.scope, target, check.remedy
+                rows_of_causes.append(Cause(check.severity, -pages, *what, url, shown))
+        return rows_of_causes
+
     def pages(self, count: int = 0) -> Iterator[IssuePage]:
         """Yield the pages of all issues, at most `count` of each; 0 is all."""
         for finding in self.found:
@@ -120,17 +188,44 @@ class SiteAudit:
                 values = None if check.by.shows is None else check.by.shows(self.site)[some]
                 yield from issue_pages(self.site.seen, check, some, values)
 
-    def new_since(self, known: Set[tuple[str, int]]) -> SiteAudit:
-        """Return the result without the pages of a baseline."""
-        keys: dict[str, list[int]] = {}
-        for name, key in known:
-            keys.setdefault(name, []).append(key)
-        left = []
+    def since(self, earlier: Earlier) -> AuditChange:
+        """Compare with an earlier result; issues that it did not check are neither new nor open."""
+        new, fixed, still = [], [], 0
         for finding in self.found:
-            # By URL, not by page id: the baseline may be from another store of the same site.
-            pages = self.site.pages_of(np.array(keys.get(finding.check.name, ()), np.int64))
-            left.append(finding.without(pages[pages >= 0]))
-        return replace(self, found=left)
+            before = earlier.pages.get(finding.check.name)
+            if before is None:
+                continue
+            added, left = finding.since(before)
+            new.append(added)
+            fixed.append(left)
+            still += finding.count - added.count
+        audits = replace(self, found=new), replace(self, found=fixed)
+        return AuditChange(earlier.of, *audits, still, earlier.gone)
+
+
+class Earlier(NamedTuple):
+    """Earlier result: what it is of, and the pages with each issue, as masks by page."""
+
+    of: str
+    pages: Mapping[str, Mask]
+    gone: int = 0
+    """Number of faults of pages that the store does not know."""
+
+
+class AuditChange(NamedTuple):
+    """What changed since an earlier result: new and fixed pages of issues, and those still open."""
+
+    since: str
+    new: SiteAudit
+    fixed: SiteAudit
+    still: int
+    gone: int = 0
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of pages of issues that are new, open and fixed."""
+        new, fixed = (sum(one.count for one in audit.found) for audit in (self.new, self.fixed))
+        return {"new": new, "open": self.still, "fixed": fixed + self.gone}
 
 
 def issue_table(snapshot: Snapshot, counted: Sequence[tuple[Check, int, int]]) -> list[Issue]:
@@ -177,7 +272,7 @@ def audit_of(
     """Run these checks on the pages of a snapshot, or on those of one host."""
     keys = UrlKeys(snapshot)
     noted = note_facts(snapshot, keys, part(progress, 0, _SHARE_OF_NOTING))
-    site = AuditedSite(snapshot, keys, part(progress, _SHARE_OF_NOTING, 1))
+    site = AuditedSite(snapshot, keys, part(progress, _SHARE_OF_NOTING, 1), host)
     keeps_text = tables.settings(snapshot.connection).get("keep") == "text" and not site.html.any()
     lacks = {
         MARKUP: ""
@@ -190,12 +285,9 @@ def audit_of(
     }
     skipped = [(one.name, why) for one in checks if (why := lacks.get(one.by.needs, ""))]
     missing = {name for name, _ in skipped}
-    chosen = np.ones(len(snapshot), np.bool_)
-    if host is not None:
-        chosen = np.isin(snapshot.host_of, hosts_named(snapshot, host))
     by_importance = snapshot.best.astype(np.int32)
     findings = [
-        IssueFinding(check, (check.by.find(site) & chosen)[by_importance], by_importance)
+        IssueFinding(check, (check.by.find(site) & site.chosen)[by_importance], by_importance)
         for check in checks
         if check.name not in missing
     ]
@@ -222,25 +314,54 @@ def chosen_checks(names: Iterable[str]) -> list[Check]:
     return [known[name] for name in chosen] if chosen else list(known.values())
 
 
-def as_document(audit: SiteAudit, pages: Iterable[IssuePage]) -> dict[str, Any]:
-    """Return the result as a JSON document, which is also a baseline."""
-    return {
+def kept_and_earlier(audit: SiteAudit) -> Earlier | None:
+    """Keep the result of all checks, and return that for the crawl before, if it was kept."""
+    seen = audit.site.seen
+    crawl = tables.last_run(seen.connection)
+    bits = ((one.check.name, np.packbits(audit.site.of(one.pages))) for one in audit.found)
+    keep_audit(seen.path, seen.connection, crawl, bits)
+    earlier = earlier_audit(seen.path, seen.connection, crawl)
+    if earlier is None:
+        return None
+    pages = {}
+    for issue, packed in earlier.pages.items():
+        pages[issue] = audit.site.none()
+        known = np.unpackbits(packed)[: len(audit.site)].astype(np.bool_)
+        pages[issue][: len(known)] = known
+    return Earlier(f"the crawl of {iso(earlier.crawl)[:16].replace('T', ' ')}", pages)
+
+
+def as_document(
+    audit: SiteAudit, pages: Iterable[IssuePage], change: AuditChange | None = None, count: int = 0
+) -> dict[str, Any]:
+    """Return the result as a JSON document, which is also a baseline; `count` limits the causes."""
+    causes, first, counts = audit.table(count)
+    document = {
         "format": _FORMAT,
         "pages_read": audit.read,
-        "issues": [one._asdict() for one in audit.issues()],
+        "issues": [one._asdict() | {"causes": counts[one.issue]} for one in audit.issues()],
+        "causes": [one._asdict() for one in causes],
+        "first": [one._asdict() for one in first],
         "skipped": [{"issue": name, "why": why} for name, why in audit.skipped],
         "partial": [{"issue": name, "why": why} for name, why in audit.partial],
         "pages": [one._asdict() for one in pages],
     }
+    if change is not None:
+        document["since"] = {"what": change.since, **change.counts}
+        document["new"] = [one._asdict() for one in change.new.pages()]
+        document["fixed"] = [one._asdict() for one in change.fixed.pages()]
+    return document
 
 
-def read_baseline(baseline: Path) -> set[tuple[str, int]]:
-    """Return the issues of a baseline, each with the key of its page."""
+def read_baseline(baseline: Path, audit: SiteAudit) -> Earlier:
+    """Return the result in a document of an earlier audit, perhaps of another store of the site."""
+    keys: dict[str, list[int]] = {one.check.name: [] for one in audit.found}
     try:
         document = json.loads(baseline.read_bytes())
         if document["format"] != _FORMAT:
             raise ValueError(f"format {document['format']!r}")
-        return {(str(one["issue"]), key_of(str(one["url"]))) for one in document["pages"]}
+        for one in document["pages"]:
+            keys.setdefault(str(one["issue"]), []).append(key_of(str(one["url"])))
     except OSError as error:
         raise UsageError(f"{baseline}: {error.strerror}") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -248,3 +369,10 @@ def read_baseline(baseline: Path) -> set[tuple[str, int]]:
             f"{baseline} is not a baseline ({error}): "
             "write one with `minicrawl audit --out FILE.json`"
         ) from error
+    pages, gone = {}, 0
+    for issue, some in keys.items():
+        # By URL, not by page id: the baseline may be from another store of the same site.
+        known = audit.site.pages_of(np.array(some, np.int64))
+        pages[issue] = audit.site.of(known[known >= 0])
+        gone += int(np.count_nonzero(known < 0))
+    return Earlier(str(baseline), pages, gone)

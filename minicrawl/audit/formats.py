@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from minicrawl import __version__
 from minicrawl.audit.checks import ERROR, NOTICE, WARNING
-from minicrawl.audit.findings import IssuePage, SiteAudit, as_document
+from minicrawl.audit.findings import AuditChange, IssuePage, SiteAudit, as_document
 from minicrawl.audit.xlsx import Pages, Write, write_xlsx
 from minicrawl.report.files.rows import write_csv
 from minicrawl.report.selected_pages import Block
@@ -20,12 +20,16 @@ _MOST_RESULTS, _MOST_LINES = 25_000, 100
 """Most results in a SARIF file, as services refuse more; most pages named in a failed test."""
 
 
-def write_json(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
+def write_json(
+    audit: SiteAudit, pages: Pages, file: BinaryIO, change: AuditChange | None = None
+) -> None:
     """Write a JSON document."""
-    file.write(json.dumps(as_document(audit, pages), indent=1).encode())
+    file.write(json.dumps(as_document(audit, pages, change), indent=1).encode())
 
 
-def write_rows(_audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
+def write_rows(
+    _audit: SiteAudit, pages: Pages, file: BinaryIO, _change: AuditChange | None = None
+) -> None:
     """Write CSV with a row for each page of each issue."""
     rows = list(pages)
     block: Block = {name: [getattr(row, name) for row in rows] for name in IssuePage._fields}
@@ -35,7 +39,9 @@ def write_rows(_audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTICE: "note"}
 
 
-def write_sarif(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
+def write_sarif(
+    audit: SiteAudit, pages: Pages, file: BinaryIO, _change: AuditChange | None = None
+) -> None:
     """Write SARIF 2.1, for services that show the findings of code checkers."""
     checks = [one.check for one in audit.found]
     rules = [
@@ -65,7 +71,9 @@ def write_sarif(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
     file.write(json.dumps(document, indent=1).encode())
 
 
-def write_junit(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
+def write_junit(
+    audit: SiteAudit, pages: Pages, file: BinaryIO, _change: AuditChange | None = None
+) -> None:
     """Write JUnit XML, for CI: a test for each check."""
     by_issue = {name: list(some) for name, some in groupby(pages, key=attrgetter("issue"))}
     tests = len(audit.found) + len(audit.skipped)

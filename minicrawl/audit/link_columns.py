@@ -36,18 +36,36 @@ class LinkColumns(NamedTuple):
     insecure: Column
     away_from: Column
     """Number of all links from the page."""
+    counted_to: Column
+    """Number of links to the page from the pages whose issues count."""
+    insecure_to: Column
+    """Number of those that leave https."""
+    first: Column
+    """Place by importance of the most important page that links to one of a kind."""
 
 
 def link_columns(
     snapshot: Snapshot,
     is_giver: NDArray[np.bool_],
+    is_chosen: NDArray[np.bool_],
     kinds: Mapping[str, NDArray[np.bool_]],
     progress: Progress,
 ) -> LinkColumns:
-    """Count the links of some pages in one pass; `kinds` are the targets of columns by name."""
+    """Count the links of some pages in one pass; `kinds` are the targets of columns by name.
+
+    Only links from chosen pages count for their targets.
+    """
     size = len(snapshot)
     columns = LinkColumns(*(np.zeros(size, np.uint16) for _ in LinkColumns._fields))
-    columns = columns._replace(to=np.zeros(size, np.int32))
+    columns = columns._replace(
+        to=np.zeros(size, np.int32),
+        counted_to=np.zeros(size, np.int32),
+        insecure_to=np.zeros(size, np.int32),
+        first=np.full(size, size, np.int32),
+    )
+    rank = np.empty(size, np.int32)
+    rank[snapshot.best] = np.arange(size, dtype=np.int32)
+    is_of_a_kind = np.logical_or.reduce([*kinds.values()])
     waiting: list[Column] = []
     is_https = np.array([origin.startswith("https:") for origin in snapshot.origins], np.bool_)
     names = {name: place for place, name in enumerate(dict.fromkeys(snapshot.hosts))}
@@ -73,6 +91,11 @@ def link_columns(
         for name, is_counted in of_links.items():
             counts = np.add.reduceat(is_counted, starts, dtype=np.int32)
             getattr(columns, name)[pages] = np.minimum(counts, _MOST_COUNTED)
+        blamed = (is_of_a_kind[ends] | drops) & is_chosen[givers]
+        if blamed.any():
+            np.add.at(columns.counted_to, ends[blamed], 1)
+            np.add.at(columns.insecure_to, ends[blamed & drops], 1)
+            np.minimum.at(columns.first, ends[blamed], rank[givers[blamed]])
     if waiting:
         columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
     return columns

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Iterator
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,10 +28,11 @@ from minicrawl.audit.page_facts import BIT, LAYOUT, SESSION_ID
 from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import final_pages
 from minicrawl.report.links.verdicts import NOT_CHECKED, checked_files, verdict_of_check, verdicts
+from minicrawl.report.selected_pages import hosts_named
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.states import READ_STATES, LinkVerdict, State
 from minicrawl.store import page_columns, questions, request_log, tables
-from minicrawl.store.derived.checks import LARGE_IMAGE, all_checks, all_findings
+from minicrawl.store.derived.checks import LARGE_IMAGE, FindingRow, all_checks, all_findings
 from minicrawl.store.derived.facts import facts_in_blocks, listed_in_blocks
 from minicrawl.web.urls import host_of
 from minicrawl.wording import counted
@@ -68,6 +70,13 @@ class Alternate(NamedTuple):
     targets: Column
 
 
+class Places(NamedTuple):
+    """Names of places, and the place of each page, by number."""
+
+    of: Column
+    names: list[str]
+
+
 class _Facts(NamedTuple):
     """Facts of all pages: numbers, a mask of pages with facts, and the targets of references."""
 
@@ -82,8 +91,13 @@ class _Facts(NamedTuple):
 class AuditedSite:
     """Facts of all pages of a store, as arrays and masks with one entry per page."""
 
-    def __init__(self, snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> None:
+    def __init__(
+        self, snapshot: Snapshot, keys: UrlKeys, progress: Progress, host: str | None = None
+    ) -> None:
         self.seen, self._keys, self._tell = snapshot, keys, progress
+        self.chosen: Mask = np.ones(len(snapshot), np.bool_)
+        if host is not None:
+            self.chosen = np.isin(snapshot.host_of, hosts_named(snapshot, host))
         self.now = time.time()
         self.states = snapshot.states
 
@@ -170,12 +184,7 @@ class AuditedSite:
     def repeated(self, name: str, among: Mask, most: int | None = None) -> Mask:
         """Return the pages that share a hash within their host, in groups of at most `most`."""
         pages = np.flatnonzero(among & (self.number(name) != 0)).astype(np.int32)
-        # Hash and host are one number, because pages of different hosts may share a title; sorting
-        # by two columns takes several times as long.
-        values, hosts = self.number(name)[pages], self.seen.host_of[pages].astype(np.uint64)
-        hosts *= np.uint64(0x9E3779B97F4A7C15)
-        values ^= hosts
-        del hosts  # eight bytes for each page
+        values = self.of_host(self.number(name)[pages], pages)
         order = np.argsort(values)
         values = values[order]
         is_same = values[1:] == values[:-1]
@@ -189,7 +198,15 @@ class AuditedSite:
             is_repeated[places] = np.repeat(sizes <= most, sizes)
         return self.of(pages[order[is_repeated]])
 
-    # ------------------------------------------------------------ answers
+    def of_host(self, hashes: Column, pages: Column) -> Column:
+        """Return hashes of pages that differ between hosts: their pages may share a title.
+
+        Sorting by two columns takes several times as long.
+        """
+        hosts = self.seen.host_of[pages].astype(np.uint64)
+        hosts *= np.uint64(0x9E3779B97F4A7C15)
+        column: Column = hashes ^ hosts
+        return column
 
     @cached_property
     def _answers(self) -> tuple[Column, Column, Column]:
@@ -235,6 +252,24 @@ class AuditedSite:
                             faults |= _URL_BITS[fault]
                 fault_bits.append(faults)
         return np.frombuffer(fault_bits, np.uint8)
+
+    @cached_property
+    def folders(self) -> Places:
+        """Folders of pages."""
+        ids, numbers = dict[str, int](), list[int]()
+        for hosts, paths in tables.hosts_and_paths(self.seen.connection):
+            for host, path in zip(hosts, paths, strict=True):
+                folder = f"{self.seen.origins[host]}{path.partition('?')[0].rpartition('/')[0]}/"
+                numbers.append(ids.setdefault(folder, len(ids)))
+        return Places(np.array(numbers, np.int32), list(ids))
+
+    @cached_property
+    def sections(self) -> Places:
+        """Folders of pages right below the root."""
+        ids = dict[str, int]()
+        tops = ["/".join(name.split("/")[:4]) for name in self.folders.names]
+        section_of = [ids.setdefault(top.rstrip("/") + "/", len(ids)) for top in tops]
+        return Places(np.array(section_of, np.int32)[self.folders.of], list(ids))
 
     @cached_property
     def has_session(self) -> Mask:
@@ -288,10 +323,10 @@ class AuditedSite:
         return final_pages(self.seen).astype(np.int32)
 
     @cached_property
-    def links(self) -> LinkColumns:
-        """Counts of links, in one pass over all of them."""
+    def link_kinds(self) -> dict[str, Mask]:
+        """Kinds of pages that links are counted for."""
         dead_end = self.dead[self.ends] & ~(self.states == State.CANONICAL)
-        kinds = {
+        return {
             "redirects": self.is_in(*REDIRECTS) & ~dead_end,
             "noindex": self.noindex,
             "blocked": self.is_in(State.ROBOTS) & self.own,
@@ -299,7 +334,12 @@ class AuditedSite:
             "dead": dead_end & self.own,
             "dead_outside": dead_end & ~self.own,
         }
-        return link_columns(self.seen, self.is_in(State.FETCHED), kinds, self._tell)
+
+    @cached_property
+    def links(self) -> LinkColumns:
+        """Counts of links, in one pass over all of them."""
+        is_giver = self.is_in(State.FETCHED)
+        return link_columns(self.seen, is_giver, self.chosen, self.link_kinds, self._tell)
 
     @cached_property
     def hops(self) -> Column:
@@ -370,13 +410,17 @@ class AuditedSite:
     @cached_property
     def _findings(self) -> dict[str, Column]:
         columns: dict[str, Column] = {}
-        for row in all_findings(self.seen.path, self.seen.connection):
-            if row.target in self._unknown_files:
-                continue
+        for row in self.findings_of(None):
             if row.kind not in columns:
                 columns[row.kind] = self.none()
             columns[row.kind][row.source] = True
         return columns
+
+    def findings_of(self, kind: str | None) -> Iterator[FindingRow]:
+        """Yield the references of this kind, or all, whose target was requested."""
+        for row in all_findings(self.seen.path, self.seen.connection, kind):
+            if row.target not in self._unknown_files:
+                yield row
 
     def finding(self, kind: str) -> Mask:
         """Return the pages with a missing asset or anchor of this kind, if assets were checked."""

@@ -8,11 +8,11 @@ from typing import BinaryIO
 from xml.sax.saxutils import escape
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from minicrawl.audit.findings import Issue, IssuePage, SiteAudit
+from minicrawl.audit.findings import AuditChange, Cause, Issue, IssuePage, SiteAudit
 from minicrawl.wording import visible
 
 Pages = Iterable[IssuePage]
-Write = Callable[[SiteAudit, Pages, BinaryIO], None]
+Write = Callable[[SiteAudit, Pages, BinaryIO, AuditChange | None], None]
 
 _MOST_ROWS = 1_048_575
 """Most rows of a sheet below its headings; Excel opens no larger sheet."""
@@ -29,9 +29,15 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
-def write_xlsx(audit: SiteAudit, pages: Pages, file: BinaryIO) -> None:
-    """Write a workbook with a sheet of issues and a sheet of their pages."""
-    sheets = {"Issues": (Issue._fields, audit.issues()), "Pages": (IssuePage._fields, pages)}
+def write_xlsx(
+    audit: SiteAudit, pages: Pages, file: BinaryIO, _change: AuditChange | None = None
+) -> None:
+    """Write a workbook with sheets of issues, of their causes, and of their pages."""
+    sheets: dict[str, tuple[Sequence[str], Iterable[Sequence[object]]]] = {
+        "Issues": (Issue._fields, audit.issues()),
+        "Causes": (Cause._fields, audit.table().causes),
+        "Pages": (IssuePage._fields, pages),
+    }
     with ZipFile(file, "w", ZIP_DEFLATED) as book:
         numbers = range(1, len(sheets) + 1)
         # Excel's names: some readers look for no others.

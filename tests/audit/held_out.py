@@ -400,6 +400,14 @@ def _links(site: HeldOutSite) -> None:
     site.fault(
         "image-missing", body="<img src=/bilder/krug.png srcset='/bilder/fehlt2.png 2x' alt=x>"
     )
+    site.fault("manifest-missing", head="<link rel=manifest href=/fehlt.png>")
+    site.fault("link-dead-unfollowed", body="<a rel='ugc nofollow' href=/archiv/fehlt9.png>a</a>")
+    site.truth.add(
+        (
+            "nofollow-links",
+            next(p.path for p in site.pages.values() if "ugc" in p.body and "fehlt9" in p.body),
+        )
+    )
     site.fault("image-large", body="<img src='/bilder/plakat.png' alt=Plakat>")
     site.fault("style-missing", head="<link rel=stylesheet href=/fehlt.css>")
     site.fault("script-missing", body="<script async src=/fehlt.js></script>")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from minicrawl.audit.checks import CHECKED, CHECKS
+from minicrawl.audit.checks import CHECKS
+from minicrawl.audit.detectors import CHECKED
 from minicrawl.audit.findings import audited
 from minicrawl.audit.report_sections import report_sections
 from minicrawl.cli import main
@@ -144,7 +145,7 @@ def test_checks_that_could_not_see_everything_are_named_everywhere(
     with audited(path) as found:
         partial = dict(found.partial)
         assert partial.keys() == {"duplicate-near", "image-missing", "image-large"}
-        section = next(report_sections(found.site.seen, lambda _share: None))
+        _, section, *_ = report_sections(found.site.seen, lambda _share: None)
         assert f"{len(partial)} of them in part (" in section.means
         assert not any(one.count for one in found.found if one.check.name == "image-missing")
     document = as_json(capsys, "audit", "--store", path)

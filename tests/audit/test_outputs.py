@@ -79,6 +79,42 @@ def test_a_baseline_leaves_only_new_issues(
     assert run(store, "--baseline", str(known)) == 2
 
 
+def test_what_is_new_open_and_fixed_since_the_last_crawl_is_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = HeldOutSite()
+    mended, broken, still = (site.item(title=title) for title in ("", None, ""))
+    path = crawled(tmp_path / "crawl.db", site)
+    assert run(path) == 0
+    assert "since" not in capsys.readouterr().out
+    mended.title, broken.title = None, ""
+    crawled(path, site, refresh=1.0)
+    for _ in range(2):  # another audit after the same crawl says the same
+        assert run(path, "--json", "--fail-on", "new") == 1
+        found = json.loads(capsys.readouterr().out)
+        new, fixed = ([row["url"] for row in found[what]] for what in ("new", "fixed"))
+        assert new == [HOST + broken.path]
+        assert HOST + mended.path in fixed
+        assert found["since"]["new"] == 1
+        assert found["since"]["fixed"] == len(fixed)
+        assert {page["url"] for page in found["pages"] if page["issue"] == "title-missing"} == {
+            HOST + broken.path,
+            HOST + still.path,
+        }
+    file = tmp_path / "site.html"
+    assert main(["report", str(file), "--store", str(path)]) == 0
+    assert "<b>1 new</b>" in file.read_text()
+
+
+@pytest.mark.parametrize(("severity", "code"), [("error", 0), ("warning", 1)])
+def test_ci_fails_on_the_chosen_severity(tmp_path: Path, severity: str, code: int) -> None:
+    site = HeldOutSite()
+    site.item(h1="")
+    path = crawled(tmp_path / "crawl.db", site)
+    assert run(path, "h1-missing", "--fail-on", severity) == code
+    assert run(path, "--fail-on", "new") == 0
+
+
 @pytest.mark.slow
 def test_a_large_value_is_shown_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     site = HeldOutSite()
@@ -99,9 +135,9 @@ def test_csv_and_workbook_have_every_page_and_no_formula(store: Path, tmp_path: 
     assert run(store, "--out", str(tmp_path / "all.xlsx")) == 0
     with ZipFile(tmp_path / "all.xlsx") as book:
         parts = {name: ElementTree.fromstring(book.read(name)) for name in book.namelist()}
-    sheet = parts["xl/sheet2.xml"]
+    sheet = parts["xl/sheet3.xml"]
     typed = {one.get("PartName") for one in parts["[Content_Types].xml"]}
-    assert {"/xl/workbook.xml", "/xl/sheet1.xml", "/xl/sheet2.xml"} <= typed
+    assert {"/xl/workbook.xml", "/xl/sheet1.xml", "/xl/sheet3.xml"} <= typed
     assert len(list(sheet.iterfind(".//{*}row"))) == len(pages) + 1
     assert not list(sheet.iterfind(".//{*}f"))
     assert any("<everything> & more" in (one.text or "") for one in sheet.iterfind(".//{*}t"))

@@ -63,7 +63,7 @@ def test_each_page_has_its_finder_and_its_source(path: Path) -> None:
 def test_the_report_counts_pages_by_seed(path: Path) -> None:
     with snapshot(path) as seen:
         sections = site_report(seen, NOON, unreported).sections
-    (section,) = [one for one in sections if one.name == "Seeds"]
+    (section,) = [one for one in sections if one.name == "Start pages"]
     assert section.columns == ("pages", "read", "outcome", "url")
     assert section.rows == [
         (5, 2, "fetched", f"{A}/"),

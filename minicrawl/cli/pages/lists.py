@@ -241,21 +241,29 @@ def _all_verdicts(snapshot: Snapshot) -> str:
     return f"linked pages and files: {', '.join(counts)}"
 
 
-@_listing(
-    _with_texts,
-    further=click.option(
+def _broken_options(command: Command) -> Command:
+    verdict = click.option(
         "--verdict",
         "verdicts",
         type=click.Choice(("dead", "blocked", "forbidden", "unchecked")),
         multiple=True,
         help="Only targets with this verdict; --exit-code counts them all. Repeatable.  [default: "
         "dead and blocked, of which --exit-code counts dead]",
-    ),
-    fails=lambda row, verdicts: row.verdict in {"dead", *verdicts},
+    )
+    each = click.option("--each", is_flag=True, help="List the links of each page.")
+    return verdict(each(command))
+
+
+@_listing(
+    _with_texts,
+    further=_broken_options,
+    fails=lambda row, verdicts, **_options: row.verdict in {"dead", *verdicts},
     summary=_all_verdicts,
 )
-def broken(snapshot: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> Found:
-    """List broken links, most linked target first.
+def broken(snapshot: Snapshot, host: str | None, verdicts: tuple[str, ...], each: bool) -> Found:
+    """List the targets of broken links, most linked first.
+
+    `links` is the number of pages that link to the target, and `source` the most important one.
 
     The verdict on a link is dead if its target failed, directly or behind the redirects in
     `through`, or has a non-public address. It is blocked if the server blocks robots: people may
@@ -265,13 +273,14 @@ def broken(snapshot: Snapshot, host: str | None, verdicts: tuple[str, ...]) -> F
     --host selects the pages that contain the links. `text` and `kind` describe the link, in a store
     of `crawl --keep links` or --keep pages.
     """
-    from minicrawl.report.links.problems import BrokenLink, broken_links
+    from minicrawl.report.links.problems import BrokenLink, broken_links, by_target
     from minicrawl.report.links.verdicts import SHOWN
     from minicrawl.states import LinkVerdict
 
     chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
     with progress("links") as advance:
-        return BrokenLink, broken_links(snapshot, host, advance, chosen)
+        links = broken_links(snapshot, host, advance, chosen)
+    return BrokenLink, links if each else by_target(links)
 
 
 @_listing()

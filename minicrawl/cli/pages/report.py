@@ -20,9 +20,10 @@ from minicrawl.report.snapshot import snapshot
 def report(file: Path, store: Path, *, as_json: bool) -> None:
     """Write an HTML report on a site to FILE.
 
-    The report lists the issues of `minicrawl audit` with their pages, broken links, redirects and
-    duplicates. It also shows the most important pages, the number of links per page, and a graph of
-    the hosts. The file is self-contained.
+    The first page is for those who decide: how many faults of which severity, what changed since
+    the last crawl, and the ten changes that gain most. Then come the issues of `minicrawl audit`
+    and their causes, broken links, redirects, duplicates, and the most important pages. The file is
+    self-contained.
     """
     from minicrawl.own_files import replacing
     from minicrawl.report.site.html_report import write_site_report

@@ -51,7 +51,7 @@ GAP = " > "
 class BrokenLink(NamedTuple):
     """Broken link. `through` are the redirects on the way, in order."""
 
-    links: int  # to this target, from all pages
+    links: int  # pages that link to this target by the same redirects
     status: int | None
     state: str
     target: str
@@ -103,8 +103,9 @@ def broken_links(
     givers, targets = _links_to(snapshot, np.isin(codes, chosen_verdicts), progress)
     chosen = np.isin(givers, pages_of_host(snapshot, host))
     givers, targets = givers[chosen], targets[chosen]
-    counts = np.bincount(ends[targets], minlength=len(snapshot))[ends[targets]]
-    order = np.lexsort((-snapshot.importance[givers], ends[targets], -counts, codes[targets]))
+    # Of each target as written: one behind a redirect is another thing to mend.
+    counts = np.bincount(targets, minlength=len(snapshot))[targets]
+    order = np.lexsort((-snapshot.importance[givers], targets, -counts, codes[targets]))
     links = _broken(snapshot, givers[order], targets[order], counts[order])
     chosen_pages = set(pages_of_host(snapshot, host).tolist())
     by_url = {row.url: row for row in checked_pages(snapshot).values()}
@@ -116,6 +117,12 @@ def broken_links(
     labels = {verdict.label for verdict in chosen_verdicts}
     found_too = _findings(snapshot, chosen_pages)
     return [*shown, *(link for link in found_too if link.verdict in labels)]
+
+
+def by_target(links: Sequence[BrokenLink]) -> list[BrokenLink]:
+    """Return the first link to each target, which is from the most important page."""
+    firsts = {(link.target, link.through, link.kind): link for link in reversed(links)}
+    return [link for link in links if firsts[link.target, link.through, link.kind] is link]
 
 
 def linked_verdicts(snapshot: Snapshot) -> dict[str, int]:
@@ -141,13 +148,14 @@ def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
     # Soft 404s are shown with the links to them, and large images are not broken.
     rows = [row for row in findings if row.kind not in (SOFT_404, LARGE_IMAGE)]
     checks = {row.url: row for row in all_checks(snapshot.path, snapshot.connection)}
-    counts = Counter(row.target for row in rows)
     chosen = [row for row in rows if row.source in pages]
-    names = _Names(snapshot, {row.source for row in chosen})
-    for row in sorted(chosen, key=lambda row: (-counts[row.target], row.target)):
+    counts = Counter((row.target, row.kind) for row in chosen)
+    names, importance = _Names(snapshot, {row.source for row in chosen}), snapshot.importance
+    chosen.sort(key=lambda row: (-counts[row[1:3]], *row[1:3], -importance[row.source]))
+    for row in chosen:
         check = checks.get(row.target)
         yield BrokenLink(
-            links=counts[row.target],
+            links=counts[row[1:3]],
             status=check.status if check else None,
             state=State(check.state).label if check else f"no-{row.kind}",
             target=row.target,

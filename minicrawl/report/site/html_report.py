@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import BinaryIO
 
-from minicrawl.report.site.html_pictures import degree_plot, figure_html, host_graph
-from minicrawl.report.site.html_tables import entry_html, escaped, section_html
+from minicrawl.report.site.html_tables import entry_html, escaped, section_html, tile_html
 from minicrawl.report.site.site_report import SiteReport
 
 _SCRIPT = """
@@ -55,12 +54,12 @@ _STYLE = """
 :root {
   color-scheme: light dark;
   --ink: #1b2430; --soft: #5a6675; --line: #d9dee5; --paper: #fff; --band: #f5f7fa;
-  --accent: #0b62a8; --good: #1d6f42;
+  --accent: #0b62a8; --good: #1d6f42; --error: #b3261e; --warning: #8a5a00;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ink: #e6eaf0; --soft: #a3afbd; --line: #37414e; --paper: #12171d; --band: #1a2129;
-    --accent: #6db5f2; --good: #6fcf97;
+    --accent: #6db5f2; --good: #6fcf97; --error: #ff9a8f; --warning: #f0b95a;
   }
 }
 * { box-sizing: border-box }
@@ -72,16 +71,22 @@ h1 { margin: 0; font-size: 1.9rem; overflow-wrap: anywhere }
 h2 { margin: 2.5rem 0 .25rem; font-size: 1.25rem }
 p { margin: .25rem 0 .75rem; color: var(--soft) }
 a { color: var(--accent) }
-dl {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr));
+.tiles {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr));
   gap: .75rem; margin: 1.5rem 0;
 }
-dl div {
-  padding: .75rem 1rem; border: 1px solid var(--line); border-radius: .5rem;
-  background: var(--band);
+.tile {
+  padding: .75rem 1rem; border: 1px solid var(--line); border-left: .35rem solid var(--line);
+  border-radius: .5rem; background: var(--band); break-inside: avoid;
 }
-dt { color: var(--soft); font-size: .85rem }
-dd { margin: 0; font-size: 1.35rem; font-variant-numeric: tabular-nums }
+.tile b { display: block; font-size: 1.6rem; font-variant-numeric: tabular-nums }
+.tile span { display: block; color: var(--soft); font-size: .85rem }
+.tile.error { border-left-color: var(--error) }
+.tile.warning { border-left-color: var(--warning) }
+.tile.good { border-left-color: var(--good) }
+td.error { color: var(--error); font-weight: 600 }
+td.warning { color: var(--warning); font-weight: 600 }
+nav { break-before: page; margin-top: 3rem; border-top: 1px solid var(--line) }
 nav ul { display: flex; flex-wrap: wrap; gap: .4rem 1.25rem; padding: 0; list-style: none }
 .count { color: var(--soft); font-weight: 400; font-variant-numeric: tabular-nums }
 .none { color: var(--good) }
@@ -109,24 +114,20 @@ td.url { overflow-wrap: anywhere; min-width: 14rem }
 th.number { width: 1% }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
 .number + :not(.number) { padding-left: 1rem }
-.plots { display: flex; flex-wrap: wrap; gap: 1.5rem }
-figure { margin: 0; flex: 1 1 22rem; min-width: 0 }
-figcaption { color: var(--soft); font-size: .9rem }
-svg { width: 100%; height: auto }
-svg text { fill: var(--soft); font: 12px system-ui, sans-serif }
-svg .name { fill: var(--ink) }
-.axis { stroke: var(--line) }
-.point, .node { fill: var(--accent) }
-.link { stroke: var(--accent); opacity: .3; fill: none }
 @media (max-width: 40rem) {
   body { padding: 1.25rem 1rem 3rem }
   h1 { font-size: 1.4rem }
+  .leads thead { display: none }
+  .leads tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line) }
+  .leads td { display: block; padding: .1rem 0; border: 0; text-align: left }
+  .leads .number + :not(.number) { padding-left: 0 }
 }
 @media print {
   body { max-width: none; padding: 0 }
   td { overflow-wrap: anywhere }
   td.url { min-width: 0 }
-  nav, input { display: none }
+  input { display: none }
+  nav ul { columns: 2; display: block }
   h2 { break-after: avoid }
   tr { break-inside: avoid }
 }
@@ -144,22 +145,16 @@ def _document(report: SiteReport) -> Iterator[str]:
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{title}</title><style>{_STYLE}</style>"
-    yield f"<h1>{title}</h1><p>Made by minicrawl on {escaped(report.made_at)}.</p>"
-    facts = (
-        f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>"
-        for name, value in report.facts
-    )
-    yield f"<dl>{''.join(facts)}</dl>"
-    yield f"<nav><ul>{''.join(map(entry_html, report.sections))}</ul></nav>"
+    yield f"<h1>{title}</h1>"
+    facts = ", ".join(f"{escaped(value)} {escaped(name)}" for name, value in report.facts)
+    yield f"<p>{escaped(report.made_at[:10])}. {facts}.</p>"
     for section in report.sections:
+        if section.leads:
+            yield f'<div class="tiles">{"".join(map(tile_html, section.tiles))}</div>'
+            yield from section_html(section)
+    lists = [section for section in report.sections if not section.leads]
+    yield f"<nav><ul>{''.join(map(entry_html, lists))}</ul></nav>"
+    for section in lists:
         yield from section_html(section)
-    yield "<h2>Links per page</h2>"
-    yield "<p>Pages by number of links, both on a logarithmic scale.</p>"
-    yield '<div class="plots">'
-    yield figure_html(degree_plot(report.in_degrees), "Links to a page, from pages that were read")
-    yield figure_html(degree_plot(report.out_degrees), "Links from a page that was read")
-    yield "</div>"
-    if len(report.hosts) > 1:
-        yield "<h2>Hosts</h2><p>The most important hosts and the links between them.</p>"
-        yield figure_html(host_graph(report), "A larger circle is a more important host.")
+    yield f"<p>Made by minicrawl on {escaped(report.made_at)}.</p>"
     yield f"<script>{_SCRIPT}</script></html>"

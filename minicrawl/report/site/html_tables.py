@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from html import escape
 
-from minicrawl.report.site.site_report import ReportSection
+from minicrawl.report.site.site_report import ReportSection, Tile
 from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import visible
 
 _SHARES = frozenset(("importance",))
 _CODES = frozenset(("status",))
-_URLS = frozenset(("url", "target", "source", "end", "original", "example"))
+_URLS = frozenset(("url", "target", "source", "end", "original", "example", "where"))
 _NUMBER, _URL = ' class="number"', ' class="url"'
 
 
@@ -26,9 +26,19 @@ def entry_html(section: ReportSection) -> str:
     return f'<li><a href="#{_anchor(section)}">{section.name}</a> {count}</li>'
 
 
+def tile_html(tile: Tile) -> str:
+    note = f"<span>{escaped(tile.note)}</span>" if tile.note else ""
+    shown = f"<span>{escaped(tile.name)}</span><b>{escaped(tile.value)}</b>{note}"
+    return f'<div class="tile {tile.tone}">{shown}</div>'
+
+
 def section_html(section: ReportSection) -> Iterator[str]:
     count = f'<span class="count">{section.total:,}</span>'
-    yield f'<h2 id="{_anchor(section)}">{section.name} {count}</h2>'
+    yield (
+        f"<h2>{section.name}</h2>"
+        if section.leads
+        else f'<h2 id="{_anchor(section)}">{section.name} {count}</h2>'
+    )
     if section.means:
         yield f"<p>{escaped(section.means)}</p>"
     if not section.rows:
@@ -36,11 +46,12 @@ def section_html(section: ReportSection) -> Iterator[str]:
         return
     is_number = [not isinstance(value, str) for value in section.rows[0]]
     heads = map(_head, section.columns, is_number)
-    yield f'<div class="table"><table><thead><tr>{"".join(heads)}</tr></thead><tbody>'
+    kind = "table leads" if section.leads else "table"
+    yield f'<div class="{kind}"><table><thead><tr>{"".join(heads)}</tr></thead><tbody>'
     for row in section.rows:
         yield f"<tr>{''.join(map(_cell, section.columns, row, is_number))}</tr>"
     yield "</tbody></table></div>"
-    if section.total > len(section.rows):
+    if section.total > len(section.rows) and not section.leads:
         yield f'<p class="more">The first {len(section.rows):,} of {section.total:,}.</p>'
 
 
@@ -51,6 +62,8 @@ def _head(column: str, is_number: bool) -> str:
 
 def _cell(column: str, value: object, is_number: bool) -> str:
     kind = _NUMBER if is_number else _URL if column in (*_URLS, "through") else ""
+    if column == "severity":
+        kind = f' class="{value}"'
     return f"<td{kind}>{_shown(column, value)}</td>"
 
 

@@ -7,4 +7,5 @@ checks     results of link checks
 pings      moments at which sites said that pages have changed
 samples    figures of a crawl over time
 facts      facts of kept pages, for an audit
+audits     results of audits, by which the next one tells what is new
 """

@@ -190,6 +190,7 @@ STORE_VALUES = {
     "--verdicts": ["verdicts.csv"],
     "--out": ["issues.json"],
     "--baseline": ["known.json"],
+    "--fail-on": ["error"],
 }
 """Values for options of these commands."""
 SETTING_VALUES = {

@@ -61,7 +61,7 @@ class TestBrokenLinks:
             (HOME, LOST, f"{OLDER} > {OLD}"),
             (NEWS, LOST, OLD),
         }
-        assert [row.links for row in rows] == [3, 3, 3, 2, 2, 1]
+        assert [row.links for row in rows] == [3, 3, 3, 1, 1, 1]
         assert {row.state for row in rows[:3]} == {"not-found"}
         of_host = [BrokenLink(1, None, "not-found", GONE, ELSEWHERE, "")]
         assert broken_links(seen, "b.example") == of_host

@@ -1,0 +1,160 @@
+"""Causes of issues: one for each change that mends pages.
+
+A missing file is one fault, however many pages need it, and so is a header that a whole host lacks:
+
+    issue          scope   pages   target
+    image-missing  file    5,127   https://example.org/img/lost.png   one file to restore
+    csp-missing    site    5,130   https://example.org                one setting of the server
+    h1-missing     folder     40   https://example.org/archive/       one template
+    title-missing  page        1   https://example.org/about.html
+
+A group is a function of a site and of the pages with an issue, most important first. It yields the
+causes as columns, because an issue of a million pages may have a million causes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from minicrawl.audit.link_columns import Column
+
+if TYPE_CHECKING:
+    from minicrawl.audit.site import AuditedSite, Mask
+
+_FEWEST_OF_A_HOST, _FEWEST_OF_A_FOLDER, _MOST_OF = 3, 5, 0.9
+"""Fewest pages with an issue, and least share of the pages, that blame a host or a folder."""
+
+
+class Causes(NamedTuple):
+    """Causes of one scope: page counts, the most important page of each, and names of targets."""
+
+    scope: str
+    pages: Column
+    firsts: Column
+    names: Callable[[Column], list[str]]
+    """Function of places in the columns that returns the targets."""
+
+
+Group = Callable[["AuditedSite", Column], Iterator[Causes]]
+
+
+def by_template(site: AuditedSite, pages: Column) -> Iterator[Causes]:
+    """Blame a host, else a folder, for an issue of most of its pages; else each page."""
+    base = site.html.copy()
+    base[pages] = True
+    for scope, place_of, names, fewest in (
+        ("site", site.seen.host_of, site.seen.origins, _FEWEST_OF_A_HOST),
+        ("folder", site.sections.of, site.sections.names, _FEWEST_OF_A_FOLDER),
+        ("folder", site.folders.of, site.folders.names, _FEWEST_OF_A_FOLDER),
+    ):
+        counts = np.bincount(place_of[pages], minlength=len(names))
+        of_all = np.bincount(place_of[base], minlength=len(names))
+        is_whole = (counts >= fewest) & (counts >= _MOST_OF * of_all)
+        if is_whole.any():
+            blamed = is_whole[place_of[pages]]
+            yield _grouped(scope, place_of[pages[blamed]], pages[blamed], names.__getitem__)
+            pages = pages[~blamed]
+    if len(pages):
+        yield by_page(site, pages)
+
+
+def by_page(site: AuditedSite, pages: Column) -> Causes:
+    """Blame each page."""
+    return Causes("page", np.ones(len(pages), np.int64), pages, lambda at: site.urls(pages[at]))
+
+
+def _grouped(scope: str, labels: Column, pages: Column, name: Callable[[int], str]) -> Causes:
+    """Return a cause for each label; the first page of a label is its most important one."""
+    distinct, at, counts = np.unique(labels, return_index=True, return_counts=True)
+    return Causes(
+        scope, counts, pages[at], lambda places: [name(one) for one in distinct[places].tolist()]
+    )
+
+
+def _by_page_behind(
+    site: AuditedSite, scope: str, pages: Column, targets: Column
+) -> Iterator[Causes]:
+    """Blame the page that each page names; those that name an unknown one are blamed themselves."""
+    known = targets >= 0
+    if known.any():
+        causes = _grouped(scope, targets[known], pages[known], str)
+        blamed = np.unique(targets[known])
+        yield causes._replace(names=lambda at: site.urls(blamed[at]))
+    if not known.all():
+        yield from by_template(site, pages[~known])
+
+
+def by_head(head: str) -> Group:
+    """Blame the page that a head element names: canonical, next or prev."""
+    return lambda site, pages: _by_page_behind(site, "link", pages, site.target(head)[pages])
+
+
+def by_end(site: AuditedSite, pages: Column) -> Iterator[Causes]:
+    """Blame the page that stands for the pages: an original, or the end of redirects."""
+    return _by_page_behind(site, "group", pages, site.ends[pages])
+
+
+def by_hash(name: str) -> Group:
+    """Blame the most important of the pages of a host that share a text."""
+
+    def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
+        labels = site.of_host(site.number(name)[pages], pages)
+        _, at, group_of = np.unique(labels, return_index=True, return_inverse=True)
+        # The least important page is the example: the most important one is the target.
+        return _by_page_behind(site, "group", pages[::-1], pages[at[group_of]][::-1])
+
+    return group
+
+
+def by_alternate(kind: Callable[[AuditedSite], Mask]) -> Group:
+    """Blame the language version."""
+
+    def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
+        rank = np.full(len(site), len(site), np.int32)
+        rank[pages] = np.arange(len(pages))
+        givers, targets = site.alternates
+        chosen = (targets >= 0) & (targets != givers) & (rank[givers] < len(site))
+        chosen &= kind(site)[np.maximum(targets, 0)]
+        order = np.argsort(rank[givers[chosen]], kind="stable")
+        return _by_page_behind(site, "link", givers[chosen][order], targets[chosen][order])
+
+    return group
+
+
+def by_link(kind: str) -> Group:
+    """Blame the target of the links."""
+
+    def group(site: AuditedSite, _pages: Column) -> Iterator[Causes]:
+        counts = site.links.insecure_to if kind == "insecure" else site.links.counted_to
+        is_blamed = counts > 0
+        if kind != "insecure":
+            is_blamed &= site.link_kinds[kind]
+        targets = np.flatnonzero(is_blamed)
+        firsts = site.seen.best[site.links.first[targets]]
+        yield Causes("link", counts[targets], firsts, lambda at: site.urls(targets[at]))
+
+    return group
+
+
+def by_file(kind: str) -> Group:
+    """Blame the file or anchor that pages refer to; if a style refers to it, the style, too."""
+
+    def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
+        rank = {page: place for place, page in enumerate(pages.tolist())}
+        sources: dict[str, set[int]] = {}
+        for row in site.findings_of(kind):
+            if row.source in rank:
+                within = f" {row.text}" if row.text.startswith("in ") else ""
+                sources.setdefault(row.target + within, set()).add(rank[row.source])
+        targets = list(sources)
+        yield Causes(
+            "file",
+            np.array([len(some) for some in sources.values()], np.int64),
+            pages[np.array([min(some) for some in sources.values()], np.int64)],
+            lambda at: [targets[place] for place in at.tolist()],
+        )
+
+    return group

@@ -1,0 +1,197 @@
+"""Ways to find issues of an audit, each with the group that names their causes.
+
+A detector gets the columns of a site and returns the pages that have the issue, as a mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.audit.causes import (
+    Group,
+    by_alternate,
+    by_file,
+    by_hash,
+    by_head,
+    by_link,
+    by_template,
+)
+from minicrawl.audit.link_columns import Column
+from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Mask
+from minicrawl.states import State
+
+MARKUP, LINKS, CHECKED, LISTED, TIMED = "markup", "links", "checked", "listed", "timed"
+"""Needs of a check: kept pages, stored links, checked links, kept sitemaps, or times of heads."""
+
+_SLOW_S, _MOST_ALIKE = 1.0, 10
+
+Find = Callable[[AuditedSite], Mask]
+Measure = Callable[[AuditedSite], Column]
+
+
+class Detector(NamedTuple):
+    """Way to find an issue: its needs, the number that it shows for a page, and its causes."""
+
+    find: Find
+    needs: str = MARKUP
+    shows: Measure | None = None
+    group: Group = by_template
+
+
+def _of(name: str) -> Measure:
+    return lambda site: site.number(name)
+
+
+def missing(name: str) -> Detector:
+    """Find indexable pages where this text is missing."""
+    return Detector(lambda site: site.indexable & (site.number(name) == 0))
+
+
+def shared(name: str) -> Detector:
+    """Find indexable pages that share this text with another page of their host."""
+    return Detector(lambda site: site.repeated(name, site.indexable), group=by_hash(name))
+
+
+def over(name: str, most: int) -> Detector:
+    """Find indexable pages where the number is above `most`."""
+    return Detector(lambda site: site.indexable & (site.number(name) > most), shows=_of(name))
+
+
+def under(name: str, least: int, *, or_none: bool = False) -> Detector:
+    """Find indexable pages where the number is below `least`; 0 counts only with `or_none`."""
+
+    def find(site: AuditedSite) -> Mask:
+        number = site.number(name)
+        return site.indexable & (number < least) & (or_none | (number > 0))
+
+    return Detector(find, shows=_of(name))
+
+
+def more(name: str, than: int = 0) -> Detector:
+    """Find pages where the number is above `than`."""
+    return Detector(lambda site: site.html & (site.number(name) > than), shows=_of(name))
+
+
+def has(flag: str) -> Detector:
+    """Find pages where the flag is set."""
+    return Detector(lambda site: site.html & site.flag(flag))
+
+
+def lacks(flag: str) -> Detector:
+    """Find pages where the flag is not set."""
+    return Detector(lambda site: site.html & ~site.flag(flag))
+
+
+def url(fault: str) -> Detector:
+    """Find pages whose URL has a fault."""
+    return Detector(lambda site: site.url_fault(fault), "")
+
+
+def links_to(kind: str) -> Detector:
+    """Find pages with links of a kind."""
+    count: Measure = attrgetter(f"links.{kind}")
+    return Detector(lambda site: count(site) > 0, LINKS, count, by_link(kind))
+
+
+def finding(kind: str, shows: Measure | None = None) -> Detector:
+    """Find pages on which the link check found an issue of this kind."""
+    return Detector(lambda site: site.finding(kind), CHECKED, shows, by_file(kind))
+
+
+def names(head: str, kind: Find) -> Detector:
+    """Find pages whose canonical, next or prev is a page of a kind."""
+    return Detector(lambda site: site.whose_target(head, kind(site)), group=by_head(head))
+
+
+def translated(kind: Find) -> Detector:
+    """Find pages with a language version of a kind."""
+    return Detector(lambda site: site.with_alternate(kind(site)), group=by_alternate(kind))
+
+
+def listed(kind: Find) -> Detector:
+    """Find pages of a kind in sitemaps."""
+    return Detector(lambda site: site.listed & kind(site), LISTED)
+
+
+def state(*states: State) -> Find:
+    """Return a function that finds the pages in these states."""
+    return lambda site: site.is_in(*states)
+
+
+def own(kind: Find, shows: Measure | None = None, group: Group = by_template) -> Detector:
+    """Find pages of a kind on the hosts of the site; needs no kept pages."""
+    return Detector(lambda site: site.own & kind(site), "", shows, group)
+
+
+def linked(kind: Find) -> Detector:
+    """Find pages of a kind that depends on stored links."""
+    return Detector(kind, LINKS)
+
+
+def dead(site: AuditedSite) -> Mask:
+    return site.dead
+
+
+def noindex(site: AuditedSite) -> Mask:
+    return site.noindex
+
+
+def canonical_loop(site: AuditedSite) -> Mask:
+    """Return pages in a loop of canonical URLs."""
+    target = site.target("canonical")
+    # After as many steps as there are pages, every page left is in a loop; each round doubles the
+    # steps.
+    after = np.where(target >= 0, target, np.arange(len(site), dtype=np.int32))
+    for _ in range(len(site).bit_length()):
+        after = after[after]
+    return site.of(after) & (target >= 0) & site.html
+
+
+def canonical_elsewhere(site: AuditedSite) -> Mask:
+    target = site.target("canonical")
+    hosts = site.seen.host_of
+    other = (target >= 0) & (hosts[np.maximum(target, 0)] != hosts)
+    return site.html & (other | (target == UNKNOWN))
+
+
+def no_return(site: AuditedSite) -> Mask:
+    """Return pages with a language version that does not name them."""
+    pages, targets = (column.astype(np.int64) for column in site.alternates)
+    pairs = np.sort(pages * len(site) + targets)
+    is_read = (targets >= 0) & site.html[np.maximum(targets, 0)] & (targets != pages)
+    pages, targets = pages[is_read], targets[is_read]
+    back = targets * len(site) + pages
+    places = np.minimum(np.searchsorted(pairs, back), len(pairs) - 1)
+    return site.html & site.of(pages[pairs[places] != back])
+
+
+def no_way_back(site: AuditedSite) -> Mask:
+    is_alone, own = site.none(), np.arange(len(site), dtype=np.int32)
+    for head, back in (("next", "prev"), ("prev", "next")):
+        target, returned = site.target(head), site.target(back)
+        at = np.maximum(target, 0)
+        is_alone |= (target >= 0) & site.html[at] & (returned[at] != own)
+    return is_alone & site.html
+
+
+def endless(site: AuditedSite) -> Mask:
+    """Return the redirects in or into a loop; the crawl gives up one redirect of each loop."""
+    return site.is_in(*REDIRECTS) & site.is_in(State.BAD_REDIRECT)[site.ends]
+
+
+def slow(site: AuditedSite) -> Mask:
+    return site.own & site.was_read & (site.seconds > _SLOW_S)
+
+
+def near_duplicate(site: AuditedSite) -> Mask:
+    """Return pages with equal long lines, but not of many pages: those are from a template."""
+    alike = site.repeated("text", site.indexable, _MOST_ALIKE)
+    return alike | (site.of(site.seen.near_duplicates.pages) & site.indexable)
+
+
+def is_copy(site: AuditedSite) -> Mask:
+    return site.target("canonical") != NO_TARGET

@@ -1,0 +1,92 @@
+"""The place of a fault on a page: line and tag.
+
+A fault with a target is where the page names the target; another one is at the tag that its check
+is about. A fault of the headers has no place in the markup.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from minicrawl.web.html.attributes import unescaped
+from minicrawl.web.urls import canonical
+
+_LONGEST_TAG, _MOST_NAMED = 160, 20_000
+_NAMES_URL = re.compile(
+    r"""(?:\b(?:href|src|data|poster|action|content)\s*+=|srcset\s*+=|url\(|,)\s*+["']?\s*+"""
+    r"""([^"'\s<>)]++)""",
+    re.IGNORECASE,
+)
+_TAGS = (
+    (r"title-|error-page", r"<title\b"),
+    (r"description-", r"<meta\b[^>]*description"),
+    (r"h1-", r"<h1\b"),
+    (r"image-without-alt", r"<img\b(?![^>]*\salt\b)"),
+    (r"image-without-size", r"<img\b(?![^>]*\swidth\b)"),
+    (r"language-", r"<html\b"),
+    (r"viewport-|zoom-", r"<meta\b[^>]*viewport"),
+    (r"charset-", r"<meta\b[^>]*charset"),
+    (r"structured-data-", r"<script\b[^>]*ld\+json"),
+    (r"meta-refresh", r"<meta\b[^>]*refresh"),
+    (r"text-filler", r"lorem\s+ipsum"),
+    (r"noindex-meta|nofollow-page", r"<meta\b[^>]*\b(?:noindex|nofollow|none)\b"),
+    (r"nofollow-links", r"<a\b[^>]*nofollow"),
+    (r"canonical-", r"<link\b[^>]*canonical"),
+    (r"hreflang-", r"<link\b[^>]*hreflang"),
+    (r"pagination-", r"<link\b[^>]*\b(?:next|prev)\b"),
+    (r"mixed-", r"<(?!a\b)[^>]*http://"),
+    (r"form-", r"<form\b"),
+    (r"heading-order", r"<h[2-6]\b"),
+)
+_TAG_OF = [(re.compile(names), re.compile(tag, re.IGNORECASE)) for names, tag in _TAGS]
+
+
+class FaultPlace(NamedTuple):
+    """Line of the markup, from 1, and the tag there, shortened."""
+
+    line: int
+    tag: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.tag}"
+
+
+def place_of(markup: str, url: str, issue: str, target: str) -> FaultPlace | None:
+    """Return where a page has a fault; None if it is nowhere in the markup.
+
+    With a target, the place is where the page names it, if it does.
+    """
+    at = _named_at(markup, url, target) if target else None
+    if at is None:
+        at = next(
+            (
+                found.start()
+                for names, tag in _TAG_OF
+                if names.match(issue) and (found := tag.search(markup))
+            ),
+            None,
+        )
+    return None if at is None else _place(markup, at)
+
+
+def _named_at(markup: str, url: str, target: str) -> int | None:
+    """Return where the page names a URL, or the style that names it."""
+    target, _, style = target.partition(" in ")
+    wanted = style or target
+    page, _, name = wanted.partition("#")
+    for count, named in enumerate(_NAMES_URL.finditer(markup)):
+        if count > _MOST_NAMED:
+            break
+        written, _, fragment = unescaped(named[1]).partition("#")
+        if fragment == name and (canonical(written, url) if written else url) == page:
+            return named.start()
+    return None
+
+
+def _place(markup: str, at: int) -> FaultPlace:
+    begin = max(markup.rfind("<", 0, at + 1), at - _LONGEST_TAG)
+    end = markup.find(">", at)
+    tag = " ".join(markup[begin : len(markup) if end < 0 else end + 1].split())
+    shown = tag if len(tag) <= _LONGEST_TAG else f"{tag[: _LONGEST_TAG - 1]}…"
+    return FaultPlace(markup.count("\n", 0, at) + 1, shown)
