@@ -22,7 +22,7 @@ from minicrawl.checking.cloaking_judgement import Cloaking, PageAnswer, judged
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import gate_for
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
+from minicrawl.crawl.hosts.side_requests import follow
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.settings import store_terms
@@ -40,7 +40,7 @@ from minicrawl.web.encoding.detection import decode
 from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.page_text import plain_text
 from minicrawl.web.responses.headers import parse_content_type
-from minicrawl.web.urls import ResolvedUrl, canonical
+from minicrawl.web.urls import ResolvedUrl
 
 if TYPE_CHECKING:
     import httpx
@@ -93,15 +93,14 @@ async def _ask_all(
 
 async def _ask(crawler: Crawler, url: str, through: PageFetcher) -> PageAnswer:
     """Follow redirects through the crawl's gate, and return the last response."""
-    context, onboarding = crawler.context, crawler.parts.onboarding
-    for _ in range(MOST_REDIRECTS + 1):
-        request = Request(url=url, max_bytes=context.settings.network.max_body_bytes)
-        response = await onboarding.ask_in_time(request, context.tell, through)
-        target = canonical(response.target, url) if isinstance(response, Moved) else None
-        if target is None:
-            break
-        url = target
-    return _answer(url, response)
+    most_bytes = crawler.context.settings.network.max_body_bytes
+
+    async def send(url: str) -> FetchResult | State:
+        request = Request(url=url, max_bytes=most_bytes)
+        return await crawler.parts.onboarding.ask_in_time(request, through)
+
+    hops = await follow(url, send)
+    return _answer(*hops[-1])
 
 
 def _answer(url: str, result: FetchResult | State) -> PageAnswer:

@@ -16,13 +16,13 @@ from functools import partial
 from http import HTTPStatus
 from itertools import groupby
 
-from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS
+from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, follow
 from minicrawl.crawl.loop import Crawler
 from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged, Want
 from minicrawl.states import State
 from minicrawl.store.derived.checks import CheckRow
 from minicrawl.web.responses.challenges import COOKIE_WALL
-from minicrawl.web.urls import canonical, origin
+from minicrawl.web.urls import origin
 
 IS_IT_THERE = (Want.HEAD, Want.STATUS)
 _HEAD_IS_REFUSED = (
@@ -82,7 +82,7 @@ class LinkAsker:
             async with free:
                 if not await self._crawler.may_ask():
                     return False
-                hops = await self._follow(url, send)
+                hops = await follow(url, send)
                 if hops[0][1] is not State.SCOPE:
                     await keep(hops)
         return True
@@ -108,17 +108,6 @@ class LinkAsker:
             case Unchanged():
                 return CheckRow(url, State.FETCHED, HTTPStatus.NOT_MODIFIED, "", at)
 
-    async def _follow(self, url: str, send: Send) -> Hops:
-        """Return all hops to the end of the URL's redirects."""
-        hops = [(url, await send(url))]
-        for _ in range(MOST_REDIRECTS):
-            url, result = hops[-1]
-            target = canonical(result.target, url) if isinstance(result, Moved) else None
-            if target is None:
-                break
-            hops.append((target, await send(target)))
-        return hops
-
     async def _send(self, url: str, wants: Sequence[Want], *, in_scope: bool) -> Found:
         settings = self._settings
         for want in wants:
@@ -127,8 +116,7 @@ class LinkAsker:
             # The body of a failure may show that it is a challenge, or is archived.
             reads_failures = is_file or want is Want.STATUS
             request = Request(url=url, want=want, max_bytes=most, keeps_failures=reads_failures)
-            emit = self._crawler.context.tell
-            result = await self._onboarding.ask_in_time(request, emit, in_scope=in_scope)
+            result = await self._onboarding.ask_in_time(request, in_scope=in_scope)
             if not (isinstance(result, Failed) and result.status in _HEAD_IS_REFUSED):
                 break
         return result

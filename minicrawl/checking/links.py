@@ -50,7 +50,7 @@ _IN_STYLE = "in "
 async def check_links(crawler: Crawler) -> None:
     """Keep requisites and linked files, and check links outside the crawl, as settings say."""
     context = crawler.context
-    storing, emit = context.settings.storing, context.tell
+    storing, emit = context.settings.storing, context.emit
     asker = LinkAsker(crawler)
     if storing.requisites:
         kept_files = await _keep_requisites(context, asker)
@@ -97,7 +97,7 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
 
     store = context.settings.storing.store
     with snapshot(store) as view:
-        needed = (await targets_of(view, context.tell)).assets
+        needed = (await targets_of(view, context.emit)).assets
     leading_on = {url: any(kind in LEADS_ON for kind, _ in of) for url, of in needed.items()}
     files, rows = await keep_requisites(context, asker, leading_on, _failed_lately(context))
     _keep(store, rows)

@@ -121,15 +121,15 @@ class ShardCrawl:
         age_s = self._beginning.age_s(time.monotonic())
         return exchange_interval_s(age_s, self._shard.place.of, usual_s)
 
-    def _pages_soon(self, host: int, within_s: float) -> int:
+    def _pages_soon(self, host_id: int, within_s: float) -> int:
         """Return the number of the host's pages that can be requested in this time.
 
         It is 0 for a host that waits for its address, since that may take long.
         """
         hosts, now = self._crawler.parts.hosts, self._context.clock.now()
-        state = hosts[host]
-        delay_s = state.delay_s(hosts.politeness)
-        wait_s = max(state.ready_at - now, delay_s if state.in_use else 0.0, 0.0)
+        host = hosts[host_id]
+        delay_s = host.delay_s(hosts.politeness)
+        wait_s = max(host.ready_at - now, delay_s if host.in_use else 0.0, 0.0)
         if wait_s >= within_s or not hosts.has_room(host, now):
             return 0
         return ceil((within_s - wait_s) / delay_s) if delay_s else _PAGES_WITHOUT_DELAY

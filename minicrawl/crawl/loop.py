@@ -63,7 +63,7 @@ class Crawler:
         web_access: WebAccess,
         gate: ScopeGate,
         clock: Clock,
-        tell: Listener,
+        emit: Listener,
     ) -> None:
         self._news = asyncio.Event()
         self._context = context = CrawlContext(
@@ -72,7 +72,7 @@ class Crawler:
             web_access=web_access,
             gate=gate,
             clock=clock,
-            tell=tell,
+            emit=emit,
             wake=self._news.set,
         )
         self.parts = parts = CrawlParts(context)
@@ -112,7 +112,7 @@ class Crawler:
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or the crawl is stopped."""
         reason = await self._context.recorder.committer.keep_while(self._work, self._report_room)
-        self._context.tell(Ended(reason=reason))
+        self._context.emit(Ended(reason=reason))
         return reason
 
     async def attend(self, work: Coroutine[None, None, None]) -> bool:
@@ -171,7 +171,7 @@ class Crawler:
 
     def _report_room(self, event: Event) -> None:
         """Report that the disk of the store is full, or has room again."""
-        self._context.tell(event)
+        self._context.emit(event)
         self._news.set()
 
     def _work(self, group: asyncio.TaskGroup) -> Coroutine[None, None, Reason]:

@@ -20,11 +20,11 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.orders import without_effect
-from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
+from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.waiting_again import reopen
-from minicrawl.crawl.turns.turn import SuspendedTurns
+from minicrawl.crawl.turns.turn_ends import TurnEnds
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
@@ -44,7 +44,7 @@ class CrawlContext:
     web_access: WebAccess
     gate: ScopeGate
     clock: Clock
-    tell: Listener
+    emit: Listener
     wake: Callable[[], None]
     """Wakes the loop, after an event that may let another page have its turn."""
     hooks: Hooks = field(default_factory=Hooks)
@@ -67,15 +67,17 @@ class CrawlParts:
         )
         origins = frontier.urls.origins
         self.hosts = hosts_of(settings, origins, self.leases.resume, clock)
-        self.side_requests = SideRequests(self.hosts, clock, context.wake)
+        self.side_requests = SideRequests(
+            settings, recorder, context.web_access, self.hosts, clock, context.wake
+        )
         self.slots = RequestSlots(
             settings.politeness,
-            lambda host: self.hosts.resume_when_ready(host, clock.now()),
+            lambda host_id: self.hosts.resume_when_ready(self.hosts[host_id], clock.now()),
             self.side_requests,
             _families_of(frontier),
         )
         self.onboarding = HostOnboarding(
-            settings, recorder, context.web_access, context.gate, self.side_requests
+            settings, context.web_access, context.gate, self.side_requests, context.emit
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
@@ -87,7 +89,8 @@ class CrawlParts:
         )
         poster = StepPoster(recorder, self.leases.queue, met_pages.refuse, self.depths, saw)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
-        self.suspended = SuspendedTurns()
+        self.introducer = PageIntroducer(recorder, poster)
+        self.ends = TurnEnds(context, self)
 
     def _saw(self, plans: list[Plan]) -> None:
         if self.replays.per_fetch:
@@ -100,18 +103,20 @@ class CrawlParts:
         for line in reopen(
             recorder, context.gate, self.depths, context.settings, context.clock.today()
         ):
-            context.tell(Noted(text=line))
+            context.emit(Noted(text=line))
         if note := without_effect(context.settings, len(recorder.frontier.urls.origins)):
-            context.tell(Noted(text=note))
+            context.emit(Noted(text=note))
         recorder.agree_on_terms(context.settings.order)
         self.leases.restore()
         for pages, contents in recorder.pages.contents():
             self.settler.load_contents(pages, contents)
             pages_by_host = list(recorder.hosts.of_pages(pages))
             self.traps.restore(pages_by_host)
-            for host, count in pages_by_host:
-                self.hosts[host].pages += count
-                self.hosts.spare(host, recorder.shard.others_asked_until)
+            for host_id, count in pages_by_host:
+                host = self.hosts[host_id]
+                host.pages += count
+                # Another process may have contacted it until then.
+                host.delay_next(recorder.shard.others_asked_until, self.hosts.politeness)
         self.settler.finish_loading()
 
 

@@ -224,9 +224,8 @@ def with_wait(
     now, pace = context.clock.now(), parts.hosts.pace
     if pace is not None and (closed_s := pace.closed_s()):
         return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)
-    times = ((state.ready_at, host) for host, state in parts.hosts.items())
-    due = min((one for one in times if one[0] > now), default=None)
-    if due is None or requesting:
+    waiting = (host for host in parts.hosts.values() if host.ready_at > now)
+    host = min(waiting, key=lambda host: (host.ready_at, host.id), default=None)
+    if host is None or requesting:
         return progress
-    origin = context.recorder.frontier.urls.origins[due[1]]
-    return replace(progress, waits_for=origin, wait_s=due[0] - now)
+    return replace(progress, waits_for=host.origin, wait_s=host.ready_at - now)

@@ -36,6 +36,7 @@ from minicrawl.app import SystemClock
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import TrapDetector
+from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.crawl.record.commits import COMMIT_EVERY_S
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
@@ -61,6 +62,7 @@ from tests.memory import memory_bytes
 SEEDS = 1000
 IN_FLIGHT = 80
 HOSTS, PAGES_A_HOST = 100_000, 1000
+HOST = Host(0, "http://a.example", NameState("a.example"))
 ANSWER = Response(status=200, headers={"etag": '"5f3c-61a8"'}, body=b"")
 BEAT_S = 0.005
 SAMPLED = 10
@@ -170,10 +172,10 @@ class Bench:
         now = time.perf_counter()
         row = FetchRow(lease.page, now, "page", 200, 30_000, 0.1, "")
         self._recorder.record_request(row, is_page=True)
-        turn = Turn(lease, lease.page, lease.host, looked_up)
+        turn = Turn(lease, lease.page, HOST, looked_up)
         self._settler.settle(turn, WasRead(ANSWER, reading), now)
         self._leasing.end(lease, 0.0, 0)
-        self._leasing.resume(lease.host)
+        self._leasing.resume(lease.host_id)
 
 
 class Busy(Awaitable[None]):

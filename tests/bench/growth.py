@@ -263,7 +263,7 @@ async def scheduling(path: Path, hosts: int) -> str:
         await plant(recorder, map(ResolvedUrl, EndlessWeb(hosts).seeds(hosts)), 0)
         settings = Settings.of(delay=hosts / A_SECOND / 2)
         leasing = LeaseScheduler(settings, recorder, SystemClock(), lambda: np.zeros(0))
-        clocks = HostTable(settings.politeness, leasing.resume)
+        clocks = HostTable(settings.politeness, leasing.resume, recorder.frontier.urls.origins)
         leasing.restore()
         in_flight: deque[Lease] = deque()
         times = []
@@ -272,12 +272,12 @@ async def scheduling(path: Path, hosts: int) -> str:
             clocks.wake(now)
             lease = leasing.next()
             assert lease is not None
-            clocks.begin(lease.host, now)
+            clocks.begin(clocks[lease.host_id], now)
             in_flight.append(lease)
             if len(in_flight) > settings.politeness.concurrency:
                 done = in_flight.popleft()
                 leasing.give_back(done)
-                clocks.end(done.host, now)
+                clocks.end(clocks[done.host_id], now)
             times.append(time.perf_counter() - began)
     mean_s = sum(islice(times, hosts, None)) / FETCHES
     return (

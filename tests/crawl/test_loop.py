@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 from minicrawl import Asked, Delayed, Ended, Event, Noted, Reason, Settled
 from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.dispatch.dispatcher import CLOSED_AT_ONCE
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.errors import StoreError, UsageError
@@ -164,20 +165,22 @@ def test_the_next_page_is_the_best_of_all_whose_host_may_be_asked(
         hosts, queue = parts.hosts, parts.leases.queue
         begin = hosts.begin
 
-        def compare(host: int, now: float) -> None:
+        def compare(host: Host, now: float) -> None:
             ready = [
                 page
                 for page, other in enumerate(frontier.urls.host_of)
                 if frontier.state[page] == State.UNREAD
                 and page not in asked  # its host may be free before the page is settled
                 and hosts[other].rules
-                and hosts.may_be_asked(other, now)
-                and (other == host or queue.is_ready(other))  # turns of others may just be ending
+                and hosts.may_be_asked(hosts[other], now)
+                and (
+                    other == host.id or queue.is_ready(other)
+                )  # turns of others may just be ending
             ]
-            if hosts[host].rules:
+            if host.rules:
                 worth = queue.key if strategy == "siblings" else frontier.ledger.cash
-                chosen[host] = max(ready, key=worth)
-                assert frontier.urls.host_of[chosen[host]] == host
+                chosen[host.id] = max(ready, key=worth)
+                assert frontier.urls.host_of[chosen[host.id]] == host.id
             begin(host, now)
 
         monkeypatch.setattr(hosts, "begin", compare)

@@ -54,7 +54,7 @@ def test_a_finished_crawl_remembers_no_suspended_turn(path: Path) -> None:
     remembered: list[int] = []
 
     def hear(scene: Scene, _event: Event) -> None:
-        remembered.append(len(scene.crawler.parts.suspended))
+        remembered.append(len(scene.crawler.parts.ends.suspended))
 
     run = crawl(web, path, f"{A}/", hear=hear)
     assert run.states[f"{A}/here"] is State.FETCHED

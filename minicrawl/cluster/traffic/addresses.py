@@ -143,7 +143,7 @@ class ShardAddresses:
                     return
                 self._examining[name] = False
         except RecordError as error:
-            self._context.tell(Warned(text=f"no requests to {name}: {error}"))
+            self._context.emit(Warned(text=f"no requests to {name}: {error}"))
         finally:
             del self._examining[name]
             self._context.wake()

@@ -131,7 +131,7 @@ class ShardTraffic:
                 steps = self._recorder.pages.sendings_to(receiver, number, published)
                 if steps:
                     missing = f"shard {receiver} posted nothing after batch {number}"
-                    self._context.tell(Warned(text=f"{missing}: sending again"))
+                    self._context.emit(Warned(text=f"{missing}: sending again"))
                 for step in steps[:MOST_REPEATED]:
                     await self._exchange.publish(self._shard.core.batch(step))
 
@@ -141,7 +141,7 @@ class ShardTraffic:
                 batch = unpack(arrived.packed)
                 await self._post(arrived, batch)
             except BatchError as error:  # a genuine batch is sent again
-                self._context.tell(Warned(text=f"a batch of another shard was dropped: {error}"))
+                self._context.emit(Warned(text=f"a batch of another shard was dropped: {error}"))
                 await arrived.done()
 
     async def _post(self, arrived: BatchDelivery, batch: TransferBatch) -> None:

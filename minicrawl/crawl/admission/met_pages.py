@@ -71,11 +71,11 @@ class MetPages:
         for state, pages in refused.items():
             self._recorder.apply_step(Step(StepKind.REFUSE, spending=Spending(pages)), state)
 
-    def _refusal(self, page: PageId, host: int, now: float) -> SkipReason | None:
-        url, known = self._url_of(page), self._hosts.get(host)
+    def _refusal(self, page: PageId, host_id: int, now: float) -> SkipReason | None:
+        url, known = self._url_of(page), self._hosts.get(host_id)
         state = self._gate.refusal(url, 0, 0 if known is None else known.pages)
         if state is None and known is not None:
             state = known.trouble_at(now)
-            if state is None and self._onboarding.known_rules(host) is not None:
-                return self._onboarding.refusal(host, url)
+            if state is None and self._onboarding.robots.known(known) is not None:
+                return self._onboarding.robots.refusal(known, url)
         return None if state is None else SkipReason(state)

@@ -95,8 +95,6 @@ class TrapDetector:
         """Return for each host the cash that other sites and the user gave to its site."""
         return self.quotas.inbound_cash.to_sites(endowment)
 
-    # ------------------------------------------------------------ before a request
-
     def skip_reason(self, page: PageId, host: int, url: str) -> SkipReason | None:
         """Return how the page's turn ends without a request; None if the page is requested."""
         if page in self.seeds or page in self.copies.compared:
@@ -127,8 +125,6 @@ class TrapDetector:
         end = self._frontier.books.stands_for(other)
         state = State(self._frontier.state[end])
         return end != page and (state is State.UNREAD or state.was_read)
-
-    # ------------------------------------------------------------ after a response
 
     def vouch(self, page: PageId) -> None:
         """Treat a page as a seed: the target of a seed's redirect, or one that the user adds."""
@@ -185,18 +181,12 @@ class TrapDetector:
         """Count the cash that pages of other shards, so of other sites, gave to these pages."""
         self.quotas.inbound_cash.receive(pages, atoms)
 
-    def located(self, host: int, address: str) -> None:
-        """Note the address of a host: hosts at one address share a quota."""
-        self.quotas.locate(host, address)
-
     def _differ(self, url: str, other: str) -> bool:
         known = [self._frontier.urls.find(name) for name in (url, other)]
         documents = [
             None if page is None else self._recorder.pages.document(page) for page in known
         ]
         return len({document.content for document in documents if document is not None}) > 1
-
-    # ------------------------------------------------------------ pages to reopen
 
     def due(self, requests: float) -> list[int]:
         """Return pages to reopen, and set the next `due_at`; to be called when that is reached."""

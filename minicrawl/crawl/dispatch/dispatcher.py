@@ -17,12 +17,10 @@ from minicrawl.crawl.admission.traps import SkipReason
 from minicrawl.crawl.dispatch.host_turns import HostTurns
 from minicrawl.crawl.dispatch.skipped_pages import SkippedPages
 from minicrawl.crawl.hosts.addresses import Rank
-from minicrawl.crawl.hosts.host_state import HostState
 from minicrawl.crawl.hosts.slots import Standing
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.schedule.leases import Lease
-from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.states import State
@@ -37,17 +35,16 @@ class Dispatcher:
     """Begins turns, each in a task of its own, while there is room and budget."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        recorder, wanted = context.recorder, context.settings.budget.importance
+        recorder, importance = context.recorder, context.settings.budget.importance
         self._context, self._parts = context, parts
         self._clock, self._gate, self._wake = context.clock, context.gate, context.wake
         self._counters, self._depth = recorder.counters, recorder.frontier.urls.depth
         self._hosts, self._leases, self._slots = parts.hosts, parts.leases, parts.slots
         self._onboarding, self._traps = parts.onboarding, parts.traps
         self._depths = parts.depths
-        self.limit = None if wanted is None else ImportanceLimit(wanted, recorder)
-        introducer = PageIntroducer(recorder, parts.settler.poster)
-        self._page_turns = PageTurns(context, parts, introducer)
-        self._host_turns = HostTurns(context, parts, introducer)
+        self.limit = None if importance is None else ImportanceLimit(importance, recorder)
+        self._page_turns = PageTurns(context, parts)
+        self._host_turns = HostTurns(context, parts)
         self.skipped = SkippedPages(context, parts)
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched_before = recorder.counters.number("fetched")
@@ -134,7 +131,7 @@ class Dispatcher:
         # Lease a page only to see whether one is ready: if not, nobody needs the slot.
         if self._slots.has_too_many_slow(now) and (lease := leases.next()):
             leases.give_back(lease)
-            leases.resume(lease.host)
+            leases.resume(lease.host_id)
             self._slots.give_up_slowest(now)
 
     def next_slow(self, now: float) -> float | None:
@@ -151,8 +148,6 @@ class Dispatcher:
             _, late = await asyncio.wait(tuple(self._tasks), timeout=grace_s)
             for task in late:
                 task.cancel()
-
-    # ------------------------------------------------------------ one turn
 
     def _next_turn(self, now: float, until: float) -> Coroutine[None, None, None] | None:
         """Return the next turn, if one is found before `until`, a moment of `perf_counter`."""
@@ -177,75 +172,75 @@ class Dispatcher:
         host if the address or robots.txt of that is not known yet; None if no request begins now.
         """
         began = perf_counter()
-        page, host, url, again, _ = lease
-        state, onboarding = self._hosts[host], self._onboarding
+        page, host, url, again = lease.page, self._hosts[lease.host_id], lease.url, lease.again
+        onboarding, suspended = self._onboarding, self._parts.ends.suspended
         # Before the page may be closed, as there may be no other to lead to the waiting sitemaps.
-        if onboarding.sitemaps.is_behind(host) and state.trouble_at(now) is None:
-            return self._begin(self._parts.suspended.turn_of(lease), state, now, is_known=False)
-        pages, is_seed = 0 if again else state.pages, not self._depth[page]
+        if onboarding.sitemaps.is_behind(host) and host.trouble_at(now) is None:
+            return self._begin(suspended.turn_of(lease, host), now, is_known=False)
+        pages, is_seed = 0 if again else host.pages, not self._depth[page]
         refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
         if refused is None and self._depths is not None and self._depths.is_too_far(page):
             refused = State.DEPTH
         if refused is not None:
             # The scope needs no look-up and no request, and comes first: such pages must not have
             # their hosts located.
-            self.skipped.close(lease, SkipReason(refused), now, began)
+            self.skipped.close(lease, host, SkipReason(refused), now, began)
             return None
-        turn = self._parts.suspended.turn_of(lease)
+        turn = suspended.turn_of(lease, host)
         # The next calls may query the store. The checks above refuse many pages without that.
         pages_known = self._context.recorder.pages
         turn.own = pages_known.own_request(page)
         turn.tries = turn.tries or pages_known.tries(page, self._context.settings.limits.max_tries)
-        onboarding.recall(host)
+        onboarding.robots.recall(host)
         is_known, reason = onboarding.is_known(host), None
         # Trouble comes before robots.txt: a host that is down may have no rules, and its pages get
         # the same state as if they were requested.
-        if (trouble := state.trouble_at(now)) is not None:
+        if (trouble := host.trouble_at(now)) is not None:
             reason = SkipReason(trouble)
         elif is_known:
-            reason = onboarding.refusal(host, turn.sent_url)
+            reason = onboarding.robots.refusal(host, turn.sent_url)
         if reason is None and not again and turn.own is None:  # not if a program wants this request
-            reason = self._traps.skip_reason(page, host, url)
+            reason = self._traps.skip_reason(page, host.id, url)
         if reason is not None:
-            self.skipped.close(lease, reason, now, began)
+            self.skipped.close(lease, host, reason, now, began)
             return None
         turn.cost_s = perf_counter() - began
-        return self._begin(turn, state, now, is_known=is_known)
+        return self._begin(turn, now, is_known=is_known)
 
     def _begin(
-        self, turn: Turn, state: HostState, now: float, *, is_known: bool
+        self, turn: Turn, now: float, *, is_known: bool
     ) -> Coroutine[None, None, None] | None:
         """Return the turn of the page or that of its host; None if the page waits."""
-        is_waiting = self._defer(turn, state, now, is_known=is_known)
+        host = turn.host
+        is_waiting = self._defer(turn, now, is_known=is_known)
         if is_known and not is_waiting:
-            self._onboarding.sitemaps.end_yielding(turn.host)
-            self._onboarding.sitemaps.count_request(turn.host)
+            self._onboarding.sitemaps.begin_page(host)
             return self._page_turns.begin(turn, now)
         self._leases.give_back(turn.lease)
         if is_waiting:
             return None
-        return self._host_turns.begin(turn.host, self._rank(turn, is_strange=True), now)
+        return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)
 
-    def _defer(self, turn: Turn, state: HostState, now: float, *, is_known: bool) -> bool:
+    def _defer(self, turn: Turn, now: float, *, is_known: bool) -> bool:
         """Make the page wait if its host cannot take a request now. Return whether it waits."""
-        host, hosts, slots, shared = turn.host, self._hosts, self._slots, state.shared
+        host, hosts, slots = turn.host, self._hosts, self._slots
         # Each `return True` needs somebody who resumes the host later. Otherwise its pages would
         # wait forever, and the crawl would not end.
-        if host in self._host_turns.under_way:  # resumed when that turn ends
+        if host.id in self._host_turns.under_way:  # resumed when that turn ends
             return True
         if not hosts.has_room(host, now):
             hosts.wait_for_room(host, now, self._rank(turn, is_strange=not is_known))
             return True
-        if shared.to_render or not hosts.may_be_asked(host, now):
+        if host.shared.to_render or not hosts.may_be_asked(host, now):
             hosts.resume_when_ready(host, now)
             return True
-        standing = Standing.of(state, is_known=is_known)
-        has_slot = slots.has_room(host, standing)
+        standing = Standing.of(host, is_known=is_known)
+        has_slot = slots.has_room(host.id, standing)
         if not has_slot:
-            slots.wait(host, standing)
+            slots.wait(host.id, standing)
         return not has_slot
 
     def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
         """Return the page's rank among those that wait for its address; see `addresses.Rank`."""
         queue = self._leases.queue
-        return queue.precedence(turn.host), -queue.key(turn.page), is_strange
+        return queue.precedence(turn.host.id), -queue.key(turn.page), is_strange

@@ -12,35 +12,32 @@ from collections.abc import Coroutine
 from functools import partial
 
 from minicrawl.crawl.hosts.addresses import Rank
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.hosts.sitemap_queue import MANY, PATIENCE_S
 from minicrawl.crawl.hosts.slots import RequestSlot, Standing
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
 class HostTurns:
-    """Hosts that are being onboarded."""
+    """Hosts that are being onboarded. `under_way` has their ids."""
 
-    def __init__(
-        self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
-    ) -> None:
-        self._clock, self._tell, self._wake = context.clock, context.tell, context.wake
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        self._clock, self._wake = context.clock, context.wake
         self._hosts, self._onboarding = parts.hosts, parts.onboarding
-        self._slots, self._traps = parts.slots, parts.traps
+        self._slots, self._traps, self._leases = parts.slots, parts.traps, parts.leases
+        self._introducer = parts.introducer
         self._host_of = context.recorder.frontier.urls.host_of
-        self._introducer, self._leases = introducer, parts.leases
         self._targets = resolve_targets(context.settings)
         self.under_way: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
+    def begin(self, host: Host, rank: Rank, now: float) -> Coroutine[None, None, None]:
         """Begin the turn of a host; `rank` is that of the page that needs it."""
-        standing = Standing.of(self._hosts[host], is_known=False)
-        slot = self._slots.take(now, host, standing)
-        self._traps.quotas.spend_on_host(host)
-        self.under_way.add(host)
+        slot = self._slots.take(now, host.id, Standing.of(host, is_known=False))
+        self._traps.quotas.spend_on_host(host.id)
+        self.under_way.add(host.id)
         return self._learn(host, slot, rank)
 
     def cancel(self) -> None:
@@ -48,45 +45,33 @@ class HostTurns:
         for task in tuple(self._tasks):
             task.cancel()
 
-    async def _learn(self, host: int, slot: RequestSlot, rank: Rank) -> None:
+    async def _learn(self, host: Host, slot: RequestSlot, rank: Rank) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        slot.give_up = task.cancel
         try:
-            if await self._locate(host):
-                await self._ask(host, rank)
-        except asyncio.CancelledError:
-            if not slot.was_given_up or task.uncancel():
-                raise
-            # The host lost its slot because it is silent: it goes behind hosts never asked before.
-            shared = self._hosts[host].shared
-            due = self._slots.when_all_were_asked(host, self._clock.now())
-            shared.free_at = max(shared.free_at, due)
+            with self._slots.held(slot, partial(self._go_behind, host)):
+                if await self._onboarding.locate(host):
+                    # Hosts at one address share a quota of pages, unless --resolve names it.
+                    if host.address is not None and host.address not in self._targets:
+                        self._traps.quotas.locate(host.id, host.address)
+                    await self._ask(host, rank)
         finally:
             self._tasks.discard(task)
-            self._slots.leave(slot)
-            self.under_way.discard(host)
+            self.under_way.discard(host.id)
             # Last, and however the turn ended: leasing the page has paused the host, and nothing
             # else resumes it.
             self._hosts.resume_when_ready(host, self._clock.now())
 
-    async def _locate(self, host: int) -> bool:
-        """Find the address of the host. Return False if it has none.
+    def _go_behind(self, host: Host) -> None:
+        """Let the host, which is silent, wait for hosts that were never asked before."""
+        due = self._slots.when_all_were_asked(host.id, self._clock.now())
+        host.shared.free_at = max(host.shared.free_at, due)
 
-        Hosts at one address share a quota of pages, unless --resolve names the address.
-        """
-        if not await self._onboarding.locate(host):
-            return False
-        address = self._hosts[host].address
-        if address is not None and address not in self._targets:
-            self._traps.located(host, address)
-        return True
-
-    async def _ask(self, host: int, rank: Rank) -> None:
+    async def _ask(self, host: Host, rank: Rank) -> None:
         """Request the next file of the host, or make the host wait for its address."""
         now = self._clock.now()
-        self._onboarding.recall(host)
+        self._onboarding.robots.recall(host)
         if self._onboarding.is_known(host):
             return
         if not self._hosts.has_room(host, now):
@@ -95,30 +80,32 @@ class HostTurns:
         loop, sitemaps = asyncio.get_running_loop(), self._onboarding.sitemaps
         introduce = partial(self._introduce, host)
         while True:
-            self.under_way.add(host)
+            self.under_way.add(host.id)
             patience = loop.call_later(PATIENCE_S, self._let_pages_on, host)
             try:
-                await self._onboarding.learn(host, self._tell, introduce)
+                await self._onboarding.learn(host, introduce)
             finally:
                 patience.cancel()
             # If its last page went on meanwhile, no lease leads to the other sitemaps.
             if not sitemaps.is_behind(host):
                 return
 
-    def _let_pages_on(self, host: int) -> None:
+    def _let_pages_on(self, host: Host) -> None:
         """Let pages of the host have turns, as its sitemap takes long."""
         if self._onboarding.sitemaps.let_pages_on(host, is_slow=True):
-            self.under_way.discard(host)
+            self.under_way.discard(host.id)
             self._hosts.resume_when_ready(host, self._clock.now())
             self._wake()
 
     async def _introduce(
-        self, host: int, urls: tuple[str, ...], depth: int, listed: Sitemap
+        self, host: Host, urls: tuple[str, ...], depth: int, listed: Sitemap
     ) -> float:
         """Make pages of a sitemap known, and note when they changed. Return the processor time."""
-        found = await self._introducer.introduce(list(dict.fromkeys(urls)), depth, listed.originals)
-        if sum(self._host_of[page] == host for page in found.new) >= MANY:
+        pages, new, cost_s = await self._introducer.introduce(
+            list(dict.fromkeys(urls)), depth, listed.originals
+        )
+        if sum(self._host_of[page] == host.id for page in new) >= MANY:
             self._onboarding.sitemaps.let_pages_on(host, is_slow=False)
         if self._leases.reads_again:
-            self._leases.refresh.hear(found.pages, listed.changed)
-        return found.cost_s
+            self._leases.refresh.hear(pages, listed.changed)
+        return cost_s

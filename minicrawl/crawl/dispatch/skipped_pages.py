@@ -12,11 +12,10 @@ from time import perf_counter
 
 from minicrawl.crawl.admission.traps import SkipReason
 from minicrawl.crawl.events import Settled
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.start.waiting_again import in_scope_now
-from minicrawl.model import PageId
-from minicrawl.states import State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
 
@@ -24,51 +23,36 @@ class SkippedPages:
     """Ends turns without a request."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        self._recorder, self._clock, self._tell = context.recorder, context.clock, context.tell
+        self._recorder, self._clock, self._emit = context.recorder, context.clock, context.emit
         self._is_continuous = context.settings.budget.continuous
         self._settler, self._traps, self._depths = parts.settler, parts.traps, parts.depths
         self._gate = context.gate
         self._leases, self._hosts = parts.leases, parts.hosts
-        self._suspended, self._sitemaps = parts.suspended, parts.onboarding.sitemaps
+        self._suspended, self._sitemaps = parts.ends.suspended, parts.onboarding.sitemaps
 
-    # ------------------------------------------------------------ pages that are leased
-
-    def close(self, lease: Lease, reason: SkipReason, now: float, began: float) -> None:
+    def close(self, lease: Lease, host: Host, reason: SkipReason, now: float, began: float) -> None:
         """End the turn with a reason; `began` is the start of the turn by `perf_counter`."""
-        self._suspended.end(lease.page)
-        if lease.again:
-            self._leave(lease, reason.state, now)
-        else:
-            self._close(lease.page, lease.url, reason)
-        self._charge(lease.host, now, began)
-
-    def _leave(self, lease: Lease, state: State, now: float) -> None:
-        """Skip a page that was read before: it keeps its state."""
-        if state is not self._hosts[lease.host].trouble_at(now):
+        page, url, (state, detail, original) = lease.page, lease.url, reason
+        self._suspended.end(page)
+        if not lease.again:
+            if original is None:
+                self._settler.close(page, state)
+            else:
+                self._settler.fold(page, original)
+            if detail:
+                today = self._clock.today()
+                self._recorder.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
+            self._emit(Settled(url=url, state=state, detail=detail))
+        elif state is not host.trouble_at(now):
             self._leases.drop(lease)
-            return
-        self._leases.release(lease)
-        self._tell(Settled(url=lease.url, state=state))
-        if self._is_continuous:
-            self._hosts[lease.host].pause_while_down()
-
-    def _close(self, page: PageId, url: str, reason: SkipReason) -> None:
-        state, detail, original = reason
-        if original is None:
-            self._settler.close(page, state)
-        else:
-            self._settler.fold(page, original)
-        if detail:
-            today = self._clock.today()
-            self._recorder.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
-        self._tell(Settled(url=url, state=state, detail=detail))
-
-    def _charge(self, host: int, now: float, began: float) -> None:
+        else:  # a page that was read before keeps its state
+            self._leases.release(lease)
+            self._emit(Settled(url=url, state=state))
+            if self._is_continuous:
+                host.pause_until(host.down_until)
         self._hosts.charge(host, perf_counter() - began, now, was_asked=False)
         self._sitemaps.end_yielding(host)
         self._hosts.resume_when_ready(host, now)
-
-    # ------------------------------------------------------------ pages that wait
 
     def has_unread(self) -> bool:
         """Return whether pages wait."""

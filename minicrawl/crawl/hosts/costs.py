@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from minicrawl.crawl.hosts.host_state import NameState
+from minicrawl.crawl.hosts.host import NameState
 
 SHARE = 0.5
 """Share of one processor for all expensive hosts together."""

@@ -3,7 +3,7 @@
 Four limits hold at the same time. A waiting host is resumed when all of them allow it:
 
     delay     between two requests to one host name: ours, or its Crawl-delay (capped) if longer
-    pause     of one host, after a failure or because it asked for one (`host_state`)
+    pause     of one host, after a failure or because it asked for one (`host`)
     cost      of a host name whose responses cost much more processor time than others (`costs`)
     address   delay and number of requests of the address, whatever hosts it has (`addresses`)
 
@@ -37,29 +37,28 @@ from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.hosts.addresses import FIRST, AddressDelay, AddressPacing, Rank, address_delay
 from minicrawl.crawl.hosts.costs import FREE_UNASKED_S, CostDelays, FairShare
 from minicrawl.crawl.hosts.crawl_pace import CrawlPace
-from minicrawl.crawl.hosts.host_state import HostState, NameState
+from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.fetch.resolver.rules import parse_rule
 from minicrawl.model import FetchResult
 from minicrawl.ports import Clock
 from minicrawl.web import urls
 
 
-class HostTable(dict[int, HostState]):
-    """States of all hosts, created on demand; `resume` is called with a host that may be contacted
-    again.
+class HostTable(dict[int, Host]):
+    """All hosts by id, created on demand; `resume` is called with the id of a host that may be
+    contacted again.
     """
 
     def __init__(
         self,
         politeness: Politeness,
         resume: Callable[[int], None],
-        name_of: Callable[[int], str] = str,
+        origins: Sequence[str],
         address_delay_s: AddressDelay | None = None,
     ) -> None:
         super().__init__()
         self.politeness = politeness
-        self._resume = resume
-        self._name_of = name_of
+        self._resume, self._origins = resume, origins
         self._names: dict[str, NameState] = {}
         delay_s = address_delay_s or address_delay(politeness)
         self.addresses = AddressPacing(politeness.per_address, delay_s)
@@ -70,77 +69,55 @@ class HostTable(dict[int, HostState]):
         self.charges_costs = True
         """False if processor time, which varies, must not affect the order."""
 
-    def __missing__(self, host: int) -> HostState:
-        name = self._name_of(host)
+    def __missing__(self, host_id: int) -> Host:
+        origin = self._origins[host_id]
+        name = urls.host(f"{origin}/")
         # Origins of one name share connections and delays. If they did not, a site whose links
         # mix http and https would be asked at twice the pace that the user set.
         shared = self._names.setdefault(name, NameState(name))
+        host = self[host_id] = Host(host_id, origin, shared)
         shared.hosts.append(host)
-        state = self[host] = HostState(shared)
-        return state
+        return host
 
-    # ------------------------------------------------------------ conditions of a request
-
-    def may_be_asked(self, host: int, now: float) -> bool:
+    def may_be_asked(self, host: Host, now: float) -> bool:
         """Return whether the host's delays and pauses are over and it takes one more request."""
-        state = self[host]
-        return state.ready_at <= now and state.shared.takes_more(self.politeness.per_host)
+        return host.ready_at <= now and host.shared.takes_more(self.politeness.per_host)
 
-    def has_room(self, host: int, now: float) -> bool:
+    def has_room(self, host: Host, now: float) -> bool:
         """Return whether the host's address takes one more request."""
-        address = self[host].address
-        return address is None or self.addresses.has_room(address, host, now)
+        return host.address is None or self.addresses.has_room(host.address, host.id, now)
 
-    # ------------------------------------------------------------ requests
-
-    def begin(self, host: int, now: float) -> None:
+    def begin(self, host: Host, now: float) -> None:
         """Note the start of a request."""
-        state = self[host]
-        state.in_use += 1
-        state.shared.in_use += 1
-        state.delay_next(now, self.politeness)
+        host.in_use += 1
+        host.shared.in_use += 1
+        host.delay_next(now, self.politeness)
         if self.pace is not None:
             self.pace.begin(now)
-        if state.address is not None:
-            self.addresses.begin(state.address, now)
+        if host.address is not None:
+            self.addresses.begin(host.address, now)
         self.resume_when_ready(host, now)
 
-    def spare(self, host: int, since: float) -> None:
-        """Start the host's delay at a moment: another process may have contacted it until then."""
-        self[host].delay_next(since, self.politeness)
-
-    def end(self, host: int, now: float) -> None:
+    def end(self, host: Host, now: float) -> None:
         """Note the end of a request."""
-        state = self[host]
-        shared = state.shared
-        state.in_use -= 1
-        shared.in_use -= 1
-        state.delay_next(now, self.politeness)
-        self._resume_all(shared, now)
-        if state.address is not None:
-            self.addresses.end(state.address)
+        host.in_use -= 1
+        host.shared.in_use -= 1
+        host.delay_next(now, self.politeness)
+        self.resume_name(host.shared, now)
+        if host.address is not None:
+            self.addresses.end(host.address)
 
-    def hear(self, host: int, fetched: FetchResult, now: float) -> None:
+    def hear(self, host: Host, fetched: FetchResult, now: float) -> None:
         """Note the result of a request."""
-        self[host].hear(fetched)
+        host.hear(fetched)
         if self.pace is not None:
             self.pace.receive(fetched, now)
 
-    def begin_reading(self, host: int) -> None:
-        """Count a large body that is being parsed like a request under way."""
-        self[host].shared.being_read += 1
-
-    def end_reading(self, host: int, now: float) -> None:
-        """Note that a large body was parsed."""
-        shared = self[host].shared
-        shared.being_read -= 1
-        self._resume_all(shared, now)
-
-    def charge(self, host: int, cost_s: float, now: float, *, was_asked: bool = True) -> None:
+    def charge(self, host: Host, cost_s: float, now: float, *, was_asked: bool = True) -> None:
         """Charge the processor time of a request, or of a page settled without one."""
         if not self.charges_costs:
             return
-        shared, pause_s = self[host].shared, 0.0
+        shared, pause_s = host.shared, 0.0
         if was_asked:
             pause_s = self._fair_share.pause_s(shared.name, cost_s, now)
         elif cost_s > FREE_UNASKED_S:
@@ -148,40 +125,41 @@ class HostTable(dict[int, HostState]):
         if pause_s:
             self._cost_delays.delay(shared, pause_s, now)
 
-    # ------------------------------------------------------------ waiting hosts
-
-    def wait_for_room(self, host: int, now: float, rank: Rank = FIRST) -> None:
+    def wait_for_room(self, host: Host, now: float, rank: Rank = FIRST) -> None:
         """Enqueue the host at its address, which has no room; it is resumed when it is next."""
-        address = self[host].address
-        if address is not None:
-            self.addresses.wait(address, host, rank, now)
+        if host.address is not None:
+            self.addresses.wait(host.address, host.id, rank, now)
 
-    def resume_when_ready(self, host: int, now: float) -> None:
+    def resume_when_ready(self, host: Host, now: float) -> None:
         """Resume the host as soon as its delays and pauses are over."""
-        state = self[host]
-        if not state.shared.takes_more(self.politeness.per_host):
+        if not host.shared.takes_more(self.politeness.per_host):
             return
-        ready_at = state.ready_at
+        ready_at = host.ready_at
         if ready_at > now:
-            heappush(self._wakes, (ready_at, host))
-        elif host in self._side_requests:
-            call = self._side_requests[host].popleft()
-            if not self._side_requests[host]:
-                del self._side_requests[host]
+            heappush(self._wakes, (ready_at, host.id))
+        elif host.id in self._side_requests:
+            call = self._side_requests[host.id].popleft()
+            if not self._side_requests[host.id]:
+                del self._side_requests[host.id]
             call()
-        elif not state.shared.to_render:
-            self._resume(host)
+        elif not host.shared.to_render:
+            self._resume(host.id)
 
-    def queue_side_request(self, host: int, call: Callable[[], None]) -> None:
+    def resume_name(self, shared: NameState, now: float) -> None:
+        """Resume all hosts of a name as soon as their delays and pauses are over."""
+        for host in shared.hosts:
+            self.resume_when_ready(host, now)
+
+    def queue_side_request(self, host: Host, call: Callable[[], None]) -> None:
         """Call a function once, when the host may be contacted, before its pages get a turn."""
-        self._side_requests[host].append(call)
+        self._side_requests[host.id].append(call)
 
     def wake(self, now: float) -> None:
         """Resume the hosts whose delays are over."""
         while self._wakes and self._wakes[0][0] <= now:
-            self.resume_when_ready(heappop(self._wakes)[1], now)
-        for host in self.addresses.admit(now):
-            self.resume_when_ready(host, now)
+            self.resume_when_ready(self[heappop(self._wakes)[1]], now)
+        for host_id in self.addresses.admit(now):
+            self.resume_when_ready(self[host_id], now)
 
     def next_wake(self) -> float | None:
         """Return when the next host is due; a past time if one is due already."""
@@ -199,12 +177,8 @@ class HostTable(dict[int, HostState]):
         released = self._cost_delays.release_first(now, self.next_wake())
         if released is None:
             return False
-        self._resume_all(released, now)
+        self.resume_name(released, now)
         return True
-
-    def _resume_all(self, shared: NameState, now: float) -> None:
-        for host in shared.hosts:
-            self.resume_when_ready(host, now)
 
 
 def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
@@ -212,12 +186,11 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
     former, hosts.politeness = hosts.politeness, settings.politeness
     delay_s = address_delay(settings.politeness, resolve_targets(settings))
     hosts.addresses.change(delay_s)
-    waiting = [host for host, state in hosts.items() if state.ready_at > now]
-    for name in {id(state.shared): state.shared for state in hosts.values()}.values():
-        states = [hosts[host] for host in name.hosts]
+    waiting = [host for host in hosts.values() if host.ready_at > now]
+    for name in {host.shared.name: host.shared for host in hosts.values()}.values():
         # Moved by the difference, not set anew: a delay that has begun keeps its beginning. Set to
         # now plus the new delay, each change by the user would make all hosts wait once more.
-        more_s = max(state.delay_s(settings.politeness) - state.delay_s(former) for state in states)
+        more_s = max(host.delay_s(hosts.politeness) - host.delay_s(former) for host in name.hosts)
         name.free_at += more_s if name.was_asked else 0.0  # otherwise no delay has begun
     for host in waiting:
         hosts.resume_when_ready(host, now)
@@ -236,12 +209,8 @@ def hosts_of(
     settings: Settings, origins: Sequence[str], resume: Callable[[int], None], clock: Clock
 ) -> HostTable:
     """Return the hosts of a crawl."""
-
-    def name_of(host: int) -> str:
-        return urls.host(f"{origins[host]}/")
-
     politeness, targets = settings.politeness, resolve_targets(settings)
-    hosts = HostTable(politeness, resume, name_of, address_delay(politeness, targets))
+    hosts = HostTable(politeness, resume, origins, address_delay(politeness, targets))
     hosts.pace = CrawlPace.of(politeness, clock)
     hosts.charges_costs = not settings.order.deterministic
     return hosts

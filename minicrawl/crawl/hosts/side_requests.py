@@ -2,8 +2,8 @@
 
 Laws: a host is contacted no sooner, and by no more requests at once, than its delays and limits
 allow, whatever the request is for. A robots.txt that redirects to another host, or a sitemap there,
-does not bypass that host's delay. A robots.txt that broke off counts as failed, as the rest of it
-could forbid anything.
+does not bypass that host's delay. With --keep-all, the responses are kept like those of pages,
+failures included.
 
 idle     turn that holds no request now: it waits for another host, or until a file is parsed
 """
@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TypeVar
 
 from minicrawl.archive.packing import pack_any, record_of
+from minicrawl.config import Settings
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.politeness import HostTable
-from minicrawl.crawl.hosts.sitemap_revisits import ReadSitemap
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.model import (
     Failed,
@@ -28,24 +29,29 @@ from minicrawl.model import (
     Request,
     Response,
     Unchanged,
-    Want,
 )
 from minicrawl.ports import Clock, PageFetcher, Visit, WebAccess
-from minicrawl.states import FailureKind
-from minicrawl.web.robots.rules import MOST_ROBOTS_BYTES, Rules
-from minicrawl.web.robots.usage import MOST_BYTES
-from minicrawl.web.urls import canonical, origin
+from minicrawl.web.urls import canonical
 
-T = TypeVar("T")
+Result = TypeVar("Result")
+MOST_REDIRECTS = 5
 
 
 class SideRequests:
     """Requests that wait for a host; `notify` wakes the loop of the crawl."""
 
     def __init__(
-        self, hosts: HostTable, clock: Clock, notify: Callable[[], None] = lambda: None
+        self,
+        settings: Settings,
+        recorder: Recorder,
+        web_access: WebAccess,
+        hosts: HostTable,
+        clock: Clock,
+        notify: Callable[[], None] = lambda: None,
     ) -> None:
+        self.recorder, self._web_access = recorder, web_access
         self.hosts, self.clock, self._notify = hosts, clock, notify
+        self._keeps = bool(recorder.keeping) and settings.storing.keeps_failures
         self._waiting: set[asyncio.Future[None]] = set()
         self._of_pages: set[asyncio.Future[None]] = set()
         self.waiting_to_be_read = 0
@@ -75,19 +81,74 @@ class SideRequests:
         finally:
             self.waiting_to_be_read -= 1
 
-    async def ask(
-        self, host: int, request: Callable[[], Awaitable[T]], *, is_turn: bool = True
-    ) -> T:
+    async def locate(self, host: Host) -> Refused | Failed | None:
+        """Find the address of the host. Return why it has none, if so."""
+        found = await self._web_access.locate(f"{host.origin}/")
+        if not isinstance(found, str):
+            return found
+        host.move_to(found)
+        return None
+
+    async def file(self, host: Host, request: Request) -> Response | Moved | Failed | Refused:
+        """Fetch a file that says something about the host."""
+        request = request._replace(keeps_failures=self._keeps)
+        fetched = await self.resource(host, request, is_turn=True)
+        if self._keeps:
+            self._keep(request.url, pack_any(request.url, fetched))
+        if isinstance(fetched, Unchanged):
+            raise TypeError(f"{request.url}: 304 Not Modified for an unconditional request")
+        return fetched
+
+    async def sitemap(self, host: Host, request: Request) -> Visit:
+        """Fetch a sitemap. The visit knows how to parse it."""
+        request = request._replace(keeps_failures=self._keeps)
+        visit = await self._send(host, lambda: self._web_access.visit(request))
+        # A 304 is not kept: only pages can refer to what an earlier response said.
+        if self._keeps and not isinstance(visit.fetched, Unchanged):
+            self._keep(request.url, record_of(request.url, visit.fetched))
+        return visit
+
+    async def resource(
+        self,
+        host: Host,
+        request: Request,
+        through: PageFetcher | None = None,
+        *,
+        is_turn: bool = False,
+    ) -> FetchResult:
+        """Fetch a part or a link target of a page; `through` replaces the fetcher of the crawl."""
+        fetcher = through or self._web_access
+
+        async def fetch() -> Visit:
+            return Visit(await fetcher.fetch(request))
+
+        return (await self._send(host, fetch, is_turn=is_turn)).fetched
+
+    def _keep(self, url: str, record: bytes | None) -> None:
+        if record:
+            self.recorder.keep(None, KeptAnswer(record, self.clock.today(), url))
+
+    async def _send(
+        self, host: Host, request: Callable[[], Awaitable[Visit]], *, is_turn: bool = True
+    ) -> Visit:
         """Send a request when the host may be contacted; with `is_turn`, its turn idles so long."""
+        if host.address is None and (failure := await self.locate(host)) is not None:
+            return Visit(failure)
         await self._wait_for_turn(host, self._waiting if is_turn else self._of_pages)
         self.hosts.begin(host, self.clock.now())
         try:
-            return await request()
+            visit = await request()
         finally:
             self.hosts.end(host, self.clock.now())
             self._notify()
+        fetched = visit.fetched
+        self.recorder.counters.add("requests")
+        self.hosts.hear(host, fetched, self.clock.now())
+        if isinstance(fetched, Response):
+            self.recorder.counters.add("wire_bytes", fetched.wire_bytes)
+        return visit
 
-    async def wait_until_ready(self, host: int) -> None:
+    async def wait_until_ready(self, host: Host) -> None:
         """Wait until the host may be contacted.
 
         No request follows, so the next waiting request is called at once.
@@ -95,7 +156,7 @@ class SideRequests:
         await self._wait_for_turn(host, self._of_pages)
         self.hosts.resume_when_ready(host, self.clock.now())
 
-    async def _wait_for_turn(self, host: int, waiting: set[asyncio.Future[None]]) -> None:
+    async def _wait_for_turn(self, host: Host, waiting: set[asyncio.Future[None]]) -> None:
         """Wait until the host may be contacted, and the pace of the crawl allows it."""
         while True:
             while (pace := self.hosts.pace) is not None and pace.wait_s(self.clock.now()) > 0:
@@ -110,7 +171,7 @@ class SideRequests:
         for called in (*self._waiting, *self._of_pages):
             called.cancel()
 
-    async def _wait_for(self, host: int, now: float, waiting: set[asyncio.Future[None]]) -> None:
+    async def _wait_for(self, host: Host, now: float, waiting: set[asyncio.Future[None]]) -> None:
         """Wait until the host, or its address, takes one more request."""
         called = asyncio.get_running_loop().create_future()
         waiting.add(called)
@@ -129,7 +190,7 @@ class SideRequests:
         finally:
             waiting.discard(called)
 
-    def _call(self, host: int, called: asyncio.Future[None]) -> None:
+    def _call(self, host: Host, called: asyncio.Future[None]) -> None:
         """Call the next request; if it was cancelled, the one after it."""
         if called.done():
             self.hosts.resume_when_ready(host, self.clock.now())
@@ -137,137 +198,16 @@ class SideRequests:
             called.set_result(None)
 
 
-# ---------------------------------------------------------------- robots.txt and sitemaps
+async def follow(url: str, send: Callable[[str], Awaitable[Result]]) -> list[tuple[str, Result]]:
+    """Send a request for the URL, and for where each response redirects to. Return all hops.
 
-
-MOST_REDIRECTS = 5
-
-
-class HostFiles:
-    """Requests robots.txt and sitemaps; `recall` loads the stored delay of a host.
-
-    With `keeps`, their responses are kept like those of pages, failures included.
+    The last one is a redirect if there is no end of them, or if it leads to no URL.
     """
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        web_access: WebAccess,
-        side_requests: SideRequests,
-        recall: Callable[[int], None],
-        *,
-        keeps: bool = False,
-    ) -> None:
-        self._keeps = keeps
-        self._recorder, self._web_access, self._recall = recorder, web_access, recall
-        self._side_requests = side_requests
-        self._hosts, self._clock = side_requests.hosts, side_requests.clock
-
-    async def locate(self, host: int) -> str | Refused | Failed:
-        """Return the address of the host."""
-        return await self._web_access.locate(f"{self._recorder.frontier.urls.origins[host]}/")
-
-    async def robots_txt(self, host: int) -> Response | Failed | Refused:
-        """Fetch the robots.txt of the host, through a few redirects."""
-        first = url = self._robots_url(host)
-        for _ in range(MOST_REDIRECTS + 1):
-            answer = await self._robots_file(url)
-            if isinstance(answer, Response) and answer.cut and answer.broke_off:
-                return Failed(kind=answer.cut, detail=f"{url} broke off")
-            if not isinstance(answer, Moved):
-                return answer
-            target = canonical(answer.target, url)
-            if target is None:
-                break
-            url = target
-        return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{first}: no end of its redirects")
-
-    async def parse_robots_txt(self, host: int, response: Response) -> Rules | Failed:
-        """Parse a robots.txt for our agent; a failure if it takes too long."""
-        with self._side_requests.reading():
-            rules, cost_s = await self._web_access.parse_rules(response, self._robots_url(host))
-        self._hosts.charge(host, response.cost_s + cost_s, self._clock.now())
-        return rules
-
-    async def usage_file(self, url: str) -> FetchResult:
-        """Fetch a file that states usage preferences."""
-        return await self._robots_file(url, MOST_BYTES)
-
-    def now(self) -> float:
-        """Return the present moment."""
-        return self._clock.now()
-
-    async def sitemap(self, url: str, max_bytes: int, earlier: ReadSitemap | None) -> Visit:
-        """Fetch a sitemap, unless it is as it was earlier. The visit knows how to parse it."""
-        request = Request(
-            url=url,
-            want=Want.SITEMAP,
-            max_bytes=max_bytes,
-            etag=None if earlier is None else earlier.etag,
-            last_modified=None if earlier is None else earlier.last_modified,
-            keeps_failures=self._keeps,
-        )
-        visit = await self._ask(url, lambda: self._web_access.visit(request))
-        # A 304 is not kept: only pages can refer to what an earlier response said.
-        if not isinstance(visit.fetched, Unchanged):
-            self._keep(url, record_of(url, visit.fetched))
-        return visit
-
-    def _keep(self, url: str, record: bytes | None) -> None:
-        if record and self._keeps:
-            self._recorder.keep(None, KeptAnswer(record, self._clock.today(), url))
-
-    async def resource(self, request: Request, through: PageFetcher | None = None) -> FetchResult:
-        """Fetch a part or a link target of a page; `through` replaces the fetcher of the crawl."""
-        fetcher = through or self._web_access
-
-        async def fetch() -> Visit:
-            return Visit(await fetcher.fetch(request))
-
-        return (await self._ask(request.url, fetch, is_turn=False)).fetched
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Count the turn as idle: it waits for a parser and holds no request."""
-        return self._side_requests.reading()
-
-    def charge(self, url: str, cost_s: float) -> None:
-        """Charge the processor time of the file to its host."""
-        self._hosts.charge(self._recorder.host_at(origin(url)), cost_s, self._clock.now())
-
-    def _robots_url(self, host: int) -> str:
-        return f"{self._recorder.frontier.urls.origins[host]}/robots.txt"
-
-    async def _robots_file(
-        self, url: str, max_bytes: int = MOST_ROBOTS_BYTES
-    ) -> Response | Moved | Failed | Refused:
-        request = Request(url=url, want=Want.TEXT, max_bytes=max_bytes, keeps_failures=self._keeps)
-
-        async def fetch() -> Visit:
-            return Visit(await self._web_access.fetch(request))
-
-        fetched = (await self._ask(url, fetch)).fetched
-        if self._keeps:
-            self._keep(url, pack_any(url, fetched))
-        if isinstance(fetched, Unchanged):
-            raise TypeError(f"{url}: 304 Not Modified for an unconditional request")
-        return fetched
-
-    async def _ask(
-        self, url: str, request: Callable[[], Awaitable[Visit]], *, is_turn: bool = True
-    ) -> Visit:
-        """Send a request to any host, as soon as it may be contacted."""
-        host = self._recorder.host_at(origin(url))
-        self._recall(host)
-        state = self._hosts[host]
-        if state.address is None:
-            found = await self._web_access.locate(url)
-            if not isinstance(found, str):
-                return Visit(found)
-            state.move_to(found)
-        visit = await self._side_requests.ask(host, request, is_turn=is_turn)
-        answer = visit.fetched
-        self._recorder.counters.add("requests")
-        self._hosts.hear(host, answer, self._clock.now())
-        if isinstance(answer, Response):
-            self._recorder.counters.add("wire_bytes", answer.wire_bytes)
-        return visit
+    hops = [(url, await send(url))]
+    for _ in range(MOST_REDIRECTS):
+        url, result = hops[-1]
+        target = canonical(result.target, url) if isinstance(result, Moved) else None
+        if target is None:
+            break
+        hops.append((target, await send(target)))
+    return hops

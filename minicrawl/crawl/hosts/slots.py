@@ -33,15 +33,17 @@ seed     host of a URL that the user named; with all hosts that its pages led to
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import islice
 from typing import Protocol
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.host_state import HostState
+from minicrawl.crawl.hosts.host import Host
 
 SLOW_S, SILENT_S = 2.0, 1.0
 RESERVED = 1 / 16
@@ -71,11 +73,11 @@ class Standing(IntEnum):
     """Its last request was not answered."""
 
     @classmethod
-    def of(cls, state: HostState, *, is_known: bool = True) -> Standing:
+    def of(cls, host: Host, *, is_known: bool = True) -> Standing:
         """Return the standing of a host; `is_known` is False before its rules are."""
-        if state.shared.answers:
-            return cls.PROVEN if state.pages else cls.STRANGE
-        return cls.SILENT if is_known or state.shared.was_asked else cls.UNASKED
+        if host.shared.answers:
+            return cls.PROVEN if host.pages else cls.STRANGE
+        return cls.SILENT if is_known or host.shared.was_asked else cls.UNASKED
 
 
 _SILENT = (Standing.UNASKED, Standing.SILENT)
@@ -176,8 +178,6 @@ class RequestSlots:
         """Number of free slots."""
         return self._most - self._under_way + self._turns.idle
 
-    # ------------------------------------------------------------ room
-
     def has_room(self, host: int, standing: Standing) -> bool:
         """Return whether a request to the host may begin."""
         seed, family = self._families(host)
@@ -214,6 +214,27 @@ class RequestSlots:
             self._first[slot] = None
         return slot
 
+    @contextmanager
+    def held(self, slot: RequestSlot, on_loss: Callable[[], None]) -> Iterator[None]:
+        """Hold the slot while this task sends its request, and give it back.
+
+        If the slot is lost to another host meanwhile, the block ends early, `on_loss` is called,
+        and the task goes on behind the block.
+        """
+        task = asyncio.current_task()
+        assert task is not None
+        slot.give_up = task.cancel
+        try:
+            yield
+        except asyncio.CancelledError:
+            # `give_up` has cancelled the task. Only that one cancellation is taken back: if the
+            # crawl has cancelled the task as well, it ends.
+            if not slot.was_given_up or task.uncancel():
+                raise
+            on_loss()
+        finally:
+            self.leave(slot)
+
     def leave(self, slot: RequestSlot) -> None:
         """Give back the slot of a request that has ended."""
         self._of_seeds.leave(slot.seed)
@@ -235,8 +256,6 @@ class RequestSlots:
             self._has_proven, self._had_proven = False, self._has_proven
             self._of_seeds.begin_period()
             self._of_families.begin_period()
-
-    # ------------------------------------------------------------ waiting hosts
 
     def wait(self, host: int, standing: Standing) -> None:
         """Let a host wait until there is room for it."""
@@ -282,8 +301,6 @@ class RequestSlots:
             self._waiting[standing][seed] = families
         self._unasked -= standing is Standing.UNASKED
         return host
-
-    # ------------------------------------------------------------ requests that are ended
 
     def has_too_many_slow(self, now: float) -> bool:
         """Return whether slow requests and silent hosts together hold more than their share."""

@@ -11,12 +11,12 @@ from collections import deque
 
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.hosts.side_requests import HostFiles
-from minicrawl.crawl.hosts.sitemap_queue import HostRules
-from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.model import Moved, Response
+from minicrawl.crawl.hosts.host import Host
+from minicrawl.crawl.hosts.robots import Robots
+from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.model import Moved, Request, Response, Want
 from minicrawl.web.robots.rules import Rules
-from minicrawl.web.robots.usage import TDMREP_PATH, UsageRule, rsl_rules, tdmrep_rules
+from minicrawl.web.robots.usage import MOST_BYTES, TDMREP_PATH, UsageRule, rsl_rules, tdmrep_rules
 from minicrawl.web.urls import canonical
 
 _MOST_FILES = 10
@@ -26,52 +26,57 @@ class UsageFiles:
     """Waiting files of preferences, by the hosts whose pages they are about."""
 
     def __init__(
-        self, recorder: Recorder, gate: ScopeGate, files: HostFiles, robots: HostRules
+        self, gate: ScopeGate, requests: SideRequests, robots: Robots, emit: Listener
     ) -> None:
-        self._recorder, self._gate, self._files, self._robots = recorder, gate, files, robots
+        self._gate, self._requests, self._robots, self._emit = gate, requests, robots, emit
+        self._shard, self._clock = requests.recorder.shard, requests.clock
         self.waiting: dict[int, deque[str]] = {}
-        self._asked: dict[int, int] = {}
+        self._requested: dict[int, int] = {}
 
-    def add(self, host: int, rules: Rules) -> None:
+    def add(self, host: Host, rules: Rules) -> None:
         """Add the files of a host with these rules."""
-        base = self._recorder.frontier.urls.origins[host]
-        found = (canonical(one, f"{base}/") for one in (TDMREP_PATH, *rules.licences))
-        self.waiting[host] = deque(filter(None, found))
+        urls = (canonical(url, f"{host.origin}/") for url in (TDMREP_PATH, *rules.licences))
+        self.waiting[host.id] = deque(filter(None, urls))
 
-    async def read_next(self, host: int, tell: Listener) -> list[UsageRule]:
-        """Read the next file of a host, and return what it states."""
-        waiting = self.waiting[host]
+    async def read_next(self, host: Host) -> None:
+        """Read the next file of a host, and add to its rules what that states."""
+        waiting = self.waiting[host.id]
         url = waiting.popleft()
         try:
-            return await self._read(host, url, waiting, tell)
+            statements = await self._read(host, url, waiting)
         finally:
-            if not waiting or self._asked.get(host, 0) >= _MOST_FILES:
-                del self.waiting[host]
-                self._asked.pop(host, None)
+            if not waiting or self._requested.get(host.id, 0) >= _MOST_FILES:
+                del self.waiting[host.id]
+                self._requested.pop(host.id, None)
+        self._robots.recall(host)
+        if statements and host.rules is not None:
+            self._robots.keep(host, host.rules.with_usage(statements), host.rules_until)
+            self._robots.back_off.store(host)
 
-    async def _read(
-        self, host: int, url: str, waiting: deque[str], tell: Listener
-    ) -> list[UsageRule]:
-        if not await self._may_be_asked(url, tell):
-            tell(Noted(text=f"{url} is not read: its host forbids it, or is another shard's"))
+    async def _read(self, host: Host, url: str, waiting: deque[str]) -> list[UsageRule]:
+        is_refused = self._gate.refusal_of_part(url, in_scope=False) is not None
+        of_file = None if is_refused or not self._shard.is_own(url) else self._robots.host_of(url)
+        if of_file is None or not await self._allows(of_file, url):
+            why = "its host forbids it, or is another shard's"
+            self._emit(Noted(text=f"{url} is not read: {why}"))
             return []
-        self._asked[host] = self._asked.get(host, 0) + 1
-        answer = await self._files.usage_file(url)
-        self._robots.judge(url, answer)
+        self._requested[host.id] = self._requested.get(host.id, 0) + 1
+        request = Request(url=url, want=Want.TEXT, max_bytes=MOST_BYTES)
+        answer = await self._requests.file(of_file, request)
+        self._robots.back_off.strike(of_file, answer)
         if isinstance(answer, Moved) and (target := canonical(answer.target, url)) is not None:
             waiting.appendleft(target)
         if not isinstance(answer, Response):
             return []
         if answer.cut is not None:
-            tell(Noted(text=f"{url} was read in part only: {answer.cut}"))
+            self._emit(Noted(text=f"{url} was read in part only: {answer.cut}"))
         text = answer.body.decode("utf-8", "replace")
         if text.lstrip("\ufeff \t\r\n").startswith("<"):
-            return rsl_rules(text, f"{self._recorder.frontier.urls.origins[host]}/")
+            return rsl_rules(text, f"{host.origin}/")
         return tdmrep_rules(text.lstrip("\ufeff"))
 
-    async def _may_be_asked(self, url: str, tell: Listener) -> bool:
-        is_refused = self._gate.refusal_of_part(url, in_scope=False) is not None
-        if is_refused or not self._recorder.shard.is_own(url) or self._robots.is_down(url):
+    async def _allows(self, host: Host, url: str) -> bool:
+        if host.trouble_at(self._clock.now()):
             return False
-        rules = await self._robots.rules_for(url, tell)
+        rules = await self._robots.rules_of(host)
         return rules is not None and rules.allows(url)

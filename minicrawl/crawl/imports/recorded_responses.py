@@ -28,8 +28,7 @@ from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.record.commits import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import Lease
-from minicrawl.crawl.settle.posting import PageIntroducer
-from minicrawl.crawl.turns.page_turns import PageTurns, parsed_visit
+from minicrawl.crawl.turns.page_turns import parsed_visit
 from minicrawl.crawl.workers.visitor import Visitor
 from minicrawl.errors import Damaged
 from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of, wire_of
@@ -159,8 +158,6 @@ class RecordedCrawl:
         self._types, self._visitor = types_of(context.settings.scope.types), visitor
         self._parts = parts = CrawlParts(context)
         parts.restore(context)
-        self._introducer = PageIntroducer(context.recorder, parts.settler.poster)
-        self._turns = PageTurns(context, parts, self._introducer)
         self.skipped: Counter[str] = Counter()
 
     async def read_all(self, records: Iterable[WarcRecord]) -> None:
@@ -221,16 +218,18 @@ class RecordedCrawl:
         """Run the turn of a page as in a crawl, but without waiting for its host."""
         if page is None:
             originals = ((request.url, request.request_url),) if request.request_url else ()
-            introduced = await self._introducer.introduce([request.url], 0, originals)
+            introduced = await self._parts.introducer.introduce([request.url], 0, originals)
             page = introduced.pages[request.url]
-        host, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
-        turn = self._parts.suspended.turn_of(Lease(page, host, request.url, again))
+        host_id, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
+        lease = Lease(page, host_id, request.url, again)
+        turn = self._parts.ends.suspended.turn_of(lease, self._parts.hosts[host_id])
         if not again:
-            self._parts.traps.quotas.spend(host)
+            self._parts.traps.quotas.spend(host_id)
         visit = self._visitor.visit_of(request, fetched)
-        found = None if visit.read is None else await visit.read()
-        fetched, parsed = parsed_visit(turn, visit, found)
-        await self._turns.end(turn, fetched, parsed)
+        fetched, parsed = parsed_visit(
+            turn, visit, None if visit.read is None else await visit.read()
+        )
+        await self._parts.ends.end(turn, fetched, parsed)
         self._fetches.saw(request.url)
 
     async def _keep_file(self, request: Request, record: WarcRecord) -> bool:

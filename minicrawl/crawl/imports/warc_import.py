@@ -96,7 +96,7 @@ async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[
                 web_access=visitor,
                 gate=gate_for(recorder, settings.scope),
                 clock=clock,
-                tell=nobody_listens,
+                emit=nobody_listens,
                 wake=lambda: None,
             )
             with closing(RecordedCrawl(context, clock, visitor, folder)) as crawl:

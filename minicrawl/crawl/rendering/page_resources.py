@@ -122,7 +122,7 @@ class PageResources:
         # told what its scripts send.
         for told in ((), names):
             asks = preflight_of(url, wanted.asker, told, method)
-            answer = await self._onboarding.ask(asks, self._context.tell)
+            answer = await self._onboarding.ask(asks)
             takes = takes_headers(answer, wanted.asker, names)
             if takes or not may_be_read(answer, wanted.asker):
                 break
@@ -146,10 +146,7 @@ class PageResources:
             body=wanted.body or b"",
         )
         return await self._onboarding.ask(
-            request,
-            self._context.tell,
-            is_document=wanted.is_document,
-            in_scope=wanted.kind == _FRAME,
+            request, is_document=wanted.is_document, in_scope=wanted.kind == _FRAME
         )
 
     async def _keep(self, page: str, url: str, fetched: object, wanted: WantedResource) -> None:

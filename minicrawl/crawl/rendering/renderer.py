@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, contextmanager, nullcontext
 from functools import partial
 
 from minicrawl.config.values.kinds import AUTO
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.page_resources import PageResources
@@ -37,7 +38,7 @@ class PageRenderer:
     """Renders the pages of one crawl."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts, pool: RenderPool) -> None:
-        self._context, self._parts, self._hosts = context, parts, parts.hosts
+        self._context, self._parts = context, parts
         self._resources = PageResources(context, parts)
         self.pool, self._policy = pool, RenderPolicy()
         self._suspects = OrderedDict[str, None]()
@@ -55,7 +56,7 @@ class PageRenderer:
 
     async def rendered(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> Read:
         """Return the page after its scripts have run, or unchanged if it needs no rendering."""
-        name = self._hosts[turn.host].shared.name
+        name = turn.host.shared.name
         if not isinstance(fetched, Response) or parsed is None:
             return fetched, parsed
         if not fetched.body or fetched.broke_off or not self._is_worth(name, parsed):
@@ -70,7 +71,7 @@ class PageRenderer:
             request = Request(
                 url=turn.lease.url,
                 request_url=turn.request_url,
-                suspicious=self._parts.traps.novelty.suspicious(turn.host),
+                suspicious=self._parts.traps.novelty.suspicious(turn.host.id),
                 dictionary=self._context.recorder.dictionary,
             )
             page = PageToRender(request, fetched._replace(record=b""))
@@ -94,10 +95,8 @@ class PageRenderer:
             host, before.scripting or NO_SCRIPTS, has_gained=has_gained(before, after)
         )
         if before.links and not after.links and after.refresh is None:
-            return (
-                fetched,
-                before,
-            )  # the scripts removed all links: probably one of their requests failed
+            # The scripts removed all links: probably one of their requests failed.
+            return fetched, before
         fetched = fetched._replace(body=result.body)
         if self._context.settings.storing.keep == "text":
             return fetched._replace(record=result.record or fetched.record), after
@@ -119,10 +118,9 @@ class PageRenderer:
         return fetched, parsed._replace(cut=f"not rendered: {result.why}")
 
     @contextmanager
-    def _set_aside(self, host: int, size: int) -> Iterator[None]:
+    def _set_aside(self, host: Host, size: int) -> Iterator[None]:
         """Pause the host. Other hosts go on while the waiting pages stay below `MOST_WAITING`."""
-        shared = self._hosts[host].shared
-        shared.to_render += 1
+        host.shared.to_render += 1
         self._waiting += 1
         self._waiting_bytes += size
         has_room = self._waiting_bytes <= MOST_WAITING
@@ -132,7 +130,6 @@ class PageRenderer:
         finally:
             self._waiting -= 1
             self._waiting_bytes -= size
-            shared.to_render -= 1
-            for one in shared.hosts:
-                self._hosts.resume_when_ready(one, self._context.clock.now())
+            host.shared.to_render -= 1
+            self._parts.hosts.resume_name(host.shared, self._context.clock.now())
             self._parts.slots.resume_one()

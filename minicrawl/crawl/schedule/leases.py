@@ -71,7 +71,7 @@ class Lease(NamedTuple):
     """Right of a page to a turn."""
 
     page: PageId
-    host: int
+    host_id: int
     url: str
     again: bool  # read before
     counts: bool = True  # towards the balance of the crawl; False if the other pool had no page
@@ -194,18 +194,18 @@ class LeaseScheduler:
         # without a request costs no fetch of its pool's share.
         owed = min(max(self._balance / (_MOST_OWED * self._share), -1.0), 1.0)
         share_of_host = self._share * (1 + _PART * owed)
-        of_host = self._balance_of[lease.host] + share_of_host - lease.again
+        of_host = self._balance_of[lease.host_id] + share_of_host - lease.again
         # At most a page ahead or behind: fetches that a host missed are not made up for later.
-        self._balance_of[lease.host] = min(max(of_host, -1.0), 1.0)
+        self._balance_of[lease.host_id] = min(max(of_host, -1.0), 1.0)
         if lease.counts:
             self._balance += self._share - lease.again
         if lease.again:
-            self._busy_again.add(lease.host)
+            self._busy_again.add(lease.host_id)
 
     def give_back(self, lease: Lease) -> None:
         """Make the page wait again: its turn has not ended."""
-        self._busy_again.discard(lease.host)
-        self._busy_unread.discard(lease.host)
+        self._busy_again.discard(lease.host_id)
+        self._busy_unread.discard(lease.host_id)
         if not lease.again:
             self.queue.release(lease.page)
         elif lease.page in self.refresh:
@@ -252,8 +252,6 @@ class LeaseScheduler:
             self.queue.resume(self._frontier.urls.host_of[page])
             return None
         return page
-
-    # ------------------------------------------------------------ two pools
 
     def _next_of_both(self) -> Lease | None:
         # A dead target first, then the best page of all, then a page to read again if that is due,

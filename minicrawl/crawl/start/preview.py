@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
+from minicrawl.crawl.events import Event
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.side_requests import SideRequests
@@ -77,21 +79,21 @@ class DryRun:
         self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None, clock)
         self._clock, self._settings = clock, settings
         for pages, _ in recorder.pages.contents():
-            for number, count in recorder.hosts.of_pages(pages):
-                self._hosts[number].pages += count
+            for host_id, count in recorder.hosts.of_pages(pages):
+                self._hosts[host_id].pages += count
         only_robots = replace(
             settings,
             scope=replace(settings.scope, sitemaps=False),
             politeness=replace(settings.politeness, obey_usage=None),
         )
-        side_requests = SideRequests(self._hosts, self._clock)
-        self._onboarding = HostOnboarding(only_robots, recorder, web_access, gate, side_requests)
+        requests = SideRequests(only_robots, recorder, web_access, self._hosts, clock)
+        self._onboarding = HostOnboarding(only_robots, web_access, gate, requests, _silent)
         self._room = asyncio.Semaphore(settings.politeness.per_address)
 
     async def preview(self, count: int) -> Preview:
         pages = list(islice(self._pages(), count))
         asked = [page for page in pages if self._gate_refuses(page) is None]
-        hosts = list(dict.fromkeys(self._frontier.urls.host_of[page] for page in asked))
+        hosts = list(dict.fromkeys(map(self._host_of, asked)))
         waking = asyncio.create_task(self._wake())
         await asyncio.gather(*map(self._learn, hosts))
         waking.cancel()
@@ -119,10 +121,13 @@ class DryRun:
                 paused.append(frontier.urls.host_of[page])
                 yield page
 
-    async def _learn(self, host: int) -> None:
+    def _host_of(self, page: PageId) -> Host:
+        return self._hosts[self._frontier.urls.host_of[page]]
+
+    async def _learn(self, host: Host) -> None:
         async with self._room:
             if await self._onboarding.locate(host):
-                await self._onboarding.learn(host, lambda _event: None, _no_sitemaps)
+                await self._onboarding.learn(host, _no_sitemaps)
 
     async def _wake(self) -> None:
         """Resume hosts whose delays are over."""
@@ -131,29 +136,27 @@ class DryRun:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def _gate_refuses(self, page: PageId) -> State | None:
-        pages = self._hosts[self._frontier.urls.host_of[page]].pages
+        pages = self._host_of(page).pages
         url, depth = self._recorder.pages.url_of(page), self._frontier.urls.depth[page]
         return self._gate.refusal(url, depth, pages, is_seed=not depth)
 
-    def _first_host(self, host: int) -> FirstHost:
-        state = self._hosts[host]
-        return FirstHost(
-            self._frontier.urls.origins[host],
-            state.delay_s(self._hosts.politeness),
-            state.rules,
-            state.trouble_at(self._clock.now()),
-        )
+    def _first_host(self, host: Host) -> FirstHost:
+        delay_s = host.delay_s(self._hosts.politeness)
+        return FirstHost(host.origin, delay_s, host.rules, host.trouble_at(self._clock.now()))
 
     def _first_page(self, page: PageId) -> FirstPage:
-        url, host = self._recorder.pages.url_of(page), self._frontier.urls.host_of[page]
-        state = self._hosts[host]
-        refusal = self._gate_refuses(page) or state.trouble_at(self._clock.now())
-        rules = state.rules
+        url, host = self._recorder.pages.url_of(page), self._host_of(page)
+        refusal = self._gate_refuses(page) or host.trouble_at(self._clock.now())
+        rules = host.rules
         if refusal is None and rules is not None:
             purpose = self._settings.politeness.obey_usage
             if not rules.allows(url) or (purpose and rules.denial(url, purpose)):
                 refusal = State.ROBOTS
         return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)
+
+
+def _silent(_event: Event) -> None:
+    """Report nothing."""
 
 
 async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _listed: Sitemap) -> float:

@@ -29,7 +29,7 @@ from minicrawl.config import Settings
 from minicrawl.config.table import BY_NAME, KEPT
 from minicrawl.config.writing import as_text, plain
 from minicrawl.crawl.admission.scope import ScopeGate
-from minicrawl.crawl.hosts.host_state import remaining_s
+from minicrawl.crawl.hosts.host import remaining_s
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.dead_targets import DEAD
 from minicrawl.crawl.schedule.depth import DepthTracker

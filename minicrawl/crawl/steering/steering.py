@@ -33,7 +33,6 @@ from minicrawl.crawl.events import (
 from minicrawl.crawl.hosts.politeness import change_delays, change_pace
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import ProgressMeter
-from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.start.opening import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, worker_count
 from minicrawl.model import CrawlerId, PageId
@@ -103,12 +102,11 @@ class CrawlSteering:
         self._began = self._context.clock.today()
         self._last = LastEvents(self._context.clock.today)
         self.hear = self._last.hear
-        self._introducer = PageIntroducer(self._context.recorder, self._parts.settler.poster)
 
     hears = tuple(kind for kind in KINDS if kind is not Asked)
 
     def warn(self, text: str) -> None:
-        self._context.tell(Noted(text=text))
+        self._context.emit(Noted(text=text))
 
     async def handle(self, request: ControlRequest) -> Reply:
         """Handle a request. Return its result, or else the state of the crawl afterwards."""
@@ -121,13 +119,13 @@ class CrawlSteering:
                 return {"hosts": self._hosts(request.hosts)} if is_hosts else self._last.askers()
             case Verb.PAUSE:
                 crawler.pause()
-                self._tell("paused")
+                self._emit("paused")
             case Verb.RESUME:
                 crawler.resume()
-                self._tell("resumed")
+                self._emit("resumed")
             case Verb.STOP:
                 crawler.stop()
-                self._tell("stopping after the requests in flight")
+                self._emit("stopping after the requests in flight")
             case Verb.SET:
                 self.change(request.values or {})
             case Verb.ADD:
@@ -164,7 +162,7 @@ class CrawlSteering:
             f" (was {as_text(plain(before, BY_NAME[name]))})"
             for name in changed
         )
-        self._tell(", ".join(changes))
+        self._emit(", ".join(changes))
 
     def _keep(self, changed: dict[str, object]) -> None:
         """Keep the settings for the next run, which must not report them as changed."""
@@ -182,11 +180,11 @@ class CrawlSteering:
         seeds = {url: seed for url, seed in valid.items() if recorder.shard.is_own(url)}
         if foreign := len(valid) - len(seeds):
             belong = counted(foreign, "URL belongs", "URLs belong")
-            self._tell(f"{belong} to other shards, and cannot be added here")
+            self._emit(f"{belong} to other shards, and cannot be added here")
         if not seeds:
             return
         originals = tuple((seed.url, seed.original) for seed in seeds.values() if seed.original)
-        met = await self._introducer.introduce(list(seeds), 0, originals)
+        met = await self._parts.introducer.introduce(list(seeds), 0, originals)
         before = recorder.seeds.ids()
         new = sorted(set(met.pages.values()) - before)
         self._admit(list(seeds.values()), list(met.pages.values()))
@@ -197,7 +195,7 @@ class CrawlSteering:
                 Step(StepKind.ENDOWED, spending=Spending(new), amount=units)
             )
         more = f" and {len(seeds) - _SHOWN_URLS:,} more" if len(seeds) > _SHOWN_URLS else ""
-        self._tell(f"added {', '.join(list(seeds)[:_SHOWN_URLS])}{more}")
+        self._emit(f"added {', '.join(list(seeds)[:_SHOWN_URLS])}{more}")
 
     def _admit(self, seeds: Sequence[ResolvedUrl], pages: Sequence[PageId]) -> None:
         """Let the new seeds count as seeds for scope, depths and quotas."""
@@ -210,8 +208,8 @@ class CrawlSteering:
                 self._parts.settler.poster.reopen(self._parts.depths.begin_at(page))
             depth[page] = 0
 
-    def _tell(self, text: str) -> None:
-        self._context.tell(
+    def _emit(self, text: str) -> None:
+        self._context.emit(
             Steered(
                 text=text,
                 is_paused=self._crawler.is_paused,
@@ -264,8 +262,8 @@ class CrawlSteering:
     def _hosts(self, hosts: Sequence[int]) -> list[tuple[int, int, float]]:
         """Return id, requests under way and seconds to wait of each host contacted before."""
         known, now = self._parts.hosts, self._context.clock.now()
-        states = [(host, known[host]) for host in hosts if host in known]
-        return [(host, one.in_use, max(one.ready_at - now, 0.0)) for host, one in states]
+        contacted = [known[host_id] for host_id in hosts if host_id in known]
+        return [(host.id, host.in_use, max(host.ready_at - now, 0.0)) for host in contacted]
 
 
 def _described(

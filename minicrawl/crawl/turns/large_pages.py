@@ -20,17 +20,16 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from minicrawl.crawl.hosts.fair_lock import FairLock
+from minicrawl.crawl.hosts.host import Host
+from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.hosts.slots import RequestSlots
 from minicrawl.crawl.settle.posting import are_many
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.crawl.workers.parser import to_disk
 from minicrawl.frontier.url_table import UrlTable
 from minicrawl.web.urls import split
-
-if TYPE_CHECKING:
-    from minicrawl.crawl.parts import CrawlContext, CrawlParts
 
 URLS_A_SECOND = 25_000
 """Rate of new URLs that pages with many of them may add: some 2.5 MB of memory a second. Pages with
@@ -85,14 +84,9 @@ class Growth:
 class LargePages:
     """Locks for large pages: one to parse, one to settle, one to add many new URLs."""
 
-    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        self._clock = context.clock
-        self._hosts, self._side_requests, self._slots = (
-            parts.hosts,
-            parts.side_requests,
-            parts.slots,
-        )
-        self._growth = Growth(context.recorder.frontier.urls)
+    def __init__(self, urls: UrlTable, slots: RequestSlots, requests: SideRequests) -> None:
+        self._slots, self._requests, self._clock = slots, requests, requests.clock
+        self._growth = Growth(urls)
         self._parsing, self._settling, self._bringing = FairLock(), FairLock(), FairLock()
 
     @asynccontextmanager
@@ -144,22 +138,23 @@ class LargePages:
     @asynccontextmanager
     async def _held(self, lock: FairLock, turn: Turn) -> AsyncIterator[None]:
         """Hold a lock, and charge the host for the cost of the turn meanwhile."""
-        state, before_s = self._hosts[turn.host], turn.cost_s
-        is_stranger = state.pages == (not turn.lease.again)  # `pages` includes this page
-        name = _STRANGERS if is_stranger else state.shared.name
+        host, before_s = turn.host, turn.cost_s
+        is_stranger = host.pages == (not turn.lease.again)  # `pages` includes this page
+        name = _STRANGERS if is_stranger else host.shared.name
         async with lock.held_for(name):
             yield
         lock.charge(name, turn.cost_s - before_s)
 
     @contextmanager
-    def _set_aside(self, host: int) -> Iterator[None]:
+    def _set_aside(self, host: Host) -> Iterator[None]:
         """Keep the host from being contacted, while other hosts get its slot."""
-        self._hosts.begin_reading(host)
+        host.shared.being_read += 1
         try:
-            with self._side_requests.reading():
+            with self._requests.reading():
                 yield
         finally:
-            self._hosts.end_reading(host, self._clock.now())
+            host.shared.being_read -= 1
+            self._requests.hosts.resume_name(host.shared, self._clock.now())
             self._slots.resume_one()
 
 

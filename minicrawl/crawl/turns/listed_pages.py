@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.sitemap_queue import SitemapQueue
 from minicrawl.model import ParsedPage
 from minicrawl.web.urls import host, origin
 from minicrawl.wording import counted
@@ -20,8 +20,8 @@ from minicrawl.wording import counted
 class ListedPages:
     """Decides which URLs sitemaps may list."""
 
-    def __init__(self, onboarding: HostOnboarding, max_sitemaps: int) -> None:
-        self._onboarding, self._max_sitemaps = onboarding, max_sitemaps
+    def __init__(self, sitemaps: SitemapQueue, max_sitemaps: int) -> None:
+        self._sitemaps, self._max_sitemaps = sitemaps, max_sitemaps
         self._listed = defaultdict[str, set[str]](set)  # sitemaps by the host of their index
 
     def admit(self, url: str, parsed: ParsedPage) -> ParsedPage:
@@ -32,17 +32,17 @@ class ListedPages:
             of_origin = origin(link)
             if of_origin not in may_list:
                 is_own = host(link) == own
-                may_list[of_origin] = is_own or self._onboarding.names_sitemap(of_origin, url)
-        sitemaps = [one for one in parsed.sitemaps if may_list[origin(one)]]
+                may_list[of_origin] = is_own or self._sitemaps.names(of_origin, url)
+        sitemaps = [link for link in parsed.sitemaps if may_list[origin(link)]]
         known = self._listed[own] if sitemaps else set[str]()  # an index may be read again
-        new = [one for one in sitemaps if one not in known]
+        new = [link for link in sitemaps if link not in known]
         known.update(new[: max(self._max_sitemaps - len(known), 0)])
         dropped = {*parsed.sitemaps} - known
-        links = [one for one in parsed.links if may_list[origin(one)] and one not in dropped]
+        links = [link for link in parsed.links if may_list[origin(link)] and link not in dropped]
         return parsed._replace(
             links=tuple(links),
             words=parsed.words[: len(links)],  # a sitemap has no words
-            sitemaps=tuple([one for one in sitemaps if one in known]),
+            sitemaps=tuple([link for link in sitemaps if link in known]),
             cut=_why_cut(parsed, len(links), self._max_sitemaps if {*new} - known else None),
         )
 

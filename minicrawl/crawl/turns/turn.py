@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.slots import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
@@ -25,7 +26,7 @@ class Turn:
 
     lease: Lease
     page: PageId
-    host: int
+    host: Host
     looked_up: PagesByUrl
     """Known pages that its links lead to, by URL."""
     tries: int = 0
@@ -66,11 +67,11 @@ class SuspendedTurns:
     def __len__(self) -> int:
         return len(self._tries) + len(self._chains)
 
-    def turn_of(self, lease: Lease) -> Turn:
-        """Return the turn that this lease continues, or a new one."""
+    def turn_of(self, lease: Lease, host: Host) -> Turn:
+        """Return the turn that this lease of a page of the host continues, or a new one."""
         page = lease.page
         tries, request_url = self._tries.get(page, (0, None))
-        return Turn(lease, page, lease.host, NO_PAGES, tries, request_url)
+        return Turn(lease, page, host, NO_PAGES, tries, request_url)
 
     def suspend(self, turn: Turn) -> None:
         """Keep the state of a page that is requested again later."""

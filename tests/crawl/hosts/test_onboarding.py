@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicrawl import Noted, Reason
-from minicrawl.crawl.hosts.robots_cache import MOST_PATTERNS
+from minicrawl.crawl.hosts.robots import MOST_PATTERNS
 from minicrawl.crawl.workers.visitor import Visitor
 from minicrawl.model import Failed, FetchResult, Refused, Request
 from minicrawl.ports import Timed

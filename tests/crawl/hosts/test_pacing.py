@@ -13,7 +13,7 @@ from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.costs import FREE_S, MANY_TIMES, SHARE, WINDOW_S, FairShare
 from minicrawl.crawl.hosts.crawl_pace import closed_s
 from minicrawl.crawl.hosts.fair_lock import FairLock
-from minicrawl.crawl.hosts.host_state import HostState, NameState
+from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.crawl.hosts.politeness import change_pace, hosts_of
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.web.robots.rules import Rules
@@ -172,7 +172,7 @@ def test_outside_its_hours_a_crawl_waits_for_them(
 
 @pytest.mark.parametrize(("address", "delay_s"), [("127.0.0.1", 0.1), ("203.0.113.9", 0.5)])
 def test_an_adaptive_delay_has_no_minimum_on_this_machine(address: str, delay_s: float) -> None:
-    state = HostState(NameState("a.example"), address=address)
+    state = Host(0, "http://a.example", NameState("a.example"), address=address)
     state.shared.note_answer(0.02, was_answered=True)
     politeness = Politeness(delay_s="auto")
     assert state.delay_s(politeness) == pytest.approx(delay_s)

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from minicrawl import Settings
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.addresses import address_delay
-from minicrawl.crawl.hosts.host_state import HostState, NameState
+from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.crawl.hosts.politeness import HostTable, change_delays
 from minicrawl.model import Failed, Response, Unchanged
 from minicrawl.states import FailureKind, State
@@ -19,6 +19,7 @@ from minicrawl.web.robots.rules import Rules
 
 HOST, OTHER, THIRD = 0, 1, 2
 ADDRESS = "192.0.2.1"
+ORIGINS = [f"http://{number}.example" for number in range(5000)]
 
 
 class Polite:
@@ -27,7 +28,7 @@ class Polite:
     def __init__(self, **settings: Any) -> None:
         self.resumed_hosts: list[int] = []
         self.settings = Politeness(**settings)
-        self.hosts = HostTable(self.settings, self.resumed_hosts.append)
+        self.hosts = HostTable(self.settings, self.resumed_hosts.append, ORIGINS)
 
     def resumed(self, now: float) -> list[int]:
         """Wake hosts, and return those that were resumed since the last call."""
@@ -36,17 +37,17 @@ class Polite:
         return resumed
 
     def request(self, host: int, began: float, ended: float) -> None:
-        self.hosts.begin(host, began)
-        self.hosts.end(host, ended)
+        self.hosts.begin(self.hosts[host], began)
+        self.hosts.end(self.hosts[host], ended)
 
     def strike(self, host: int, now: float, kind: FailureKind, wait_s: float | None = None) -> None:
         self.hosts[host].strike(now, kind, wait_s, self.settings)
 
     def has_room_or_waits(self, host: int, now: float) -> bool:
         """Return whether the host's address has room. If not, the host waits for it."""
-        if self.hosts.has_room(host, now):
+        if self.hosts.has_room(self.hosts[host], now):
             return True
-        self.hosts.wait_for_room(host, now)
+        self.hosts.wait_for_room(self.hosts[host], now)
         return False
 
 
@@ -60,7 +61,7 @@ def paced(*hosts: int, **settings: int) -> Polite:
     polite = Polite(**{"delay_s": 0, "per_address": 8, "address_delay_s": 0.5, **settings})
     for host in hosts:
         polite.hosts[host].move_to(ADDRESS)
-    polite.hosts.begin(hosts[0], 0)
+    polite.hosts.begin(polite.hosts[hosts[0]], 0)
     return polite
 
 
@@ -78,10 +79,11 @@ def test_a_longer_delay_makes_no_host_count_as_requested() -> None:
 
 def test_a_strike_against_an_origin_does_not_count_for_others_of_its_name() -> None:
     polite = Polite(delay_s=1)
-    polite.hosts = HostTable(polite.settings, polite.resumed_hosts.append, "aab".__getitem__)
+    origins = ("http://a.example", "https://a.example")
+    polite.hosts = HostTable(polite.settings, polite.resumed_hosts.append, origins)
     polite.strike(HOST, 0, FailureKind.CONNECT, 100)
-    assert not polite.hosts.may_be_asked(HOST, 50)
-    assert polite.hosts.may_be_asked(OTHER, 0)
+    assert not polite.hosts.may_be_asked(polite.hosts[HOST], 50)
+    assert polite.hosts.may_be_asked(polite.hosts[OTHER], 0)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_a_side_request_is_called_before_the_hosts_own_pages_and_once() -> None:
     polite = Polite(delay_s=1)
     called: list[str] = []
     for name in ("one", "two"):
-        polite.hosts.queue_side_request(HOST, partial(called.append, name))
+        polite.hosts.queue_side_request(polite.hosts[HOST], partial(called.append, name))
     for end in (1, 3, 5):
         polite.request(HOST, began=end - 1, ended=end)
         assert polite.resumed(end + 0.9) == []
@@ -133,7 +135,7 @@ class Town:
             self.now = max(self.now, moment)
             for ending in [one for one in self._under_way if one[0] <= self.now]:
                 self._under_way.remove(ending)
-                self.hosts.end(ending[1], self.now)
+                self.hosts.end(self.hosts[ending[1]], self.now)
             self._ready |= set(self._polite.resumed(self.now))
             self._ask()
             wake = self.hosts.next_wake()
@@ -145,11 +147,11 @@ class Town:
         for host in sorted(self._ready, key=asked.count):
             if not self._lasts_s:
                 break
-            if not self.hosts.has_room(host, self.now):
-                self.hosts.wait_for_room(host, self.now)
+            if not self.hosts.has_room(self.hosts[host], self.now):
+                self.hosts.wait_for_room(self.hosts[host], self.now)
                 continue
             ends = self.now + self._lasts_s.pop()
-            self.hosts.begin(host, self.now)
+            self.hosts.begin(self.hosts[host], self.now)
             self._under_way.append((ends, host))
             self.requests.append((host, self.now, ends))
         self._ready.clear()
@@ -196,26 +198,26 @@ def test_limits_and_delays_are_kept_and_no_host_is_forgotten(
 def test_a_host_that_costs_more_than_others_waits_longer() -> None:
     polite = Polite(delay_s=1)
     for host in (OTHER, THIRD):
-        polite.hosts.charge(host, 0.0005, 0)
+        polite.hosts.charge(polite.hosts[host], 0.0005, 0)
     polite.request(HOST, 0, 1)
-    polite.hosts.charge(HOST, 2.002, 1)
-    assert not polite.hosts.may_be_asked(HOST, 4.9)
-    assert polite.hosts.may_be_asked(HOST, 5.1)
-    assert polite.hosts.may_be_asked(OTHER, 1)
-    polite.hosts.charge(HOST, 100_000, 6, was_asked=False)
-    assert polite.hosts.may_be_asked(HOST, 6 + Politeness().max_pause_s)
+    polite.hosts.charge(polite.hosts[HOST], 2.002, 1)
+    assert not polite.hosts.may_be_asked(polite.hosts[HOST], 4.9)
+    assert polite.hosts.may_be_asked(polite.hosts[HOST], 5.1)
+    assert polite.hosts.may_be_asked(polite.hosts[OTHER], 1)
+    polite.hosts.charge(polite.hosts[HOST], 100_000, 6, was_asked=False)
+    assert polite.hosts.may_be_asked(polite.hosts[HOST], 6 + Politeness().max_pause_s)
 
 
 def test_while_no_other_host_is_due_an_expensive_one_does_not_wait() -> None:
     polite = Polite(delay_s=1)
     for host in (OTHER, THIRD):
-        polite.hosts.charge(host, 0.0005, 0)
+        polite.hosts.charge(polite.hosts[host], 0.0005, 0)
         polite.request(host, 0, 1)
     polite.request(HOST, 0, 1)
-    polite.hosts.charge(HOST, 50, 1)
+    polite.hosts.charge(polite.hosts[HOST], 50, 1)
     assert not polite.hosts.release_expensive(1.9)  # the others are due
     assert polite.resumed(2) == [OTHER, THIRD]
-    assert not polite.hosts.may_be_asked(HOST, 50)
+    assert not polite.hosts.may_be_asked(polite.hosts[HOST], 50)
     polite.resumed(50)
     assert polite.hosts.release_expensive(50)
     assert polite.resumed(50) == [HOST]
@@ -224,12 +226,13 @@ def test_while_no_other_host_is_due_an_expensive_one_does_not_wait() -> None:
 
 def test_a_host_is_not_resumed_while_a_large_body_of_it_is_parsed() -> None:
     polite = Polite(delay_s=1)
-    polite.hosts.begin(HOST, 0)
-    polite.hosts.begin_reading(HOST)
-    polite.hosts.end(HOST, 1)
+    polite.hosts.begin(polite.hosts[HOST], 0)
+    polite.hosts[HOST].shared.being_read += 1
+    polite.hosts.end(polite.hosts[HOST], 1)
     assert polite.resumed(10) == []
-    assert not polite.hosts.may_be_asked(HOST, 10)
-    polite.hosts.end_reading(HOST, 10)
+    assert not polite.hosts.may_be_asked(polite.hosts[HOST], 10)
+    polite.hosts[HOST].shared.being_read -= 1
+    polite.hosts.resume_name(polite.hosts[HOST].shared, 10)
     assert polite.resumed(10) == [HOST]
 
 
@@ -257,11 +260,11 @@ def test_a_success_removes_half_of_the_strikes() -> None:
 
 def test_a_pause_is_never_cut_short_by_another_request() -> None:
     polite = Polite(delay_s=1, per_host=3)
-    polite.hosts.begin(HOST, 0)
-    polite.hosts.begin(HOST, 1)
+    polite.hosts.begin(polite.hosts[HOST], 0)
+    polite.hosts.begin(polite.hosts[HOST], 1)
     polite.strike(HOST, 2, FailureKind.THROTTLED, 60)
-    polite.hosts.begin(HOST, 3)
-    polite.hosts.end(HOST, 4)
+    polite.hosts.begin(polite.hosts[HOST], 3)
+    polite.hosts.end(polite.hosts[HOST], 4)
     polite.resumed_hosts.clear()
     assert polite.resumed(61.9) == []
     assert set(polite.resumed(62)) == {HOST}
@@ -275,7 +278,7 @@ def test_a_host_that_answers_is_not_down() -> None:
 
 
 def test_a_host_that_did_not_answer_in_time_is_silent() -> None:
-    host = HostState(NameState("a.example"))
+    host = Host(0, "http://a.example", NameState("a.example"))
     page = Response(status=200, headers={}, body=b"")
     assert not host.shared.answers
     for heard, answers in (
@@ -305,7 +308,7 @@ def test_a_waiting_host_is_resumed_even_if_the_one_before_it_sends_no_request() 
     polite = at_one_address(HOST, OTHER, THIRD)
     assert not polite.has_room_or_waits(OTHER, 2)
     assert not polite.has_room_or_waits(THIRD, 2)
-    polite.hosts.end(HOST, 1)
+    polite.hosts.end(polite.hosts[HOST], 1)
     polite.resumed_hosts.clear()
     resumed: set[int] = set()
     while (now := polite.hosts.next_wake()) is not None:
@@ -318,9 +321,9 @@ def test_a_host_that_waits_twice_takes_one_place_in_the_queue() -> None:
     for host in (OTHER, OTHER, THIRD):
         polite.has_room_or_waits(host, 2)
     for leaving, arriving in ((HOST, OTHER), (OTHER, THIRD)):
-        polite.hosts.end(leaving, 1)
+        polite.hosts.end(polite.hosts[leaving], 1)
         assert arriving in polite.resumed(1)
-        polite.hosts.begin(arriving, 1)
+        polite.hosts.begin(polite.hosts[arriving], 1)
 
 
 def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
@@ -335,9 +338,9 @@ def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
 
 def test_a_host_may_move_to_another_address_between_two_requests() -> None:
     polite = at_one_address(HOST, OTHER)
-    polite.hosts.end(HOST, 1)
+    polite.hosts.end(polite.hosts[HOST], 1)
     polite.hosts[HOST].move_to("192.0.2.2")
-    polite.hosts.begin(HOST, 2)
+    polite.hosts.begin(polite.hosts[HOST], 2)
     assert polite.has_room_or_waits(OTHER, 2)
 
 
@@ -345,7 +348,7 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     polite = at_one_address(HOST, OTHER, per_host=2)
     polite.hosts[HOST].move_to("192.0.2.2")
     assert not polite.has_room_or_waits(OTHER, 2)
-    polite.hosts.end(HOST, 1)
+    polite.hosts.end(polite.hosts[HOST], 1)
     assert polite.has_room_or_waits(OTHER, 2)
     assert polite.has_room_or_waits(HOST, 2)
 
@@ -365,11 +368,11 @@ def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None
 def test_a_resumed_host_is_not_overtaken_by_a_quicker_one() -> None:
     polite = paced(HOST, OTHER, THIRD)
     polite.has_room_or_waits(OTHER, 0)
-    assert not polite.hosts.has_room(THIRD, 0.5)
+    assert not polite.hosts.has_room(polite.hosts[THIRD], 0.5)
     assert polite.resumed(0.5) == [OTHER]
     assert not polite.has_room_or_waits(THIRD, 0.6)
     assert polite.has_room_or_waits(OTHER, 0.6)
-    polite.hosts.begin(OTHER, 0.6)
+    polite.hosts.begin(polite.hosts[OTHER], 0.6)
     assert polite.resumed(1.0) == []
     assert polite.resumed(1.1) == [THIRD]
     assert polite.has_room_or_waits(THIRD, 1.1)
@@ -408,9 +411,9 @@ def test_addresses_without_pending_requests_are_forgotten() -> None:
 
 def test_the_waiting_host_with_the_lowest_rank_is_next() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
-    polite.hosts.wait_for_room(OTHER, 0, (0.0, -1.0, False))
-    polite.hosts.wait_for_room(THIRD, 0, (0.0, -2.0, True))
-    polite.hosts.end(HOST, 1)
+    polite.hosts.wait_for_room(polite.hosts[OTHER], 0, (0.0, -1.0, False))
+    polite.hosts.wait_for_room(polite.hosts[THIRD], 0, (0.0, -2.0, True))
+    polite.hosts.end(polite.hosts[HOST], 1)
     assert polite.resumed(1) == [HOST, THIRD]
 
 
@@ -418,9 +421,9 @@ def test_after_a_while_all_waiting_hosts_are_resumed_so_that_ranks_are_current()
     first, *hosts = range(13)
     polite = paced(first, *hosts)
     for host in hosts:
-        polite.hosts.wait_for_room(host, 0, (0.0, float(host), False))
+        polite.hosts.wait_for_room(polite.hosts[host], 0, (0.0, float(host), False))
     admitted = []
     for now in (0.5, 1.0, 1.5, 2.0, 2.5):
         admitted.append(polite.resumed(now))
-        polite.hosts.begin(admitted[-1][0], now)
+        polite.hosts.begin(polite.hosts[admitted[-1][0]], now)
     assert admitted == [[1], [2], [3], [4], hosts[4:]]

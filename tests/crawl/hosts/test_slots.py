@@ -5,7 +5,7 @@ from math import inf
 import pytest
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.hosts.host_state import HostState, NameState
+from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.crawl.hosts.slots import (
     MOST_WAITING,
     RESERVED,
@@ -63,7 +63,7 @@ FARM = range(SEED, SEED + 1000)
 
 
 def test_a_host_is_proven_by_a_page_and_by_its_last_request_alone() -> None:
-    state = HostState(NameState("a.example"))
+    state = Host(0, "http://a.example", NameState("a.example"))
     assert Standing.of(state, is_known=False) is UNASKED
     assert Standing.of(state) is SILENT
     state.shared.free_at = 1.0

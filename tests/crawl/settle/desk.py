@@ -7,6 +7,7 @@ from minicrawl import Settings
 from minicrawl.config import Scope
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import TrapDetector
+from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import Lease
@@ -21,6 +22,7 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.states import FailureKind, State
 from minicrawl.store.records import DocumentRow
+from minicrawl.web.urls import origin
 from tests.crawl.fakes import NOON
 
 A, B = "http://a.example", "http://b.example"
@@ -64,8 +66,9 @@ class Desk:
     def settle(self, name: str, outcome: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
         chain = self.chains.pop(page, NO_CHAIN)
-        url, host = self.recorder.pages.url_of(page), self.frontier.urls.host_of[page]
-        turn = Turn(Lease(page, host, url, again=False), page, host, NO_PAGES, chain=chain)
+        url, host_id = self.recorder.pages.url_of(page), self.frontier.urls.host_of[page]
+        host = Host(host_id, origin(url), NameState("name"))
+        turn = Turn(Lease(page, host_id, url, again=False), page, host, NO_PAGES, chain=chain)
         end = self.settler.settle(turn, outcome, today)
         assert self.frontier.ledger.missing() == 0
         if end is None:

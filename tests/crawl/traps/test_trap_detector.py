@@ -229,7 +229,7 @@ def test_sites_at_one_address_share_the_quota_of_a_site(path: Path) -> None:
     def locate(scene: Scene, _: Event) -> None:
         for host, origin in enumerate(scene.recorder.frontier.urls.origins):
             if origin != A:
-                scene.crawler.parts.traps.located(host, "198.41.0.4")
+                scene.crawler.parts.traps.quotas.locate(host, "198.41.0.4")
 
     run = crawl(web, path, f"{A}/", site_pages=12, hear=locate, concurrency=1, endowment=0)
     skipped = in_state(run, State.ALLOWANCE)

@@ -1,4 +1,4 @@
-"""State of a host while a crawl runs: rules, address, pauses and strikes.
+"""A host while a crawl runs: its rules, address, pauses and strikes. It goes with its pages.
 
 Laws: each strike doubles the pause, up to the longest one, and a success halves the strikes; a
 pause is never shortened by another one. A host with `max_strikes` is down: for `max_pause_s` its
@@ -43,7 +43,7 @@ class NameState:
     to_render: int = 0  # pages that wait for a browser; no page is requested meanwhile
     answers: bool = False  # the last request was answered
     answer_s: float | None = None  # mean time of its responses
-    hosts: list[int] = field(default_factory=list)
+    hosts: list[Host] = field(default_factory=list, repr=False)
 
     @property
     def was_asked(self) -> bool:
@@ -66,10 +66,12 @@ class NameState:
             self.answer_s = max(elapsed_s, (before_s + elapsed_s) / 2)
 
 
-@dataclass(slots=True)
-class HostState:
-    """State of one host. Times are of the monotonic clock, except `rules_until`."""
+@dataclass(slots=True, eq=False)
+class Host:
+    """One host. Times are of the monotonic clock, except `rules_until`."""
 
+    id: int
+    origin: str
     shared: NameState
 
     rules: Rules | None = None
@@ -84,8 +86,6 @@ class HostState:
     strikes: int = 0
     pages: int = 0  # read or being read
     address: str | None = None
-
-    # ------------------------------------------------------------ robots.txt
 
     def keep_rules(self, rules: Rules, until: float) -> None:
         """Keep the rules of its robots.txt, which are valid until then."""
@@ -114,8 +114,6 @@ class HostState:
         shared = self.shared
         shared.free_at = max(shared.free_at, since + self.delay_s(politeness))
 
-    # ------------------------------------------------------------ pauses and address
-
     @property
     def ready_at(self) -> float:
         """Time when its pauses and delays are over."""
@@ -126,16 +124,10 @@ class HostState:
         """Let no request start before this time."""
         self.paused_until = max(self.paused_until, moment)
 
-    def pause_while_down(self) -> None:
-        """Let no request start before the host may be up again."""
-        self.pause_until(self.down_until)
-
     def move_to(self, address: str) -> None:
         """Set its address. A request under way stays counted at the former one."""
         if not self.in_use:
             self.address = address
-
-    # ------------------------------------------------------------ after a response
 
     def hear(self, fetched: FetchResult) -> None:
         """Note whether the host answers: silent hosts may hold few connections."""
@@ -147,6 +139,14 @@ class HostState:
         # Other failures hold no connection, so that the host stays silent or not.
         if contact in (Contact.ANSWERED, Contact.SILENT):
             self.shared.answers = contact is Contact.ANSWERED
+
+    def fall_silent(self) -> None:
+        """Note that a request was cancelled to free its slot.
+
+        Otherwise the host would get the next free one, and hosts that answer would wait behind it
+        again.
+        """
+        self.shared.answers = False
 
     def strike(
         self, now: float, kind: FailureKind, asked_s: float | None, politeness: Politeness

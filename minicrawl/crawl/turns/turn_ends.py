@@ -1,0 +1,186 @@
+"""The end of a turn: its links are looked up, its outcome is settled, its request is recorded.
+
+Laws: a turn ends with one step of its page, or it is suspended until the page is requested again.
+Very many links, and listed sitemaps, become known block by block before. A request that we broke
+off says nothing about the page, and uses up no try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from minicrawl.archive.packing import record_of, taken
+from minicrawl.config.values.kinds import OFF
+from minicrawl.crawl.events import Delayed, Settled
+from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome, describe_outcome
+from minicrawl.crawl.settle.posting import are_many
+from minicrawl.crawl.turns.listed_pages import ListedPages
+from minicrawl.crawl.turns.turn import SuspendedTurns, Turn
+from minicrawl.crawl.workers.loop_rounds import LoopRounds
+from minicrawl.model import (
+    Failed,
+    FetchResult,
+    KeptAnswer,
+    ParsedPage,
+    Refused,
+    Response,
+    Unchanged,
+)
+from minicrawl.states import FailureKind
+from minicrawl.store.records import FetchRow
+from minicrawl.web.responses.headers import max_age_s
+
+if TYPE_CHECKING:
+    from minicrawl.crawl.parts import CrawlContext, CrawlParts
+
+_MOST_NEW_LINKS = 16
+"""New links of one reading that count for reading the page again."""
+
+
+class TurnEnds:
+    """Ends the turns of pages, however their responses came."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        settings, recorder = context.settings, context.recorder
+        self._settings, self._recorder, self._clock = settings, recorder, context.clock
+        self._gate, self._emit, self._urls = context.gate, context.emit, recorder.frontier.urls
+        self._settler, self._introducer = parts.settler, parts.introducer
+        self._leases, self._replays = parts.leases, parts.replays
+        self.suspended = SuspendedTurns()
+        self._listed = ListedPages(parts.onboarding.sitemaps, settings.limits.max_sitemaps)
+        self._before_settling = LoopRounds()
+
+    async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+        """Look up the links of the page and settle it, which ends its turn.
+
+        If the page is requested again, its turn is suspended instead.
+        """
+        if parsed is not None:
+            parsed = await self._with_known_links(turn, parsed)
+        await self._before_settling.turn()
+        began, today = perf_counter(), self._clock.today()
+        page, settings = turn.page, self._settings
+        if not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED):
+            turn.tries += 1
+        turn.chain = self.suspended.chain_to(page)
+        outcome = decide_outcome(
+            turn.lease.url,
+            fetched,
+            parsed,
+            turn.tries,
+            max_tries=settings.limits.max_tries,
+            strip_marks=settings.storing.strip_marks,
+        )
+        new_links = self._new_links(turn, parsed) if turn.lease.again else 0
+        end = self._settler.settle(turn, outcome, today)
+        row = self._record(turn, fetched, parsed, end, today)
+        if end is None:
+            self._suspend(turn, outcome.request_url if isinstance(outcome, Retry) else None, row)
+        else:
+            if self._leases.reads_again:
+                self._leases.end(turn.lease, _fresh_s(fetched), new_links)
+                if parsed is not None and parsed.changed:
+                    self._leases.refresh.hear(turn.looked_up, parsed.changed)
+            self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
+        turn.cost_s += perf_counter() - began
+
+    async def _with_known_links(self, turn: Turn, parsed: ParsedPage) -> ParsedPage:
+        """Look up the links of the page. Return the page without links that it may not list."""
+        if parsed.is_sitemap:
+            parsed = self._listed.admit(turn.lease.url, parsed)
+        links, depth = parsed.links, self._urls.depth[turn.page]
+        if parsed.sitemaps:
+            await self._introduce(turn, parsed.sitemaps, depth, parsed)
+        if not are_many(links) or parsed.refresh is not None:
+            turn.looked_up = await self._recorder.look_up_urls(links)
+        else:
+            # A link with its own request becomes known with the step, which stores that.
+            own = dict(parsed.own_requests)
+            await self._introduce(turn, [u for u in links if u not in own], depth + 1, parsed)
+            turn.looked_up = {**turn.looked_up, **await self._recorder.look_up_urls(own)}
+        return parsed
+
+    async def _introduce(
+        self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
+    ) -> None:
+        """Make pages known before the turn ends."""
+        pages, new, cost_s = await self._introducer.introduce(
+            links, depth, parsed.originals, turn.page
+        )
+        turn.looked_up, turn.introduced = pages, [*turn.introduced, *new]
+        turn.cost_s += cost_s
+
+    def _new_links(self, turn: Turn, parsed: ParsedPage | None) -> int:
+        """Return the number of links to pages that are not known yet, and are within the scope."""
+        links = () if parsed is None else parsed.links
+        depth = self._urls.depth[turn.page] + 1
+        unknown = (link for link in links if link not in turn.looked_up)
+        within = sum(self._gate.refusal(link, depth, 0) is None for link in unknown)
+        # Limited, as an endless site offers new links at each reading.
+        return min(within + len(turn.introduced), _MOST_NEW_LINKS)
+
+    def _suspend(self, turn: Turn, request_url: str | None, row: FetchRow) -> None:
+        turn.request_url = request_url or turn.request_url
+        self.suspended.suspend(turn)
+        self._leases.give_back(turn.lease)
+        why = f"{row.outcome} {row.detail}".rstrip()
+        self._emit(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
+
+    def _end(self, turn: Turn, end: TurnEnd, row: FetchRow, *, sets_cookies: bool) -> None:
+        suspended, page = self.suspended, turn.page
+        suspended.end(page)
+        if sets_cookies:
+            suspended.cookies_came()
+        if end.led_to:
+            has_jar = self._settings.access.cookies != OFF
+            chain = turn.chain.led_on(page, has_jar=has_jar, sets_cookies=sets_cookies)
+            for target in end.led_to:
+                suspended.redirected(target, chain)
+        self._replays.allowed += self._replays.per_fetch
+        self._emit(
+            Settled(
+                url=turn.lease.url,
+                state=end.state,
+                detail=row.detail,
+                elapsed_s=row.elapsed_s,
+                crawler=turn.crawler,
+                status=row.status,
+            )
+        )
+
+    def _record(
+        self,
+        turn: Turn,
+        fetched: FetchResult,
+        parsed: ParsedPage | None,
+        end: TurnEnd | None,
+        today: float,
+    ) -> FetchRow:
+        """Record the request, and keep its response where responses are kept."""
+        recorder, page, url = self._recorder, turn.page, turn.lease.url
+        name, status, detail = describe_outcome(fetched, self._settings.network, parsed, end)
+        wire_bytes = fetched.wire_bytes if isinstance(fetched, Response | Refused) else 0
+        times = fetched.elapsed_s, detail, fetched.first_byte_s
+        row = FetchRow(page, today, name, status, wire_bytes, *times)
+        recorder.record_request(row, is_page=isinstance(fetched, Response | Unchanged))
+        if recorder.keeping:
+            record = record_of(url, fetched)
+            if record is not None:
+                long = fetched.payload if isinstance(fetched, Refused) else ""
+                payload = taken(long) if long else None
+                recorder.keep(page, KeptAnswer(record, today, url, payload=payload))
+            if isinstance(fetched, Response) and fetched.rendered:
+                recorder.keep(page, KeptAnswer(fetched.rendered, today, url))
+        return row
+
+
+def _fresh_s(fetched: FetchResult) -> float:
+    """Return for how long the response says that the page will not change."""
+    match fetched:
+        case Response():
+            return max_age_s(fetched.headers) or 0.0
+        case Unchanged():
+            return fetched.fresh_s or 0.0
+    return 0.0
