@@ -6,8 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from minicrawl import State
+from minicrawl.frontier.checkpoints import cut_checkpoint
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.page_table import Frontier, cut_checkpoint, load_frontier
+from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.records import (

@@ -17,7 +17,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from minicrawl.frontier.url_table import PagesByUrl
+from minicrawl.frontier.url_index import PagesByUrl
 from minicrawl.model import Originals
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from minicrawl import ext
 from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import ShownImportance, guaranteed_share, shown_importance
-from minicrawl.frontier.page_table import Frontier, load_frontier, verify
+from minicrawl.frontier.loading import load_frontier, verify
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import PageId
 from minicrawl.opic.queues.candidate_heap import random_keys
 from minicrawl.report.near_duplicates import (

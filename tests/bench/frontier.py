@@ -45,7 +45,7 @@ from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.turns.turn import Turn
-from minicrawl.frontier.page_table import load_frontier
+from minicrawl.frontier.loading import load_frontier
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import ParsedPage, Response

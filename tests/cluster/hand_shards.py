@@ -10,7 +10,7 @@ from minicrawl.cluster.channels.arrivals import Arrival, judge
 from minicrawl.cluster.channels.batches import BatchError, Transfer, TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
-from minicrawl.frontier.page_table import load_frontier
+from minicrawl.frontier.loading import load_frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import Channels, shard_of
 from minicrawl.opic.ledger.ledger import Ledger

@@ -26,7 +26,8 @@ from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.crawl.workers.visitor import Visitor
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.errors import NoRoom
-from minicrawl.frontier.page_table import Frontier, load_frontier
+from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response
 from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.siblings.siblings import Siblings

@@ -5,8 +5,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from minicrawl.frontier.page_table import Frontier, cut_checkpoint, load_frontier
-from minicrawl.frontier.url_table import UrlsOf
+from minicrawl.frontier.checkpoints import cut_checkpoint
+from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.states import State
 from minicrawl.store import tables

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minicrawl.frontier.page_table import Frontier, contradictions, cut_checkpoint, verify
+from minicrawl.frontier.checkpoints import cut_checkpoint
+from minicrawl.frontier.loading import contradictions, verify
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known

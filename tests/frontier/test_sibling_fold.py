@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.frontier.page_table import Frontier, load_frontier
+from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.states import State

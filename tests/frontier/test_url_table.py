@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.frontier.url_table import (
+from minicrawl.frontier.url_index import (
     GENERATION,
     PLACES,
     ROOM,
     RecentUrls,
     UrlIndex,
-    UrlTable,
     code_of as url_code,
 )
+from minicrawl.frontier.url_table import UrlTable
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.urls import origin
 from tests.stores import DEEP

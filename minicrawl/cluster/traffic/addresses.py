@@ -33,7 +33,7 @@ from minicrawl.crawl.events import Warned
 from minicrawl.crawl.hosts.crawl_pace import CRAWL, CrawlPace
 from minicrawl.crawl.start.opening import FIRST_SEEDS
 from minicrawl.crawl.start.settings import keep_settings, store_terms
-from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import Channels, ShardPlace

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.crawl.admission.inbound_cash import Accounts, InboundCash, QuotaAccounts
-from minicrawl.frontier.url_table import UNKNOWN, SiteTable
+from minicrawl.frontier.site_table import UNKNOWN, SiteTable
 
 A_HOST = 10
 """Price of a new host in pages: farms have many hosts, and each one costs a DNS look-up and a

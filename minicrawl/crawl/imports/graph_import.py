@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.frontier.checkpoints import cut_checkpoint
 from minicrawl.frontier.importance import gathered
-from minicrawl.frontier.page_table import Frontier, cut_checkpoint
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.opic.ledger.books import Spending, Step, StepKind

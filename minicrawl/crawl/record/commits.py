@@ -40,8 +40,9 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive
 from minicrawl.errors import NoRoom
+from minicrawl.frontier.checkpoints import cut_checkpoint
 from minicrawl.frontier.importance import GatheredImportance
-from minicrawl.frontier.page_table import Frontier, cut_checkpoint
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import KeptAnswer, OwnRequest, PageId
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.store import tables

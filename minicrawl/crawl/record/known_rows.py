@@ -23,7 +23,7 @@ import numpy as np
 from minicrawl.crawl.record.commits import Counters, UncommittedRows
 from minicrawl.crawl.settle.outcome import tries_so_far
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.frontier.url_table import UrlsOf
+from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.model import OwnRequest, PageId
 from minicrawl.opic.ledger.books import Spending, Step
 from minicrawl.states import State

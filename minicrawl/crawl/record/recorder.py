@@ -29,7 +29,8 @@ from minicrawl.crawl.record.known_rows import (
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.frontier.importance import CurrentShares
-from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
+from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_table import Meeting
 from minicrawl.model import KeptAnswer, Originals, OwnRequests, PageId
 from minicrawl.opic.ledger.books import Step, StepKind, terms
 from minicrawl.opic.ledger.ledger import Plan

@@ -28,8 +28,8 @@ from minicrawl.frontier.importance import (
     rank_mass,
     rank_options,
 )
-from minicrawl.frontier.page_table import load_frontier, verify
-from minicrawl.frontier.url_table import sites_of
+from minicrawl.frontier.loading import load_frontier, verify
+from minicrawl.frontier.site_table import sites_of
 from minicrawl.opic.importance.cash_flow import CashFlow, Refinement
 from minicrawl.opic.importance.rank_mass import RankMass
 from minicrawl.ports import Progress, unreported

@@ -20,7 +20,8 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.frontier.url_table import NO_PAGES, Meeting, PagesByUrl
+from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_table import Meeting
 from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import READ, Plan

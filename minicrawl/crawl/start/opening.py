@@ -20,7 +20,7 @@ from minicrawl.crawl.record.archiving import NOWHERE, ArchiveSinks, conceal_earl
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.errors import UsageError
-from minicrawl.frontier.page_table import contradictions, load_frontier, verify
+from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import connect

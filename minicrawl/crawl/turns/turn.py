@@ -15,7 +15,7 @@ from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.slots import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
-from minicrawl.frontier.url_table import NO_PAGES, PagesByUrl
+from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.model import COORDINATOR, CrawlerId, OwnRequest, PageId, ParsedPage
 from minicrawl.web.urls import posted_to
 

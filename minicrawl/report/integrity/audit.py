@@ -18,7 +18,7 @@ from minicrawl.archive.reader import ArchiveReader, verify as verify_archive
 from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import offset_of, segment_of
 from minicrawl.errors import DamagedStore, MinicrawlError
-from minicrawl.frontier.page_table import contradictions, verify
+from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.opic.ledger.ledger import READ

@@ -16,7 +16,7 @@ from minicrawl.crawl.settle.outcome import NO_CHAIN, Outcome, RedirectChain, Red
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.turns.turn import Turn
-from minicrawl.frontier.url_table import NO_PAGES
+from minicrawl.frontier.url_index import NO_PAGES
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Plan
