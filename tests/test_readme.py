@@ -26,6 +26,7 @@ DOCUMENTS = (
 COMPARISONS = [path for path in MANUAL if path.name.startswith("coming-from-")]
 _OTHER_PROGRAM = re.compile(r"^\|.*?(?<!\\)\|", re.MULTILINE)
 """First column of a table: what the other program calls it."""
+ON_EXAMPLE_ORG = [path for path in MANUAL if "the web is example.org" in path.read_text()]
 WITH_EXAMPLES = [path for path in FOR_USERS if readme.examples(path.read_text(encoding="utf-8"))]
 
 SEE_IT = (
@@ -107,6 +108,24 @@ class TestCommandsAndOptions:
         text = _OTHER_PROGRAM.sub("|", document.read_text(encoding="utf-8"))
         words = {word for span in readme.spans(text) for word in span.split()}
         assert {word.rstrip(",") for word in words if word[:2] == "--"} <= _known_options()
+
+
+class TestTasks:
+    """A page that runs on example.org runs whatever it tells to type, with few commands a task."""
+
+    @pytest.mark.parametrize("document", ON_EXAMPLE_ORG, ids=name_of)
+    def test_each_command_with_its_store_is_run_in_its_order(self, document: Path) -> None:
+        text = document.read_text(encoding="utf-8")
+        named = [
+            span for span in readme.spans(text) if re.fullmatch(r"minicrawl .* --store \S+", span)
+        ]
+        run = [example.command.partition("  # exit code")[0] for example in readme.examples(text)]
+        assert named in ([], run)
+
+    @pytest.mark.parametrize("document", ON_EXAMPLE_ORG, ids=name_of)
+    def test_a_row_has_three_commands_at_most(self, document: Path) -> None:
+        rows = re.findall(r"^\|.*", document.read_text(encoding="utf-8"), re.MULTILINE)
+        assert max(row.count("`minicrawl ") for row in rows) <= 3
 
 
 class TestLinks:

@@ -112,7 +112,7 @@ class Views:
         except MinicrawlError as error:
             return {"state": "unreachable", "why": str(error)}
         for crawler in reply["crawlers"]:
-            crawler.update(_use_of(crawler["pid"], is_tree=crawler.get("is_tree", False)))
+            crawler.update(process_usage(crawler["pid"], is_tree=crawler.get("is_tree", False)))
         return reply
 
     def _status(self) -> Json:
@@ -293,7 +293,7 @@ def _rows(blocks: Sequence[Block], count: int) -> list[Json]:
     return dicts[:count]
 
 
-def _use_of(pid: int | None, *, is_tree: bool) -> Json:
+def process_usage(pid: int | None, *, is_tree: bool) -> Json:
     """Return processor time and memory of a process, or None for both without /proc.
 
     With `is_tree` its descendants count as well.

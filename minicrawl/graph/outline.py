@@ -162,7 +162,7 @@ MOST_WORK = 10_000_000
 """Most visits of links and nodes in a round of all exact searches; more would take minutes."""
 COARSE = 0.02
 """Largest acceptable error, as a share of the mean distance."""
-_FEW_SOURCES = 128
+FEW_SOURCES = 128
 _MANY_NODES = 1_000_000
 
 
@@ -280,7 +280,7 @@ def estimate(
     most_visits: int = distances.MOST_LINK_VISITS,
 ) -> Extent:
     """Return the better of two estimates of the mean, and the larger bound of the diameter."""
-    sources = _FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
+    sources = FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
     by_paths = sampled(graph, rng, sources, tell, most_visits=most_visits)
     is_fine = by_paths.error <= COARSE * (by_paths.mean_distance or 0)
     # In a deep graph HyperBall takes a round for each link of the diameter, so the sample must do.

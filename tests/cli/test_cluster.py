@@ -101,6 +101,7 @@ def test_a_crawl_without_a_cluster_imports_one_module_of_it() -> None:
 
 
 def test_the_next_commands_name_all_servers_and_no_password() -> None:
+    # Reached directly: a crawl that ends with these commands needs servers.
     loaded = load({"cluster": "tls://me:secret@a:1,tls://me:secret@b:2/news"}, {}, None)
     assert "--cluster tls://a:1,tls://b:2/news" in crawling._next_commands(loaded)
     assert "secret" not in crawling._next_commands(loaded)

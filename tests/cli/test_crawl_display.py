@@ -1,6 +1,7 @@
 """Displays of a running crawl: its numbers, the richest pages, and no control characters."""
 
 import io
+import re
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr
@@ -165,23 +166,21 @@ class TestWords:
             "about 0:01:17 left"
         )
 
-    def test_the_panel_has_the_numbers_and_the_richest_pages(self, state: DisplayState) -> None:
+    def test_the_panel_has_the_numbers_of_a_line_and_the_richest_pages(
+        self, state: DisplayState
+    ) -> None:
         asked(state.counter, 7.0, 1234.5)
-        assert as_panel(state, PROGRESS).plain.splitlines() == [
-            "fetched     1,234 of 2,000 pages              0/s now, 0/s on average",
-            "importance  80.6% gathered (estimate)         all cash moved 1.42 times",
-            "known       3,181 on 47 hosts                 931 unread, 53 failed",
-            "requests    2,234 requests, 5.9 MB            0:00:00",
-            "in flight   2, most cash:",
-            "    1,234.50  https://a.example/1",
-            "        7.00  https://a.example/0",
-        ]
+        *panel, richest, next_one = as_panel(state, PROGRESS).plain.splitlines()
+        numbers = re.compile(r"\d[\d,.:]*")
+        assert {*numbers.findall(as_line(state, PROGRESS))} <= {*numbers.findall(" ".join(panel))}
+        assert richest.split() == ["1,234.50", "https://a.example/1"]
+        assert next_one.split() == ["7.00", "https://a.example/0"]
 
     def test_the_latest_sample_of_the_graph_is_shown(self, state: DisplayState) -> None:
         state.latest_sample = lambda: replace(SAMPLE, at=time.time())
         shown = as_panel(state, PROGRESS).plain
         assert "components  3 strong, 1 weak                  the largest has 1 page" in shown
-        assert "figures     exact, 0 s old; distances estimate, " in shown
+        assert re.search(r"figures     exact, \d+ s old; distances estimate, ", shown)
         assert "; graph 3 crawled pages, 2 links; components 3 strong" in as_line(state, PROGRESS)
 
     @pytest.mark.parametrize("width", [40, 80, 120])
@@ -307,12 +306,11 @@ def test_the_panel_shows_pages_that_browsers_render(state: DisplayState) -> None
     pages = (("https://a.example/new", 0.24), ("https://a.example/\x1b[m", 12.0))
     found = RenderingProgress(browsers=3, rendered=1214, waiting=5, pages=pages)
     rendering = replace(PROGRESS, rendering=found)
-    assert as_panel(state, rendering).plain.splitlines()[4:] == [
-        "rendering   2 of 3 browsers busy              1,214 rendered, 5 waiting",
-        "in flight   1, most cash:",
-        "        7.00  https://a.example/0",
-        "      12.0 s  https://a.example/\\x1b[m",
-        "       0.2 s  https://a.example/new",
+    panel = as_panel(state, rendering).plain
+    assert "2 of 3 browsers busy  " in panel
+    assert [line.split() for line in panel.splitlines()[-2:]] == [
+        ["12.0", "s", "https://a.example/\\x1b[m"],
+        ["0.2", "s", "https://a.example/new"],
     ]
     assert "; 2 of 3 browsers busy, 1,214 rendered, 5 waiting" in as_line(state, rendering)
     assert "browser" not in as_line(state, PROGRESS)

@@ -65,7 +65,7 @@ def test_after_a_signal_the_same_command_resumes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made, handler = count(), signal.getsignal(number)
-    once = Refinement._round
+    once = Refinement._round  # no public step is short enough for a signal between two
 
     def round_or_signal(self: Refinement) -> None:
         if next(made) == rounds:

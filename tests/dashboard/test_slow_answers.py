@@ -77,6 +77,7 @@ def test_slow_responses_delay_no_other_until_the_limit_and_then_others_are_refus
 def test_a_slow_view_or_log_stops_no_stream(views: SlowViews) -> None:
     async def read() -> None:
         dashboard = Dashboard(views, ACCESS)
+        # httpx would wait for the end of a response, which a stream never has.
         streams = [dashboard._stream(["hosts", "errors", "top"], 0) for _ in range(3)]
         for stream in streams:
             seen = await _until(stream, "errors", "top")

@@ -126,9 +126,9 @@ def test_memory_and_time_of_a_process_tree_include_its_children() -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        alone = views._use_of(os.getpid(), is_tree=False)
-        whole = views._use_of(os.getpid(), is_tree=True)
+        alone = views.process_usage(os.getpid(), is_tree=False)
+        whole = views.process_usage(os.getpid(), is_tree=True)
         child.communicate(b"\n")
     assert whole["memory"] - alone["memory"] > 50_000_000
     assert whole["cpu_s"] >= alone["cpu_s"]
-    assert views._use_of(None, is_tree=True) == {"cpu_s": None, "memory": None}
+    assert views.process_usage(None, is_tree=True) == {"cpu_s": None, "memory": None}

@@ -54,9 +54,9 @@ async def test_the_first_byte_is_timed_from_the_request_on() -> None:
     late_s = 0.01
 
     class LateServer(Wire):
-        async def _send(self, writer: asyncio.StreamWriter, piece: bytes) -> None:
+        async def send(self, writer: asyncio.StreamWriter, piece: bytes) -> None:
             await asyncio.sleep(late_s)
-            await super()._send(writer, piece)
+            await super().send(writer, piece)
 
     async def late_lookup(_: str) -> LookupAnswer:
         await asyncio.sleep(late_s)

@@ -102,16 +102,16 @@ class Wire:
         self.asked.append(await _request(reader))
         pieces, then = self.next()
         for piece in pieces:
-            await self._send(writer, piece)
+            await self.send(writer, piece)
         while then in (Then.REPEAT, Then.DRIP):
-            await self._send(writer, pieces[-1])
+            await self.send(writer, pieces[-1])
             if then is Then.DRIP:
                 await asyncio.sleep(_DRIPS_EVERY_S)
             elif len(pieces[-1]) >= _FLOOD_BYTES:  # leave time for other connections
                 await asyncio.sleep(_FLOODS_EVERY_S)
         return then
 
-    async def _send(self, writer: asyncio.StreamWriter, piece: bytes) -> None:
+    async def send(self, writer: asyncio.StreamWriter, piece: bytes) -> None:
         writer.write(piece)
         await writer.drain()
         self.sent += len(piece)

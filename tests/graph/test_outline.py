@@ -229,7 +229,7 @@ def test_hyperball_does_not_run_on_a_deep_graph() -> None:
 
 def test_more_than_a_million_pages_are_searched_from_fewer() -> None:
     pairs = [(page, page ^ 1) for page in range(600)]
-    for nodes, sources in ((1_000_000, SAMPLE), (1_000_001, outline_module._FEW_SOURCES)):
+    for nodes, sources in ((1_000_000, SAMPLE), (1_000_001, outline_module.FEW_SOURCES)):
         assert estimate(graph_of(nodes, pairs), np.random.default_rng(1)).pairs == sources
 
 
@@ -242,6 +242,6 @@ def test_nodes_without_links_cost_no_search() -> None:
 
 def test_the_guide_has_the_numbers_of_sampled_nodes() -> None:
     guide = Path("docs/how-to/work-with-a-graph-file.md").read_text(encoding="utf-8")
-    few = outline_module._FEW_SOURCES
+    few = outline_module.FEW_SOURCES
     assert re.search(rf"distances from {SAMPLE} .* {few} ", " ".join(guide.split()))
     assert f"above {100 * outline_module.COARSE:g} %" in guide

@@ -29,11 +29,11 @@ _NEXT_BYTES = 32
 _LINE_ENDS = re.compile(rb"[\r\n]+")
 _DIGITS = re.compile(r"[0-9]{1,18}")
 _BETWEEN = 16  # bytes between two records; there should be 4
-_MOST_NOTES = 100
+MOST_NOTES = 100
 """Maximum number of notes on one file; a last one counts those left out."""
 _LONGEST_SHOWN = 2048
 """Maximum characters of a URL in messages: the limit of URLs in the crawl."""
-_MOST_WRONG = 20
+MOST_WRONG = 20
 """Number of wrong lengths after which all lengths of a file are ignored: each costs a search."""
 
 
@@ -122,13 +122,13 @@ class WarcRecords:
                     lost = members.skip_damage()
                     named = f" with {self._current}" if self._current else ""
                     self._warn(members.begin, f"{damage}: {_bytes_are(lost)} lost{named}")
-        if (more := self._notes - _MOST_NOTES) > 0:
+        if (more := self._notes - MOST_NOTES) > 0:
             notice = counted(more, "more such line is", "more such lines are")
             self._note(f"{self._file.name}: {notice} left out")
 
     def _warn(self, place: int, text: str) -> None:
         self._notes += 1
-        if self._notes <= _MOST_NOTES:
+        if self._notes <= MOST_NOTES:
             self._note(f"{self._file.name}: at byte {place:,}: {text}")
 
     def _in_member(self) -> Iterator[WarcRecord]:
@@ -192,7 +192,7 @@ class WarcRecords:
     def _block(self, head: _Head) -> tuple[bytes, bool]:
         """Return the block of a record, and whether it is cut."""
         members, length = self._members, head.length
-        if length is None or self._wrong >= _MOST_WRONG:
+        if length is None or self._wrong >= MOST_WRONG:
             self._warn(head.place, f"{head.name} has no length that can be trusted")
             block, count = self._to_next(self._most_bytes)
             return block, count > self._most_bytes

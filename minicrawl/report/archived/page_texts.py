@@ -35,7 +35,7 @@ _MANY_SLOW = 20
 """Number of pages that took too long, after which deadlines are short."""
 _MOST_OF_A_SITE_S = 20.0
 """Maximum time for the pages of a site, without the usual time of each."""
-_USUAL_S = 0.1
+USUAL_S = 0.1
 """Time of a page that is not counted against its site."""
 _TIMES_FOR_SAMPLE = 4
 """Time limit for learning from the sample pages of a host, in deadlines of a page."""
@@ -122,7 +122,7 @@ class PageTexts(AbstractContextManager["PageTexts"]):
 
         It is processor time: on a busy machine every page would be a slow one.
         """
-        self._spent_s[name] += max(0.0, cost_s - _USUAL_S)
+        self._spent_s[name] += max(0.0, cost_s - USUAL_S)
 
     def _new_samples(self, host: str) -> list[str]:
         """Return sample pages of a new host, unless learning from them timed out."""

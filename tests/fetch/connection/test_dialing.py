@@ -101,6 +101,7 @@ async def test_a_server_of_another_family_than_the_bound_address_is_a_failure() 
 
 
 def test_addresses_before_the_last_share_half_of_the_time() -> None:
+    """It is the plan that is read: to see it in `connect` would take the whole time."""
     for timeout_s in (0.5, 2, 30, 600):
         for others in (1, 2, 3):
             assert Connector(timeout_s)._begin_s(others) * others <= timeout_s / 2

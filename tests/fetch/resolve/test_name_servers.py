@@ -117,6 +117,8 @@ async def name_server(
 
 
 class CountingLookup(NameServerLookup):
+    """Lookup that counts its channels, which nothing outside of it sees."""
+
     opened = most_at_once = 0
 
     @contextmanager
@@ -263,6 +265,7 @@ async def test_an_error_beside_malformed_answers_is_checked_by_another_query(err
         def close(self) -> None: ...
 
     lookup = NameServerLookup(SystemLookup(1))
+    # No server makes c-ares lose the names of a channel whenever a test wants it.
     lookup._opened = PlayedChannel  # type: ignore[method-assign,assignment]
     names = ("good.example", "bad.evil.example")
     good, bad = await asyncio.gather(*map(lookup, names), return_exceptions=True)

@@ -88,7 +88,7 @@ def test_a_wrong_length_loses_no_record_and_is_reported(tmp_path: Path, how: str
 
 @pytest.mark.parametrize("how", PACKED)
 def test_files_in_which_every_length_is_wrong_are_read_whole(tmp_path: Path, how: str) -> None:
-    count = 2 * records._MOST_WRONG
+    count = 2 * records.MOST_WRONG
     lies = [
         record("response", http(body(n)), length=10**12, WARC_Target_URI=url(n))
         for n in range(count)
@@ -206,7 +206,7 @@ def test_the_size_of_a_file_limits_the_number_of_tiny_records(
     read, notes = read_file(tmp_path, content)
     assert len(read) <= ALWAYS_READ + len(content) // LEAST_PACKED + 1
     assert read[-1].url == url(0)
-    assert len(notes) <= records._MOST_NOTES + 1
+    assert len(notes) <= records.MOST_NOTES + 1
 
 
 def test_bytes_that_are_read_again_after_a_wrong_length_count_once(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def test_many_slow_pages_take_limited_time(
         def answer(self, patience_s: float | None) -> bytes | None:
             answer = super().answer(patience_s)
             if answer is None:
-                late.append(reader._deadline_s)
+                late.append(reader._deadline_s)  # told by nothing but the time that a page gets
             return answer
 
     monkeypatch.setattr(page_reader, "KillableProcess", Process)
