@@ -21,6 +21,7 @@ from minicrawl.audit.noted_facts import UrlKeys, note_facts
 from minicrawl.audit.places import place_of
 from minicrawl.audit.site import AuditedSite, Mask, titles
 from minicrawl.errors import UsageError
+from minicrawl.json_values import to_json
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
@@ -340,16 +341,16 @@ def as_document(
         "format": _FORMAT,
         "pages_read": audit.read,
         "issues": [one._asdict() | {"causes": counts[one.issue]} for one in audit.issues()],
-        "causes": [one._asdict() for one in causes],
-        "first": [one._asdict() for one in first],
+        "causes": to_json(causes),
+        "first": to_json(first),
         "skipped": [{"issue": name, "why": why} for name, why in audit.skipped],
         "partial": [{"issue": name, "why": why} for name, why in audit.partial],
-        "pages": [one._asdict() for one in pages],
+        "pages": to_json(pages),
     }
     if change is not None:
         document["since"] = {"what": change.since, **change.counts}
-        document["new"] = [one._asdict() for one in change.new.pages()]
-        document["fixed"] = [one._asdict() for one in change.fixed.pages()]
+        document["new"] = to_json(change.new.pages())
+        document["fixed"] = to_json(change.fixed.pages())
     return document
 
 

@@ -89,12 +89,12 @@ class Cloaking:
         always = set(ours[-1].text.split("\n"))
         return [line for line in lines if line in always][:_LINES_SHOWN]
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """Return the findings as a JSON document."""
         return {
             "url": self.url,
             "cloaked": self.is_cloaked,
-            "differences": [one._asdict() for one in self.differences],
+            "differences": self.differences,
             "likeness": self.likeness,
             "steadiness": self.steadiness,
             "links_likeness": self.links,

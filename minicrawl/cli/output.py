@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import click
 
 from minicrawl.cli import PROGRAM
+from minicrawl.json_values import to_json
 from minicrawl.own_files import exposure
 from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import visible
@@ -269,7 +270,7 @@ def show_long_json(
 
 def as_json(document: object) -> str:
     """Return one line of ASCII JSON, without control characters."""
-    return json.dumps(document, allow_nan=False).replace("\x7f", r"\u007f")
+    return json.dumps(to_json(document), allow_nan=False).replace("\x7f", r"\u007f")
 
 
 def _fitted(widths: list[int], room: int) -> list[int]:

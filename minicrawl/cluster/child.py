@@ -196,7 +196,7 @@ class ShardChild:
         progress = crawl.progress() if crawl is not None else None
         if crawl is None or crawl.steering is None or orders is None or progress is None:
             return None
-        spent = progress.fetched + int(crawl.steering.as_json()["in_flight"])
+        spent = progress.fetched + int(crawl.steering.reply()["in_flight"])
         self._orders = replace(orders, pages=spent, paused=orders.paused or not spent)
         self._obey()
         return spent

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import inf
 
 from minicrawl.cluster.access import cancelled
@@ -90,9 +90,6 @@ class ClusterStatus:
     def is_over(self) -> bool:
         """True if nothing is fetched until somebody starts the crawl again."""
         return self.doing in (CrawlActivity.STOPPED, CrawlActivity.ENDED)
-
-    def as_json(self) -> Json:
-        return asdict(self)
 
 
 class CrawlView:

@@ -20,6 +20,7 @@ from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.crawl_form import Form
 from minicrawl.dashboard.launcher import Launcher
 from minicrawl.errors import MinicrawlError, MissingStoreError, NoCrawlError, UsageError
+from minicrawl.json_values import to_json
 from minicrawl.model import CRAWLED
 from minicrawl.report.links.backlinks import links
 from minicrawl.report.progress.activity import RequestHistory, busiest_hosts, latest
@@ -72,9 +73,9 @@ class GraphFigures:
             store, self._graph_of, is_running=is_running, measured=self._latest
         )
 
-    def as_json(self) -> Json:
+    def to_json(self) -> Json:
         """Return the figures; `latest` is None if the graph was not measured."""
-        return {"latest": self._latest and self._latest.as_json(), "curves": self._curves}
+        return {"latest": to_json(self._latest), "curves": self._curves}
 
 
 class Views:
@@ -117,7 +118,7 @@ class Views:
 
     def _status(self) -> Json:
         try:
-            facts = status(self.store).as_json() | {"at": time.time()}
+            facts: Json = to_json(status(self.store))
         except MissingStoreError:
             gone = self._was_there
             return {
@@ -126,7 +127,7 @@ class Views:
                 else f"there is no crawl at {self.store} yet: set one up"
             }
         self._was_there = True
-        return facts
+        return facts | {"at": time.time()}
 
     def history(self) -> Json:
         """Return requests, failures and bytes over time."""
@@ -142,7 +143,7 @@ class Views:
         if inode != self._graph_of:
             self._graph_of, self._graph = inode, GraphFigures()
         self._graph.read(self.store, is_running=self._live() is not None)
-        return self._graph.as_json()
+        return self._graph.to_json()
 
     def log(self, last: int) -> list[Json]:
         """Return the requests after `last`, with the names of their crawlers if known."""
@@ -161,7 +162,7 @@ class Views:
     def hosts(self) -> Json:
         """Return the hosts with most pages, and the time until each may be asked."""
         with snapshot(self.store) as view:
-            hosts = [host._asdict() for host in busiest_hosts(view, HOSTS_SHOWN)]
+            hosts = to_json(busiest_hosts(view, HOSTS_SHOWN))
             known = len(view.origins)
         ids = tuple(host["id"] for host in hosts)[:MOST_HOSTS]
         try:
@@ -176,12 +177,13 @@ class Views:
     def errors(self) -> list[Json]:
         """Return the kinds of errors, with their counts."""
         with snapshot(self.store) as view:
-            return [kind._asdict() for kind in errors(view, ErrorQuery(count=1)).kinds]
+            kinds: list[Json] = to_json(errors(view, ErrorQuery(count=1)).kinds)
+            return kinds
 
     def top(self) -> Json:
         """Return the best pages."""
         with snapshot(self.store) as view:
-            best = [row._asdict() for row in rows(view, PageSelection(count=TOP_SHOWN))]
+            best = to_json(rows(view, PageSelection(count=TOP_SHOWN)))
             return {"known": len(view), "pages": best}
 
     # ------------------------------------------------------------ changes
@@ -234,7 +236,7 @@ class Views:
         with snapshot(self.store) as view:
             kinds = frozenset((State.labelled(kind),))
             report = errors(view, ErrorQuery(kinds=kinds, count=PAGES_OF_A_KIND))
-            return {"at": at, "pages": [page._asdict() for page in report.pages]}
+            return {"at": at, "pages": to_json(report.pages)}
 
     def search(self, text: str) -> Json:
         """Return the best pages with all these words in URL or title."""
@@ -260,12 +262,10 @@ class Views:
         at = self.moment()
         with snapshot(self.store, ordered=True) as view:
             reasons = explanation.explain(view, url)
-            receivers = (
-                links(view, reasons.url, RECEIVERS_SHOWN).as_json()
-                if view.frontier.terms.links
-                else None
-            )
-            return reasons.as_json() | {"receivers": receivers, "at": at}
+            has_links = view.frontier.terms.links
+            receivers = links(view, reasons.url, RECEIVERS_SHOWN) if has_links else None
+            facts: Json = to_json(reasons)
+            return facts | {"receivers": to_json(receivers), "at": at}
 
     def graph(self, of: str, count: int) -> Json:
         """Return the best hosts or pages, and the links between them."""

@@ -17,7 +17,7 @@ in the form that needs one number for each node (Pearce, 2016).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,9 +230,6 @@ class Outline:
     """None in samples of older versions."""
     cohesion: Cohesion | None = None
     """None in samples of older versions, and if there are too many links."""
-
-    def as_json(self) -> dict[str, object]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

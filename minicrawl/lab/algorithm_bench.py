@@ -88,7 +88,7 @@ class AlgorithmReport:
         """The first error of any trial."""
         return next((trial.wrong for trial in self.trials if trial.wrong), None)
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         return {
             "algorithm": self.algorithm.name,
             "kind": self.algorithm.kind,

@@ -100,7 +100,7 @@ class WindowPoint:
     measures_per_page: float
     standard_error: EstimateErrors | None = None
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         return {
             "policy": self.policy.name,
             "width": self.policy.width,
@@ -108,9 +108,9 @@ class WindowPoint:
             "default_history": self.policy.default_history,
             "rate": self.rate,
             "warm_up": self.warm_up,
-            **self.errors.as_json(),
+            **self.errors.to_json(),
             "measures_per_page": self.measures_per_page,
-            "standard_error": self.standard_error and self.standard_error.as_json(),
+            "standard_error": self.standard_error,
         }
 
 

@@ -41,9 +41,9 @@ class Series:
         same = self.strategy == self.estimator
         return self.strategy if same else f"{self.strategy}, {self.estimator}"
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """Return the curve with one list for each kind of error."""
-        laps = [lap.as_json() for lap in self.errors]
+        laps = [lap.to_json() for lap in self.errors]
         return {
             "strategy": self.strategy,
             "estimator": self.estimator,

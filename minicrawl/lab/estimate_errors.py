@@ -32,7 +32,7 @@ class EstimateErrors:
     deviation: float
     above_twice: float
 
-    def as_json(self) -> dict[str, float]:
+    def to_json(self) -> dict[str, float]:
         return {
             "error_all": self.all,
             "error_top10": self.top10,

@@ -94,7 +94,7 @@ class FreshPoint:
     unchanged: float
     """Share of the readings that found no change."""
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         numbers = asdict(self)
         del numbers["order"]
         return self.order._asdict() | numbers
@@ -112,9 +112,6 @@ class NightPoint:
     missed: float
     """Changed pages that were left out."""
 
-    def as_json(self) -> dict[str, object]:
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class NewLinksPoint:
@@ -129,9 +126,6 @@ class NewLinksPoint:
     """Mean time from a link's appearance until it was found, or until the end."""
     freshness: float
     best: float
-
-    def as_json(self) -> dict[str, object]:
-        return asdict(self)
 
 
 def freshness(

@@ -94,7 +94,7 @@ class Curve:
     def mass(self) -> list[float]:
         return self.found.mean
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         numbers: dict[str, object] = {}
         for name in ("mass", "fresh", "value", "gain", "spam", "loss"):
             found: DrawnMean | None = self.found if name == "mass" else getattr(self, name)

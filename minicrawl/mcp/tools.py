@@ -15,6 +15,7 @@ from pydantic import Field
 
 from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.json_values import to_json
 from minicrawl.mcp.answers import Answer, answer, answer_with_rows, text_of_page
 from minicrawl.mcp.held_store import MOST_SEARCHED, HeldAudit, HeldSnapshot, Host
 from minicrawl.report.archived import page_versions
@@ -59,7 +60,7 @@ class StoreTools:
         state: str | None = None
         with suppress(MinicrawlError):
             state = ask(self._store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)["state"]
-        facts = crawl_status.status(self._store).as_json()
+        facts = to_json(crawl_status.status(self._store))
         del facts["command"]  # its options can name files and accounts of the user
         return answer({"crawl": state, **facts})
 
@@ -129,8 +130,7 @@ class StoreTools:
         The first call on a large store takes time, for an index of all links.
         """
         view = self._held.with_index_of_links(url)
-        facts = explanation.explain(view, url).as_json()
-        return answer({"page": facts})
+        return answer({"page": to_json(explanation.explain(view, url))})
 
     def links(self, url: Url, count: Count = 50) -> Answer:
         """List the pages that a page links to, most important first."""
@@ -226,7 +226,7 @@ def _full_text(store: Path) -> Callable[[str, int], Answer] | None:
         if held[0].is_old(folder):
             held[0] = Finder(folder)
         answered = held[0].answer(text, SearchRequest(count=count))
-        rows = [result.as_json(rank) for rank, result in enumerate(answered.results, 1)]
+        rows = [result.document(rank) for rank, result in enumerate(answered.results, 1)]
         for row in rows:
             del row["marks"], row["score"]
         about = {"searched_for": answered.instead} if answered.instead else {}

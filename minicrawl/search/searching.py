@@ -62,7 +62,7 @@ class Result(NamedTuple):
     is_pinned: bool = False
     """True if the file with synonyms and pins puts it first."""
 
-    def as_json(self, rank: int) -> dict[str, object]:
+    def document(self, rank: int) -> dict[str, object]:
         """Return the result at this rank as a JSON document."""
         entry = self.entry
         return {

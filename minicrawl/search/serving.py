@@ -106,7 +106,7 @@ def answer_document(text: str, request: SearchRequest, finder: Finder) -> dict[s
     began = time.perf_counter()
     answer = finder.answer(text, request)
     results = [
-        result.as_json(rank) for rank, result in enumerate(answer.results, request.offset + 1)
+        result.document(rank) for rank, result in enumerate(answer.results, request.offset + 1)
     ]
     ms = round(1000 * (time.perf_counter() - began), 1)
     corrected = {"instead": answer.instead, "suggestion": answer.suggestion}

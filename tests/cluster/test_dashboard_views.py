@@ -90,7 +90,7 @@ def test_a_cluster_without_a_crawl_is_shown_as_such(views: ClusterViews) -> None
 def test_nodes_and_shards_are_shown_before_anything_is_gathered(views: ClusterViews) -> None:
     found = views.crawl()["cluster"]
     assert (found["doing"], found["budget"], found["shards"]) == ("running", 7, 3)
-    assert found["unheld"] == (0, 1, 2)
+    assert found["unheld"] == [0, 1, 2]
     assert [node["name"] for node in found["nodes"]] == ["east"]
     assert found["gathered_at"] is None
 

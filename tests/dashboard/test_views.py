@@ -17,6 +17,7 @@ from minicrawl import MinicrawlError, State
 from minicrawl.dashboard import views
 from minicrawl.dashboard.shared_view import SharedView
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, Views
+from minicrawl.json_values import to_json
 from minicrawl.report.progress.activity import MOST_SPANS, RequestHistory
 from minicrawl.report.progress.live_sampler import sampled_now
 from minicrawl.report.progress.samples import keep_sample
@@ -46,7 +47,7 @@ def test_curves_of_the_graph_read_new_samples_only_and_keep_their_ends_and_few_p
         figures.read(store, is_running=False)
         keep_sample(store, connection, replace(now, at=5000.0))
     figures.read(store, is_running=False)
-    times = [row[0] for row in figures.as_json()["curves"]]
+    times = [row[0] for row in figures.to_json()["curves"]]
     assert (times[0], times[-1]) == (1, 5000)
     assert times == sorted(set(times))
     assert len(times) <= MOST_POINTS
@@ -59,7 +60,7 @@ def test_the_graph_is_that_of_status_with_no_sample_and_with_an_old_one(tmp_path
         found = watched.graph_figures()["latest"]
         shown = shown_sample(store, found["graph_of"], is_running=False)
         assert shown is not None
-        told = json.loads(json.dumps(shown.as_json()))
+        told = json.loads(json.dumps(to_json(shown)))
         moments = {"at": 0, "distances_at": 0}
         assert json.loads(json.dumps(found)) | moments == told | moments
         with reading(store) as connection:

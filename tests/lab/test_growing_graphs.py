@@ -93,7 +93,7 @@ def test_a_report_has_the_median_time_the_most_memory_and_the_first_error() -> N
     assert report.seconds == 2.0
     assert report.memory_bytes == 9
     assert report.wrong == "wrong"
-    assert report.as_json()["kind"] == AlgorithmKind.DISTANCES
+    assert report.to_json()["kind"] == AlgorithmKind.DISTANCES
 
 
 def test_links_of_a_file_keep_their_order(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_an_intact_store_passes_every_check(tmp_path: Path, *, checkpoint: bool)
     found = audit(filled_store(tmp_path / "crawl.db", checkpoint=checkpoint))
     assert found == Audit(checked=EVERY_CHECK)
     assert list(found.lines()) == [f"ok: {', '.join(EVERY_CHECK)}"]
-    assert found.as_json() == {"ok": True, "checked": EVERY_CHECK, "wrong": [], "notes": []}
+    assert found.to_json() == {"ok": True, "checked": EVERY_CHECK, "wrong": [], "notes": []}
 
 
 @pytest.mark.parametrize("measures", [None, 2])

@@ -157,8 +157,8 @@ class Session:
             "failed": counter.failed,
             "seconds": round(self._state.speed.elapsed_s, 3),
             "store": str(self._store),
-            "status": self._found.as_json(),
-            "cut": [cut._asdict() for cut in self._cuts],
+            "status": self._found,
+            "cut": self._cuts,
         }
 
     def _watch_graph(self, shown: Display) -> Hear | None:

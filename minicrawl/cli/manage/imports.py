@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +70,7 @@ def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -
         made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, advance)
     read_pages = status(made.store)
     if as_json:
-        show_json({"store": str(made.store), "records": made.records, "skipped": made.skipped})
+        show_json({"store": made.store, "records": made.records, "skipped": made.skipped})
     else:
         show_facts(_warc_facts(made, read_pages))
 
@@ -122,7 +121,7 @@ def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     with progress("import") as advance:
         made = import_graph(named, store, label, time.time(), advance)
     if as_json:
-        show_json(asdict(made) | {"store": str(made.store)})
+        show_json(made)
     else:
         show_facts(_graph_facts(made))
 

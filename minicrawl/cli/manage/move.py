@@ -31,7 +31,7 @@ def move(new: str, store: Path, as_json: bool) -> None:
 
     files = move_store(store, Path(new), is_folder=new.endswith("/"), made=say)
     if as_json:
-        show_json([str(file) for file in files])
+        show_json(files)
     else:
         for file in files:
             click.echo(visible(str(file)))

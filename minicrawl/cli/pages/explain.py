@@ -44,7 +44,7 @@ def explain(url: str, store: Path, as_json: bool) -> None:
     with snapshot(store, ordered=True) as view, progress("links") as advance:
         explanation = explained(view, url, advance)
     if as_json:
-        show_json(explanation.as_json())
+        show_json(explanation)
         return
     show_facts(_facts(explanation))
     if explanation.givers:
@@ -138,7 +138,7 @@ def _show_raw(links: list[WrittenLink], named: str, as_json: bool) -> None:
     from minicrawl.report.links.written_links import RAW_COLUMNS
 
     if as_json:
-        show_json([link._asdict() for link in links])
+        show_json(links)
         return
     names = ["state", *(name for name in RAW_COLUMNS if name not in {"state", named})]
     names = [name for name in names if any(getattr(link, name) for link in links)]
@@ -148,7 +148,7 @@ def _show_raw(links: list[WrittenLink], named: str, as_json: bool) -> None:
 
 def _show_links(linked: Linked, as_json: bool) -> None:
     if as_json:
-        show_json(linked.as_json())
+        show_json(linked)
         return
     facts = [("url", linked.url), ("stands for", linked.stands_for), ("pages", f"{linked.count:,}")]
     show_facts((name, value) for name, value in facts if value)

@@ -81,7 +81,7 @@ def page(
     elif raw:
         sys.stdout.buffer.write(shown.answer.body)
     elif as_json:
-        show_json(shown.as_json())
+        show_json(shown)
     else:
         _show(_headers(shown) if only_headers else _body(shown, only_text=only_text))
 
@@ -92,7 +92,7 @@ def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
     with snapshot(store) as view:
         rows = versions(view, url)
     if as_json:
-        show_json([row._asdict() for row in rows])
+        show_json(rows)
         return
     lines = (
         (

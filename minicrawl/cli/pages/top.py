@@ -75,7 +75,7 @@ def top(
             refuse_without_near_duplicates(view)
         pages = top_pages(view, selection)
         if as_json:
-            show_json([page._asdict() for page in pages])
+            show_json(list(pages))
             return
         _show_pages(pages, by, fold=fold)
         tell_of_importance(view)
@@ -123,7 +123,7 @@ def _refuse_conflicts(
 
 def _show_sites(snapshot: Snapshot, sites: list[RankedSite], by: str, as_json: bool) -> None:
     if as_json:
-        show_json([site._asdict() for site in sites])
+        show_json(sites)
         return
     lines = (
         (

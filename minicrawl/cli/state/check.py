@@ -44,7 +44,7 @@ def check(context: click.Context, store: Path, url: str | None, as_json: bool) -
     with progress("check") as advance:
         report = audit(store, advance)
     if as_json:
-        show_json(report.as_json())
+        show_json(report)
     else:
         for line in report.lines():
             click.echo(visible(line))
@@ -65,7 +65,7 @@ def is_cloaked(url: str, *, as_json: bool) -> bool:
     with progress("four requests"):
         cloaking = asyncio.run(check_cloaking(seed, _settings(), SystemClock()))
     if as_json:
-        show_json(cloaking.as_json())
+        show_json(cloaking)
     else:
         show_facts(_cloaking_facts(cloaking))
     return cloaking.is_cloaked

@@ -52,7 +52,7 @@ def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_jso
     with snapshot(store) as view:
         report = find_errors(view, ErrorQuery(kinds=states, host=host, count=n))
     if as_json:
-        show_json(report.as_json())
+        show_json(report)
     elif report.kinds:
         _show_errors(report)
     else:
@@ -102,7 +102,7 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
     """
     with snapshot(store, ordered=True) as view:
         if as_json:
-            show_json([page._asdict() for page in waiting(view, n)])
+            show_json(waiting(view, n))
         else:
             show_list(WAITING_HEADINGS, map(_waiting_line, waiting(view, n)), texts=1)
 

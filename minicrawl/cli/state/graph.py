@@ -39,6 +39,6 @@ def graph(source: Source, graph_of: str, as_json: bool) -> None:
     with source.progress("distances") as progress:
         shape = outline(linked, np.random.default_rng(_SEED), progress)
     if as_json:
-        show_json(shape.as_json())
+        show_json(shape)
     else:
         show_facts(outline_facts(shape))

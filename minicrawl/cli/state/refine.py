@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -57,7 +56,7 @@ def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
     if refined is None or not refined.converged:
         raise Interrupted(_interrupted(refined))
     if as_json:
-        show_json(asdict(refined) | {"store": str(refined.store)})
+        show_json(refined)
     else:
         show_facts(_refined_facts(refined))
 

@@ -17,6 +17,7 @@ from minicrawl.cli.state.graph_facts import sample_facts
 from minicrawl.cli.store_options import json_option, store_option
 from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError
+from minicrawl.json_values import to_json
 from minicrawl.model import CRAWLED
 from minicrawl.report.progress import crawl_status, sampling_process
 from minicrawl.report.progress.mirrors import mirrors
@@ -82,12 +83,12 @@ def status(
     cut = cuts(store, progress, even_of_many=wants_stored)
     sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
     if as_json:
-        listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
-        listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
-        rows = None if content is None else [row._asdict() for row in content[:_MOST_ROWS]]
-        more = {"linked": linked, "content": rows, "graph": sample and sample.as_json()}
-        more |= {"cut": [one._asdict() for one in cut[:_MOST_ROWS]]}
-        show_json(progress.as_json() | live | listed | more)
+        document: dict[str, object] = to_json(progress) | live
+        document |= {"mirrors": repeating} if wants_mirrors else {}
+        document |= {"stored": parts} if wants_stored else {}
+        rows = None if content is None else content[:_MOST_ROWS]
+        document |= {"linked": linked, "content": rows, "graph": sample, "cut": cut[:_MOST_ROWS]}
+        show_json(document)
         return
     mirrors_found = [("mirror", str(one)) for one in repeating]
     if wants_mirrors and not repeating:

@@ -58,7 +58,7 @@ def crawl_in_cluster(run: ClusterRun) -> None:
 def show_end(run: ClusterRun, status: ClusterStatus) -> None:
     """Show how the crawl has ended; raise for the exit code if it was stopped or read nothing."""
     if run.as_json:
-        show_json(status.as_json())
+        show_json(status)
     elif not run.is_quiet:
         for name, value in facts_of(status):
             click.echo(f"  {name:<16}{value}", err=True)

@@ -29,6 +29,7 @@ from minicrawl.dashboard.crawl_form import Form
 from minicrawl.dashboard.server import Place, serve_views
 from minicrawl.dashboard.views import SHARE, Json, Views
 from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.json_values import to_json
 from minicrawl.report.progress.crawl_status import status
 
 T = TypeVar("T")
@@ -97,7 +98,7 @@ class ClusterViews(Views):
     def _cluster(self) -> Json:
         at = time.time()
         try:
-            cluster = self._live_cluster.status().as_json()
+            cluster: Json = to_json(self._live_cluster.status())
         except MinicrawlError as error:
             return {"why": str(error)}
         return cluster | {"gathered_at": self._gathered.at, "at": at}
@@ -107,7 +108,7 @@ class ClusterViews(Views):
         if not self.store.is_file():
             return {"missing": self._gathered.why}
         if self._told is None or self._told[0] != self.store:
-            self._told = self.store, status(self.store).as_json()
+            self._told = self.store, to_json(status(self.store))
         return self._told[1] | {"at": self._gathered.at}
 
     def moment(self) -> float | None:

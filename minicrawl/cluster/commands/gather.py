@@ -48,7 +48,7 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
             made = with_engine(settings, lambda engine: gather_cluster(engine, file, report))
     _warn_of_ages(made)
     if as_json:
-        show_json(made.as_json())
+        show_json(made)
     else:
         show_facts(_facts(made))
 

@@ -81,7 +81,7 @@ def status(settings: Settings, as_json: bool) -> None:
     """
     cluster_status = with_engine(settings, overview)
     if as_json:
-        show_json(cluster_status.as_json())
+        show_json(cluster_status)
         return
     show_facts(facts_of(cluster_status))
     click.echo()
@@ -147,6 +147,6 @@ def steer(settings: Settings, action: str, request: ControlRequest, *, as_json: 
 
     status_after = with_engine(settings, work)
     if as_json:
-        show_json(status_after.as_json())
+        show_json(status_after)
     else:
         show_facts(facts_of(status_after))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from minicrawl.cluster.gathering.common_pages import Hosts
@@ -53,10 +53,6 @@ class Gathered:
     circles: int
     """Number of broken circles of pages that stood for each other."""
     ahead: Sequence[UnmatchedBatches]
-
-    def as_json(self) -> dict[str, object]:
-        named = asdict(self) | {"store": str(self.store)}
-        return named | {"ahead": [one._asdict() for one in self.ahead]}
 
 
 def gather(

@@ -72,7 +72,7 @@ class LastEvents:
             found.setdefault(crawler.name, []).append(page)
         return {"askers": found}
 
-    def as_json(self) -> Reply:
+    def reply(self) -> Reply:
         return {"last_event": _in_words(self._last), "notes": list(self._notes)}
 
 
@@ -136,7 +136,7 @@ class CrawlSteering:
                     leases.refresh.stated((page, now) for page in request.pages)
             case _:
                 assert_never(request.verb)
-        return self.as_json()
+        return self.reply()
 
     def change(self, values: Mapping[str, object]) -> None:
         """Change settings of the crawl, by name."""
@@ -219,7 +219,7 @@ class CrawlSteering:
         )
         self._context.wake()
 
-    def as_json(self) -> Reply:
+    def reply(self) -> Reply:
         settings = self._context.settings
         is_stopping, is_paused = self._crawler.is_stopped, self._crawler.is_paused
         names = (
@@ -243,7 +243,7 @@ class CrawlSteering:
             "importance_gathered": self._meter.read().importance_gathered,
             "settings": {name: plain(settings, BY_NAME[name]) for name in names},
             "crawlers": self._crawlers(),
-        } | self._last.as_json()
+        } | self._last.reply()
 
     def _crawlers(self) -> list[Reply]:
         crawlers = [_described("coordinator", os.getpid(), "ready", self._pool.activity)]

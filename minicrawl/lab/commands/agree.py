@@ -90,7 +90,7 @@ def _agreement_document(found: Judged) -> dict[str, object]:
         "by_chance": agreement.by_chance,
         "spearman": agreement.spearman,
         "table": agreement.table,
-        "judges": {name: judge._asdict() for name, judge in found.judges.items()},
+        "judges": found.judges,
         "unknown": found.unknown,
         "unscored": found.unscored,
         "remarks": agreement.remarks,

@@ -148,7 +148,7 @@ def _compare(
     with progress("graphs") as tell:
         reports = _reports(graphs, algorithms, rules, tell)
     if as_json:
-        show_json([_as_json(saved, reports[saved.graph.name]) for saved in graphs])
+        show_json([_document(saved, reports[saved.graph.name]) for saved in graphs])
     else:
         for saved in graphs:
             _show(saved, reports[saved.graph.name], rules)
@@ -188,7 +188,7 @@ def _convert(graphs: Sequence[SavedGraph], into: Path, name: str | None) -> None
     click.echo(into)
 
 
-def _as_json(saved: SavedGraph, reports: Sequence[AlgorithmReport]) -> dict[str, object]:
+def _document(saved: SavedGraph, reports: Sequence[AlgorithmReport]) -> dict[str, object]:
     graph = saved.graph
     facts = {
         "name": graph.name,
@@ -197,7 +197,7 @@ def _as_json(saved: SavedGraph, reports: Sequence[AlgorithmReport]) -> dict[str,
         "components": len(set(saved.components.tolist())),
         "density": graph.density,
     }
-    return {"graph": facts, "algorithms": [report.as_json() for report in reports]}
+    return {"graph": facts, "algorithms": reports}
 
 
 def _show(saved: SavedGraph, reports: Sequence[AlgorithmReport], rules: TrialRules) -> None:

@@ -88,7 +88,7 @@ def judge(
     verdicts = verdicts_of_options(said, found.results, found.first)
     with keeping_verdicts(store, found.finder, choice, text, verdicts):
         if as_json:
-            show_json(found.as_json())
+            show_json(found)
             return
         judged = kept(store).get(plain(text)) if explain else None
         _show(found, judged, None if said else verdicts, explain=explain)

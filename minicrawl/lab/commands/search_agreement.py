@@ -48,14 +48,6 @@ class JudgedSearch:
         """Change of nDCG since then; 0 if the search has no measure."""
         return (self.now.ndcg or 0.0) - (self.then.ndcg or 0.0)
 
-    def as_json(self) -> dict[str, object]:
-        return {
-            "query": self.query,
-            "verdicts": self.verdicts,
-            "then": self.then._asdict(),
-            "now": self.now._asdict(),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchAgreement:
@@ -90,9 +82,9 @@ class SearchAgreement:
         found = [one.now if now else one.then for one in self.searches]
         return _mean([1 / one.first if one.first else 0.0 for one in found if one.ndcg is not None])
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         return {
-            "searches": [one.as_json() for one in self.searches],
+            "searches": self.searches,
             "ndcg": {"then": self.mean_ndcg(now=False), "now": self.mean_ndcg(now=True)},
             "mrr": {"then": self.mean_reciprocal(now=False), "now": self.mean_reciprocal(now=True)},
             "better": self.better,

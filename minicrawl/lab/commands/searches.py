@@ -34,7 +34,7 @@ def searches(store: Path, choice: RankingChoice, as_json: bool) -> None:
         raise UsageError(f"no searches are judged in {file_of(store)}: run `minicrawl lab judge`")
     found = compared(choice.finder(store), judged.values(), choice.request(SHOWN))
     if as_json:
-        show_json(found.as_json())
+        show_json(found)
         return
     show_list(
         _HEADINGS,

@@ -244,9 +244,9 @@ def _stability_document(found: Stability) -> dict[str, object]:
         "nodes": found.nodes,
         "edges": found.edges,
         "stay": found.stay,
-        "kendall_tau": found.kendall._asdict(),
-        "spearman": found.spearman._asdict(),
-        "overlap": {k: spread._asdict() for k, spread in found.overlap.items()},
+        "kendall_tau": found.kendall,
+        "spearman": found.spearman,
+        "overlap": found.overlap,
         "best": [
             {"node": one.name, "place": one.place, "places": one.in_runs} for one in found.best
         ],

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -28,14 +28,7 @@ from minicrawl.wording import counted
 _TWO_DIGITS = 9.95
 
 
-class SeriesOfNumbers(Protocol):
-    """Curve of an experiment, or a point of it."""
-
-    def as_json(self) -> dict[str, object]:
-        """Return the numbers by name."""
-
-
-T = TypeVar("T", bound=SeriesOfNumbers)
+T = TypeVar("T")
 
 
 def show(
@@ -44,7 +37,7 @@ def show(
     """Show the results of an experiment on this graph."""
     if as_json:
         size = {"nodes": graph.nodes, "edges": graph.edges}
-        show_json({"graph": size, "series": [one.as_json() for one in series]})
+        show_json({"graph": size, "series": series})
     else:
         as_table(graph, series)
 

@@ -138,7 +138,7 @@ class PageVersion:
 
         return language(self.markup) if self.document is DocumentType.HTML else ""
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """Return the version as a JSON document."""
         answer = self.answer
         return {

@@ -65,7 +65,7 @@ class Audit:
             yield f"ok: {', '.join(self.checked)}"
         yield from (f"not checked: {note}" for note in self.notes)
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         """Return the result as a JSON document."""
         return {"ok": self.is_intact} | asdict(self)
 

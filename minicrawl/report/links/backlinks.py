@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -59,10 +59,6 @@ class Linked:
     count: int
     """Number of all linked pages."""
     pages: list[LinkedPage]
-
-    def as_json(self) -> dict[str, object]:
-        """Return the result as a JSON document."""
-        return asdict(self) | {"pages": [page._asdict() for page in self.pages]}
 
 
 def backlinks(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -64,10 +64,6 @@ class Status:
     pruning_waits: bool  # deletion waits until nobody reads the archive
     taken_down: Sequence[tables.Takedown]  # oldest first
     command: str | None  # resumes the crawl from the current folder
-
-    def as_json(self) -> dict[str, object]:
-        """Return the figures by name."""
-        return asdict(self) | {"taken_down": [one._asdict() for one in self.taken_down]}
 
 
 def status(path: Path) -> Status:

@@ -68,7 +68,7 @@ class Sample:
     def bytes_per_s(self) -> float | None:
         return self.wire_bytes / self.running_s if self.running_s else None
 
-    def as_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return all figures by name, including derived ones."""
         return asdict(self) | {
             "total": self.total,

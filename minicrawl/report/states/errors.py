@@ -74,14 +74,6 @@ class ErrorReport:
     hosts: list[FailingHost]
     pages: list[FailedPage]
 
-    def as_json(self) -> dict[str, object]:
-        """Return the report as a JSON document."""
-        return {
-            "kinds": [kind._asdict() for kind in self.kinds],
-            "hosts": [host._asdict() for host in self.hosts],
-            "pages": [page._asdict() for page in self.pages],
-        }
-
 
 def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
     """Return a report on the failures in this store."""

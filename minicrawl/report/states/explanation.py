@@ -1,7 +1,7 @@
 """Why a page has its rank and state: its cash, where that came from, and what it waits for."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from heapq import nlargest
 from math import isnan
 from typing import NamedTuple
@@ -80,16 +80,6 @@ class Explanation:
     fetches: list[Fetch]
     givers: list[CashSource]
     received: list[CashSoFar]
-
-    def as_json(self) -> dict[str, object]:
-        """Return the explanation as a JSON document."""
-        return asdict(self) | {
-            "place": self.place and self.place._asdict(),
-            "ranks": [score._asdict() for score in self.ranks],
-            "fetches": [fetch._asdict() for fetch in self.fetches],
-            "givers": [giver._asdict() for giver in self.givers],
-            "received": [moment._asdict() for moment in self.received],
-        }
 
 
 def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: None) -> Explanation:

@@ -112,7 +112,7 @@ def search(
     request = ResultRequest(store=store, text=" ".join(words), **choices)
     results = request.results(corrects=True)
     if as_json:
-        show_json(results.as_json())
+        show_json(results)
         return
     for rank, result in results.ranked():
         show_result(rank, result, explain=explain)
@@ -159,9 +159,9 @@ class ResultPage(NamedTuple):
     results: list[Result]
     first: int
 
-    def as_json(self) -> list[object]:
+    def to_json(self) -> list[object]:
         """Return the results as a JSON document."""
-        return [result.as_json(rank) for rank, result in enumerate(self.results, self.first)]
+        return [result.document(rank) for rank, result in enumerate(self.results, self.first)]
 
     def ranked(self) -> Iterator[tuple[int, Result]]:
         """Return the results with their places. Print a message if there are none."""

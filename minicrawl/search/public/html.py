@@ -35,10 +35,10 @@ class PublicQuery:
         total = answer.counts.pages if answer.counts else 0
         return min(-(-total // self.each), _DEEPEST // self.each)
 
-    def as_json(self, answer: Answered) -> dict[str, object]:
+    def document(self, answer: Answered) -> dict[str, object]:
         """Return the answer as a JSON document, see docs/how-to/publish-a-search.md."""
         first = (self.page - 1) * self.each + 1
-        results = [row.as_json(rank) for rank, row in enumerate(answer.results, first)]
+        results = [row.document(rank) for rank, row in enumerate(answer.results, first)]
         for row in results:
             del row["score"]
         counts = answer.counts

@@ -106,7 +106,7 @@ class PublicSearch:
             "indexed_at": iso(self._finder.at),
             "indexed": lack and lack._asdict(),
         }
-        return JSONResponse(query.as_json(answer) | took, 200, allowed)
+        return JSONResponse(query.document(answer) | took, 200, allowed)
 
     async def _suggest(self, request: Request) -> Response:
         text = request.query_params.get("q", "")[:LONGEST_PUBLIC_QUERY]

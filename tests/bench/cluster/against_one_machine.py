@@ -83,7 +83,7 @@ class ClusterPoint:
     """Mean share of all cash that was in outboxes and batches."""
     traffic: Traffic
 
-    def as_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, object]:
         spreads = {name: getattr(self, name) for name in ("one_machine", "mass", "agreement")}
         return asdict(self) | {name: found._asdict() for name, found in spreads.items()}
 

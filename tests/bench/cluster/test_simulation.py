@@ -179,7 +179,7 @@ def test_late_cash_costs_importance(points: list[ClusterPoint]) -> None:
     assert many.mass.mean[0] < few.mass.mean[0] <= few.one_machine.mean[0] + 0.01
     assert many.agreement.mean[0] < few.agreement.mean[0] <= 1
     assert many.under_way > 5 * few.under_way
-    assert few.as_json()["tick_s"] == pytest.approx(few.tick_s)
+    assert few.to_json()["tick_s"] == pytest.approx(few.tick_s)
 
 
 @pytest.mark.proof

@@ -57,6 +57,7 @@ from minicrawl.cluster.replica.entries import (
 from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.cluster.traffic.address_records import _listed
 from minicrawl.errors import UsageError
+from minicrawl.json_values import to_json
 from tests.cluster.fake_engine import FakeEngine
 from tests.proofs.fuzz.mutation import mutated
 
@@ -200,7 +201,7 @@ def read_keys(body: bytes, random: Random) -> None:
     state.orders(1, 2, "a")
     assert state.end in ("", "budget spent")
     try:
-        json.dumps(seen.status(1.0).as_json())
+        json.dumps(to_json(seen.status(1.0)))
     except UsageError:
         return
 
