@@ -73,7 +73,7 @@ class ByGroup(GroupQueue):
         if changes := self._changes:
             if changes.of_worths:
                 self.key_anew()
-            groups = [self.key_all_of(host) for host in changes.hosts]
+            groups = [self.key_all_of(changes.hosts)] if changes.hosts else []
             if changes.of_all:
                 groups.append(self._siblings.groups.judged())
             if groups:

@@ -31,7 +31,7 @@ empty    group without waiting members
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import repeat
 from math import inf
 
@@ -186,7 +186,7 @@ class GroupQueue:
         if not self._eligible.is_outdated(host):
             return False
         self.hosts.release(item)
-        self.key_many(self.key_all_of(host))
+        self.key_many(self.key_all_of((host,)))
         self.hosts.resume(host)
         return True
 
@@ -251,12 +251,15 @@ class GroupQueue:
         self._worth[group] = worth
 
     def enqueue(self, page: PageId) -> None:
-        """Enqueue a page that waits and has no lease."""
+        """Enqueue a page that waits and has no lease. It had no turn since it was taken."""
         group, worth = self._siblings.group_of(page), worth_of(self._siblings, page)
         if group == NO_GROUP:
             self.hosts.offer((LONE + page,))
             return
-        self.members.forget(group)  # the ranking may overrate the page
+        if self._siblings.levels is None:
+            self.members.rank(group, page, worth)
+        else:
+            self.members.forget(group)  # its level may have fallen
         if self._best[group] == NOBODY:
             self._put_first(group, page, worth)
         elif worth > self._worth[group]:
@@ -270,6 +273,7 @@ class GroupQueue:
             if self._siblings.groups.is_lone(page):
                 self.hosts.enqueue((LONE + page,))
             else:
+                self.members.forget(self._siblings.group_of(page))  # it was worth more, perhaps
                 self.enqueue(page)
 
     def _look_through(self, group: int) -> None:
@@ -318,13 +322,16 @@ class GroupQueue:
         for items in self._lone_among(range(self.known)):
             self._offer_lone(items - LONE_ITEM, host_of[items - LONE_ITEM])
 
-    def key_all_of(self, host: int) -> Numbers:
-        """Update the keys of a host's lone pages; return its groups, to be keyed by the caller."""
-        self._eligible.note_keyed(host)
-        items = self.hosts.waiting(host)
-        lone = items[items >= LONE] - LONE
-        self._offer_lone(lone, np.full(len(lone), host, dtype=np.uint32))
-        groups: Numbers = items[items < LONE].astype(np.int64)
+    def key_all_of(self, hosts: Collection[int]) -> Numbers:
+        """Update the keys of these hosts' lone pages; return their groups, for the caller to key."""
+        for host in hosts:
+            self._eligible.note_keyed(host)
+        waiting = [self.hosts.waiting(host) for host in hosts]
+        items = np.concatenate(waiting)
+        host_of = np.repeat(np.array([*hosts], dtype=np.uint32), [*map(len, waiting)])
+        are_lone = items >= LONE
+        self._offer_lone(items[are_lone] - LONE_ITEM, host_of[are_lone])
+        groups: Numbers = items[~are_lone].astype(np.int64)
         return groups
 
     def _key(self, group: int) -> None:
