@@ -76,17 +76,6 @@ def summary_of(distances: NDArray[np.int32]) -> CoreDistances | None:
     return CoreDistances(int(paths.min()), float(paths.mean()), int(paths.max()))
 
 
-def distribution(degrees: NDArray[np.integer]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the degrees above 0 that occur, and the number of pages with each.
-
-    0 has no place on a logarithmic axis.
-    """
-    pages = np.bincount(degrees)
-    occurring = np.flatnonzero(pages)
-    occurring = occurring[occurring > 0]
-    return occurring, pages[occurring]
-
-
 def compared(
     graph: Csr,
     importance: Floats,

@@ -22,7 +22,8 @@ from minicrawl.lab.commands.growing_graphs import MB, GraphType
 from minicrawl.lab.dynamic_graphs.by_name import ALGORITHMS, AlgorithmKind
 from minicrawl.lab.dynamic_graphs.reachability import BLOCKS
 from minicrawl.own_files import replacing
-from minicrawl.report.files.figures import prepare, pyplot
+from minicrawl.report.files.figures import pyplot
+from tests.bench.figure_files import prepare
 
 _LEAST_BYTES = 4096
 """One page of memory, drawn in place of less."""

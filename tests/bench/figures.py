@@ -34,7 +34,8 @@ from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS
 from minicrawl.lab.reading_orders import CRAWL_ORDERS
 from minicrawl.lab.webs import Model, Web
 from minicrawl.ports import Progress, part
-from minicrawl.report.files.figures import Figure, PlotLine, prepare, write
+from minicrawl.report.files.figures import Figure, PlotLine
+from tests.bench.figure_files import prepare, write
 
 STEADY_RATE = 0.001
 """Rate of change in figure 5: so low that only measurement errors remain."""

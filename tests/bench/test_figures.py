@@ -11,7 +11,8 @@ from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
 from minicrawl.lab.webs import Model, synthetic_web
-from minicrawl.report.files.figures import Figure, PlotLine, draw as draw_figure, pyplot, write
+from minicrawl.report.files.figures import Figure, PlotLine, draw as draw_figure, pyplot
+from tests.bench.figure_files import write
 from tests.bench.figures import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
 
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1, 0.2), warm_ups=(0, 1))

@@ -1,6 +1,5 @@
 """Seed sets: cores, their extraction and evaluation, and their seeds in a newer graph."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +29,6 @@ from minicrawl.ranks.seed_evaluation import (
     DepthCoverage,
     between_cores,
     compared,
-    distribution,
     summary_of,
 )
 from minicrawl.ranks.seeds import (
@@ -317,15 +315,6 @@ def test_distances_agree_with_networkx(case: tuple[int, list[Link]], data: st.Da
                 if target in lengths[source]
             ]
             assert found[i, j] == min(paths, default=-1)
-
-
-@given(st.lists(st.integers(0, 9)))
-def test_a_distribution_has_each_degree_above_0_and_how_many_pages_have_it(
-    degrees: list[int],
-) -> None:
-    occurring, pages = distribution(np.array(degrees, dtype=np.int64))
-    counts = sorted((degree, count) for degree, count in Counter(degrees).items() if degree)
-    assert list(zip(occurring.tolist(), pages.tolist(), strict=True)) == counts
 
 
 # ---------------------------------------------------------------- crawls

@@ -13,7 +13,6 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.graph.outline import extent as extent_of
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks.commands.seed_set_figures import draw
 from minicrawl.ranks.commands.seed_set_report import Report, Trial, document, show
 from minicrawl.ranks.cores import CoreKind, CoreRule
 from minicrawl.ranks.pagerank import pagerank
@@ -26,7 +25,6 @@ from minicrawl.ranks.seeds import (
     seed_set as seed_set_of,
     transferred,
 )
-from minicrawl.report.files.figures import prepare
 from minicrawl.report.graph.source import Source
 
 DEFAULT_RULE = CoreRule()
@@ -51,7 +49,6 @@ class Take(click.ParamType[int | SeedChoice]):
 
 _TAKE = Take()
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 @click.command("seed-set")
@@ -106,12 +103,6 @@ def seed_set(
         "Replace a seed that is missing in --new by the page of its host that shares the most "
         "links."
     ),
-    figures: Path | None = option(
-        "Draw the degrees, the cores, the remaining links and the crawls of --evaluate as PNG and "
-        "SVG in this folder, each with its CSV. Needs matplotlib.",
-        metavar="DIR",
-        type=_FOLDER,
-    ),
 ) -> None:
     """Find seeds, one per community.
 
@@ -124,8 +115,6 @@ def seed_set(
         raise click.UsageError("--draws and --seed need --evaluate")
     if similar and new is None:
         raise click.UsageError("--similar needs --new")
-    if figures:
-        prepare(figures)
     if new:
         with progress("newer graph") as tell:
             newer = read(new, tell)
@@ -142,8 +131,6 @@ def seed_set(
         trial = _evaluated(seeds, in_crawl, rng, draws or DRAWS)
     report = Report(count=count, rule=rule, seed_set=seeds, in_crawl=in_crawl, trial=trial)
     show_json(document(report)) if as_json else show(report)
-    if figures:
-        draw(figures, report)
 
 
 def _rule(

@@ -69,7 +69,6 @@ VALUES = {
     "--bad": NAMES,
     "--density": ["30", "80"],
     "--new": ["new-web.tsv", "new-ids.txt"],
-    "--figures": ["figures"],
     "--drop": ["10", "50"],
     "--k": ["1,3", "5"],
 }

@@ -1,9 +1,6 @@
 """`minicrawl seed-set`: seeds on stdout, remarks on stderr, and what is refused."""
 
-import csv
 import json
-import sys
-from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -253,67 +250,6 @@ class TestEvaluation:
         assert "between cores: no path, 0 of 0 pairs" in " ".join(err)
 
 
-class TestFigures:
-    @pytest.mark.slow
-    @pytest.mark.large
-    def test_each_figure_is_a_picture_with_its_numbers(
-        self, folder: Path, capsys: Captured
-    ) -> None:
-        third = [f"{hub}>{page}" for hub in ("m1", "m2") for page in ("c1", "c2")]
-        (folder / "web.tsv").write_text(web(*LARGE, *SMALL, *third, "a1>k1", "b1>m1"))
-        out, err = printed(capsys, "--evaluate", "--figures", "figures", "--json")
-        names = [
-            *("core-distances", "core-map", "core-sizes", "depth-mean-pagerank", "depth-pages"),
-            *("gathered-pagerank", "in-degrees", "links-left", "out-degrees"),
-        ]
-        found = sorted((folder / "figures").iterdir())
-        assert [path.name for path in found] == [
-            f"{name}.{suffix}" for name in names for suffix in ("csv", "png", "svg")
-        ]
-        assert {f"figures/{path.name}" for path in found} <= set(err)
-        assert all(path.read_bytes().startswith(b"\x89PNG") for path in found[1::3])
-
-        between = json.loads("\n".join(out))["evaluation"]["core_distances"]
-        lengths = {core: [links for links in row if links] for core, row in enumerate(between, 1)}
-        assert numbers(folder, "core-distances")[1:] == [
-            [f"{label} distance", str(core), str(of(row))]
-            for label, of in (("smallest", min), ("largest", max))
-            for core, row in lengths.items()
-            if row
-        ]
-
-    @pytest.mark.slow
-    def test_without_an_evaluation_degrees_and_cores_are_drawn(
-        self, folder: Path, capsys: Captured
-    ) -> None:
-        (folder / "web.tsv").write_text(WEB + f"{url('h1')}\t{url('h1')}inside\n")
-        printed(capsys, "--figures", "figures")
-        drawn = {path.name for path in (folder / "figures").glob("*.png")}
-        names = ("core-sizes", "in-degrees", "links-left", "out-degrees")
-        assert drawn == {f"{name}.png" for name in names}
-        ends = [line.split() for line in (folder / "web.tsv").read_text().splitlines()]
-        between = [ends for ends in ends if not ends[1].startswith(ends[0])]
-        for end, direction in enumerate(("out", "in")):
-            assert numbers(folder, f"{direction}-degrees")[1:] == [
-                [label, str(degree), str(pages)]
-                for label, links in (("all links", ends), ("links between hosts", between))
-                for degree, pages in sorted(
-                    Counter(Counter(link[end] for link in links).values()).items()
-                )
-            ]
-        assert numbers(folder, "core-sizes")[1:] == [
-            *(["hubs", "1", "3"], ["hubs", "2", "2"]),
-            *(["authorities", "1", "2"], ["authorities", "2", "2"]),
-        ]
-        # Each core leaves fewer links to the next one.
-        assert numbers(folder, "links-left")[1:] == [["links", "1", "11"], ["links", "2", "4"]]
-
-
-def numbers(folder: Path, name: str) -> list[list[str]]:
-    with (folder / "figures" / f"{name}.csv").open() as file:
-        return list(csv.reader(file))
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -329,7 +265,6 @@ def numbers(folder: Path, name: str) -> list[list[str]]:
         (["--density", "nan"], "--density"),
         (["--density", "101"], "--density"),
         (["--count", "0"], "--count"),
-        (["--figures", "web.tsv/x"], "cannot make the folder"),
         (["--graph", "site.tsv"], "none of the 2 links"),
         (["--store", "crawl.db"], "has no links"),
         (["--new", "bad.tsv"], "bad.tsv, line 2"),
@@ -347,13 +282,3 @@ def test_what_cannot_be_is_refused(
         crawl.read(url("a"))
     source = [] if {"--graph", "--store"} & {*options} else ["--graph", "web.tsv"]
     assert said in refusal(capsys, "seed-set", *source, *options)
-
-
-def test_figures_without_matplotlib_are_refused(
-    folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "minicrawl[lab]" in refusal(
-        capsys, "seed-set", "--graph", "web.tsv", "--figures", "figures"
-    )
-    assert not (folder / "figures").exists()
