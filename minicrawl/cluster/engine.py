@@ -24,6 +24,7 @@ from typing import NamedTuple, Protocol
 
 from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.records import KeyEntry
+from minicrawl.cluster.server_versions import ServerFacts
 from minicrawl.errors import MinicrawlError
 
 MOST_ENTRY_BYTES = 1 << 19
@@ -199,6 +200,9 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
 
     async def objects(self) -> list[str]:
         """Return the names of all objects."""
+
+    async def server_facts(self) -> list[ServerFacts]:
+        """Return the servers that answer; at least the one that we are connected to."""
 
     async def close(self) -> None:
         """Close the connection. Inboxes and watches end."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from minicrawl.cluster.access import cancelled
@@ -37,6 +37,7 @@ from minicrawl.cluster.records import (
     ShardFacts,
     StateRecord,
 )
+from minicrawl.cluster.server_versions import ServerFacts
 from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.cluster.terms import NO_CRAWL
 from minicrawl.config.parts import Budget
@@ -85,6 +86,7 @@ class ClusterStatus:
     batches: int  # sent and not posted yet, as far as known
     level: float  # cash in units, below which pages wait
     nodes: tuple[NodeRow, ...]
+    servers: tuple[ServerFacts, ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -265,4 +267,5 @@ class ClusterWatch:
 
 
 async def overview(engine: ClusterEngine) -> ClusterStatus:
-    return await ClusterWatch(engine).look()
+    status = await ClusterWatch(engine).look()
+    return replace(status, servers=tuple(await engine.server_facts()))

@@ -13,6 +13,7 @@ import hashlib
 import shutil
 import signal
 import socket
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import cache
@@ -23,6 +24,7 @@ from typing import NamedTuple
 from minicrawl.cluster.access import ClusterAccess, refuse_other_systems
 from minicrawl.cluster.engine import EngineError
 from minicrawl.cluster.nats.connecting import await_answer
+from minicrawl.cluster.server_versions import as_version
 from minicrawl.errors import UsageError
 from minicrawl.memory.child_interpreter import child_command
 
@@ -35,6 +37,7 @@ _KNOWN_SHA256 = {
     "df8107e35460a8d3517409ae0a8cc7c4af3d505a998d23d00e88a44acc47d174",  # Linux, aarch64
 }
 """Checksums of nats-server 2.14.0 in the wheels of that version, for Linux alone."""
+_FIRST_WITH_SYNC = (2, 10, 0)
 _FIRST_ADDRESS = 2
 """Last byte of the first server's address, 127.0.0.2."""
 _END_S = 5.0
@@ -45,7 +48,7 @@ _STARTER = "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
 _CONFIG = """\
 server_name: "{name}"
 listen: "{address}:{port}"
-jetstream {{ store_dir: "{folder}" }}
+jetstream {{ store_dir: "{folder}"{sync} }}
 {cluster}
 {more}
 """
@@ -79,6 +82,15 @@ def _program_of_wheel() -> str | None:
             f"{PROGRAM} from your system's packages"
         )
     return str(program)
+
+
+@cache
+def _can_sync(program: str | None) -> bool:
+    """Return whether the server knows `sync_interval`, as those from 2.10 on do."""
+    if program is None:
+        return False
+    shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return as_version(shown.stdout.split()[-1]) >= _FIRST_WITH_SYNC
 
 
 class LocalServer:
@@ -142,6 +154,7 @@ class LocalServer:
             address=host,
             port=port,
             folder=self._folder / self.name,
+            sync=", sync_interval: always" if _can_sync(self.program) else "",
             cluster=cluster,
             more=more,
         )

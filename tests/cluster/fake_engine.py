@@ -31,6 +31,7 @@ from minicrawl.cluster.engine import (
     LogSpan,
 )
 from minicrawl.cluster.records import KeyEntry
+from minicrawl.cluster.server_versions import RECOMMENDED, ServerFacts, as_text
 
 _MOST_TURNS = 5
 """Limit of the turns of the loop that a call of an unruly engine takes."""
@@ -194,6 +195,9 @@ class FakeEngine:
     @property
     def pages(self) -> "FakeEngine":
         return FakeEngine(self.servers, self.servers.pages)
+
+    async def server_facts(self) -> list[ServerFacts]:
+        return [ServerFacts("fake", as_text(RECOMMENDED), syncs=True)]
 
     async def close(self) -> None:
         for part in (self, self.beats):

@@ -13,6 +13,7 @@ from minicrawl.cluster import steering
 from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.overview import ClusterStatus, NodeRow, overview
+from minicrawl.cluster.server_versions import summary
 from minicrawl.config import Settings
 from minicrawl.control import ControlRequest, Verb
 from minicrawl.errors import UsageError
@@ -100,6 +101,8 @@ def facts_of(status_now: ClusterStatus) -> Iterator[tuple[str, str]]:
     is_lacking = status_now.unheld and not status_now.is_over
     nobody = f"; nobody holds {as_ranges(status_now.unheld)}" if is_lacking else ""
     yield "shards", f"{status_now.shards:,}{nobody}"
+    if status_now.servers:
+        yield "servers", summary(status_now.servers)
 
 
 def as_ranges(numbers: Sequence[int]) -> str:

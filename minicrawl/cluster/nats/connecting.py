@@ -6,6 +6,7 @@ wrong password, is reported in one line that says what to do.
 """
 
 import asyncio
+import json
 import ssl
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -25,6 +26,7 @@ from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
 from minicrawl.cluster.nats.objects import NatsObjects
 from minicrawl.cluster.nats.streams import Streams
+from minicrawl.cluster.server_versions import ServerFacts, Version, as_text, as_version, refusal
 
 
 class NotEncrypted(Error):
@@ -61,7 +63,8 @@ def client_for(settings: ClusterAccess) -> Client:
     return EncryptedClient() if settings.wants_tls else Client()
 
 
-_OLDEST = (2, 9)
+_ASK_S = 0.5
+"""Time for which answers of servers about themselves are collected."""
 _CONNECT_S = 5
 _AGAIN_S = 0.2
 """Interval between attempts to reach a server."""
@@ -85,9 +88,34 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
     def pages(self) -> NatsPages:
         return NatsPages(self._jetstream, self._streams)
 
+    async def server_facts(self) -> list[ServerFacts]:
+        """Ask all servers, which answer only the user of the system account."""
+        client, servers = self._jetstream.client, list[ServerFacts]()
+        answers = await client.subscribe(inbox := client.new_inbox())
+        # Other users get an empty answer or none.
+        with suppress(Error, TimeoutError, ValueError, KeyError, TypeError):
+            await client.publish("$SYS.REQ.SERVER.PING.VARZ", reply=inbox)
+            while True:
+                answer = json.loads((await answers.next_msg(_ASK_S)).data)
+                config = answer["data"]["jetstream"].get("config", {})
+                name, version = (
+                    answer["server"]["name"],
+                    as_text(as_version(answer["server"]["ver"])),
+                )
+                servers.append(ServerFacts(name, version, bool(config.get("sync_always"))))
+        with suppress(Error):
+            await answers.unsubscribe()
+        name = str(client._server_info.get("server_name", "?"))
+        return sorted(servers) or [ServerFacts(name, as_text(_version_of(client)))]
+
     async def close(self) -> None:
         with suppress(Error):
             await self._jetstream.client.close()
+
+
+def _version_of(client: Client) -> Version:
+    version = client.connected_server_version
+    return version.major, version.minor, version.patch
 
 
 async def await_answer(settings: ClusterAccess) -> None:
@@ -120,13 +148,8 @@ async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
     await _open_connection(client, jetstream, settings)
     streams = Streams(jetstream, settings)
     try:
-        version = client.connected_server_version
-        if (version.major, version.minor) < _OLDEST:
-            least = ".".join(map(str, _OLDEST))
-            raise EngineError(
-                f"{settings.shown} is nats-server {version.major}.{version.minor}: "
-                f"upgrade it to {least} or newer"
-            )
+        if why := refusal(_version_of(client)):
+            raise EngineError(f"{settings.shown}: {why}")
         await (streams.open_common() if makes else streams.check_common())
     except BaseException:
         await client.close()

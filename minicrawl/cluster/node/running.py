@@ -25,6 +25,7 @@ from minicrawl.cluster.node.presence import NodePresence, lease_clock
 from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess, WarmChildren
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.records import NodeRecord
+from minicrawl.cluster.server_versions import cautions
 from minicrawl.cluster.shared_settings import TermsRecord, check_terms, effective_settings
 from minicrawl.cluster.terms import wait_for_terms
 from minicrawl.errors import UsageError
@@ -63,6 +64,8 @@ async def run_node(
     with _locked(place.folder):
         check_disk(place.folder)
         async with opened(access) as engine:
+            for caution in cautions(await engine.server_facts()):
+                emit(caution)
             terms = await _terms_or_stop(engine, stopped, emit)
             if terms is None:
                 return

@@ -1,0 +1,71 @@
+"""Which versions of nats-server keep what they have acknowledged, and whether servers sync.
+
+    from 2.9 on         a crawl works; 2.9 itself does not know `sync_interval`
+    before 2.10.5       a leader that was cut off keeps messages that nobody else has
+    2.10.20 to 2.10.22  a killed server may lose whole streams (nats-server issue 6888): refused
+    before 2.12.3       the removal of a server may leave a stream without its peers
+
+A server that does not sync acknowledges messages up to two minutes before they are on its disk
+(issue 7564). A killed process loses none of them, a machine without power does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+Version = tuple[int, int, int]
+OLDEST: Version = (2, 9, 0)
+RECOMMENDED: Version = (2, 12, 3)
+LOSES_STREAMS: tuple[Version, Version] = (2, 10, 20), (2, 10, 22)
+HOW_TO_SYNC = "jetstream { sync_interval: always }"
+
+
+class ServerFacts(NamedTuple):
+    """A server as it describes itself; `syncs` is None if it may not be asked."""
+
+    name: str
+    version: str
+    syncs: bool | None = None
+
+
+def as_text(version: Version) -> str:
+    return ".".join(map(str, version))
+
+
+def as_version(text: str) -> Version:
+    """Read `2.12.3` or `v2.12.3-RC.1`. Raises ValueError."""
+    major, minor, patch = text.removeprefix("v").partition("-")[0].split(".")
+    return int(major), int(minor), int(patch)
+
+
+def refusal(version: Version) -> str:
+    """Return why no crawl may use such a server, or an empty text."""
+    advice = f"upgrade it to {as_text(RECOMMENDED)} or newer"
+    first, last = LOSES_STREAMS
+    if first <= version <= last:
+        return f"nats-server {as_text(version)} loses whole streams when it is killed: {advice}"
+    return "" if version >= OLDEST else f"nats-server {as_text(version)} is too old: {advice}"
+
+
+def cautions(servers: Iterable[ServerFacts]) -> Iterator[str]:
+    """Yield what may cost data: versions before the recommended one, and servers without sync."""
+    known = list(servers)
+    versions = {as_version(server.version) for server in known}
+    if old := ", ".join(map(as_text, sorted(one for one in versions if one < RECOMMENDED))):
+        yield (
+            f"nats-server {old} may lose what it has acknowledged: "
+            f"upgrade to {as_text(RECOMMENDED)} or newer"
+        )
+    if lazy := [server.name for server in known if server.syncs is False]:
+        yield f"{', '.join(lazy)}: a power failure may cost up to two minutes; {HOW_TO_SYNC}"
+
+
+def summary(servers: Iterable[ServerFacts]) -> str:
+    """Describe the servers that could be asked, in one line."""
+    known = list(servers)
+    versions = ", ".join(sorted({server.version for server in known}))
+    if any(server.syncs is None for server in known):
+        return f"nats-server {versions}; only the user of the system account may ask for sync"
+    lazy = ", ".join(server.name for server in known if not server.syncs)
+    return f"nats-server {versions}; {f'no sync: {lazy}' if lazy else 'all sync'}"
