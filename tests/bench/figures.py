@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.parameters import option, with_options
+from minicrawl.cli.parameters import option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import changing_webs, importance_curves
@@ -22,10 +22,10 @@ from minicrawl.lab.commands.web_choice import (
     QUICK_DRAWS,
     QUICK_LAPS,
     WebChoice,
+    a_web,
     draws_option,
     endowment_option,
     laps_option,
-    on_a_web,
 )
 from minicrawl.lab.commands.windows import PAGES_SHOWN, start_name
 from minicrawl.lab.convergence import Series, convergence
@@ -253,15 +253,12 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
 
 @click.command()
 @with_options
-@on_a_web(Model.POWER_LAW)
-@laps_option
-@draws_option
-@endowment_option
+@with_made(choice=a_web(Model.POWER_LAW))
 def main(
     choice: WebChoice,
-    laps: int | None,
-    draws: int | None,
-    endowment: int | None,
+    laps: int | None = laps_option,
+    draws: int | None = draws_option,
+    endowment: int | None = endowment_option,
     out: Path = option(
         "Folder for the figures; created if missing.",
         metavar="DIR",

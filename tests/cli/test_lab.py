@@ -87,7 +87,7 @@ def test_order_is_measured_by_the_values_of_a_file(tmp_path: Path, capsys: Captu
     for one in found:
         assert len(one["value"]) == len(one["value_error"]) == 6
         assert all(0 <= share <= 1 for share in one["value"])
-    assert run(capsys, *chosen).count("siblings") == 2
+    assert run(capsys, *chosen).count("siblings") == 3  # importance, fresh, value
 
 
 def test_standard_errors_gains_and_spam_are_printed(

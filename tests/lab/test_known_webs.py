@@ -26,8 +26,6 @@ from minicrawl.lab.freshness import (
     SitemapTruth,
     best_possible,
     freshness,
-    new_links,
-    nights,
 )
 from minicrawl.lab.known_webs import RichestRead, read, true_importance
 from minicrawl.lab.webs import Model, synthetic_web
@@ -36,6 +34,7 @@ from minicrawl.opic.ledger.ledger import READ, Ledger, restate
 from minicrawl.opic.ledger.money import one_more_link
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.opic.windows.interpolation import Interpolation
+from tests.lab.rereading import HubWeb, nights
 from tests.proofs import IS_LONG
 
 VARIABLE_4, VARIABLE_8, VARIABLE_16 = (WindowPolicy("variable", width) for width in (4, 8, 16))
@@ -432,7 +431,7 @@ def test_nightly_updates_save_half_of_the_unchanged_reads_and_miss_little() -> N
         found[:: len(SitemapTruth)], found[1 :: len(SitemapTruth)], strict=True
     ):
         assert (none.sitemap, honest.sitemap) == (SitemapTruth.NONE, SitemapTruth.HONEST)
-        assert none.asked == 1
+        assert none.requested == 1
         assert honest.unchanged < none.unchanged / 2
         assert honest.missed == 0
     assert max(one.missed for one in found) <= 0.02
@@ -441,9 +440,10 @@ def test_nightly_updates_save_half_of_the_unchanged_reads_and_miss_little() -> N
 @pytest.mark.slow
 def test_a_reward_for_new_links_finds_them_earlier() -> None:
     web, days = synthetic_web(Model.COPYING, 300, 1), Days(warm_up=10, counted=20, seed=1)
-    ignored, counted = new_links(web, (0.2,), days, lambda _: None)
-    assert not ignored.counted
-    assert counted.counted
-    assert counted.delay_days < 0.8 * ignored.delay_days
-    assert counted.found >= ignored.found
-    assert counted.freshness > 0.97 * ignored.freshness
+    ignored, rewarded = (HubWeb(web, days, rewards=rewards) for rewards in (False, True))
+    without, _ = ignored.read_all_day("siblings", 0.2, days, lambda _: None)
+    with_them, _ = rewarded.read_all_day("siblings", 0.2, days, lambda _: None)
+    (fewer, late), (more, early) = ignored.end(), rewarded.end()
+    assert early < 0.8 * late
+    assert more >= fewer
+    assert with_them > 0.97 * without

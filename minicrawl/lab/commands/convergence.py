@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from minicrawl.cli.output import show_table
-from minicrawl.cli.parameters import choice, option, with_options
+from minicrawl.cli.parameters import choice, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
@@ -17,9 +17,9 @@ from minicrawl.lab.commands.web_choice import (
     LAPS,
     QUICK_LAPS,
     WebChoice,
+    a_web,
     about,
     laps_option,
-    on_a_web,
     pair,
     show,
     small_edge_option,
@@ -31,16 +31,14 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
 
 
 @click.command()
-@on_a_web(Model.POWER_LAW)
-@laps_option
 @with_options
-@small_edge_option(None)
+@with_made(choice=a_web(Model.POWER_LAW))
 @json_option
 def convergence(
     choice: WebChoice,
-    laps: int | None,
-    small_edge: float | None,
     as_json: bool,
+    laps: int | None = laps_option,
+    small_edge: float | None = small_edge_option(None),
     strategies: Sequence[str] = choice(
         list(KNOWN_WEB_ORDERS),
         "Order of reading; repeatable.  [default: all]",

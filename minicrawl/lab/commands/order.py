@@ -7,7 +7,7 @@ import click
 
 from minicrawl import ext
 from minicrawl.cli.output import show_table
-from minicrawl.cli.parameters import choice, number, with_options
+from minicrawl.cli.parameters import choice, number, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
@@ -16,10 +16,10 @@ from minicrawl.lab.commands.web_choice import (
     DRAWS,
     QUICK_DRAWS,
     WebChoice,
+    a_web,
     about,
     draws_option,
     endowment_option,
-    on_a_web,
     show,
     small_edge_option,
 )
@@ -52,49 +52,39 @@ class Budget(click.ParamType[float | int]):
 
 
 @click.command()
-@on_a_web(Model.COPYING)
-@click.option(
-    "--strategy",
-    "orders",
-    multiple=True,
-    metavar="NAME",
-    type=ORDER_NAME,
-    help=f"Order of reading: {', '.join(CRAWL_ORDERS)}, with --value {BY_VALUE}, or an order "
-    "that an installed package adds; repeatable.  [default: all of the laboratory; siblings and "
-    f"{BY_VALUE} with --value]",
-)
-@click.option(
-    "--value",
-    "values",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Values of pages in --graph: a name per line, and optionally a tab and a number from 0 to "
-    "1. Adds a table of the share of the reachable value that is found.",
-)
-@click.option(
-    "--budget",
-    "budgets",
-    metavar="N|P%",
-    multiple=True,
-    type=Budget(),
-    default=[f"{share:.0%}" for share in FRACTIONS],
-    show_default=True,
-    help="Number of pages to fetch, or percentage of all; repeatable.",
-)
-@draws_option
-@endowment_option
-@small_edge_option(SMALL_EDGE)
 @with_options
+@with_made(choice=a_web(Model.COPYING))
 @json_option
 def order(
     choice: WebChoice,
-    orders: Sequence[str],
-    values: Path | None,
-    budgets: Sequence[float | int],
-    draws: int | None,
-    endowment: int | None,
-    small_edge: float,
     as_json: bool,
+    orders: Sequence[str] = option(
+        f"Order of reading: {', '.join(CRAWL_ORDERS)}, with --value {BY_VALUE}, or an order that "
+        "an installed package adds; repeatable.  [default: all of the laboratory; siblings and "
+        f"{BY_VALUE} with --value]",
+        flag="--strategy",
+        metavar="NAME",
+        type=ORDER_NAME,
+        multiple=True,
+    ),
+    values: Path | None = option(
+        "Values of pages in --graph: a name per line, and optionally a tab and a number from 0 to "
+        "1. Adds a table of the share of the reachable value that is found.",
+        flag="--value",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    ),
+    budgets: Sequence[float | int] = option(
+        "Number of pages to fetch, or percentage of all; repeatable.",
+        [f"{share:.0%}" for share in FRACTIONS],
+        flag="--budget",
+        metavar="N|P%",
+        type=Budget(),
+        multiple=True,
+    ),
+    draws: int | None = draws_option,
+    endowment: int | None = endowment_option,
+    small_edge: float = small_edge_option(SMALL_EDGE),
     at_once: int | None = number(
         "Have K requests in flight at once, at most one per host; needs --web copying or a graph "
         "of URLs.  [default: one request at a time, ignoring hosts]",
@@ -172,6 +162,7 @@ def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
         about(graph),
     )
     for title, more in (
+        ("Share that is still fresh, in %", [curve.fresh for curve in curves]),
         ("Share of the reachable value found, in %", [curve.value for curve in curves]),
         (
             f"Difference from {BASELINE}, from the same seeds",

@@ -1,6 +1,5 @@
 """Options shared by experiments: the web to run on, the effort, and output as a table or JSON."""
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from minicrawl.cli.options import Command
 from minicrawl.cli.output import show_json
+from minicrawl.cli.parameters import choice, number, option, switch
 from minicrawl.cli.progress_bar import progress
 from minicrawl.config.values.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
@@ -66,7 +65,7 @@ ENDOWMENT, SYNTHETIC_ENDOWMENT = 1000, 0
 QUICK_RATES = (0.01, 0.1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WebChoice:
     """Web for an experiment, and its effort."""
 
@@ -75,12 +74,8 @@ class WebChoice:
     model: Model
     graph: Path | None
     quick: bool
-    usual_nodes: int = NODES
-    quick_nodes: int = QUICK_NODES
-
-    def __post_init__(self) -> None:
-        if self.graph and self.nodes:
-            raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
+    usual_nodes: int
+    quick_nodes: int
 
     def valued_web(self, path: Path) -> tuple[Web, PageValues]:
         """Return the web of the graph, and the values of its pages."""
@@ -90,7 +85,11 @@ class WebChoice:
             return webs.web_of(named, self.graph), read_values(path, named.names)
 
     def web(self) -> Web:
-        return _web_of(self.graph) if self.graph else self._synthetic(self.model)
+        if self.graph is None:
+            nodes = self.otherwise(self.nodes, self.usual_nodes, self.quick_nodes)
+            return webs.synthetic_web(self.model, nodes, self.seed)
+        with _named(self.graph) as named:
+            return webs.web_of(named, self.graph)
 
     def watched(self, draws: int) -> list[Csr]:
         """Return a graph per draw for `lab windows`; from a file, it is the same for all draws."""
@@ -113,15 +112,6 @@ class WebChoice:
         """Return the default rates of change."""
         return QUICK_RATES if self.quick else RATES
 
-    def _synthetic(self, model: Model) -> Web:
-        nodes = self.otherwise(self.nodes, self.usual_nodes, self.quick_nodes)
-        return webs.synthetic_web(model, nodes, self.seed)
-
-
-def _web_of(path: Path) -> Web:
-    with _named(path) as named:
-        return webs.web_of(named, path)
-
 
 @contextmanager
 def _named(path: Path) -> Iterator[NamedGraph]:
@@ -133,100 +123,59 @@ def _named(path: Path) -> Iterator[NamedGraph]:
         yield crawled(source)
 
 
-def on_a_web(
-    model: Model, usual: int = NODES, quick: int = QUICK_NODES
-) -> Callable[[Command], Command]:
-    """Add the options of the web; the command gets them as `choice`.
+def a_web(
+    usual_model: Model, usual: int = NODES, when_quick: int = QUICK_NODES
+) -> Callable[..., WebChoice]:
+    """Return a function whose parameters declare the options of the web.
 
-    A synthetic web has `usual` pages, or `quick` with --quick.
+    A synthetic web has `usual` pages, or `when_quick` with --quick.
     """
-    sizes = {"usual_nodes": usual, "quick_nodes": quick}
 
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def with_choice(
-            nodes: int | None, model: str, graph: Path | None, seed: int, quick: bool, **rest: Any
-        ) -> None:
-            choice = WebChoice(
-                nodes=nodes, seed=seed, model=Model(model), graph=graph, quick=quick, **sizes
-            )
-            command(choice=choice, **rest)
-
-        decorated: Command = with_choice
-        for declared in reversed(_web_options(model, usual, quick)):
-            decorated = declared(decorated)
-        return decorated
-
-    return decorate
-
-
-def _web_options(model: Model, usual: int, quick: int) -> Sequence[Callable[[Command], Command]]:
-    return (
-        click.option(
-            "--nodes",
-            metavar="N",
-            type=click.IntRange(min=2, max=MOST_NODES),
-            help=f"Pages of the synthetic web.  [default: {usual:,}; {quick:,} with --quick]",
+    def web_choice(
+        nodes: int | None = number(
+            f"Pages of the synthetic web.  [default: {usual:,}; {when_quick:,} with --quick]",
+            least=2,
+            most=MOST_NODES,
         ),
-        click.option(
-            "--web",
-            "model",
-            type=click.Choice([model.value for model in Model]),
-            default=model.value,
-            show_default=True,
-            help="Model of the synthetic web.",
-        ),
-        click.option(
-            "--graph",
+        model: Model = choice(Model, "Model of the synthetic web.", usual_model, flag="--web"),
+        graph: Path | None = option(
+            "Use this graph file instead of a synthetic web: links between IDs or names, plain or "
+            ".gz; - for stdin. A store gives the graph of its fetched pages.",
             metavar="FILE",
             type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-            help="Use this graph file instead of a synthetic web: links between IDs or names, "
-            "plain or .gz; - for stdin. A store gives the graph of its fetched pages.",
         ),
-        click.option(
-            "--seed",
-            metavar="N",
-            type=click.IntRange(min=0),
-            default=1,
-            show_default=True,
-            help="Seed of all random choices, for reproducible numbers.",
-        ),
-        click.option(
-            "--quick", is_flag=True, help="Use a small web and few laps, for a first look."
-        ),
-    )
+        seed: int = number("Seed of all random choices, for reproducible numbers.", 1, least=0),
+        quick: bool = switch("Use a small web and few laps, for a first look."),
+    ) -> WebChoice:
+        if graph and nodes:
+            raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
+        return WebChoice(nodes, seed, model, graph, quick, usual, when_quick)
+
+    return web_choice
 
 
-laps_option = click.option(
-    "--laps",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help=f"Average number of reads per page.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
+laps_option = number(
+    f"Average number of reads per page.  [default: {LAPS}; {QUICK_LAPS} with --quick]"
 )
-draws_option = click.option(
-    "--draws",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Average over N random draws: sets of 10 seeds, or webs that change.  "
-    f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
+draws_option = number(
+    "Average over N random draws: sets of 10 seeds, or webs that change.  "
+    f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]"
 )
-endowment_option = click.option(
-    "--endowment",
-    metavar="UNITS",
-    type=click.IntRange(min=0, max=1 << 30),
-    help="Units of cash shared by the seeds.  "
+endowment_option = number(
+    "Units of cash shared by the seeds.  "
     f"[default: {ENDOWMENT:,}; {SYNTHETIC_ENDOWMENT} in a synthetic web]",
+    least=0,
+    most=1 << 30,
+    metavar="UNITS",
 )
 
 
-def small_edge_option(default: float | None) -> Callable[[Command], Command]:
-    """Make the --small-edge option; the default None counts as one more link per page."""
-    usual = "as much as to one of its links" if default is None else f"{default:g}"
-    return click.option(
-        "--small-edge",
+def small_edge_option(default: float | None) -> Any:
+    """Declare the share of a page's cash for all pages; None counts as one more link per page."""
+    return option(
+        "Share of a page's cash that goes to all pages equally; its links get the rest."
+        + ("  [default: as much as to one of its links]" if default is None else ""),
+        default,
         metavar="SHARE",
         type=click.FloatRange(LEAST_EDGE, 1 - LEAST_EDGE),
-        default=default,
-        help="Share of a page's cash that goes to all pages equally; its links get the rest.  "
-        f"[default: {usual}]",
     )

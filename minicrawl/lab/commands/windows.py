@@ -8,7 +8,7 @@ import click
 
 from minicrawl.cli.options import Number
 from minicrawl.cli.output import show_table
-from minicrawl.cli.parameters import option, with_options
+from minicrawl.cli.parameters import number, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
@@ -22,11 +22,11 @@ from minicrawl.lab.commands.web_choice import (
     QUICK_WATCHED_NODES,
     WATCHED_NODES,
     WebChoice,
+    a_web,
     about,
     draws_option,
     in_percent,
     laps_option,
-    on_a_web,
     show,
     small_edge_option,
 )
@@ -67,40 +67,32 @@ class PolicyType(click.ParamType[PolicyParts]):
 
 
 @click.command()
-@on_a_web(Model.POWER_LAW, WATCHED_NODES, QUICK_WATCHED_NODES)
-@laps_option
-@click.option(
-    "--warm-up",
-    "warm_ups",
-    multiple=True,
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Laps before the web changes, starting at the fixpoint, to fill all windows. 0 starts "
-    "cold, as in the paper: one unit of cash per page and no history. Repeatable.  "
-    f"[default: {', '.join(map(str, changing_webs.WARM_UPS))}]",
-)
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    type=PolicyType(),
-    metavar="NAME[=WIDTH[/MEASURES]][+history]",
-    help="Window, with its width in circulations of all cash (in readings for variable) and the "
-    "maximum number of measures per page. With +history, pages born by --births count as having "
-    "the mean history of those before them; repeatable.  [default: all]",
-)
 @with_options
-@small_edge_option(None)
-@draws_option
+@with_made(choice=a_web(Model.POWER_LAW, WATCHED_NODES, QUICK_WATCHED_NODES))
 @json_option
 def windows(
     choice: WebChoice,
-    laps: int | None,
-    warm_ups: Sequence[int],
-    policies: Sequence[PolicyParts],
-    small_edge: float | None,
-    draws: int | None,
     as_json: bool,
+    laps: int | None = laps_option,
+    warm_ups: Sequence[int] = number(
+        "Laps before the web changes, starting at the fixpoint, to fill all windows. 0 starts "
+        "cold, as in the paper: one unit of cash per page and no history. Repeatable.  "
+        f"[default: {', '.join(map(str, changing_webs.WARM_UPS))}]",
+        flag="--warm-up",
+        least=0,
+        multiple=True,
+    ),
+    policies: Sequence[PolicyParts] = option(
+        "Window, with its width in circulations of all cash (in readings for variable) and the "
+        "maximum number of measures per page. With +history, pages born by --births count as "
+        "having the mean history of those before them; repeatable.  [default: all]",
+        flag="--policy",
+        metavar="NAME[=WIDTH[/MEASURES]][+history]",
+        type=PolicyType(),
+        multiple=True,
+    ),
+    small_edge: float | None = small_edge_option(None),
+    draws: int | None = draws_option,
     width: float = option("Width of windows given without one.", WIDTH, metavar="W", type=POSITIVE),
     rates: Sequence[float] = option(
         "Share of the pages that change during a lap; repeatable.  [default: "

@@ -128,7 +128,7 @@ def seed_set(
     trial = None
     if evaluate:
         rng = np.random.default_rng(SEED if seed is None else seed)
-        trial = _evaluated(seeds, in_crawl, rng, draws or DRAWS)
+        trial = evaluated(seeds, in_crawl, rng, draws or DRAWS)
     report = Report(count=count, rule=rule, seed_set=seeds, in_crawl=in_crawl, trial=trial)
     show_json(document(report)) if as_json else show(report)
 
@@ -149,7 +149,7 @@ def _rule(
     )
 
 
-def _evaluated(
+def evaluated(
     seeds: SeedSet, in_crawl: TransferredSeeds, rng: np.random.Generator, draws: int
 ) -> Trial:
     """Evaluate the cores in the graph they were found in, and the seeds in the graph to crawl."""

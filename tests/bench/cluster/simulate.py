@@ -10,16 +10,16 @@ import click
 
 from minicrawl.cli.options import ListOption, Number, Sizes
 from minicrawl.cli.output import show_table
-from minicrawl.cli.parameters import number, option, with_options
+from minicrawl.cli.parameters import number, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.cluster.channels.batches import MOST_TRANSFERS
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.commands.web_choice import (
     WebChoice,
+    a_web,
     about,
     endowment_option,
-    on_a_web,
     show,
     small_edge_option,
 )
@@ -36,16 +36,14 @@ READ = "5,10,20,30,50"
 
 
 @click.command()
-@on_a_web(Model.COPYING, PAGES, QUICK_PAGES)
 @with_options
-@endowment_option
-@small_edge_option(SMALL_EDGE)
+@with_made(choice=a_web(Model.COPYING, PAGES, QUICK_PAGES))
 @json_option
 def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     choice: WebChoice,
-    endowment: int | None,
-    small_edge: float,
     as_json: bool,
+    endowment: int | None = endowment_option,
+    small_edge: float = small_edge_option(SMALL_EDGE),
     node_counts: Sequence[int] = option(
         "Number of nodes.",
         "10,100,1000,10000",
