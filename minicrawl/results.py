@@ -32,7 +32,13 @@ from minicrawl.report.links import problems, written_links
 from minicrawl.report.links.backlinks import LinkedPage, backlinks, links
 from minicrawl.report.progress.crawl_status import Status, status
 from minicrawl.report.saved_ranks import saved_ranks, scores
-from minicrawl.report.selected_pages import COLUMNS, ExportRow, PageSelection, score_column
+from minicrawl.report.selected_pages import (
+    COLUMNS,
+    TIME_COLUMNS,
+    ExportRow,
+    PageSelection,
+    score_column,
+)
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.states import explanation
 from minicrawl.report.states.errors import ErrorQuery, ErrorReport, errors
@@ -135,7 +141,7 @@ class PageTable(Iterable[ExportRow]):
         import pandas
 
         table = pandas.DataFrame(self.columns(*ranks))
-        for name in ("first_fetched", "last_fetched"):
+        for name in TIME_COLUMNS:
             table[name] = pandas.to_datetime(table[name])
         return table.astype({"status": "Int16"})
 
@@ -144,7 +150,7 @@ class PageTable(Iterable[ExportRow]):
         import polars
 
         table = polars.DataFrame(self.columns(*ranks), infer_schema_length=None)
-        times = polars.col("first_fetched", "last_fetched")
+        times = polars.col(TIME_COLUMNS)
         return table.with_columns(times.cast(polars.String).str.to_datetime(time_zone="UTC"))
 
     def to_arrow(self, *ranks: str) -> pyarrow.Table:

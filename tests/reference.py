@@ -28,7 +28,7 @@ from minicrawl.config.strangers import differs
 from minicrawl.config.table import SECTIONS, TABLE
 from minicrawl.control import SUFFIX as CONTROL
 from minicrawl.crawl.start.cookies import COOKIES_SUFFIX as COOKIES
-from minicrawl.report.files.content_columns import CONTENTS
+from minicrawl.report.files.content_columns import CONTENTS, SHORT_CONTENTS
 from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.rows import WRITERS, lines_of
 from minicrawl.report.links.written_links import RAW_COLUMNS
@@ -337,7 +337,8 @@ def export_page() -> str:
         "Each rank of `--ranks` adds a column with its scores at the end.",
         "## Contents",
         "Columns that `--with` adds, from the last kept version of each page; for .jsonl and "
-        ".parquet. In Parquet, lists are lists of structs, and `usage` is a struct of structs.",
+        f".parquet; {_listed(SHORT_CONTENTS)} also for .csv and .tsv. "
+        "In Parquet, lists are lists of structs, and `usage` is a struct of structs.",
         "\n".join(f"- `{name}`: {column.means}" for name, column in CONTENTS.items()),
         "The package `minicrawl[text]` adds:",
         "\n".join(f"- `{name}`: {what}" for name, what in sorted(_TEXTS.items())),

@@ -48,6 +48,22 @@ class ExportRow(NamedTuple):
 
 
 COLUMNS = ExportRow._fields
+COLUMN_TYPES = {
+    "rank": "BIGINT",
+    "importance": "DOUBLE",
+    "cash": "DOUBLE",
+    "history": "DOUBLE",
+    "inlinks": "BIGINT",
+    "status": "SMALLINT",
+    "depth": "SMALLINT",
+    "first_fetched": "TIMESTAMPTZ",
+    "last_fetched": "TIMESTAMPTZ",
+    "noindex": "BOOLEAN",
+    "value": "DOUBLE",
+    "weight": "BIGINT",
+}
+"""SQL types of the columns of pages and links that are not text."""
+TIME_COLUMNS = tuple(name for name, type_ in COLUMN_TYPES.items() if type_ == "TIMESTAMPTZ")
 
 LINK_COLUMNS = ("source", "target", "weight")
 """Columns of a file of links between URLs or hosts; the weight is an integer."""

@@ -1,5 +1,7 @@
 """Commands on kept pages: `page`, `archive`, `forget`, and exports with contents."""
 
+import csv
+import io
 import json
 import shutil
 from contextlib import closing
@@ -229,9 +231,13 @@ def test_the_first_heading_is_a_column_of_lists_and_of_exports(
     columns = ("--columns", "url,h1,bytes", "--store", path)
     rows = [{"url": URL, "h1": "B c", "bytes": 40}, {"url": UNREAD, "h1": None, "bytes": None}]
     assert as_json(capsys, "pages", *columns) == rows
-    assert printed(capsys, "pages", *columns).splitlines()[1].split() == ["B", "c", "40", URL]
+    assert printed(capsys, "pages", *columns).splitlines()[1].split() == ["40", URL, "B", "c"]
     lines = printed(capsys, "export", "-", "--format", "jsonl", "--with", "h1", "--store", path)
     assert [json.loads(line)["h1"] for line in lines.splitlines()] == ["B c", None]
+    table = ("export", "-", "--format", "csv", "--store", path, "--with")
+    read, unread = csv.DictReader(io.StringIO(printed(capsys, *table, "h1,bytes")))
+    assert (read["h1"], read["bytes"], unread["h1"]) == ("B c", "40", "")
+    assert ".jsonl" in refusal(capsys, *table, "h1,text")
 
 
 def test_a_store_of_text_alone_has_no_markup(tmp_path: Path, capsys: Captured) -> None:

@@ -66,6 +66,7 @@ def store(tmp_path: Path) -> Path:
     return store_of(tmp_path, PAGE.encode())
 
 
+FORMULA = '\'=HYPERLINK("//evil", now)'
 FIELDS = ("--field", "price=.price", "--field", "sku=jsonld:sku")
 
 
@@ -84,6 +85,15 @@ def test_every_format_of_rows_has_fields_as_columns_of_text(
         ("4.90 EUR", "17"),
         (None, None),
     ]
+
+
+def test_fields_are_as_harmless_in_spreadsheets_as_other_text(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    store = store_of(tmp_path, b'<h1>=HYPERLINK("//evil", now)</h1>')
+    export = ("export", "-", "--store", store, "--format", "csv", "--field", "name=h1")
+    for row in csv.DictReader(io.StringIO(printed(capsys, *export, "--with", "h1"))):
+        assert row["name"] == row["h1"] == ("" if row["state"] == "unread" else FORMULA)
 
 
 def test_a_page_shows_what_its_fields_would_be(store: Path, capsys: Captured) -> None:

@@ -36,7 +36,7 @@ from minicrawl.cli.store_options import (
 from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
-from minicrawl.report.files.content_columns import content_columns
+from minicrawl.report.files.content_columns import SHORT_CONTENTS, content_columns
 from minicrawl.report.files.data_set import read_until
 from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.formats import FORMATS, GRAPH_FOLDER, WEB_ARCHIVES, format_of
@@ -51,7 +51,7 @@ from minicrawl.store.derived.ranks import OPIC
 from minicrawl.web.robots.usage import PURPOSES
 from minicrawl.wording import counted, visible
 
-_EXACT = ("jsonl", "parquet")  # CSV and TSV escape text, and have no lists
+_EXACT, _TABLES = ("jsonl", "parquet"), ("csv", "tsv")  # tables escape text, and have no lists
 LAST_RUN = -1.0
 """Time that stands for the start of the last run."""
 
@@ -129,7 +129,7 @@ def export(
     ),
     contents: str | None = option(
         f"Add these columns from the kept pages: {', '.join(content_columns())}. For "
-        ".jsonl and .parquet.",
+        f".jsonl and .parquet; {', '.join(SHORT_CONTENTS)} also for .csv and .tsv.",
         flag="--with",
         cls=ListOption,
         metavar="NAME,...",
@@ -340,10 +340,13 @@ def _refuse_conflicts(suffix: str, given: Mapping[str, Any], *, is_graph: bool) 
 def _contents(names: str | None, suffix: str, *, edges: bool) -> list[str]:
     always = () if edges else contents_of(suffix)
     columns = [name for name in listed(names) if name not in COLUMNS]  # all rows have COLUMNS
-    if columns and (edges or suffix not in _EXACT):
-        raise click.UsageError("--with needs a .jsonl or .parquet file, without --edges")
+    may_be_long = suffix in _EXACT
+    if columns and (edges or not (may_be_long or suffix in _TABLES)):
+        raise click.UsageError("--with needs a file of rows such as .jsonl, without --edges")
     for name in columns:
         refuse_without_text(name, f"--with {name}")
         if name not in content_columns():
             raise click.UsageError(f"--with {name}: use {', '.join(content_columns())}")
+        if name not in SHORT_CONTENTS and not may_be_long:
+            raise click.UsageError(f"--with {name} needs a .jsonl or .parquet file")
     return [*always, *columns]

@@ -18,8 +18,15 @@ from minicrawl.cli.pages.explain import MOST_SHOWN
 from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import Moment, count_option, json_option, store_option
-from minicrawl.report.files.content_columns import SHORT_CONTENTS
-from minicrawl.report.selected_pages import COLUMNS, LIST_COLUMNS, Block, PageSelection, sorted_rows
+from minicrawl.report.files.content_columns import CONTENTS, SHORT_CONTENTS
+from minicrawl.report.selected_pages import (
+    COLUMNS,
+    LIST_COLUMNS,
+    TIME_COLUMNS,
+    Block,
+    PageSelection,
+    sorted_rows,
+)
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.states import State
 from minicrawl.wording import counted
@@ -27,8 +34,9 @@ from minicrawl.wording import counted
 _TEXTS = (
     *("url", "text", "target", "source", "original", "end", "through", "stands_for"),
     *("host", "title"),
+    *(name for name in SHORT_CONTENTS if CONTENTS[name].type == "VARCHAR"),
 )
-_TIMES = ("first_fetched", "last_fetched", "at")
+_TIMES = (*TIME_COLUMNS, "at")
 _COLUMNS = (*LIST_COLUMNS, *SHORT_CONTENTS)
 _USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
 

@@ -6,6 +6,7 @@ data cards and the reference follow. Packages add texts, which are columns as we
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,13 +30,18 @@ class ContentColumn(NamedTuple):
     value: Callable[[PageVersion], Content] | None = None
     is_short: bool = False
     """True if it fits into a cell of a table."""
+    type: str = "VARCHAR"
+    """SQL type in Parquet."""
 
 
+_ANSWER = 'STRUCT("answer" VARCHAR, "where" VARCHAR)'
 CONTENTS = {
     "text": ContentColumn("whole text, without markup", lambda page: page.text),
     "html": ContentColumn("markup, decoded", lambda page: page.markup),
     "headings": ContentColumn(
-        "list of headings, each with `level` and `text`", lambda page: page.headings()
+        "list of headings, each with `level` and `text`",
+        lambda page: page.headings(),
+        type="STRUCT(level SMALLINT, text VARCHAR)[]",
     ),
     "h1": ContentColumn(
         "text of the first heading of level 1; empty without one",
@@ -46,22 +52,32 @@ CONTENTS = {
         "language of the attribute `lang`", lambda page: page.declared_language(), is_short=True
     ),
     "links": ContentColumn(
-        "list of links, each with `url`, `text` and `rel`", lambda page: page.links()
+        "list of links, each with `url`, `text` and `rel`",
+        lambda page: page.links(),
+        type="STRUCT(url VARCHAR, text VARCHAR, rel VARCHAR)[]",
     ),
     "usage": ContentColumn(
-        "`answer` (allow, deny or unset) and `where` for each purpose: " + ", ".join(PURPOSES)
+        "`answer` (allow, deny or unset) and `where` for each purpose: " + ", ".join(PURPOSES),
+        type=f"STRUCT({', '.join(f'{json.dumps(one)} {_ANSWER}' for one in PURPOSES)})",
     ),
     "page_id": ContentColumn(
-        "number of the page in the store, from 0, in the order of discovery", is_short=True
+        "number of the page in the store, from 0, in the order of discovery",
+        is_short=True,
+        type="BIGINT",
     ),
     "crawl_order": ContentColumn(
-        "number of the page in the order in which pages were first read, from 1", is_short=True
+        "number of the page in the order in which pages were first read, from 1",
+        is_short=True,
+        type="BIGINT",
     ),
     "content_type": ContentColumn(
         "media type of the response", lambda page: page.media_type, is_short=True
     ),
     "bytes": ContentColumn(
-        "length of the decoded body", lambda page: len(page.answer.body), is_short=True
+        "length of the decoded body",
+        lambda page: len(page.answer.body),
+        is_short=True,
+        type="BIGINT",
     ),
     "text_hash": ContentColumn(
         "SHA-256 of the main text, or of the whole text if there is no main text", is_short=True
@@ -70,10 +86,13 @@ CONTENTS = {
         "directives of X-Robots-Tag and of meta robots", lambda page: page.robots(), is_short=True
     ),
 }
-"""Columns of page content, for JSONL and Parquet."""
+"""Columns of page content."""
+
+NESTED = frozenset(name for name, column in CONTENTS.items() if column.type.startswith("STRUCT"))
+"""Columns of lists and structs, for JSONL and Parquet alone."""
 
 SHORT_CONTENTS = tuple(name for name, column in CONTENTS.items() if column.is_short)
-"""Columns that `pages` can show."""
+"""Columns that `pages` can show, and that CSV and TSV can have."""
 
 
 def content_columns() -> tuple[str, ...]:

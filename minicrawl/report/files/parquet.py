@@ -16,39 +16,13 @@ import numpy as np
 
 from minicrawl.errors import needs
 from minicrawl.own_files import scratch
-from minicrawl.report.files.content_columns import RAW_TEXTS, content_columns
-from minicrawl.report.selected_pages import COLUMNS, LINK_COLUMNS, Block
-from minicrawl.web.robots.usage import PURPOSES
+from minicrawl.report.files.content_columns import CONTENTS, NESTED, RAW_TEXTS, content_columns
+from minicrawl.report.selected_pages import COLUMN_TYPES, COLUMNS, LINK_COLUMNS, Block
 
 ROW_GROUP_BYTES = 32 << 20
 _LEAST_MEMORY = 256 << 20
 _MEMORY_OF_GROUP = 8
 """Memory limit in row groups: several copies exist while one is compressed."""
-_TYPES = {
-    "rank": "BIGINT",
-    "importance": "DOUBLE",
-    "cash": "DOUBLE",
-    "history": "DOUBLE",
-    "inlinks": "BIGINT",
-    "status": "SMALLINT",
-    "depth": "SMALLINT",
-    "first_fetched": "TIMESTAMPTZ",
-    "last_fetched": "TIMESTAMPTZ",
-    "weight": "BIGINT",
-    "value": "DOUBLE",
-    "page_id": "BIGINT",
-    "crawl_order": "BIGINT",
-    "bytes": "BIGINT",
-    "noindex": "BOOLEAN",
-}
-"""SQL types; the other columns of COLUMNS and LINK_COLUMNS are text."""
-_ANSWER = 'STRUCT("answer" VARCHAR, "where" VARCHAR)'
-NESTED = {
-    "headings": "STRUCT(level SMALLINT, text VARCHAR)[]",
-    "links": "STRUCT(url VARCHAR, text VARCHAR, rel VARCHAR)[]",
-    "usage": f"STRUCT({', '.join(f'{json.dumps(one)} {_ANSWER}' for one in PURPOSES)})",
-}
-"""SQL types of columns of lists and structs, which reach DuckDB as JSON."""
 _COPY = """
 COPY (FROM read_parquet(?) UNION ALL BY NAME SELECT NULL AS "{}" WHERE random() > 1)
 TO ? (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE_BYTES {})
@@ -108,21 +82,23 @@ def write_parquet(
 
 def _type(name: str) -> str:
     """Return the SQL type of a column; unknown columns are scores."""
+    if name in CONTENTS:
+        return CONTENTS[name].type
     known = (*COLUMNS, *LINK_COLUMNS, *RAW_TEXTS, *content_columns())
-    return _TYPES.get(name, "VARCHAR") if name in known else "DOUBLE"
+    return COLUMN_TYPES.get(name, "VARCHAR") if name in known else "DOUBLE"
 
 
 def _cast(name: str, types: Mapping[str, str]) -> str:
     """Return the SQL expression of a column with its type."""
     value = f'CAST("{name}" AS JSON)' if name in NESTED else f'"{name}"'
-    return f"CAST({value} AS {types.get(name) or NESTED.get(name) or _type(name)})"
+    return f"CAST({value} AS {types.get(name) or _type(name)})"
 
 
 def _as_array(name: str, values: Sequence[Any]) -> np.ndarray:
     """Return a column: lists and structs as JSON, nullable values as objects."""
     if name in NESTED:
         values = [None if value is None else json.dumps(value) for value in values]
-    if _TYPES.get(name) == "DOUBLE":
+    if COLUMN_TYPES.get(name) == "DOUBLE":
         return np.array(values, dtype=np.float64)
     is_number = name in {"rank", "inlinks", "depth", "weight"}
     return np.array(values, dtype=np.int64 if is_number else object)

@@ -10,8 +10,9 @@ from typing import Any, BinaryIO
 
 from minicrawl import ext
 from minicrawl.ext import Registry
-from minicrawl.report.files.parquet import NESTED, write_parquet
-from minicrawl.report.selected_pages import COLUMNS, Block
+from minicrawl.report.files.content_columns import NESTED
+from minicrawl.report.files.parquet import write_parquet
+from minicrawl.report.selected_pages import COLUMN_TYPES, COLUMNS, Block
 from minicrawl.wording import all_harmless
 
 
@@ -24,15 +25,6 @@ def contents_of(suffix: str) -> tuple[str, ...]:
 def lines_of(suffix: str) -> Callable[[Any, Callable[[str], None]], Iterator[bytes]] | None:
     """Return the function that yields such a file's lines from a snapshot; None for other files."""
     return getattr(WRITERS.get(suffix), "lines", None)
-
-
-_UNTRUSTED = frozenset(
-    (
-        *("url", "host", "title", "source", "target", "original", "end", "through", "stands_for"),
-        *("text", "rel", "written", "like"),
-    )
-)
-"""Columns with text from web pages."""
 
 
 def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
@@ -72,19 +64,16 @@ def _write_cells(
 ) -> None:
     file.write(f"{delimiter.join(columns)}\n".encode())
     for block in blocks:
-        cells = (
-            _quoted(all_harmless(values), delimiter) if name in _UNTRUSTED else _cells(values)
-            for name, values in block.items()
-        )
+        cells = (_cells(name, values, delimiter) for name, values in block.items())
         lines = map(delimiter.join, zip(*cells, strict=True))
         file.write("".join([f"{line}\n" for line in lines]).encode())
 
 
-def _cells(values: Sequence[Any]) -> Iterable[str]:
-    """Return the values as text; None is an empty cell."""
-    if None in values:
-        return ["" if value is None else str(value) for value in values]
-    return map(str, values)
+def _cells(name: str, values: Sequence[Any], delimiter: str) -> Sequence[str]:
+    """Return a column as cells; None is an empty cell. Any text may come from a page."""
+    texts = ["" if value is None else str(value) for value in values]
+    has_text = name not in COLUMN_TYPES and any(isinstance(value, str) for value in values)
+    return _quoted(all_harmless(texts), delimiter) if has_text else texts
 
 
 def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
