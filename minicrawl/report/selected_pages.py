@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.model import FULL_VALUE
 from minicrawl.ports import Progress, unreported
-from minicrawl.report.saved_ranks import Floats, scores
+from minicrawl.report.saved_ranks import Floats, rank_of, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name, places_of_largest
 from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.store import questions, request_log, tables
@@ -84,7 +84,6 @@ Numbers = NDArray[np.int64]
 Values = NDArray[np.float64] | NDArray[np.uint32]
 
 ROWS_AT_ONCE = 10_000
-_SCORE, _FOUND, _ALIKE = "score", "found", "alike"
 NO_PAGES = (*STANDS_FOR_ANOTHER, State.NOT_FOUND, State.BAD_REDIRECT)
 """States of URLs that are not pages of their own."""
 
@@ -120,46 +119,35 @@ class PageSelection:
         return not chosen
 
 
-class RankedPage(NamedTuple):
-    """Row of `top`. `score` is by the requested rank; `found` numbers pages by discovery."""
-
-    rank: int
-    url: str
-    importance: float
-    cash: float
-    history: float
-    inlinks: int
-    depth: int
-    found: int
-    fetched: bool
-    status: int | None
-    title: str
-    host: str
-    score: float | None
-    near_duplicates: int
+TOP_COLUMNS = (
+    *("rank", "url", "importance", "cash", "history", "inlinks", "depth", "found", "fetched"),
+    *("status", "title", "host", "score", "near_duplicates"),
+)
 
 
-_SHARED = tuple(name for name in RankedPage._fields if name in COLUMNS)
+def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[dict[str, Any]]:
+    """Yield the best of the selected pages, with `TOP_COLUMNS`.
 
-
-def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
-    """Yield the best of the selected pages."""
+    `found` numbers pages by discovery; `score` is by the rank of the selection.
+    """
     read = {state.label for state in READ_STATES}
-    found_as = np.arange(1, len(snapshot) + 1, dtype=np.uint32)
     alike = np.zeros(len(snapshot), dtype=np.uint32)
     alike[snapshot.near_duplicates.pages] = snapshot.near_duplicates.others()
-    by_rank = scores(snapshot, selection.by)
-    columns: dict[str, Values] = {_SCORE: by_rank, _FOUND: found_as, _ALIKE: alike}
+    columns: dict[str, Values] = {
+        "score": scores(snapshot, selection.by),
+        "found": np.arange(1, len(snapshot) + 1, dtype=np.uint32),
+        "near_duplicates": alike,
+    }
     for block in _blocks(snapshot, selection, columns, unreported):
-        others = (block[name] for name in columns)
-        for row, score, found, near in zip(rows_of(block), *others, strict=True):
-            yield RankedPage(
-                **{name: getattr(row, name) for name in _SHARED},
-                found=int(found),
-                fetched=row.state in read,
-                score=score,
-                near_duplicates=int(near),
-            )
+        block["fetched"] = [state in read for state in block["state"]]
+        for cells in zip(*map(block.__getitem__, TOP_COLUMNS), strict=True):
+            yield dict(zip(TOP_COLUMNS, cells, strict=True))
+
+
+def page_row(snapshot: Snapshot, page: int) -> ExportRow:
+    """Return the row of one page."""
+    rank = np.array([rank_of(snapshot.importance, page)])
+    return next(rows_of(_block(snapshot, np.array([page]), rank, {})))
 
 
 def rows(snapshot: Snapshot, selection: PageSelection) -> Iterator[ExportRow]:

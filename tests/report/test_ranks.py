@@ -98,19 +98,19 @@ class TestRows:
 def test_top_pages_say_whether_they_were_fetched(store: Path) -> None:
     with snapshot(store) as seen:
         found = list(top(seen, PageSelection()))
-    assert [page.url for page in found if page.fetched] == urls(store, fetched=True)
-    assert sorted(page.found for page in found) == list(range(1, len(found) + 1))
+    assert [page["url"] for page in found if page["fetched"]] == urls(store, fetched=True)
+    assert sorted(page["found"] for page in found) == list(range(1, len(found) + 1))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 9])
 def test_top_can_omit_redirects_and_missing_pages(store: Path, count: int) -> None:
     with snapshot(store) as seen:
         every = list(top(seen, PageSelection()))
-        pages = [page for page in every if page.url not in (MOVED, GONE)]
+        pages = [page for page in every if page["url"] not in (MOVED, GONE)]
         best = list(top(seen, PageSelection(count=count, only_pages=True)))
         assert best == pages[: count or None]
         unread = list(top(seen, PageSelection(only_pages=True, unread=True)))
-        assert unread == [page for page in pages if not page.fetched]
+        assert unread == [page for page in pages if not page["fetched"]]
 
 
 def test_unread_pages_with_a_presumed_history_are_not_rising(tmp_path: Path) -> None:

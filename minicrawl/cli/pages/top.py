@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +21,7 @@ from minicrawl.cli.store_options import (
     warn_of_unranked_pages,
 )
 from minicrawl.report.saved_ranks import RISING
-from minicrawl.report.selected_pages import PageSelection, RankedPage, top as top_pages
+from minicrawl.report.selected_pages import PageSelection, top as top_pages
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.derived.ranks import OPIC
 
@@ -81,19 +81,19 @@ def top(
         tell_of_importance(view)
 
 
-def _show_pages(pages: Iterable[RankedPage], by: str, *, fold: bool) -> None:
-    def line(page: RankedPage) -> tuple[str, ...]:
+def _show_pages(pages: Iterable[Mapping[str, Any]], by: str, *, fold: bool) -> None:
+    def line(page: Mapping[str, Any]) -> tuple[str, ...]:
         return (
-            f"{page.rank:,}",
-            *_score_beside(page.score, by),
-            percent(page.importance),
-            f"{page.inlinks:,}",
-            str(page.depth),
-            f"{page.found:,}",
-            str(page.status or "-"),
-            *((f"{page.near_duplicates:,}",) if fold else ()),
-            page.url,
-            page.title,
+            f"{page['rank']:,}",
+            *_score_beside(page["score"], by),
+            percent(page["importance"]),
+            f"{page['inlinks']:,}",
+            str(page["depth"]),
+            f"{page['found']:,}",
+            str(page["status"] or "-"),
+            *((f"{page['near_duplicates']:,}",) if fold else ()),
+            page["url"],
+            page["title"],
         )
 
     score, alike = () if by == OPIC else (by,), ("alike",) if fold else ()

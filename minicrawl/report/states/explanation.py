@@ -14,13 +14,14 @@ from minicrawl.ports import Progress
 from minicrawl.report.graph.gifts import CashGifts, CashSoFar, gifts_to, history_of
 from minicrawl.report.links.backlinks import indexed_linking_pages, standing_for
 from minicrawl.report.saved_ranks import Convergence, convergence_of, rank_of, saved_ranks, scores
+from minicrawl.report.selected_pages import COLUMNS, page_row
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.states.cuts import remedy
 from minicrawl.report.states.errors import trouble_of_host
 from minicrawl.report.waiting_pages import QueuePosition, queue_position
 from minicrawl.states import CUT, State
-from minicrawl.store import questions, request_log, tables
-from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow, HostRow
+from minicrawl.store import tables
+from minicrawl.store.records import NOT_ASKED, HostRow
 from minicrawl.wording import counted, iso
 
 _SOURCES_SHOWN = 10
@@ -82,32 +83,22 @@ class Explanation:
     received: list[CashSoFar]
 
 
+_OF_ROW = tuple(name for name in COLUMNS if name in Explanation.__dataclass_fields__)
+
+
 def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: None) -> Explanation:
     """Return an explanation of the page that the user named."""
     page = page_of(snapshot, text)
-    (found_url,), _, (depth,) = questions.locations(snapshot.connection, [page])
-    document = tables.document(snapshot.connection, page)
-    alone = np.array([page])
+    row = page_row(snapshot, page)
     state = State(snapshot.frontier.state[page])
     target = snapshot.frontier.books.stands_for(page)
     position = queue_position(snapshot, page) if state is State.UNREAD else None
     linking = indexed_linking_pages(snapshot, standing_for(snapshot, page))
     gifts = gifts_to(snapshot, page, progress, linking)
     return Explanation(
-        url=found_url,
+        **{name: getattr(row, name) for name in _OF_ROW},
         original=tables.original(snapshot.connection, page),
-        state=state.label,
-        rank=rank_of(snapshot.importance, page),
-        importance=float(snapshot.importance[page]),
         convergence=convergence_of(snapshot),
-        cash=float(snapshot.cash(alone)[0]),
-        history=float(snapshot.histories(alone)[0]),
-        depth=depth,
-        inlinks=int(snapshot.inlinks_of(alone)[0]),
-        title=document.title if document else "",
-        status=_status(snapshot, page, state, document),
-        first_fetched=iso(document.first_at) if document else None,
-        last_fetched=iso(document.last_at) if document else None,
         stands_for=None if target == page else snapshot.url(target),
         near_duplicates=[
             snapshot.url(other) for other in snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
@@ -115,22 +106,13 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
         place=position,
         ranks=list(_rank_scores(snapshot, page)),
         reasons=_reasons(snapshot, page, state, position),
-        fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
+        fetches=[
+            Fetch(iso(last.at), last.outcome, last.status, last.detail)
+            for last in tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
+        ],
         givers=_cash_sources(snapshot, gifts),
         received=history_of(snapshot, gifts),
     )
-
-
-def _status(
-    snapshot: Snapshot, page: PageId, state: State, document: DocumentRow | None
-) -> int | None:
-    """Return the status in the lists of pages."""
-    if document and snapshot.was_read[page]:
-        return document.status or None
-    if state is State.UNREAD:
-        return None
-    status: int | None = request_log.last_values(snapshot.connection, "status", [page])[0]
-    return status
 
 
 def _rank_scores(snapshot: Snapshot, page: PageId) -> Iterator[RankScore]:
@@ -140,14 +122,6 @@ def _rank_scores(snapshot: Snapshot, page: PageId) -> Iterator[RankScore]:
             yield RankScore(saved.row.name, None, None)
         else:
             yield RankScore(saved.row.name, float(values[page]), rank_of(values, page))
-
-
-def _fetch(row: FetchRow) -> Fetch:
-    return Fetch(iso(row.at), row.outcome, row.status, row.detail)
-
-
-def _last_fetches(snapshot: Snapshot, page: PageId) -> list[FetchRow]:
-    return tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
 
 
 def _reasons(
@@ -170,7 +144,7 @@ def _reasons(
         reasons.append(f"its value is {value / FULL_VALUE:.2f}")
     host = _host(snapshot, page)
     trouble = trouble_of_host(snapshot, host.id, state)
-    if trouble and not _last_fetches(snapshot, page):
+    if trouble and not last:
         reasons.append(f"the problem of its host was: {trouble}")
     if state is State.ROBOTS and host.robots_until is not None:
         until = iso(host.robots_until)
