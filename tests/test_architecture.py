@@ -305,6 +305,7 @@ def makers(source: str) -> set[str]:
     return {alias.name for one in imports for alias in one.names} & MAKES_SENDERS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("find", "allowed"), [(senders, SENDERS), (makers, MAKERS)])
 def test_every_request_passes_the_gate_of_the_crawl(
     find: Callable[[str], set[str]], allowed: set[tuple[str, str]]

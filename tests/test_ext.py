@@ -154,6 +154,7 @@ class TestOnTheCommandLine:
         assert lines[0].startswith("| rank | url |")
         assert len(lines) > 2
 
+    @pytest.mark.slow
     def test_a_store_keeps_a_window_and_names_it_when_its_package_is_missing(
         self, installed: Path, tmp_path: Path
     ) -> None:
@@ -164,6 +165,7 @@ class TestOnTheCommandLine:
         assert "'half-life'" in without.stderr
         output_of(installed, "top", "--store", "crawl.db", cwd=tmp_path)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("by", ["page", "site"])
     def test_an_order_is_followed_explained_and_resumed(
         self, installed: Path, tmp_path: Path, by: str
@@ -187,6 +189,7 @@ class TestOnTheCommandLine:
         for name in ("|no-queries", "|half-life", "|nearest", "--sinkURL"):
             assert name in told
 
+    @pytest.mark.slow
     def test_a_weigher_splits_cash_and_ranks_use_its_weights(
         self, installed: Path, tmp_path: Path
     ) -> None:
@@ -200,6 +203,7 @@ class TestOnTheCommandLine:
         )
         assert alike != weighed
 
+    @pytest.mark.slow
     def test_a_filter_is_a_scope_that_a_store_keeps(self, installed: Path, tmp_path: Path) -> None:
         with DemoServer(Shop()) as server:
             crawl = ("crawl", *SHOP, "--resolve", f"shop.example={server.address}")
@@ -216,12 +220,14 @@ class TestOnTheCommandLine:
         assert fetched == ["e/", "/a", "/b", "/c"]
         assert "scope" in why
 
+    @pytest.mark.slow
     def test_a_check_is_listed_by_the_audit(self, installed: Path, tmp_path: Path) -> None:
         crawl = ("crawl", "--demo", "--demo-pages", "100", "--pages", "40", "-q")
         output_of(installed, *crawl, "--store", "crawl.db", cwd=tmp_path)
         found = minicrawl(installed, "audit", "--store", "crawl.db", cwd=tmp_path)
         assert "far-from-home" in found.stdout, found.stderr
 
+    @pytest.mark.slow
     def test_a_parser_makes_a_column(self, installed: Path, tmp_path: Path) -> None:
         with DemoServer(Shop()) as server:
             resolve = ("--resolve", f"shop.example={server.address}")

@@ -35,6 +35,7 @@ def printed(program: str) -> list[str]:
 # ---------------------------------------------------------------- interpreter
 
 
+@pytest.mark.slow
 def test_no_child_imports_a_module_of_the_current_folder(tmp_path: Path) -> None:
     stranger = "import os, sys; print(sys.orig_argv, file=open('imported', 'a')); os._exit(9)"
     for name in ("json", "lxml", "numpy", "zstandard", "selectolax"):
@@ -52,6 +53,7 @@ def test_every_child_runs_the_own_interpreter() -> None:
     assert found == {package / "memory" / "child_interpreter.py"}
 
 
+@pytest.mark.slow
 def test_children_of_a_killed_crawl_end_with_it_even_if_they_are_busy(tmp_path: Path) -> None:
     flags = "--demo-pages 100000 --workers 2 --index --graph-stats --quiet --store crawl.db"
     command = [*OWN_PYTHON, "-m", "minicrawl", "crawl", "--demo", *flags.split()]

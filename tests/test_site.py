@@ -44,11 +44,13 @@ def test_every_document_is_a_page_that_the_first_page_leads_to(site: Path) -> No
         assert f'href="{link}"' in start, document
 
 
+@pytest.mark.slow
 def test_the_architecture_is_a_page_and_links_to_others(site: Path) -> None:
     page = (site / "explanation" / "architecture" / "index.html").read_text(encoding="utf-8")
     assert 'href="../../decisions/"' in page
 
 
+@pytest.mark.slow
 def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     loaded = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?//""")
     for page in site.rglob("*.html"):
@@ -60,6 +62,7 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
 @needs_chromium
 @pytest.mark.proof
 @pytest.mark.timeout(600)
+@pytest.mark.slow
 def test_no_page_is_wider_than_a_phone(site: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:

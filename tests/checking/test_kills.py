@@ -87,6 +87,7 @@ def _results(store: Path) -> set[str]:
         return {row.url for row in all_checks(store, seen.connection)} & CHECKED
 
 
+@pytest.mark.slow
 def test_checks_continue_after_kills_and_none_is_lost(tmp_path: Path) -> None:
     web, store, random, known = KillingWeb(), tmp_path / "crawl.db", Random(50), set[str]()
     with DemoServer(web) as server:
