@@ -211,19 +211,14 @@ def test_a_page_that_was_not_enqueued_is_not_taken_for_its_cash() -> None:
 
 
 @pytest.mark.parametrize("large", [4, LARGE])
-@pytest.mark.parametrize("in_blocks", [True, False])
-def test_pages_enqueued_together_come_in_the_same_order(in_blocks: bool, large: int) -> None:
+def test_pages_enqueued_in_blocks_come_in_the_same_order(large: int) -> None:
     one, other = World(large=large), World(large=large)
     for number in range(40):
         one.birth(number % 3, [number * 7 % 5])
     other.keys.extend(one.keys)
     other.flags.extend(one.flags)
     other.host_of.extend(one.host_of)
-    pages = np.arange(40, dtype=np.uint32)
-    if in_blocks:
-        other.schedule.enqueue_blocks(np.split(pages, (7, 30)))
-    else:
-        other.schedule.enqueue_many(pages)
+    other.schedule.enqueue_blocks(np.split(np.arange(40, dtype=np.uint32), (7, 30)))
     for _ in one.keys:
         page = one.take()
         assert page is not None

@@ -38,15 +38,6 @@ class ByHost:
             if (entry := queue.offer(page, keys[page])) is not None:
                 self._push(entry)
 
-    def enqueue_many(self, pages: NDArray[np.uint32]) -> None:
-        """Enqueue new pages, with vectorised keys."""
-        hosts, keys = self._eligible.hosts_of(pages), self._eligible.keys_of(pages)
-        for page, host, key in _rows(pages, hosts, keys):
-            queue = self._queue(host)
-            queue.pages.append(page)
-            if (entry := queue.offer(page, key)) is not None:
-                self._push(entry)
-
     def enqueue_blocks(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
         """Enqueue large blocks of pages, in ascending order."""
         for block in blocks:

@@ -65,8 +65,8 @@ from minicrawl.opic.siblings.values import (
 
 _NOT_KNOWN = 0xFFFFFFFE
 PAGES_AT_ONCE = 1 << 18
-_FEW_GROUPS, _FEW_PAGES = 8, 32
-"""Up to these numbers a loop is faster than arrays."""
+_FEW_GROUPS = 8
+"""Up to this number a loop is faster than arrays."""
 
 
 class GroupQueue:
@@ -108,13 +108,9 @@ class GroupQueue:
                 self._add_empty(len(new))
             self.hosts.enqueue([group for group in new if self._flags[group] == WAITING])
         if not waiting:
-            return
-        if len(pages) <= _FEW_PAGES:
-            lone = self._siblings.groups.lone_among(pages)
-            self.hosts.enqueue([LONE + page for page in lone if flags[page] == UNREAD])
-        else:
-            for items in self._lone_among(pages):
-                self.hosts.enqueue_many(items)
+            return  # as all were refused when they were met
+        lone = self._siblings.groups.lone_among(pages)
+        self.hosts.enqueue([LONE + page for page in lone if flags[page] == UNREAD])
 
     def _lone_among(self, known: range) -> Iterator[Pages]:
         """Yield the waiting lone pages among these pages, as items, block by block."""
@@ -143,7 +139,7 @@ class GroupQueue:
             self._keys.append(key_of(factor_of(siblings, group), worth))
 
     def _add_empty(self, count: int) -> None:
-        """Add groups of which no member waits, as all were refused when they were met."""
+        """Add groups of which no member waits."""
         self._flags += bytes((EMPTY,)) * count
         self._best.extend(repeat(NOBODY, count))
         self._worth.extend(repeat(-1.0, count))
@@ -323,7 +319,7 @@ class GroupQueue:
             self._offer_lone(items - LONE_ITEM, host_of[items - LONE_ITEM])
 
     def key_all_of(self, hosts: Collection[int]) -> Numbers:
-        """Update the keys of these hosts' lone pages; return their groups, for the caller to key."""
+        """Update the keys of lone pages of these hosts; return their groups, for the caller."""
         for host in hosts:
             self._eligible.note_keyed(host)
         waiting = [self.hosts.waiting(host) for host in hosts]
