@@ -69,7 +69,7 @@ OwnRequests = tuple[tuple[str, OwnRequest], ...]
 
 
 class SentBody(NamedTuple):
-    """Encoded body as the server sent it: in memory, or in a file if the decoded body is in one."""
+    """Body as the server sent it, encoded and in chunks: in memory, or in a file if it is long."""
 
     content: bytes = b""
     spooled: IO[bytes] | None = None
@@ -87,7 +87,9 @@ class Wire(NamedTuple):
     protocols: tuple[str, ...] = ()  # as WARC-Protocol names them
     cipher: str = ""
     body: SentBody = SentBody()
-    """Empty unless the body was encoded and --raw-bodies keeps it so."""
+    """Empty unless --raw-bodies keeps the body as sent, and that is not the body itself."""
+    interim: bytes | None = None
+    """Interim responses before the final one, if --raw-bodies keeps all bytes; else None."""
 
 
 class Response(NamedTuple):
@@ -127,6 +129,8 @@ class Moved(NamedTuple):
     first_byte_s: float | None = None
     cookies: tuple[str, ...] = ()
     wire: Wire | None = None
+    answer: Response | None = None
+    """The response with its body, if --raw-bodies keeps it."""
 
 
 class Unchanged(NamedTuple):

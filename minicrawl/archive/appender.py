@@ -105,8 +105,10 @@ class RecordAppender:
             # Bytes are compared, not only hashes. The digest has 64 bits and a length, so a
             # collision can be made on purpose; unless bodies are compared, the archive would then
             # show one page in place of another.
-            if self._archive.has_body_of(place, record, payload):
-                return record, True
+            # A revisit replays the body of its original: byte for byte, if it is kept as sent.
+            has_body, is_sent_alike = self._archive.has_body_of(place, record, payload)
+            if has_body:
+                return record, is_sent_alike
             record = with_next_number(record)
             digest = header_of(record).digest
         return record, False

@@ -128,9 +128,9 @@ class AnswerPacker:
 
 
 def pack_redirect(url: str, moved: Moved, more: Mapping[str, object] = NOTHING_MORE) -> bytes:
-    """Return the record of a redirect. Bodies of redirects are not read."""
-    headers = {"location": moved.target}
-    answer = Response(status=moved.status, headers=headers, body=b"", wire=moved.wire)
+    """Return the record of a redirect, with a body only in a crawl with --raw-bodies."""
+    answer = moved.answer or Response(moved.status, {"location": moved.target}, b"")
+    answer = answer._replace(wire=moved.wire)
     return pack(RecordKind.PAGE, url, answer, PLAIN, number=0, more=more)
 
 

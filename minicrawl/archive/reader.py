@@ -159,25 +159,34 @@ class ArchiveReader:
                     return place
         return None
 
-    def has_body_of(self, place: int, record: bytes, payload: IO[bytes] | None = None) -> bool:
-        """Return True if the record at `place` has the body of `record`, which is not sealed yet.
+    def has_body_of(
+        self, place: int, record: bytes, payload: IO[bytes] | None = None
+    ) -> tuple[bool, bool]:
+        """Return whether the record at `place` has the body of `record`, and as it was sent.
 
-        `payload` is that of `record`, if it is in a file. Return False if either record is damaged,
-        or if different bodies have the same digest.
+        `record` is not sealed yet; `payload` is its payload, if that is in a file. Both are False
+        if either record is damaged, or if different bodies have the same digest.
         """
         try:
-            if payload is not None:
+            if payload is None:
+                original = read(self.segments.read(place), self.codec)
+                packed = read_packed(record, self.codec)
+                has_body = original.body == packed.body
+                return has_body, has_body and original.coded == packed.coded
+            header = self._check(place)
+
+            def is_equal(*, coded: bool) -> bool:
                 payload.seek(0)
                 # A decompressor cannot read two streams at once.
-                content = unpacked(header_of(record), payload, plain_codec())
-                header = self._check(place)
+                content = unpacked(header_of(record), payload, plain_codec(), coded=coded)
                 stored = StoredPayload(self.segments, place, header)
-                both = zip_longest(content, unpacked(header, stored, self.codec))
+                both = zip_longest(content, unpacked(header, stored, self.codec, coded=coded))
                 return next(both) is not None and all(one == other for one, other in both)
-            original = read(self.segments.read(place), self.codec)
-            return original.body == read_packed(record, self.codec).body
+
+            has_body = is_equal(coded=False)
+            return has_body, has_body and is_equal(coded=True)
         except Damaged:
-            return False
+            return False, False
 
     def dictionary(self, number: int) -> bytes:
         """Return a dictionary from the first intact copy."""

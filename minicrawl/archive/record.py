@@ -135,6 +135,7 @@ class Answer(NamedTuple):
     coded: bytes | None = None  # the body as it was sent, if it was encoded and is kept so
     by: AskedBy | None = None  # of a file that a browser asked for
     requested: WantedFiles = WantedFiles()  # by a rendered page
+    is_undecoded: bool = False  # the body is cut where it cannot be decoded, but not as it was sent
 
 
 def key_of(url: str) -> int:
@@ -175,7 +176,8 @@ def pack(  # the optional arguments are keyword-only
 
 def pack_again(answer: Answer, codec: Codec, number: int) -> bytes:
     """Return the record of an archived answer with its body, such as one of a revisit."""
-    cut = FailureKind.RESET if answer.cut else None
+    why = FailureKind.ENCODING if answer.is_undecoded else FailureKind.RESET
+    cut = why if answer.cut else None
     wire = answer.wire and answer.wire._replace(body=SentBody(answer.coded or b""))
     response = Response(
         answer.status, answer.headers, answer.body, cut=cut, cut_detail=answer.cut, wire=wire
@@ -290,11 +292,15 @@ def _head(
     fields["headers"] = dict(response.headers)
     if response.cut is not None:
         fields["cut"] = response.cut_detail or str(response.cut)
+        if response.cut is FailureKind.ENCODING:
+            fields["undecoded"] = True
     if request_url and request_url != url:
         fields["spelled"] = request_url
     if (wire := response.wire) is not None:
         heads = (head[: MOST_HEAD_BYTES + 1].decode("latin-1") for head in wire[:2])
         fields["wire"] = [*heads, wire.address, wire.protocols, wire.cipher]
+        if wire.interim is not None:
+            fields["interim"] = wire.interim.decode("latin-1")
     return _HEADS.encode(fields).encode()
 
 

@@ -137,8 +137,9 @@ def _answer(content: bytes, header: Header) -> Answer:
             cut=str(fields.get("cut", "")),
             request_url=str(fields.get("spelled", "")),
             digest=header.digest,
-            wire=_wire(fields["wire"]) if "wire" in fields else None,
+            wire=_wire(fields) if "wire" in fields else None,
             by=AskedBy(*map(str, fields["by"])) if "by" in fields else None,
+            is_undecoded=bool(fields.get("undecoded")),
             requested=WantedFiles(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
@@ -147,6 +148,8 @@ def _answer(content: bytes, header: Header) -> Answer:
 
 def _wire(fields: Any) -> Wire:
     """Return the heads of a record. Errors mean that the record is damaged."""
-    request, response, address, protocols, cipher = fields
+    request, response, address, protocols, cipher = fields["wire"]
     heads = request.encode("latin-1"), response.encode("latin-1")
-    return Wire(*heads, str(address), tuple(map(str, protocols)), str(cipher))
+    interim = fields["interim"].encode("latin-1") if "interim" in fields else None
+    protocols = tuple(map(str, protocols))
+    return Wire(*heads, str(address), protocols, str(cipher), interim=interim)

@@ -362,8 +362,9 @@ class Network:
     raw_bodies: bool = setting(
         False,
         kinds.SWITCH,
-        "Also keep response bodies as the server sent them, and write these to WARC and WACZ "
-        "files. By default, archived bodies are decoded: content codings such as gzip are removed.",
+        "Also keep each byte of each response as the server sent it, bodies of redirects included, "
+        "and write these to WARC and WACZ files. By default, archived bodies are decoded: chunks "
+        "and content codings such as gzip are removed.",
         kept=True,
     )
     resolve: tuple[str, ...] = setting(

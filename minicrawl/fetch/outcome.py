@@ -1,8 +1,8 @@
 """What a response means for its request: the outcome of the fetch.
 
 It depends on status, headers and, if it is wanted, the body. Of redirects, of unwanted types and
-of failures that are not kept, only the head is read. Partial content that was not requested is
-never taken for the whole page.
+of failures that are not kept, only the head is read; of redirects also the body, if all bytes are
+kept. Partial content that was not requested is never taken for the whole page.
 """
 
 from __future__ import annotations
@@ -12,9 +12,15 @@ from collections.abc import AsyncIterable, Mapping
 from http import HTTPStatus
 
 from minicrawl.config.values.networks import without_login
-from minicrawl.fetch.body.decoding import codings
+from minicrawl.fetch.body.decoding import CHUNKS, codings
 from minicrawl.fetch.body.reading import Body, BodyLimits, BodyVerdict, Judge, read_body
-from minicrawl.fetch.http.heads import CONFLICT, MOST_CHARACTERS, read_head, transfer_codings
+from minicrawl.fetch.http.heads import (
+    CONFLICT,
+    MOST_CHARACTERS,
+    has_word,
+    read_head,
+    transfer_codings,
+)
 from minicrawl.fetch.http.messages import ResponseStream
 from minicrawl.model import (
     Failed,
@@ -87,14 +93,17 @@ async def read_response(
 ) -> FetchResult:
     """Return the outcome of a request with this response, and close the response."""
     try:
-        if limits.keeps_coded and transfer_codings(stream.headers):
-            limits = limits._replace(keeps_coded=False)  # WARC cannot describe such a body
+        is_raw = stream.wire is not None and stream.wire.interim is not None
+        limits = limits._replace(keeps_coded=limits.keeps_coded and is_raw)
         names = _codings(stream.headers)
         verdict = _verdict(request, stream.headers.get("content-type"))
         of_head = _result_of_head(request, stream, verdict, len(names), max_codings)
         if of_head is None:
-            body = await read_body(_chunks(stream), names, request.max_bytes, verdict, limits)
+            layers = names + _framing(stream, limits)
+            body = await read_body(_chunks(stream), layers, request.max_bytes, verdict, limits)
             result = _result(stream, body)
+            if isinstance(result, Failed) and not request.keeps_failures:
+                result = result._replace(answer=None)
             # A response is a file even if its body could not be read.
             is_file = body.is_file if isinstance(body, Body) else verdict is BodyVerdict.FILE
             if is_file and request.want is Want.PAGE:
@@ -105,6 +114,9 @@ async def read_response(
         if request.keeps_failures and isinstance(of_head, Failed):
             answer = await _answer(request, stream, limits, max_codings)
             of_head = of_head._replace(answer=answer, cost_s=answer.cost_s)
+        if limits.keeps_coded and isinstance(of_head, Moved):
+            answer = await _answer(request, stream, limits, max_codings)
+            of_head = of_head._replace(answer=answer, wire=answer.wire)
         return _unless_challenge(request, stream, of_head)
     finally:
         await stream.aclose()
@@ -147,9 +159,14 @@ async def _answer(
     """Return a failure as a response to archive, without a body if it cannot be decoded."""
     names = _codings(stream.headers)
     most = min(request.max_bytes, _MOST_OF_A_FAILURE)
-    if len(names) <= max_codings and stream.status not in _EMPTY:
-        body = await read_body(_chunks(stream), names, most, BodyVerdict.WANTED, limits)
+    if limits.keeps_coded:
+        most, names = request.max_bytes, names if len(names) <= max_codings else []
+    if len(names) <= max_codings and (stream.status not in _EMPTY or limits.keeps_coded):
+        layers = names + _framing(stream, limits)
+        body = await read_body(_chunks(stream), layers, most, BodyVerdict.WANTED, limits)
         result = _result(stream, body)
+        if isinstance(result, Failed) and result.answer is not None:
+            result = result.answer
         if isinstance(result, Response):
             return result
     return Response(status=stream.status, headers=stream.headers, body=b"")
@@ -159,6 +176,12 @@ def _chunks(stream: ResponseStream) -> AsyncIterable[bytes] | bytes:
     """Return the complete body if it is at hand, else the stream of its chunks."""
     whole = stream.take_whole()
     return stream.body if whole is None else whole
+
+
+def _framing(stream: ResponseStream, limits: BodyLimits) -> list[str]:
+    """Return the framing of a body that is read as sent, as a coding over all others."""
+    is_chunked = has_word(stream.headers, "transfer-encoding", "chunked")
+    return [CHUNKS] if limits.keeps_coded and is_chunked else []
 
 
 def _codings(headers: Mapping[str, str]) -> list[str]:
@@ -220,7 +243,8 @@ def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResul
         essence, _ = parse_content_type(headers.get("content-type"))
         return body._replace(detail=essence or NO_TYPE, status=status)
     if isinstance(body, Failed):
-        return body._replace(status=status)
+        answer = body.answer and body.answer._replace(status=status, headers=headers)
+        return body._replace(status=status, answer=answer)
     cut, cut_detail = body.cut, body.cut_detail
     if status == HTTPStatus.PARTIAL_CONTENT and cut in (None, FailureKind.TOO_LARGE):
         cut, cut_detail = FailureKind.PROTOCOL, "a part, though the whole was asked for"

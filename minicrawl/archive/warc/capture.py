@@ -71,6 +71,7 @@ def capture_of(
 ) -> Capture:
     """Return the capture of an archived answer. `at` replaces the time of the answer."""
     url = answer.request_url or answer.url
+    is_raw = answer.wire is not None and answer.wire.interim is not None
     has_posted = answer.wire is not None and is_posted(answer.wire.request)
     return Capture(
         url=posted_to(url) if has_posted else url,
@@ -78,8 +79,10 @@ def capture_of(
         headers=answer.headers,
         body=answer.body if answer.coded is None else answer.coded,
         at=answer.at if at is None else at,
-        is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED,
-        cut=answer.cut,
+        # Nobody asked a server for a 304 that is kept as a failure.
+        is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED
+        and answer.kind is not RecordKind.FAILURE,
+        cut="" if answer.is_undecoded and is_raw else answer.cut,
         title=title,
         rank=rank,
         importance=importance,

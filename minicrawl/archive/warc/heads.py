@@ -26,6 +26,8 @@ def http_head(capture: Capture) -> bytes:
     if capture.wire is not None and capture.wire.response:
         if capture.is_confirmed:  # its headers describe no body
             return capture.wire.response[:MOST_HEAD_BYTES]
+        if capture.wire.interim is not None and is_whole_head(capture.wire.response):
+            return capture.wire.response  # the body is as sent, too
         return _adapted(capture.wire.response, _length_of(capture), capture.is_as_sent)
     try:
         phrase = HTTPStatus(capture.status).phrase

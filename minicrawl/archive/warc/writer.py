@@ -168,6 +168,10 @@ class WarcWriter:
             said["WARC-Truncated"] = "length"
         request = request[:MOST_HEAD_BYTES] or _reconstructed(capture.url)
         self._record("request", date, said, request)
+        if capture.wire is not None and capture.wire.interim:
+            # Not as a response: a replay would take it for the page.
+            of_interim = named | {"Content-Type": f"{_HTTP}response"}
+            self._record("metadata", date, of_interim, capture.wire.interim)
         known = {"importance": f"{capture.importance:.12g}"}
         if capture.rank:
             known["rank"] = str(capture.rank)

@@ -18,6 +18,8 @@ from itertools import chain
 import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
+from minicrawl.fetch.http.framing import ByChunks
+
 ACCEPTED = "gzip, deflate, br, zstd"
 """Value of Accept-Encoding."""
 
@@ -227,7 +229,24 @@ class _Zstd(_Layer):
         return decoded, self._frame.unused_data
 
 
+class _Dechunk(_Layer):
+    """Decoder of a chunked body that was read as sent."""
+
+    def __init__(self) -> None:
+        self._chunks = ByChunks()
+
+    def decode(self, chunk: bytes) -> Iterator[bytes]:
+        yield self._chunks.feed(chunk)
+        while self._chunks.has_more:
+            yield self._chunks.feed(b"")
+        self.ended, self.broken = self._chunks.ended, self._chunks.fault is not None
+
+
+CHUNKS = "chunks as sent"
+"""Coding of a body that was read with the sizes of its chunks. No header can name it."""
+
 _CODINGS: dict[str, Callable[[], _Layer]] = {
+    CHUNKS: _Dechunk,
     "gzip": _gzip,
     "x-gzip": _gzip,
     "deflate": _deflate,

@@ -24,9 +24,9 @@ from time import perf_counter
 from typing import IO, NamedTuple
 
 from minicrawl.fetch.body.content import Content
-from minicrawl.fetch.body.decoding import Decoder, UnknownCoding
+from minicrawl.fetch.body.decoding import CHUNKS, Decoder, UnknownCoding
 from minicrawl.fetch.http.faults import EXPECTED, Fault, failure, kind_of
-from minicrawl.model import Failed, Refused, SentBody
+from minicrawl.model import Failed, Refused, Response, SentBody, Wire
 from minicrawl.states import FailureKind, Refusal
 from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 
@@ -144,7 +144,7 @@ class BodyLimits(NamedTuple):
     file_s: float = 0.0
     """Time that a file has beyond the deadline."""
     keeps_coded: bool = False
-    """True if an encoded body is also kept in its encoded form."""
+    """True if a body is also kept as it was sent."""
 
 
 async def read_body(
@@ -159,13 +159,19 @@ async def read_body(
     Return `Refused` if the first bytes show that the body is unwanted; the rest is not read then.
     """
     most = min(cap, limits.file_bytes or cap)
+    keeps_sent = limits.keeps_coded
     is_plain = verdict is BodyVerdict.WANTED and not codings
     if is_plain and isinstance(chunks, bytes) and len(chunks) <= most:
         return Body(chunks, len(chunks), None)  # nothing to decode, to judge or to cut
+    unknown = None
     try:
         reader = _BodyReader(codings, cap, verdict, limits)
     except UnknownCoding as error:
-        return Failed(kind=FailureKind.ENCODING, detail=str(error))
+        unknown = Failed(kind=FailureKind.ENCODING, detail=str(error))
+        if not keeps_sent:
+            return unknown
+        framing = [name for name in codings if name == CHUNKS]
+        reader = _BodyReader(framing, cap, BodyVerdict.WANTED, limits)
     try:
         if not isinstance(chunks, bytes):
             await _read_in_time(reader, chunks, limits)
@@ -175,14 +181,15 @@ async def read_body(
         # Without a decoded byte this is a failure, which may be retried. Otherwise the part that
         # arrived is used, as in browsers.
         if not reader.content.length:
-            return failure(error)._replace(cost_s=reader.cost_s)
+            failed = failure(error)._replace(cost_s=reader.cost_s)
+            return reader.undecoded(failed) if keeps_sent else failed
         reader.cut = kind_of(error)
     except BaseException:
         reader.drop()
         raise
     finally:
         limits.decode_budget.release(reader)
-    return reader.result()
+    return reader.result() if unknown is None else reader.undecoded(unknown)
 
 
 async def _read_in_time(
@@ -332,6 +339,7 @@ class _BodyReader:
             self._end(FailureKind.TOO_LARGE)
         elif decoder is not None and decoder.is_over:
             self._end(FailureKind.ENCODING)
+            self.is_done = self._coded is None  # else the rest is kept as it is sent
 
     def _end(self, cut: FailureKind) -> None:
         self.cut, self.is_done = cut, True
@@ -350,7 +358,8 @@ class _BodyReader:
         is_whole = self._decoder is None or self._decoder.whole
         if self._wire_bytes and not self.content.length and not is_whole:
             detail = self._cut_detail() or "no part of the body could be decoded"
-            return Failed(kind=FailureKind.ENCODING, detail=detail, cost_s=self.cost_s)
+            failed = Failed(kind=FailureKind.ENCODING, detail=detail, cost_s=self.cost_s)
+            return self.undecoded(failed) if self._coded else failed
         self._judge()
         if self._verdict is BodyVerdict.UNWANTED:
             return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
@@ -363,6 +372,13 @@ class _BodyReader:
         if self._coded is not None:
             coded = SentBody(self._coded.take(most), self._coded.end(most))
         return Body(content, wire_bytes, cut, detail, self.cost_s, spooled, self.is_file, coded)
+
+    def undecoded(self, failed: Failed) -> Failed:
+        """Return the failure with the body as it was sent, of which no byte could be decoded."""
+        sent = (self.content if self._coded is None else self._coded).take(self._most)
+        cut, wire = self.cut or failed.kind, Wire(b"", b"", body=SentBody(sent))
+        answer = Response(0, {}, b"", cut=cut, cut_detail=failed.detail, wire=wire)
+        return failed._replace(answer=answer)
 
     def _contents(self) -> Iterator[Content]:
         yield self.content

@@ -116,9 +116,12 @@ class Pace(NamedTuple):
 class HttpClient:
     """Transport over pooled connections."""
 
-    def __init__(self, pace: Pace, dialer: Dialer, *, max_head_bytes: int) -> None:
+    def __init__(
+        self, pace: Pace, dialer: Dialer, *, max_head_bytes: int, is_raw: bool = False
+    ) -> None:
+        """With `is_raw`, bodies are read as they were sent."""
         self._dialer = dialer
-        self._max_head_bytes = max_head_bytes
+        self._max_head_bytes, self._is_raw = max_head_bytes, is_raw
         self._slots = asyncio.Semaphore(pace.connections)
         self._idle = IdleConnections(pace.kept, pace.keep_s)
         self._open: set[Connection] = set()
@@ -191,7 +194,8 @@ class HttpClient:
         return None
 
     def _make(self) -> Connection:
-        return Connection(self._open.add, self._discard, self._max_head_bytes, self._read_buffer)
+        ends, most = (self._open.add, self._discard), self._max_head_bytes
+        return Connection(*ends, most, self._read_buffer, is_raw=self._is_raw)
 
     def _discard(self, connection: Connection) -> None:
         self._open.discard(connection)

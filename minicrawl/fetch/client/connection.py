@@ -55,11 +55,14 @@ class Connection(asyncio.BufferedProtocol):
         on_lost: Callable[[Connection], None],
         max_head_bytes: int,
         read_buffer: memoryview,
+        *,
+        is_raw: bool = False,
     ) -> None:
+        """With `is_raw`, bodies are read as they were sent."""
         self._read_buffer = read_buffer
         self._on_made = on_made
         self._on_lost = on_lost
-        self._max_head_bytes = max_head_bytes
+        self._max_head_bytes, self._is_raw = max_head_bytes, is_raw
         self._transport: asyncio.Transport | None = None  # None before and after the connection
         self._parser: ResponseParser | None = None
         self._body: bytes | bytearray = b""  # received and not read yet
@@ -72,7 +75,7 @@ class Connection(asyncio.BufferedProtocol):
     async def send(self, request: bytes) -> Head:
         """Send a request and wait for the head of its response."""
         self._request = request
-        parser = self._parser = ResponseParser(self._max_head_bytes)
+        parser = self._parser = ResponseParser(self._max_head_bytes, is_raw=self._is_raw)
         if self._transport is None:
             parser.end_connection()
         else:
@@ -105,7 +108,9 @@ class Connection(asyncio.BufferedProtocol):
         protocols = (version, *filter(None, (self.tls.version,)))
         raw = self._parser.raw_head
         request, blank_line, _ = self._request.partition(b"\r\n\r\n")
-        return Wire(request + blank_line, raw, address, protocols, self.tls.cipher)
+        interim = self._parser.interim if self._is_raw else None
+        heads = request + blank_line, raw
+        return Wire(*heads, address, protocols, self.tls.cipher, interim=interim)
 
     @property
     def is_unanswered(self) -> bool:

@@ -63,8 +63,8 @@ def open_transport(
         tls_of_proxies = TlsContexts(network, tls)
         dialer = proxied = ProxyDialer(network, connector, contexts, lookup, tls_of_proxies)
         places_of = proxied.places_by(resolver)
-    client = HttpClient(pace, dialer, max_head_bytes=network.max_head_bytes)
-    return client, places_of
+    most, is_raw = network.max_head_bytes, network.raw_bodies
+    return HttpClient(pace, dialer, max_head_bytes=most, is_raw=is_raw), places_of
 
 
 def with_signatures(

@@ -94,6 +94,7 @@ class ByChunks(Framing):
         self._rule: _LineRule = self._end_size_line, _is_short
         self._count = self._chunk_bytes = self._trailers_bytes = 0
         self._held = b""
+        self._parsed = b""
 
     @property
     def has_more(self) -> bool:
@@ -102,6 +103,11 @@ class ByChunks(Framing):
 
     def feed(self, piece: bytes) -> bytes:
         return b"".join(self._chunks(self._held + piece))
+
+    def take_parsed(self) -> bytes:
+        """Return what the last call has parsed, once: chunks with their sizes, and trailers."""
+        parsed, self._parsed = self._parsed, b""
+        return parsed
 
     def _chunks(self, piece: bytes) -> Iterator[bytes]:
         at, most = 0, self._count + _CHUNKS_AT_ONCE
@@ -113,7 +119,7 @@ class ByChunks(Framing):
                 yield chunk
             else:
                 at = self._feed_line(piece, at)
-        self._held = piece[at:]
+        self._parsed, self._held = piece[:at], piece[at:]
         self.excess |= self.ended and at < len(piece)
 
     def _feed_line(self, piece: bytes, at: int) -> int:

@@ -20,7 +20,8 @@ connection closes after a chunked response that also has a length.
 
 framing   what marks the end of a body: its length, its chunks, or the end of the connection
 excess    bytes after the end of a response although no further request was sent
-interim   a response before the final one, such as 100 Continue; it is skipped
+interim   a response before the final one, such as 100 Continue; only raw parsers keep it
+raw       a body as it was sent: with the sizes of its chunks, and its trailers
 
 Laws: the result of parsing does not depend on how the network split the bytes. A head has a
 maximum length, interim responses included. An invalid response ends in a fault that is stored,
@@ -69,12 +70,14 @@ def request_bytes(
 class ResponseParser:
     """Parser of one response, fed as its bytes arrive."""
 
-    def __init__(self, max_head_bytes: int) -> None:
-        self._max_head_bytes = max_head_bytes
+    def __init__(self, max_head_bytes: int, *, is_raw: bool = False) -> None:
+        """With `is_raw`, `feed` returns the body as sent."""
+        self._max_head_bytes, self._is_raw = max_head_bytes, is_raw
         self.head: Head | None = None
         self.raw_head = (
             b""  # of the final response, with its blank line; one byte more than allowed
         )
+        self.interim = b""  # interim responses, and line ends before a head
         self.fault: Fault | None = None
         self.has_begun = False  # any byte has arrived
         self.ended = False
@@ -97,6 +100,8 @@ class ResponseParser:
                 return b""
         body = self._framing.feed(piece) if piece or self.has_more else b""
         self.ended, self.fault = self._framing.ended, self._framing.fault
+        if self._is_raw and isinstance(self._framing, ByChunks):
+            return self._framing.take_parsed()
         return body
 
     @property
@@ -150,6 +155,7 @@ class ResponseParser:
             self._use(read_head(bytes(head[at : end.start()])))
             if self.head:
                 self.raw_head = bytes(head[at : end.end()])
+                self.interim += bytes(head[:at])
             at = end.end()
         self._head_bytes += at
         if self._framing:
@@ -157,6 +163,7 @@ class ResponseParser:
             return bytes(head[at:])
         if head is piece:
             self._head = bytearray(piece)
+        self.interim += bytes(self._head[:at])
         del self._head[:at]
         return b""
 

@@ -34,9 +34,11 @@ def without_secrets(wire: Wire, *, hides_cookies: bool, is_signed: bool = False)
     request = first + end + _harmless_lines(lines, is_signed)
     if not hides_cookies:
         return wire._replace(request=request)
-    first, end, lines = wire.response.partition(b"\n")
-    response = first + end + _lines_of(lines, lambda name: name not in _COOKIE_FIELDS)
-    return wire._replace(request=request, response=response)
+    response, interim = (
+        head and _lines_of(head, lambda name: name not in _COOKIE_FIELDS)
+        for head in (wire.response, wire.interim)
+    )
+    return wire._replace(request=request, response=response or b"", interim=interim)
 
 
 @lru_cache(_REQUESTS_CACHED)
