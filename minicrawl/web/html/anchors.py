@@ -78,7 +78,7 @@ class AnchorTag(NamedTuple):
 
 def anchor_of(text: str, written: str, tag: re.Match[str]) -> AnchorTag:
     """Return the anchor with this start tag; its text may be the alt text of its image."""
-    said = {} if tag["plain"] else attributes(tag["said"])
+    said = attributes(tag["plain"] or tag["said"])
     rel = _said(said.get("rel", ""))
     if not tag["plain"] and tag["name"].lower() == "area":
         return AnchorTag(written, _said(said.get("alt", "")), rel)

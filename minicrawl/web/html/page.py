@@ -70,8 +70,9 @@ def parse_page(
     text, encoding = decode(body, charset, most_us)
     if encoding != UTF_8:
         most_us -= UTF_16_US * len(body) if encoding in UTF_16 else _GUESS_US
+    # In the bytes, to search takes a tenth of the time that it takes in the text.
     markup = scan(
-        text,
+        text.replace("\0", "\N{REPLACEMENT CHARACTER}") if b"\0" in body else text,
         agent=options.agent,
         max_links=options.max_links,
         with_words=options.with_words,

@@ -46,7 +46,7 @@ from minicrawl.web.html.anchors import (
     words_around,
 )
 from minicrawl.web.html.attributes import S, attributes, decoded, href, unescaped
-from minicrawl.web.html.tokens import HREF, HTML, xhtml_tokens
+from minicrawl.web.html.tokens import HREF, HTML, SETS_APART, nesting, xhtml_tokens
 from minicrawl.web.responses.headers import (
     NO_RESTRICTIONS,
     RobotsTag,
@@ -130,12 +130,12 @@ def scan(  # noqa: PLR0913  # each is given by its name
 ) -> Markup:
     """Scan a page; raise `TooExpensive` if it takes more than `most_us` of work.
 
-    `agent` is the crawler name that robots rules may use; alternates of these media `types` count
-    as links.
+    The text has no U+0000, for which HTML has U+FFFD. `agent` is the crawler name that robots rules
+    may use; alternates of these media `types` count as links.
     """
     relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
     wanted = _Wanted(agent.lower(), max_links, with_words, with_anchors, types, relations, most_us)
-    page = _PageScanner(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), wanted)
+    page = _PageScanner(text, wanted, xhtml=xhtml)
     links = page.links
     for token in (xhtml_tokens() if xhtml else HTML).finditer(page.text):
         href = token[HREF]
@@ -161,14 +161,16 @@ class _Wanted(NamedTuple):
 class _PageScanner:
     """Collects the content of the tags of one page."""
 
-    def __init__(self, text: str, wanted: _Wanted) -> None:
+    def __init__(self, text: str, wanted: _Wanted, *, xhtml: bool) -> None:
         self.text = text
         self.wanted = wanted
         self.max_links = wanted.max_links
         self.looks_around = wanted.with_words or wanted.with_anchors
         self.found = Markup()
         self.links = self.found.links
-        self.open = Counter[str]()
+        self._xhtml = xhtml
+        self._open = Counter[str]()  # elements that are open at `_read_to`
+        self._read_to = self._plain_to = 0  # between these, no element sets tags apart
         # An unclosed tag is read to the end of the page, at a higher price than skipped tags.
         last = text.find("<", text.rfind(">") + 1)
         unclosed = len(text) - last if last >= 0 else 0
@@ -184,12 +186,7 @@ class _PageScanner:
 
     def _count_marks(self) -> None:
         """Replace the guess by size, once; raise `TooExpensive` if the work is still too much."""
-        octets = self.text.encode("utf-8", "surrogatepass")
-        # One pass, where a count of each sign would take eight.
-        attributes = len(octets) - len(octets.translate(None, _BEFORE_ATTRIBUTES))
-        counted_us = _CHARACTER_US * len(self.text) + _TAG_US * octets.count(b"<")
-        counted_us += _ATTRIBUTE_US * attributes
-        self._left_us += max(self._guess_us - counted_us, 0)
+        self._left_us += max(self._guess_us - _passing_us(self.text), 0)
         self._guess_us = 0.0
         if self._left_us < 0:
             raise TooExpensive
@@ -261,23 +258,33 @@ class _PageScanner:
         name = tag["raw"].lower()
         if name == "iframe":
             self._read_source(tag["raw_said"])
-        elif name == "title" and not self.found.title and not self._is_apart():
+        elif not self.found.title and not self._is_apart(tag.start("raw") - 1):
             said = unescaped(tag["content"][:_TITLE_READ]).split()
             self.found.title = " ".join(said)[:TITLE_LENGTH].rstrip()
 
-    def read_start(self, tag: re.Match[str]) -> None:
-        """Note that an element is open. An empty drawing may close itself, unlike HTML."""
-        name = tag["name"].lower()
-        self.open[name] += name != "svg" or not tag["said"].endswith("/")
+    def _is_apart(self, start: int) -> bool:
+        """Return True for a tag in a template or a drawing, where it says nothing of the page."""
+        begin = max(self._read_to, self._plain_to)
+        is_open = self._open["template"] > 0 or self._open["svg"] > 0
+        if not is_open and not SETS_APART.search(self.text, begin, start):
+            self._plain_to = start
+            return False
+        self._read_nesting(start)
+        return self._open["template"] > 0 or self._open["svg"] > 0
 
-    def read_end(self, tag: re.Match[str]) -> None:
-        name = tag["name"][1:].lower()
-        # A noscript ends at once: its content is raw text in browsers, which nests nothing.
-        self.open[name] = 0 if name == "noscript" else max(self.open[name] - 1, 0)
-
-    def _is_apart(self) -> bool:
-        """Return True in a template or a drawing, where tags say nothing about the page."""
-        return self.open["template"] > 0 or self.open["svg"] > 0
+    def _read_nesting(self, end: int) -> None:
+        """Note which elements are open at the beginning of a tag."""
+        self._spend(_passing_us(self.text[self._read_to : end]))
+        for tag in nesting(xhtml=self._xhtml).finditer(self.text, self._read_to, end):
+            name = (tag["name"] or "").lower()
+            if name == "/noscript":
+                # It ends at once: its content is raw text in browsers, which nests nothing.
+                self._open["noscript"] = 0
+            elif name.startswith("/"):
+                self._open[name[1:]] = max(self._open[name[1:]] - 1, 0)
+            elif name and not (name == "svg" and tag["said"].endswith("/")):  # that may be empty
+                self._open[name] += 1
+        self._read_to = end
 
     def read_frame(self, tag: re.Match[str]) -> None:
         self._read_source(tag["said"])
@@ -294,39 +301,40 @@ class _PageScanner:
         if target is None:
             return
         relations = _words_of(values.get("rel", ""))
-        if "canonical" in relations and self.found.canonical is None and not self._is_apart():
+        is_first = "canonical" in relations and self.found.canonical is None
+        if is_first and not self._is_apart(tag.start("name") - 1):
             self.found.canonical = decoded(target)
         if "nofollow" not in relations and _leads_to_page(values, relations, self.wanted):
             self.add_link(target)
 
     def read_base(self, tag: re.Match[str]) -> None:
         target = href(tag["said"])
-        if target is not None and self.found.base is None and not self._is_apart():
+        is_first = target is not None and self.found.base is None
+        if target is not None and is_first and not self._is_apart(tag.start("name") - 1):
             self.found.base = decoded(target)
 
     def read_meta(self, tag: re.Match[str]) -> None:
         lower = tag["said"].lower()
         if "robots" in lower or self.wanted.agent in lower or "refresh" in lower:
-            self._read_meta(attributes(tag["said"]))
+            self._read_meta(attributes(tag["said"]), tag.start("name") - 1)
 
-    def _read_meta(self, values: dict[str, str]) -> None:
+    def _read_meta(self, values: dict[str, str], start: int) -> None:
         content = decoded(values.get("content", ""))
         if values.get("name", "").lower() in {"robots", self.wanted.agent}:
-            if self._is_apart():
-                return
-            rules = parse_robots_tag(content, self.wanted.agent)
-            self.found.robots = self.found.robots.combined_with(rules)
+            if not self._is_apart(start):
+                rules = parse_robots_tag(content, self.wanted.agent)
+                self.found.robots = self.found.robots.combined_with(rules)
         elif values.get("http-equiv", "").lower() == "refresh":
-            self._read_refresh(meta_refresh(content))
-
-    def _read_refresh(self, refresh: MetaRefresh | None) -> None:
-        if refresh is None or not refresh.url:
-            return
-        # In <noscript> it applies only to browsers without scripts.
-        if refresh.delay_s > AT_ONCE_S or self.open["noscript"] or self._is_apart():
-            self.add_link(refresh.url.replace("&", "&amp;"))
-        elif self.found.refresh is None:
-            self.found.refresh = refresh.url
+            refresh = meta_refresh(content)
+            if refresh is None or not refresh.url:
+                return
+            if refresh.delay_s <= AT_ONCE_S:
+                self._read_nesting(start)
+            # In <noscript> it applies only to browsers without scripts.
+            if refresh.delay_s > AT_ONCE_S or self._open.total():
+                self.add_link(refresh.url.replace("&", "&amp;"))
+            elif self.found.refresh is None:
+                self.found.refresh = refresh.url
 
 
 _READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
@@ -336,14 +344,21 @@ _READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
     "frame": _PageScanner.read_frame,
     "link": _PageScanner.read_link,
     "meta": _PageScanner.read_meta,
-    **dict.fromkeys(("noscript", "svg", "template"), _PageScanner.read_start),
-    **dict.fromkeys(("/noscript", "/svg", "/template"), _PageScanner.read_end),
 }
 
 # Most <link> tags are stylesheets and icons.
 _MAY_LEAD = re.compile("canonical|next|prev|alternate|sitemap|&", re.IGNORECASE)
 _RELATIONS = frozenset(("next", "prev"))
 _RELATIONS_AND_SITEMAPS = _RELATIONS | {"sitemap"}
+
+
+def _passing_us(text: str) -> float:
+    """Return the work to pass a text, by the signs at which the scan stops."""
+    octets = text.encode("utf-8", "surrogatepass")
+    # One pass, where a count of each sign would take eight.
+    attributes = len(octets) - len(octets.translate(None, _BEFORE_ATTRIBUTES))
+    tags_us = _TAG_US * octets.count(b"<") + _ATTRIBUTE_US * attributes
+    return _CHARACTER_US * len(text) + tags_us
 
 
 def _words_of(value: str) -> set[str]:

@@ -8,11 +8,12 @@ goes on to the end of the next relevant tag:
     <!-- <a href=1> --><p>See <a href="/x">x</a> and <style><a href=2></style><link rel=next>
     |------------- one match ------------||---------- another -----------||---- a third -----|
 
-relevant     tag that is read: an anchor, <base>, <frame>, <iframe>, <link>, <meta>, <title>, and
-             the start and end of <noscript>, <svg> and <template>
-skipped      any other tag
-plain        in lower case, with every value in double quotes, as programs write. Most tags are
-             plain, and patterns for them take half the time
+relevant     tag that may be read: an anchor, <base>, <frame>, <iframe>, <link>, <meta>, <title>
+idle         relevant tag of which nothing is read, such as a link to a style
+skipped      any other tag, and most of the idle ones: a tag that is passed within a match takes a
+             tenth of the time of one that ends it
+plain        in lower case, with attributes apart and no space before a value, as programs write.
+             Most tags are plain, and patterns for them take half the time
 raw text     content in which only its own end tag is markup, as in <style>
 escaped      script content after "<!--", where an inner <script> hides one </script>
 """
@@ -24,73 +25,94 @@ from functools import cache
 
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP
 
-_PLAIN_ATTRIBUTE = r'[ \n]++[a-z-]++="[^"]*+"'
-_PLAIN_END = r"[ \n]?+/?+>"
-
-_TARGET = r'(?:id|name)="[^"]*+">'  # anchors to link to, without a link of their own
-_NO_LINK = r'rel="(?!(?:alternate|canonical|next|prev|sitemap)")[a-z]++"'
-_MAY_BE_RELEVANT = (
-    rf"a[\t\n\f\r />](?!{_TARGET})|area|base|i?+frame|link(?![ \n]++{_NO_LINK})|meta|no|plaintext"
-    r"|sc|style|svg|t(?:emp|it|ex)|xmp"
-)
-
-# A tag that is not plain is skipped, except anchors and tags with these names.
-_NAMES = (
-    r"area|base|i?+frame|link|meta|/?+(?:noscript|svg|template)|no(?:embed|frames)|plaintext|script"
-    r"|style|t(?:itle|extarea)|xmp"
-)
-
-# Common tags are tried first, without a loop, because entering a loop is slow. Nor do most end
-# tags look ahead for the relevant ones, </noscript>, </svg> and </template>.
-_COMMON = r"(?:span|div|p|li|td|tr|code|dd|dt|em|pre|h[1-6]|ul|strong)"
-_END = (
-    r"(?:s(?:pan|trong|ection)|[a-mo-ru-z][a-z0-9]*+|t[a-df-z][a-z0-9]*+"
-    r"|(?![nN][oO]|[sS][vV]|[tT][eE])[a-zA-Z][a-zA-Z0-9]*+)"
-)
-_SKIPPED = (
-    rf'<(?:/{_END}>|{_COMMON}(?:>| [a-z-]++="[^"]*+">)'
-    rf"|(?!{_MAY_BE_RELEVANT})[a-z][a-z0-9]*+(?:{_PLAIN_ATTRIBUTE})*+{_PLAIN_END}"
-    rf"|(?![aA]{STOP}|(?i:{_NAMES}){STOP})/?+[a-zA-Z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))"
-)
-
-# Of "#top", only "#" is captured: many pages are full of such links.
-_PLAIN_ANCHOR = (
-    r'a[ \n]++(?:(?!href|rel)[a-z-]++="[^"]*+"[ \n]++)*+href="(?P<href>#|[^"]*+)[^"]*+"'
-    rf'(?:>|(?:[ \n]++(?!rel)[a-z-]++="[^"]*+")*+{_PLAIN_END})'
-)
+_SPACES = r"[\t\n\f\r ]++"
+_NAME = r"""[^\t\n\f\r "'<>/=]++"""
+_VALUE = r"""(?:=(?:"[^"]*+"|'[^']*+'|[^\t\n\f\r >"'][^\t\n\f\r >]*+))?+"""
+_END = r"[\t\n\f\r ]*+/?+>"
 
 
-_RELEVANT = (
-    r"(?i:(?P<name>a(?:rea)?+|base|frame|link|meta|/?+(?:noscript|svg|template)))"
-    rf"{STOP}(?P<said>{ATTRIBUTES})>"
-)
+def _plain(without: str = "") -> str:
+    """Return the pattern of plain attributes, except those whose names begin so."""
+    usual, any_case = (f"(?!{without})", f"(?!(?i:{without}))") if without else ("", "")
+    # Nearly all are of the first kind, which takes less time.
+    return rf'(?: {usual}[a-z-]++="[^"]*+")*+(?:{_SPACES}{any_case}{_NAME}{_VALUE})*+'
+
 
 _SCRIPT_END = rf"</script{STOP}"
 _HIDDEN = rf"<script{STOP}(?:[^<-]++|-(?!->)|<(?!/script{STOP}))*+(?:{_SCRIPT_END})?+"
 _ESCAPED = rf"<!--(?:-?>|(?:[^<-]++|-(?!->)|{_HIDDEN}|(?!{_SCRIPT_END})<)*+(?:-->)?+)"
 
-_OPEN_END = r"(?:>|\Z)"
-_OTHER = rf"/?+[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}{_OPEN_END}"
 _COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>|\Z))"
-_BOGUS_COMMENT = rf"(?:[!?]|/(?=[^a-zA-Z]))[^>]*+{_OPEN_END}"
-_MORE_TEXT = r"(?:[^<]*+<(?![a-zA-Z/!?]))*+"  # after a "<" that does not begin a tag
+_BOGUS_COMMENT = r"(?:[!?]|/(?=[^a-zA-Z]))[^>]*+(?:>|\Z)"
+_ANY_TAG = rf"/?+[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}(?:>|\Z)"
 
 
-def _raw(end_of_tag: str) -> str:
-    text = rf"[^<]*+(?:<(?!/(?P=raw){STOP})[^<]*+)*+"
-    script = rf"(?:[^<]++|{_ESCAPED}|(?!{_SCRIPT_END})<)*+"
-    return (
-        rf"(?i:(?P<raw>t(?:itle|extarea)|iframe|style|xmp|no(?:embed|frames)){STOP}"
-        rf"(?P<raw_said>{ATTRIBUTES}){end_of_tag}(?P<content>{text})"
-        rf"|script{STOP}{ATTRIBUTES}{end_of_tag}{script}|plaintext{STOP}{ATTRIBUTES}>(?s:.*+))"
+def _content(name: str) -> str:
+    """Return the pattern of raw text, up to the end tag of its element."""
+    return rf"[^<]*+(?:<(?!/{name}{STOP})[^<]*+)*+"
+
+
+def _raw(end_of_tag: str, *names: str) -> str:
+    """Return the pattern of the elements whose content is raw text: scripts, and these."""
+    start = rf"{STOP}{ATTRIBUTES}{end_of_tag}"
+    script = rf"(?:[^<]++|(?i:{_ESCAPED}|(?!{_SCRIPT_END})<))*+"
+    elements = (
+        rf"(?i:{name}){start}(?i:{_content(name)})"
+        for name in ("style", "textarea", "xmp", "noembed", "noframes", *names)
     )
+    return "|".join([f"[sS](?i:cript){start}{script}", *elements])
+
+
+_UNSKIPPED = r"a|area|base|i?+frame|link|meta|plaintext|title"
+_MAY_BE_UNSKIPPED = (
+    r"a[\t\n\f\r />]|area|base|i?+frame|link|meta|no[ef]|plaintext|sc|style|t(?:it|ex)|xmp"
+)
+_RAW_NAMES = "script|style|textarea|xmp|no(?:embed|frames)"
+
+# A <meta> with neither name nor http-equiv, or with a name that no crawler has; a <link> with one
+# of these relations; further down, an anchor without href, or with nofollow.
+_IDLE_META = (
+    rf"meta(?:{_plain('name|http-equiv')}"
+    rf'{_SPACES}name="(?:viewport|description|[a-zA-Z-]++:[^"]*+)")?+'
+    rf"{_plain('name|http-equiv')}{_END}"
+)
+_IDLE_LINK = (
+    rf"link{_plain('rel')}{_SPACES}rel=[\"']"
+    r"(?:stylesheet|(?:dns-)?+prefetch|preconnect|(?:module)?+preload|(?:shortcut )?+icon"
+    rf"|apple-touch-icon(?:-precomposed)?+|shortlink|manifest|EditURI)[\"']{_plain()}{_END}"
+)
+
+
+def _skipped(end_of_raw_tag: str) -> str:
+    return (
+        r"<(?:/[a-zA-Z][a-zA-Z0-9-]*+>"
+        rf"|(?!{_MAY_BE_UNSKIPPED})[a-z][a-z0-9-]*+(?:>|{_plain()}{_END})"
+        rf"|{_COMMENT}|{_raw(end_of_raw_tag)}|{_IDLE_META}|{_IDLE_LINK}"
+        rf"|(?!(?i:{_UNSKIPPED}|{_RAW_NAMES}){STOP})/?+[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}>)"
+    )
+
+
+# Of "#top", only "#" is captured: many pages are full of such links.
+_PLAIN_ANCHOR = (
+    rf'a{_plain("href|rel")}{_SPACES}href="(?P<href>#|[^"]*+)[^"]*+"'
+    rf'{_plain("rel")}(?:{_SPACES}rel="(?:[^"nN]++|[nN](?![oO][fF]))*+"{_plain()})?+{_END}'
+)
+_IDLE_ANCHOR = (
+    rf"a{_plain('href')}{_END}"
+    rf"|a{_plain('rel')}{_SPACES}"
+    rf'rel="(?:(?!nofollow[ "])[a-z]++ )*+nofollow(?: [a-z]++)*+"{_plain()}{_END}'
+)
 
 
 def _tokens(end_of_raw_tag: str) -> re.Pattern[str]:
     return re.compile(
-        rf"(?:[^<]*+{_SKIPPED})*+[^<]*+"
-        rf"(?:<(?:(?P<plain>{_PLAIN_ANCHOR})|{_RELEVANT}|{_raw(end_of_raw_tag)}"
-        rf"|{_OTHER}|{_COMMENT}|{_BOGUS_COMMENT}|{_MORE_TEXT})|\Z)",
+        rf"(?:[^<]*+{_skipped(end_of_raw_tag)})*+[^<]*+"
+        rf"(?:<(?:(?P<plain>{_PLAIN_ANCHOR})|{_IDLE_ANCHOR}"
+        rf"|(?i:(?P<name>a(?:rea)?+|base|frame|link|meta){STOP}(?P<said>{ATTRIBUTES})>"
+        rf"|(?P<raw>title|iframe){STOP}(?P<raw_said>{ATTRIBUTES}){end_of_raw_tag}"
+        rf"(?P<content>{_content('(?P=raw)')})|plaintext{STOP}{ATTRIBUTES}>(?s:.*+))"
+        # Last, what follows a "<" that does not begin a tag.
+        rf"|{_ANY_TAG}|{_BOGUS_COMMENT}|(?:[^<]*+<(?![a-zA-Z/!?]))*+)|\Z)",
         re.ASCII,
     )
 
@@ -98,9 +120,9 @@ def _tokens(end_of_raw_tag: str) -> re.Pattern[str]:
 HTML = _tokens(">")
 """Pattern that matches up to the end of the next token. The groups of a relevant tag are:
 
-- `href` of a plain anchor without rel, which begins at `plain`
+- `href` of a plain anchor, which begins at `plain`
 - `name` of another tag, and its attributes `said`
-- `raw`, the name of a raw text element, its attributes `raw_said` and its `content`
+- `raw`, the name of a title or an iframe, its attributes `raw_said` and its `content`
 """
 
 HREF = HTML.groupindex["href"]
@@ -110,4 +132,29 @@ HREF = HTML.groupindex["href"]
 @cache
 def xhtml_tokens() -> re.Pattern[str]:
     """Return the pattern for XHTML, where <script/> has no content. It is compiled on demand."""
-    return _tokens("(?<!/)>")
+    return _tokens(_XHTML_END)
+
+
+_XHTML_END = "(?<!/)>"
+
+
+@cache
+def nesting(*, xhtml: bool) -> re.Pattern[str]:
+    """Return the pattern that matches up to the end of the next tag of an element that sets apart.
+
+    Its groups are `name`, with a slash for an end tag, and the attributes `said`. Few tags of a
+    page depend on these elements, and most of those come before all of them, in the head.
+    """
+    end = _XHTML_END if xhtml else ">"
+    names = rf"(?i:/?+(?:noscript|svg|template)){STOP}"
+    return re.compile(
+        rf"(?:[^<]*+<(?:(?!{names})(?:{_COMMENT}|{_raw(end, 'title', 'iframe')}"
+        rf"|(?i:plaintext){STOP}{ATTRIBUTES}>(?s:.*+)|{_ANY_TAG}|{_BOGUS_COMMENT}"
+        r"|(?![a-zA-Z/!?]))))*+"
+        rf"[^<]*+(?:<(?:(?P<name>{names})(?P<said>{ATTRIBUTES})>|{_ANY_TAG})|\Z)",
+        re.ASCII,
+    )
+
+
+SETS_APART = re.compile("<(?:[sS][vV][gG]|[tT][eE][mM])")
+"""Beginning of a drawing or a template, in which tags say nothing about the page."""
