@@ -258,12 +258,12 @@ class _PageScanner:
         name = tag["raw"].lower()
         if name == "iframe":
             self._read_source(tag["raw_said"])
-        elif not self.found.title and not self._is_apart(tag.start("raw") - 1):
+        elif not self.found.title and not self._check_apart(tag.start("raw") - 1):
             said = unescaped(tag["content"][:_TITLE_READ]).split()
             self.found.title = " ".join(said)[:TITLE_LENGTH].rstrip()
 
-    def _is_apart(self, start: int) -> bool:
-        """Return True for a tag in a template or a drawing, where it says nothing of the page."""
+    def _check_apart(self, start: int) -> bool:
+        """Read up to a tag; return True if it is in a template or a drawing, apart from the page."""
         begin = max(self._read_to, self._plain_to)
         is_open = self._open["template"] > 0 or self._open["svg"] > 0
         if not is_open and not SETS_APART.search(self.text, begin, start):
@@ -302,7 +302,7 @@ class _PageScanner:
             return
         relations = _words_of(values.get("rel", ""))
         is_first = "canonical" in relations and self.found.canonical is None
-        if is_first and not self._is_apart(tag.start("name") - 1):
+        if is_first and not self._check_apart(tag.start("name") - 1):
             self.found.canonical = decoded(target)
         if "nofollow" not in relations and _leads_to_page(values, relations, self.wanted):
             self.add_link(target)
@@ -310,7 +310,7 @@ class _PageScanner:
     def read_base(self, tag: re.Match[str]) -> None:
         target = href(tag["said"])
         is_first = target is not None and self.found.base is None
-        if target is not None and is_first and not self._is_apart(tag.start("name") - 1):
+        if target is not None and is_first and not self._check_apart(tag.start("name") - 1):
             self.found.base = decoded(target)
 
     def read_meta(self, tag: re.Match[str]) -> None:
@@ -321,7 +321,7 @@ class _PageScanner:
     def _read_meta(self, values: dict[str, str], start: int) -> None:
         content = decoded(values.get("content", ""))
         if values.get("name", "").lower() in {"robots", self.wanted.agent}:
-            if not self._is_apart(start):
+            if not self._check_apart(start):
                 rules = parse_robots_tag(content, self.wanted.agent)
                 self.found.robots = self.found.robots.combined_with(rules)
         elif values.get("http-equiv", "").lower() == "refresh":
