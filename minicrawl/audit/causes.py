@@ -109,6 +109,12 @@ def by_hash(name: str) -> Group:
     return group
 
 
+def by_twin(site: AuditedSite, pages: Column) -> Iterator[Causes]:
+    """Blame the most important of the pages whose URLs differ only in form."""
+    _, at, group_of = np.unique(site.twins[pages], return_index=True, return_inverse=True)
+    return _by_page_behind(site, "group", pages[::-1], pages[at[group_of]][::-1])
+
+
 def by_alternate(kind: Callable[[AuditedSite], Mask]) -> Group:
     """Blame the language version."""
 

@@ -20,7 +20,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from minicrawl import ext
-from minicrawl.audit.causes import by_end, by_hash, by_head
+from minicrawl.audit.causes import by_end, by_hash, by_head, by_twin
 from minicrawl.audit.detectors import (
     LISTED,
     TIMED,
@@ -60,7 +60,7 @@ ERROR, WARNING, NOTICE = "error", "warning", "notice"
 SEVERITIES = (ERROR, WARNING, NOTICE)
 
 _LATE_S, _DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 0.8, 5, 20, 500_000, 2_000
-_TEMPORARY, _SERVER_ERROR = (302, 303, 307), 500
+_OK, _TEMPORARY, _SERVER_ERROR = 200, (302, 303, 307), 500
 _MANY_LINKS = 500
 
 
@@ -125,6 +125,10 @@ def _temporary(site: AuditedSite) -> Mask:
     return site.own & is_temporary & (site.links.to > 0)
 
 
+def _refreshing(site: AuditedSite) -> Mask:
+    return site.is_in(State.MOVED) & (site.status == _OK)
+
+
 def _to_dead(site: AuditedSite) -> Mask:
     return site.is_in(State.MOVED) & site.dead[site.ends] & ~endless(site)
 
@@ -166,6 +170,12 @@ _DETECTORS: dict[str, Detector] = {
     "doctype-missing": lacks("doctype"),
     "structured-data-broken": has("bad_json"),
     "meta-refresh": has("refresh"),
+    "meta-refresh-now": own(_refreshing, group=by_end),
+    "charset-conflict": more("charset_conflict"),
+    "id-duplicate": more("repeated_ids"),
+    "error-text": more("error_texts"),
+    "directory-listing": more("listing"),
+    "structured-data-incomplete": more("data_gaps"),
     "text-thin": under("words", _THIN_WORDS, or_none=True),
     "text-filler": has("filler"),
     "duplicate": own(state(State.ALIAS), group=by_end),
@@ -184,11 +194,13 @@ _DETECTORS: dict[str, Detector] = {
     "canonical-blocked": names("canonical", _BLOCKED),
     "canonical-chain": Detector(_chained, group=by_head("canonical")),
     "canonical-loop": Detector(canonical_loop, group=by_head("canonical")),
+    "canonical-in-body": more("canonical_late"),
     "canonical-elsewhere": Detector(canonical_elsewhere, group=by_head("canonical")),
     # languages and pagination
     "hreflang-unknown": has("unknown_hreflang"),
     "hreflang-twice": has("twice_hreflang"),
     "hreflang-without-self": has("no_self_hreflang"),
+    "hreflang-without-default": has("no_default_hreflang"),
     "hreflang-without-return": Detector(no_return),
     "hreflang-dead": translated(dead),
     "hreflang-redirect": translated(_MOVED),
@@ -200,6 +212,8 @@ _DETECTORS: dict[str, Detector] = {
     # security
     "mixed-content": more("mixed"),
     "form-insecure": has("insecure_form"),
+    "password-exposed": more("open_password"),
+    "cookie-weak": more("weak_cookies"),
     "link-to-http": links_to("insecure"),
     "page-on-http": Detector(_on_http),
     "hsts-missing": Detector(_without_hsts),
@@ -220,6 +234,10 @@ _DETECTORS: dict[str, Detector] = {
     "link-single": linked(_single),
     "links-none": linked(_without_links),
     "links-many": linked(lambda site: site.html & (site.links.away_from > _MANY_LINKS)),
+    "link-malformed": more("bad_links"),
+    "contact-malformed": more("bad_contacts"),
+    "link-by-script": more("script_links"),
+    "link-with-campaign": more("campaign_links"),
     "anchor-missing": finding("anchor"),
     "image-missing": finding("image"),
     "style-missing": finding("style"),
@@ -228,6 +246,7 @@ _DETECTORS: dict[str, Detector] = {
     "media-missing": finding("media"),
     "page-missing": own(state(State.NOT_FOUND)),
     "server-error": own(_failing),
+    "error-page": more("says_missing"),
     "soft-404": finding("soft-404"),
     # redirects and structure
     "redirect-loop": own(endless),
@@ -236,6 +255,13 @@ _DETECTORS: dict[str, Detector] = {
     "redirect-to-dead": own(_to_dead, group=by_end),
     "orphan": linked(_orphan),
     "deep": own(lambda site: site.was_read & (site.depth > _DEEP), attrgetter("depth")),
+    # accessibility
+    "control-without-name": more("nameless"),
+    "input-without-label": more("unlabelled"),
+    "link-text-vague": more("vague_links"),
+    "frame-without-title": more("untitled_frames"),
+    "zoom-disabled": more("zoom_off"),
+    "image-without-size": more("unsized"),
     # sitemaps
     "sitemap-dead": listed(dead),
     "sitemap-redirect": listed(_MOVED),
@@ -246,6 +272,8 @@ _DETECTORS: dict[str, Detector] = {
     "sitemap-future": listed(lambda site: site.listed_ahead),
     # URLs
     "url-upper-case": url("upper"),
+    "url-underscore": url("underscore"),
+    "url-twin": Detector(lambda site: site.twins != 0, "", group=by_twin),
     "url-session": own(lambda site: site.has_session),
     "url-long": url("long"),
     "url-non-ascii": url("non_ascii"),

@@ -20,19 +20,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minicrawl.audit.page_faults import FAULTS, faults_of
 from minicrawl.web.encoding.labels import UTF_8
 from minicrawl.web.encoding.queries import encoded_query
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
 from minicrawl.web.responses.headers import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-VERSION = 8
+VERSION = 9
 """Version of the facts; facts of another version are read again."""
 
 FLAGS = (
     *("noindex_meta", "noindex_header", "nofollow", "skips_heading", "html_lang", "viewport"),
     *("charset", "bad_json", "no_self_hreflang", "unknown_hreflang", "twice_hreflang", "refresh"),
     *("insecure_form", "compressed", "cached", "hsts", "csp", "doctype", "is_https", "filler"),
+    "no_default_hreflang",
 )
 """Facts that are true or false, each a bit of `flags`."""
 BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
@@ -47,6 +49,7 @@ LAYOUT = np.dtype(
         ("flags", "<u4"),
         *((name, "<u8") for name in _HASHES),
         *((name, "u1" if name in _FEW else "<u2") for name in _COUNTS),
+        *((name, "u1") for name in FAULTS),
         ("size", "<u4"),
     ]
 )
@@ -148,7 +151,7 @@ def facts_of(
     page = _Page(markup[:_MOST_READ], url, encoding)
     page.read_headers(headers)
     page.read_markup()
-    return page.facts(size)
+    return page.facts(headers, size)
 
 
 def content_hash(text: str) -> int:
@@ -202,7 +205,7 @@ class _Page:
             styles = _STYLE.findall(_HIDDEN.sub("", self._markup))
             self._counts["mixed"] += sum(map(bool, map(_INSECURE_STYLE.search, styles)))
 
-    def facts(self, size: int) -> PageFacts:
+    def facts(self, headers: Mapping[str, str], size: int) -> PageFacts:
         """Return what was noted."""
         plain = unescaped(_NOT_TEXT.sub("\n", self._markup)).lower()
         counts = self._counts | {
@@ -211,6 +214,8 @@ class _Page:
             "h1s": len(self._texts["h1"]),
             "words": len(_WORD.findall(plain)),
         }
+        titles = [text for name in ("title", "h1") for text in self._texts[name][:1]]
+        counts |= faults_of(self._markup, self._url, headers, titles, counts["words"])
         # A sorted set: pages with the same long lines in another order are duplicates as well.
         prose = sorted({line for line in plain.split("\n") if len(line) >= _LINE_OF_PROSE})
         hashes = [content_hash("\n".join(prose))]
@@ -225,6 +230,7 @@ class _Page:
             no_self_hreflang=bool(codes) and not own,
             unknown_hreflang=not all(map(is_known_language, codes)),
             twice_hreflang=len(set(codes)) < len(codes),
+            no_default_hreflang=len(set(codes)) > 1 and "x-default" not in codes,
         )
         numbers = np.zeros((), LAYOUT)
         numbers["flags"] = sum(BIT[name] for name in self._flags)

@@ -47,12 +47,14 @@ _URL_PATTERNS = {
     "session": SESSION_ID,
     "non_ascii": re.compile(r"%[89A-Fa-f][0-9A-Fa-f]|[^\x00-\x7f]"),
     "double_slash": re.compile(r"^[^?]*//"),
+    "underscore": re.compile(r"^[^?]*_"),
     "space": re.compile(r"^[^?]*%20"),
     "many_parameters": re.compile(r"\?[^&]*(?:&[^&]*){4,}"),
 }
 """Faults of a path with its query."""
 _URL_BITS = {fault: 1 << place for place, fault in enumerate((*_URL_PATTERNS, "long"))}
 _LONGEST_URL = 115
+_INDEX_FILE = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$")
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
 _MOST_HOPS, _MOST_DATES = 1000, 1 << 16
 
@@ -61,6 +63,14 @@ def titles(snapshot: Snapshot, pages: list[int]) -> dict[int, str]:
     """Return the titles of some pages of a snapshot."""
     rows = questions.documents(snapshot.connection, sorted(pages))
     return {row.page: row.title for row in rows}
+
+
+def plain_form(url: str) -> str:
+    """Return a URL without what rarely tells pages apart: www, port, case, index file, slash."""
+    address, mark, query = url.partition("://")[2].partition("?")
+    name, _, path = address.partition("/")
+    path = _INDEX_FILE.sub("", f"/{path.lower()}").rstrip("/")
+    return f"{name.partition(':')[0].removeprefix('www.')}{path}{mark}{query}"
 
 
 class Alternate(NamedTuple):
@@ -246,7 +256,7 @@ class AuditedSite:
                 is_long = lengths[host] + len(path) > _LONGEST_URL
                 faults = _URL_BITS["long"] if is_long else 0
                 # Most paths are in lower case without these marks, so that no pattern can match.
-                if not path.islower() or any(mark in path for mark in "?%;") or "//" in path:
+                if not path.islower() or any(mark in path for mark in "?%;_") or "//" in path:
                     for fault, pattern in _URL_PATTERNS.items():
                         if pattern.search(path):
                             faults |= _URL_BITS[fault]
@@ -270,6 +280,20 @@ class AuditedSite:
         tops = ["/".join(name.split("/")[:4]) for name in self.folders.names]
         section_of = [ids.setdefault(top.rstrip("/") + "/", len(ids)) for top in tops]
         return Places(np.array(section_of, np.int32)[self.folders.of], list(ids))
+
+    @cached_property
+    def twins(self) -> Column:
+        """A number that own pages share whose URLs differ only in form; 0 for pages alone."""
+        forms = np.empty(len(self), np.int64)
+        place, origins = 0, self.seen.origins
+        for hosts, paths in tables.hosts_and_paths(self.seen.connection):
+            urls = (origins[host] + path for host, path in zip(hosts, paths, strict=True))
+            forms[place : place + len(hosts)] = [hash(plain_form(url)) for url in urls]
+            place += len(hosts)
+        column, candidates = np.zeros(len(self), np.int32), np.flatnonzero(self.own & self.was_read)
+        _, numbers, counts = np.unique(forms[candidates], return_inverse=True, return_counts=True)
+        column[candidates] = np.where(counts[numbers] > 1, numbers + 1, 0)
+        return column
 
     @cached_property
     def has_session(self) -> Mask:

@@ -7,6 +7,7 @@ that links to a planted redirect has an issue of its own. Other pages are clean,
 
 import gzip
 import random
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -192,9 +193,12 @@ class HeldOutSite:
                 page.head,
             )
         )
-        image = '<img src="/bilder/krug.png" alt="Ein Krug"><img src="/bilder/rand.png" alt="">'
+        image = '<img src="/bilder/krug.png" alt="Ein Krug" width=9 height=9>'
+        image += '<img src="/bilder/rand.png" alt="" width="100%">'
         body = f"<nav><ul>{links}</ul></nav><article>{h1}<h2>Dazu</h2><p>{text}</p>{image}"
         body += f"{page.body}</article><footer><p>Brauhaus am Markt</p></footer>"
+        if "without-size" not in body:
+            body = re.sub(r"<(img)\b(?![^>]*width)", r"<\1 width=9", body, flags=re.IGNORECASE)
         layout = len(page.path) % 3
         doctype = (
             "<!DOCTYPE html>",
@@ -278,7 +282,10 @@ def _markup(site: HeldOutSite) -> None:
         ("noindex-header", {"headers": {"x-robots-tag": "noarchive, noindex"}, "listed": False}),
         ("nofollow-links", {"body": "<a rel='ugc nofollow' href='/biere/'>Biere</a>"}),
         ("mixed-content", {"body": "<img alt='' src='http://www.brauhaus.example/bilder/x.png'>"}),
-        ("mixed-content", {"body": "<iframe src=http://partner.example/karte></iframe>"}),
+        (
+            "mixed-content",
+            {"body": "<iframe src=http://partner.example/karte title=Karte></iframe>"},
+        ),
         ("mixed-content", {"head": "<link href='http://partner.example/a.css' rel=stylesheet>"}),
         ("mixed-content", {"head": "<script defer src='http://partner.example/a.js'></script>"}),
         (
@@ -489,6 +496,97 @@ def _sitemaps_and_urls(site: HeldOutSite) -> None:
         site.fault(issue, path)
 
 
+def site_of_controls_and_leaks() -> HeldOutSite:
+    """Return a site with faults of pages, and next to them what looks like them and is none."""
+    site = HeldOutSite()
+    product = '<script type="application/ld+json">{"@type": "Product", "name": "Bier"%s}</script>'
+    post, password = "<form method=post action=/in>", "<input type=password aria-label=Wort>"
+    log = "Warning: include(x.php): failed in /srv/www/kopf.php on line 12"
+    listing = "<h1>Index of /bilder</h1>"
+    for issue, said in (
+        ("link-malformed", {"body": "<a href='htp://partner.example/'>Partner</a>"}),
+        ("link-malformed", {"body": "<a href='http://[partner/'>Partner</a>"}),
+        ("link-malformed", {"body": "<a href=www.partner.example>Partner</a>"}),
+        ("contact-malformed", {"body": "<a href='mailto:brauer'>Brauer</a>"}),
+        ("contact-malformed", {"body": "<a href='tel:anruf'>Anruf</a>"}),
+        ("", {"body": "<a href='mailto:?subject=Bier'>Empfehlen</a>"}),
+        ("", {"body": "<a href='mailto:a@b.example,%20c@d.example'>Brauer</a>"}),
+        ("link-by-script", {"body": "<a href='javascript:oeffne()'>Karte</a>"}),
+        ("link-by-script", {"body": "<a onclick='oeffne()'>Karte</a>"}),
+        ("", {"body": "<button onclick='oeffne()'>Karte</button>"}),
+        ("link-with-campaign", {"body": "<a href='/biere/?utm_source=kopf'>Biere</a>"}),
+        ("", {"body": f"<a rel=nofollow href='{PARTNER}/?utm_source=brauhaus'>Partner</a>"}),
+        ("link-text-vague", {"body": "<a href='/biere/'>Hier klicken</a>"}),
+        ("link-text-vague", {"body": "<a href='/biere/'><b>mehr …</b></a>"}),
+        ("", {"body": "<a href='/biere/' aria-label='Mehr zum Bier'>mehr</a>"}),
+        ("control-without-name", {"body": "<a href='/biere/'><i class=bier></i></a>"}),
+        ("control-without-name", {"body": "<button type=button> </button>"}),
+        ("", {"body": "<a href='/biere/'><img src=/bilder/krug.png alt=Biere></a>"}),
+        ("", {"body": "<a href='/biere/'><svg><title>Biere</title></svg></a>"}),
+        ("input-without-label", {"body": "<form><input name=wort></form>"}),
+        ("input-without-label", {"body": "<select name=sorte></select>"}),
+        ("", {"body": "<label>Wort <input name=wort></label>"}),
+        ("", {"body": "<label for=sorte>Sorte</label><select id=sorte></select>"}),
+        ("", {"body": "<input type=hidden name=nummer><input type=submit value=Suche>"}),
+        ("frame-without-title", {"body": "<iframe src='/biere/'></iframe>"}),
+        ("", {"body": "<iframe src='/biere/' title=Biere></iframe>"}),
+        ("", {"body": "<iframe src='/biere/' hidden></iframe>"}),
+        (
+            "zoom-disabled",
+            {
+                "viewport": False,
+                "head": "<meta content='width=device-width, user-scalable=no' name=viewport>",
+            },
+        ),
+        ("", {"viewport": False, "head": "<meta name=viewport content='maximum-scale=10'>"}),
+        ("image-without-size", {"body": "<img src=/bilder/krug.png alt=without-size>"}),
+        ("id-duplicate", {"body": "<p id=fass>a</p><p id='fass'>b</p>"}),
+        ("", {"body": "<p id=fass>a</p><script>'<p id=fass>'</script><p id=krug></p>"}),
+        ("meta-refresh-now", {"head": "<meta http-equiv=refresh content='0; url=/biere/'>"}),
+        ("charset-conflict", {"headers": {"content-type": "text/html; charset=iso-8859-1"}}),
+        ("", {"headers": {"content-type": "text/html; charset=UTF8"}}),
+        (
+            "canonical-in-body",
+            {"canonical": False, "body": "<link rel=canonical href='/biere/'>", "listed": False},
+        ),
+        ("structured-data-incomplete", {"head": product % ""}),
+        ("", {"head": product % ', "offers": {"price": 3}'}),
+        ("error-text", {"body": f"<b>{log.replace('12', '<b>12</b>')}</b>"}),
+        ("error-text", {"body": "<p>You have an error in your SQL syntax; check the manual</p>"}),
+        ("", {"body": f"<p>So sieht das aus:</p><pre>{log}</pre>"}),
+        ("directory-listing", {"h1": listing}),
+        ("", {"h1": "<h1>Index of terms</h1>"}),
+        ("error-page", {"title": "404 Not Found – Brauhaus"}),
+        ("error-page", {"h1": "<h1>Seite nicht gefunden</h1>"}),
+        ("", {"title": "Was tun, wenn eine Seite nicht gefunden wird"}),
+        ("", {"title": "404 Not Found – Brauhaus: ein Lexikon", "text": "Ein Wort. " * 100}),
+        ("password-exposed", {"body": f"<form action=/in>{password}</form>"}),
+        ("", {"body": f"{post}{password}</form>"}),
+        ("cookie-weak", {"headers": {"set-cookie": "a=1; Path=/; Secure"}}),
+        ("", {"headers": {"set-cookie": "a=1; Secure; HttpOnly; SameSite=Lax"}}),
+        ("url-underscore", {"path": "/archiv/fest_programm.html"}),
+    ):
+        site.fault(issue, **said) if issue else site.item(**said)
+    for path in ("/archiv/zwilling", "/archiv/Zwilling/"):
+        page = site.fault("url-twin", path)
+        if path.endswith("/"):
+            site.truth.add(("url-upper-case", page.path))
+    site.truth |= {(issue, hub) for hub in _HUBS for issue in ("link-to-copy", "link-to-redirect")}
+    for page in site.pages.values():
+        if "http-equiv=refresh" in page.head:
+            site.truth.add(("sitemap-redirect", page.path))
+        if "=www." in page.body:
+            site.truth |= {
+                ("link-dead", page.path),
+                ("page-missing", "/archiv/www.partner.example"),
+            }
+        if "canonical" in page.body:
+            site.truth.add(
+                ("sitemap-copy", page.path) if page.listed else ("link-to-copy", _HUBS[0])
+            )
+    return site
+
+
 def _lookalikes(site: HeldOutSite) -> None:
     """Clean pages that look like faults."""
     for said in (
@@ -507,7 +605,7 @@ def _lookalikes(site: HeldOutSite) -> None:
         {"body": "<a name=alt></a><a href='#alt'>alt</a><a href='tel:+491'>ruf an</a>"},
         {"body": "<a rel=nofollow href='https://partner.example/bier'>Partner</a>"},
         {"body": "<a href='http://partner.example/bier'>Partner</a>"},
-        {"body": "<form action='/suche'><input name=q></form>"},
+        {"body": "<form action='/suche'><input name=q aria-label=Suche></form>"},
         {"body": "<img alt='' src='data:image/png;base64,AAAA'>"},
         {"body": "<img src=/bilder/rand.png role=presentation>"},
         {"body": "<noscript><img src='/bilder/krug.png' alt='x'></noscript>"},
@@ -544,7 +642,15 @@ _LINKED_BY_HEAD = {
 def planted_site() -> HeldOutSite:
     """Return the site with all faults."""
     site = HeldOutSite()
-    for plant in (_texts, _markup, _indexing, _versions, _links, _sitemaps_and_urls, _lookalikes):
+    for plant in (
+        _texts,
+        _markup,
+        _indexing,
+        _versions,
+        _links,
+        _sitemaps_and_urls,
+        _lookalikes,
+    ):
         plant(site)
     for issue, path in tuple(site.truth):
         if issue in _FOLLOWING:
@@ -552,4 +658,8 @@ def planted_site() -> HeldOutSite:
         if issue in _LINKED_BY_HEAD:
             site.truth.add((_LINKED_BY_HEAD[issue], path))
     site.truth |= {("link-to-copy", hub) for hub in _HUBS}
+    for page in site.pages.values():
+        codes = set(re.findall(r"hreflang=([\w-]+)", page.head.lower()))
+        if len(codes) > 1 and "x-default" not in codes:
+            site.truth.add(("hreflang-without-default", page.path))
     return site

@@ -15,7 +15,13 @@ from minicrawl.cli import main
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.report.site.site_report import ReportSection
 from minicrawl.report.snapshot import snapshot
-from tests.audit.held_out import HOST, PARTNER, HeldOutSite, planted_site
+from tests.audit.held_out import (
+    HOST,
+    PARTNER,
+    HeldOutSite,
+    planted_site,
+    site_of_controls_and_leaks,
+)
 from tests.cli.calls import Captured, as_json
 from tests.stores import filled_store
 from tests.webs import crawl_web
@@ -52,8 +58,18 @@ def test_exactly_the_planted_faults_are_found(tmp_path: Path) -> None:
     # The crawl takes the first of two equal pages that it reads for the original.
     one, other = site.copies
     assert {(issue, one if path == other else path) for issue, path in reported} == site.truth
-    names = [check.name for check in CHECKS]
-    assert sorted(names) == sorted({issue for issue, _ in site.truth} | TESTED_ELSEWHERE)
+    of_pages = {issue for issue, _ in site_of_controls_and_leaks().truth}
+    tested = {issue for issue, _ in site.truth} | of_pages | TESTED_ELSEWHERE
+    assert sorted(check.name for check in CHECKS) == sorted(tested)
+
+
+def test_faults_of_controls_data_and_leaks_are_found_and_not_what_looks_like_them(
+    tmp_path: Path,
+) -> None:
+    site = site_of_controls_and_leaks()
+    found = issues(crawled(tmp_path / "crawl.db", site))
+    reported = {(name, path) for name, paths in found.items() for path in paths}
+    assert {row for row in reported if row[0] not in OF_A_BUSY_MACHINE} == site.truth
 
 
 def test_many_links_and_slow_responses_and_heads_are_found(tmp_path: Path) -> None:

@@ -127,7 +127,12 @@ def test_references_to_other_pages_are_resolved() -> None:
 
 
 @pytest.mark.parametrize(
-    "again", ["<!---->", "<!-- x --> ", "<h1>", "<h1>a</h1>", "<a rel=nofollow "]
+    "again",
+    [
+        *("<!---->", "<!-- x --> ", "<h1>", "<h1>a</h1>", "<a rel=nofollow "),
+        *("<a href=x>", "<form>", "<label>", "<input id=a>", "<pre>", "<p id", "<meta charset "),
+        *("<a href=mailto:a,", "warning: a in ", "<title>index of ", "<script type=ld+json>{"),
+    ],
 )
 def test_any_markup_is_read_in_linear_time(again: str) -> None:
     expect_linear_reading(lambda markup: facts_of(markup, URL, {}, 0), again, 50_000)
@@ -150,3 +155,39 @@ def test_a_page_on_http_has_no_mixed_content() -> None:
     assert np.frombuffer(found, LAYOUT)[0]["mixed"] == 0
     assert number(markup, "mixed") == 2
     assert facts_of("<link rel=next href='http://['>", URL, {}, 0).references == ()
+
+
+DATA = "<script type='application/ld+json'>%s</script>"
+
+
+@pytest.mark.parametrize(
+    ("markup", "name", "expected"),
+    [
+        ("<a href='http://[::1]/'>a</a>", "bad_links", 0),
+        ("<a href='http://'>a</a><a href='http//a.b'>a</a><a href='https:a'>a</a>", "bad_links", 3),
+        ("<a href='httpd.html'>a</a><a href=www.html>a</a>", "bad_links", 0),
+        ("<a href='mailto:'>a</a><a href='tel:'>b</a>", "bad_contacts", 2),
+        ("<a href='tel:+49 30 (1)2-3;ext=4'>a</a>", "bad_contacts", 0),
+        ("<a href=b><a href=c>c</a>", "nameless", 0),
+        ("<a name=x></a><button></button>", "nameless", 1),
+        ("<a href='?utm_source=a'>a</a><a href='/?mc_cid='>b</a>", "campaign_links", 2),
+        ("<a href='/the-utm_term'>a</a>", "campaign_links", 0),
+        ("<label>a</label><input><label>b <input></label><label for=c></label>", "unlabelled", 1),
+        ("<label for=c>a</label><textarea id=c></textarea><textarea></textarea>", "unlabelled", 1),
+        (DATA % "{" + DATA % ("[" * 100_000) + DATA % f'"{"x" * 200_000}"', "data_gaps", 0),
+        (DATA % '[{"@type": ["Thing", "Event"], "name": "a"}, 1]', "data_gaps", 1),
+        (DATA % '{"@graph": [{"@type": "FAQPage", "mainEntity": [1]}]}', "data_gaps", 0),
+        ("<meta charset=latin1>", "charset_conflict", 0),
+        ("<meta charset=x-mine>", "charset_conflict", 1),
+    ],
+)
+def test_faults_are_told_from_what_looks_like_them(markup: str, name: str, expected: int) -> None:
+    headers = {"content_type": "text/html; charset=windows-1252"}
+    assert number(markup, name, **headers) == expected
+
+
+def test_a_password_on_http_and_cookies_there_need_no_secure() -> None:
+    markup = "<form method=post><input type=password aria-label=a></form>"
+    headers = {"set-cookie": "a=1; HttpOnly; SameSite=Lax\nb=2"}
+    found = np.frombuffer(facts_of(markup, "http://a.example/", headers, 0).numbers, LAYOUT)[0]
+    assert (found["open_password"], found["weak_cookies"]) == (1, 1)

@@ -1,0 +1,246 @@
+r"""Faults in the markup of one page, counted: links, controls, structured data, leaked errors.
+
+Any markup is read in linear time: no pattern crosses the start of the next tag of its kind. Each
+fault has a look-alike that is none:
+
+    <a href="htp://a.example">        bad_links 1       href="http://[::1]/" is an address
+    <a href="mailto:me">              bad_contacts 1    href="mailto:?subject=Read" shares a page
+    <a href=/b><i></i></a>            nameless 1        <a href=/b><img alt=Home></a> has a name
+    <input name=q>                    unlabelled 1      <label>Find <input name=q></label>
+    Warning: x() in a.php on line 3   error_texts 1     the same inside <pre>, as manuals show it
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, unescaped
+from minicrawl.web.responses.headers import parse_content_type
+from minicrawl.web.urls import canonical, host
+
+FAULTS = (
+    *("bad_links", "bad_contacts", "script_links", "campaign_links", "vague_links", "nameless"),
+    *("unlabelled", "untitled_frames", "repeated_ids", "unsized", "zoom_off", "charset_conflict"),
+    *("canonical_late", "data_gaps", "error_texts", "listing", "says_missing", "open_password"),
+    "weak_cookies",
+)
+"""Names of the counts."""
+
+_COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
+_FLAGS = re.IGNORECASE | re.ASCII
+
+
+def _without(*tags: str) -> re.Pattern[str]:
+    names = "|".join(tags)
+    return re.compile(rf"<(?:{_COMMENT}|({names}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)", _FLAGS)
+
+
+_UNSEEN = _without("script", "style", "template", "noscript")
+_QUOTED = _without("pre", "code", "samp", "kbd", "textarea", "blockquote")
+_ANCHOR = re.compile(
+    rf"<(?P<tag>a|button){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)"
+    rf"(?P<inside>(?:[^<]++|<(?!/?(?:a|button){STOP}))*+)",
+    _FLAGS,
+)
+_FORM = re.compile(rf"<form{STOP}({ATTRIBUTES})(?:>|\Z)((?:[^<]++|<(?!/?form{STOP}))*+)", _FLAGS)
+_LABEL = re.compile(rf"<label{STOP}({ATTRIBUTES})(?:>|\Z)(?:[^<]++|<(?!/?label{STOP}))*+", _FLAGS)
+_TAG = re.compile(rf"<(input|select|textarea|iframe|img|meta){STOP}({ATTRIBUTES})(?:>|\Z)", _FLAGS)
+_ID = re.compile(
+    r"""<[a-z][^<>]*?\sid\s*+=\s*+(?:"([^"<>]*+)"|'([^'<>]*+)'|([^\s"'<>]++))""", _FLAGS
+)
+_HREF = re.compile(r"""(?:\A|\s)href\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", _FLAGS)
+_DATA = re.compile(
+    rf"<script{STOP}[^<>]*\bld\+json[^<>]*>((?:[^<]++|<(?!/script{STOP}))*+)", _FLAGS
+)
+_BODY = re.compile(rf"<body{STOP}", _FLAGS)
+_CANONICAL = re.compile(rf"<link{STOP}[^<>]*\brel\s*+=\s*+[\"']?canonical\b", _FLAGS)
+_LISTING = re.compile(
+    r"<(?:title|h1)\b[^<>]*>\s*+(?:index of /|directory listing for /)", re.IGNORECASE
+)
+_TAGS = re.compile(r"<[^<>]*+(?:>|(?=<)|\Z)")
+_NAMED = re.compile(
+    r"""\b(?:alt|aria-label|aria-labelledby|title)\s*+=\s*+["']?[^"'\s>]|<title\b""", re.IGNORECASE
+)
+_BAD_LINK = re.compile(
+    r"""https?:(?!//)|https?://(?:[\s/?#]|\Z|\[(?![0-9a-f:.]++\]))|h?t{1,3}ps?(?<!http)(?<!https)://"""
+    r"""|hhttps?:|https?(?:;//|//)|www\.[\w-]++\.\w""",
+    re.IGNORECASE,
+)
+_ADDRESS = r"[^@\s,?]++@(?=[^@\s,?]*\.)[^@\s,?]++"
+_MAIL = re.compile(rf"mailto:\s*(?:{_ADDRESS}(?:\s*,\s*{_ADDRESS})*+\s*)?(?:\?.*)?", re.IGNORECASE)
+_PHONE = re.compile(r"tel:\+?[\d*#][\d\s().,*#/-]+(?:;.*)?", re.IGNORECASE)
+_CAMPAIGN = re.compile(r"[?&](?:utm_(?:source|medium|campaign|term|content)|mc_cid)=")
+_VAGUE = frozenset(
+    """
+    here|click here|click|more|read more|learn more|this|link|this link|this page|go|details
+    hier|hier klicken|klicken sie hier|mehr|mehr lesen|weiterlesen|link|diese seite
+    ici|cliquez ici|lire la suite|en savoir plus|aquí|haga clic aquí|leer más|qui|clicca qui
+    """.replace("\n", "|")
+    .replace("    ", "")
+    .split("|")
+) - {""}
+_NO_ZOOM = re.compile(
+    r"user-scalable\s*=\s*(?:no|0)\b|maximum-scale\s*=\s*(?:0|1(?:\.0*)?(?![\d.]))", re.IGNORECASE
+)
+_UNTYPED = frozenset(("hidden", "submit", "button", "reset", "image"))
+_ERROR = re.compile(
+    r"(?:fatal error|parse error|warning|notice|deprecated):\s.{1,300}?\sin\s\S+\.php"
+    r"(?:\(\d+\))?\son\sline\s\d|traceback \(most recent call last\):|you have an error in your sql"
+    r"|sqlstate\[\w+\]|\bora-\d{5}:|unclosed quotation mark after the character string"
+    r"|server error in '/[^']*' application|actionview::template::error"
+    r"|\bat [\w.$]+\(\w+\.java:\d+\)|uncaught pdoexception",
+    re.IGNORECASE,
+)
+_MISSING = re.compile(
+    r"(?:error|fehler|erreur)?\W*404(?:\W+(?:error|fehler|(?:page |file |seite )?not found"
+    r"|seite nicht gefunden))?|(?:(?:the |this )?(?:page|file|document) )?(?:was |could )?not "
+    r"(?:be )?found|(?:die )?seite (?:wurde |konnte )?nicht gefunden(?: werden)?|nicht gefunden"
+    r"|page (?:introuvable|non trouvée)|página no encontrada|pagina non trovata",
+    re.IGNORECASE,
+)
+_SEPARATOR = re.compile(r"\s+[|–—·•:-]+\s+|:\s")
+_MOST_WORDS = 150
+"""Most words of a page that only says that it is missing; an article about 404 has more."""
+_LONGEST_DATA = 200_000
+_REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "product": (("name",), ("offers", "review", "aggregateRating")),
+    "article": (("headline", "name"),),
+    "newsarticle": (("headline", "name"),),
+    "blogposting": (("headline", "name"),),
+    "recipe": (("name",), ("image",)),
+    "event": (("name",), ("startDate",), ("location",)),
+    "breadcrumblist": (("itemListElement",),),
+    "faqpage": (("mainEntity",),),
+    "jobposting": (("title",), ("description",), ("datePosted",), ("hiringOrganization",)),
+    "localbusiness": (("name",), ("address",)),
+    "videoobject": (("name",), ("thumbnailUrl",), ("uploadDate",)),
+}
+"""Properties that search engines require by type, each with its alternatives."""
+
+
+def faults_of(
+    markup: str, url: str, headers: Mapping[str, str], titles: Iterable[str], words: int
+) -> Counter[str]:
+    """Count the faults of a page. `titles` are its title and main heading."""
+    seen = _UNSEEN.sub("", markup)
+    faults = Counter[str]()
+    _count_anchors(faults, seen, url)
+    _count_tags(faults, seen)
+    is_open = not url.startswith("https:")
+    for said, inside in _FORM.findall(seen):
+        if re.search(r"""\btype\s*=\s*["']?password\b""", inside, re.IGNORECASE):
+            is_get = attributes(said).get("method", "get").strip().lower() != "post"
+            faults["open_password"] += is_open or is_get
+    ids = Counter(first or second or third for first, second, third in _ID.findall(seen))
+    faults["repeated_ids"] = sum(count > 1 for name, count in ids.items() if name)
+    body = _BODY.search(seen)
+    faults["canonical_late"] = bool(body and _CANONICAL.search(seen, body.end()))
+    faults["listing"] = _LISTING.search(seen) is not None
+    faults["error_texts"] = len(_ERROR.findall(unescaped(_TAGS.sub("", _QUOTED.sub("", seen)))))
+    faults["data_gaps"] = sum(map(_has_gap, _items(_DATA.findall(markup))))
+    faults["says_missing"] = words < _MOST_WORDS and any(
+        _MISSING.fullmatch(part.strip(" .!")) for text in titles for part in _SEPARATOR.split(text)
+    )
+    faults["charset_conflict"] = _is_conflict(headers.get("content-type", ""), seen)
+    for cookie in filter(None, headers.get("set-cookie", "").split("\n")):
+        said = {part.strip().partition("=")[0].lower() for part in cookie.split(";")[1:]}
+        faults["weak_cookies"] += (
+            not {"httponly", "samesite", *(["secure"] * (not is_open))} <= said
+        )
+    return faults
+
+
+def _count_anchors(faults: Counter[str], seen: str, url: str) -> None:
+    for anchor in _ANCHOR.finditer(seen):
+        said, inside = anchor["said"], anchor["inside"]
+        text = " ".join(unescaped(_TAGS.sub(" ", inside)).split())
+        is_link = anchor["tag"].lower() == "a"
+        written = _HREF.search(said)
+        href = unescaped(next(filter(None, written.groups()), "")).strip() if written else ""
+        is_closed = seen.startswith("</", anchor.end())  # not by the start of another one
+        if is_closed and not text and (written or not is_link):
+            faults["nameless"] += not _NAMED.search(said) and not _NAMED.search(inside)
+        if not is_link:
+            continue
+        scheme = href[:11].lower()
+        if scheme.startswith("javascript:") or (not written and "onclick" in said.lower()):
+            faults["script_links"] += 1
+        elif scheme.startswith(("mailto:", "tel:")):
+            pattern = _MAIL if scheme[0] == "m" else _PHONE
+            faults["bad_contacts"] += not pattern.fullmatch(href) or href[-1] == ":"
+        elif href[:1] not in "/#?." and _BAD_LINK.match(href):
+            faults["bad_links"] += 1
+        elif "utm_" in href or "mc_cid" in href:
+            target = canonical(href, url) if _CAMPAIGN.search(href) else None
+            faults["campaign_links"] += target is not None and host(target) == host(url)
+        if text.lower().strip(" .…>»→") in _VAGUE and href:
+            faults["vague_links"] += not _NAMED.search(said)
+
+
+def _count_tags(faults: Counter[str], seen: str) -> None:
+    labels = list(_LABEL.finditer(seen))
+    labelled = {attributes(one[1]).get("for") for one in labels}
+    inside = [(one.start(), one.end()) for one in labels]
+    place = 0
+    for tag in _TAG.finditer(seen):
+        name, written = tag[1].lower(), tag[2].lower()
+        if name == "img":
+            faults["unsized"] += "width" not in written and "height" not in written
+        elif name == "iframe":
+            is_hidden = re.search(r"hidden|display:\s*none|(?:width|height)=[\"']?[01]\b", written)
+            faults["untitled_frames"] += not is_hidden and not _NAMED.search(written)
+        elif name == "meta":
+            faults["zoom_off"] += "viewport" in written and bool(_NO_ZOOM.search(written))
+        else:
+            while place < len(inside) and inside[place][1] <= tag.start():
+                place += 1
+            is_within = place < len(inside) and inside[place][0] < tag.start()
+            said = attributes(tag[2])
+            is_named = _NAMED.search(tag[2]) or said.get("id", "") in labelled
+            is_control = said.get("type", "text").strip().lower() not in _UNTYPED
+            faults["unlabelled"] += is_control and not is_within and not is_named
+
+
+def _items(texts: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Yield the items of structured data at the top, and in graphs and lists there."""
+    for text in texts:
+        if len(text) > _LONGEST_DATA:
+            continue
+        try:
+            waiting = [json.loads(text)]
+        except (ValueError, RecursionError):
+            continue
+        while waiting:
+            item = waiting.pop()
+            if isinstance(item, list):
+                waiting += item
+            elif isinstance(item, dict):
+                yield item
+                waiting.append(item.get("@graph"))
+
+
+def _has_gap(item: Mapping[str, Any]) -> bool:
+    kind = item.get("@type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    needed = [one for kind in kinds for one in _REQUIRED.get(str(kind).lower(), ())]
+    return not all(any(item.get(name) for name in names) for names in needed)
+
+
+def _is_conflict(content_type: str, seen: str) -> bool:
+    """Return True if headers and markup declare different encodings."""
+    declared = re.search(r"""<meta\b[^<>]*\bcharset\s*=\s*["']?([\w.:-]+)""", seen, _FLAGS)
+    sent = parse_content_type(content_type)[1]
+    return bool(sent and declared) and _codec(str(sent)) != _codec(declared[1] if declared else "")
+
+
+def _codec(label: str) -> str:
+    try:
+        name = codecs.lookup(label).name
+    except LookupError:
+        return label.lower()
+    return {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, name)
