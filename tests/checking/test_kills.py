@@ -13,6 +13,8 @@ from operator import not_
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from minicrawl import Store
 from minicrawl.config.parts import Politeness
 from minicrawl.demo.pages import DemoResponse
