@@ -234,9 +234,8 @@ class Crawler:
     def _own_reason(self) -> Reason | None:
         """Return why this shard, which sends no request now, would end the crawl, or None."""
         turns = self._turns
-        if turns.is_budget_spent():
-            is_gathered = turns.limit is not None and turns.limit.is_reached
-            return Reason.GATHERED if is_gathered else Reason.BUDGET
+        if (reason := turns.spent()) is not None:
+            return reason
         if turns.paused_until is not None and self._skipped.has_unread():
             return None
         return None if len(turns) or self._find_more() else Reason.EMPTY

@@ -16,10 +16,11 @@ from time import perf_counter
 from minicrawl.crawl.admission.traps import SkipReason
 from minicrawl.crawl.dispatch.host_turns import HostTurns
 from minicrawl.crawl.dispatch.skipped_pages import SkippedPages
+from minicrawl.crawl.events import Reason
 from minicrawl.crawl.hosts.addresses import Rank
 from minicrawl.crawl.hosts.slots import Standing
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import ImportanceLimit
+from minicrawl.crawl.progress import ImportanceLimit, are_bytes_spent, most_pages
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.crawl.turns.turn import Turn
@@ -47,7 +48,7 @@ class Dispatcher:
         self._host_turns = HostTurns(context, parts)
         self.skipped = SkippedPages(context, parts)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._fetched_before = recorder.counters.number("fetched")
+        self._fetched_before = int(recorder.counters.number("fetched"))
         self.paused_until: float | None = None
         """End of the wait for the pace of the crawl (--max-rate, --hours) that kept the last round
         from beginning a turn, or None. The loop uses this value for the whole round: if it asked
@@ -69,7 +70,7 @@ class Dispatcher:
         Once the budget is spent, turns of hosts lead to nothing. Those of pages may fail and leave
         a part of the budget.
         """
-        has_room = self._page_turns.under_way or not self.is_budget_spent()
+        has_room = self._page_turns.under_way or self.spent() is None
         return self.requesting > 0 and bool(has_room)
 
     @property
@@ -77,21 +78,17 @@ class Dispatcher:
         """Number of turns that do not wait for a host."""
         return len(self._tasks) - self._parts.side_requests.waiting
 
-    def is_budget_spent(self) -> bool:
-        """Return whether the budget of pages, bytes or importance is spent, or about to be."""
+    def spent(self) -> Reason | None:
+        """Return why no page may be requested any more, or None while the budget lasts."""
         budget, counted = self._context.settings.budget, self._counters.number
-        most, most_new = budget.pages, budget.new_pages
-        if most is not None or most_new is not None:
-            # Turns under way count as if they had been fetched. Otherwise a crawl of 10 pages with
-            # 32 slots would request 32 of them.
-            fetched = counted("fetched") + self._page_turns.under_way
-            if most is not None and fetched >= most:
-                return True
-            if most_new is not None and fetched >= self._fetched_before + most_new:
-                return True
+        # Turns under way count as if they had been fetched. Otherwise a crawl of 10 pages with 32
+        # slots would request 32 of them.
+        fetched = counted("fetched") + self._page_turns.under_way
+        most = most_pages(budget, self._fetched_before)
         if self.limit is not None and self.limit.is_reached:
-            return True
-        return budget.body_bytes is not None and counted("wire_bytes") >= budget.body_bytes
+            return Reason.GATHERED
+        is_over = most is not None and fetched >= most
+        return Reason.BUDGET if is_over or are_bytes_spent(self._context) else None
 
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""
@@ -99,7 +96,7 @@ class Dispatcher:
         self.paused_until = None
         self._slots.give_up_silent(clock.now())
         most = 1 if self._context.settings.order.deterministic else inf
-        while len(self._tasks) < most and not self.is_budget_spent():
+        while len(self._tasks) < most and self.spent() is None:
             now, pace = clock.now(), self._hosts.pace
             if pace is not None and (wait_s := pace.wait_s(now)):
                 self.paused_until = now + wait_s
