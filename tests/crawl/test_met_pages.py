@@ -1,6 +1,9 @@
 """Pages that are refused when a link to them is met: they never wait, and may wait again later."""
 
+from collections.abc import Sequence
 from pathlib import Path
+
+import pytest
 
 from minicrawl.crawl.events import Event, Settled
 from minicrawl.opic.ledger.books import StepKind
@@ -68,6 +71,20 @@ def test_a_wider_scope_finds_refused_pages(path: Path) -> None:
     answers: dict[str, Answer] = {f"{A}/": html(f"{B}/"), f"{B}/": html()}
     assert crawl(FakeWeb(answers), path, f"{A}/", scope="host").states[f"{B}/"] is State.SCOPE
     assert crawl(FakeWeb(answers), path, f"{A}/", scope="any").states[f"{B}/"] is State.FETCHED
+
+
+@pytest.mark.parametrize(
+    ("scope", "types"), [("any", ["html"]), ("host", ["html", "pdf"])], ids=["scope", "types"]
+)
+def test_a_page_of_a_refused_type_is_read_once_scope_and_types_admit_it(
+    path: Path, scope: str, types: Sequence[str]
+) -> None:
+    """It counts as out of scope until it is read, whichever of the two is widened first."""
+    web = FakeWeb({f"{A}/": html(f"{B}/1.pdf"), f"{B}/1.pdf": html()})
+    crawl(web, path, f"{A}/", scope="host", types=["html"])
+    assert crawl(web, path, scope=scope, types=types).states[f"{B}/1.pdf"] is State.SCOPE
+    run = crawl(web, path, scope="any", types=["html", "pdf"])
+    assert run.states[f"{B}/1.pdf"] is State.FETCHED
 
 
 def test_pages_wait_again_when_a_seed_redirects_to_their_host(path: Path) -> None:
