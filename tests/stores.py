@@ -52,10 +52,10 @@ class HandCrawl:
 
     def seeds(self, urls: Iterable[str], endowment: int = 0) -> list[int]:
         """Add pages that no page links to, and share an endowment among them."""
-        pages, born = self._meet(urls, depth=0)
-        self._do(Step(StepKind.BORN, born=born))
+        pages, born = self.meet_urls(urls, depth=0)
+        self.take_step(Step(StepKind.BORN, born=born))
         if endowment:
-            self._do(Step(StepKind.ENDOWED, spending=Spending(pages), amount=endowment))
+            self.take_step(Step(StepKind.ENDOWED, spending=Spending(pages), amount=endowment))
             endowed = tables.endowed(self.batch.counters)
             self.batch.counters[tables.ENDOWED] = [*endowed, self.frontier.last_seq]
         return pages
@@ -63,7 +63,7 @@ class HandCrawl:
     def presume(self, urls: Iterable[str], atoms: int) -> None:
         """Credit newborn pages with a history."""
         spending = Spending([self.page(url) for url in urls])
-        self._do(Step(StepKind.PRESUME, spending=spending, amount=atoms), State.UNREAD)
+        self.take_step(Step(StepKind.PRESUME, spending=spending, amount=atoms), State.UNREAD)
 
     def read(
         self,
@@ -77,10 +77,10 @@ class HandCrawl:
     ) -> int:
         """Read a page. Weights and focus belong to the links in the order of their ids."""
         page = self.page(url)
-        targets, born = self._meet(links, self.frontier.urls.depth[page] + 1)
+        targets, born = self.meet_urls(links, self.frontier.urls.depth[page] + 1)
         ends = sorted(set(targets) - {page})
         spending = Spending(ends, weights, focus, self_link=page in targets)
-        self._do(Step(StepKind.VISIT, page, born, spending), State.FETCHED)
+        self.take_step(Step(StepKind.VISIT, page, born, spending), State.FETCHED)
         self._fetched(page, "page", 200)
         self.batch.documents.append(
             DocumentRow(page, title, 200, None, None, page, noindex, self.now, self.now, 1, 0)
@@ -104,27 +104,27 @@ class HandCrawl:
     ) -> int:
         """Let a page stand for another one; a duplicate has links."""
         page = self.page(url)
-        found, born = self._meet([target, *links], self.frontier.urls.depth[page])
+        found, born = self.meet_urls([target, *links], self.frontier.urls.depth[page])
         unpaid, own = sorted({*found[1:]} - {page}), page in found[1:]
         spending = Spending([found[0]], self_link=own, unpaid=unpaid)
-        self._do(Step(StepKind.FORWARD, page, born, spending, amount), state)
+        self.take_step(Step(StepKind.FORWARD, page, born, spending, amount), state)
         self._fetched(page, "moved", 301)
         return page
 
     def ended(self, url: str, state: State, detail: str = "") -> int:
         """Close a page that was refused or that failed."""
         page = self.page(url)
-        self._do(Step(StepKind.DEAD_END, page), state)
+        self.take_step(Step(StepKind.DEAD_END, page), state)
         self._fetched(page, state.outcome, None, detail)
         return page
 
     def replay(self, pages: Sequence[int]) -> None:
         """Spend the cash of pages once more."""
-        self._do(Step(StepKind.REPLAY, spending=Spending(sorted(pages))))
+        self.take_step(Step(StepKind.REPLAY, spending=Spending(sorted(pages))))
 
     def reopen(self, pages: Sequence[int]) -> None:
         """Make read pages wait for another turn."""
-        self._do(Step(StepKind.REOPEN, spending=Spending(sorted(pages))))
+        self.take_step(Step(StepKind.REOPEN, spending=Spending(sorted(pages))))
 
     def page(self, url: str) -> int:
         """Return the id of a known page."""
@@ -162,7 +162,7 @@ class HandCrawl:
             partial(urls_of, connection) if index else None,
         )
 
-    def _meet(self, urls: Iterable[str], depth: int) -> tuple[list[int], int]:
+    def meet_urls(self, urls: Iterable[str], depth: int) -> tuple[list[int], int]:
         meeting = self.frontier.urls.meet(list(urls), depth)
         new: list[UrlRow] = meeting.urls
         self.batch.urls += new
@@ -171,7 +171,7 @@ class HandCrawl:
         self.batch.hosts += meeting.hosts
         return meeting.pages, len(new)
 
-    def _do(self, step: Step, state: int = 0) -> None:
+    def take_step(self, step: Step, state: int = 0) -> None:
         row = StepRow(self.frontier.last_seq + 1, state, step)
         self._spendings[row.seq] = step.spending
         self.frontier.apply(row)

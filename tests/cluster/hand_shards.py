@@ -58,7 +58,7 @@ class HandShard(HandCrawl):
             raise BatchError("a page of another shard")
         pages, born = [], 0
         for one in transfers:
-            (page,), new = self._meet([one.url], one.depth)
+            (page,), new = self.meet_urls([one.url], one.depth)
             pages.append(page)
             born += new
         return pages, born
@@ -71,22 +71,22 @@ class HandShard(HandCrawl):
         if not step.spending.links and not of_pot:
             return None
         batch = self.shard.batch(step)
-        self._do(step)
+        self.take_step(step)
         return batch
 
     def receive(self, batch: TransferBatch) -> None:
         assert judge(self.shard.channels, batch) is Arrival.NEXT
         for step in self.shard.receipt(batch):
             state = State.BAD_REDIRECT if step.kind is StepKind.DEAD_END else State.UNREAD
-            self._do(step, state)
+            self.take_step(step, state)
 
-    def _meet(self, urls: Iterable[str], depth: int) -> tuple[list[int], int]:
+    def meet_urls(self, urls: Iterable[str], depth: int) -> tuple[list[int], int]:
         named = list(urls)
-        pages, born = super()._meet(named, depth)
+        pages, born = super().meet_urls(named, depth)
         self._urls.update(zip(pages, named, strict=True))
         return pages, born
 
-    def _do(self, step: Step, state: int = 0) -> None:
+    def take_step(self, step: Step, state: int = 0) -> None:
         """Post the step, after steps that make its new pages known, foreign ones as such."""
         if step.born and step.kind is not StepKind.RECEIVE:
             known = len(self.frontier)

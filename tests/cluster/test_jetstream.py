@@ -41,6 +41,7 @@ def test_a_request_that_has_just_run_out_of_time_breaks_no_reconnection() -> Non
 
         request = asyncio.create_task(jetstream.api("INFO"))
         await asyncio.sleep(0)
+        # The time limit is seen here only: to wait for it takes as long.
         (wait,) = jetstream._waits
         due = wait.when()
         assert due is not None

@@ -87,6 +87,7 @@ async def test_invalid_descriptions_of_objects_are_refused(tmp_path: Path) -> No
             wrong = ({"nuid": ">"}, {"nuid": "a.b"}, {"size": -1}, {"chunks": "9"}, {"name": 7})
             theirs: list[Any] = [*({**fine, **one} for one in wrong), {}, [], None]
             for described in theirs:
+                # Another program may have written this.
                 await engine._describe("theirs", described)
                 for use in (engine.get_object("theirs", got), engine.delete_object("theirs")):
                     with pytest.raises(EngineError, match="damaged, or no minicrawl made it"):
@@ -293,6 +294,7 @@ async def test_a_change_of_leader_takes_the_lead_from_its_server_and_loses_no_en
 ) -> None:
     async with served(tmp_path, 3) as (_, engine):
         first = await engine.append(SHARD, 0, b"one")
+        # The leader of a log, which no crawl asks for.
         stream = await engine._streams.log(SHARD, LogKind.STORE)
         before = await engine._streams.leader(stream)
         await engine.change_leader(SHARD)
@@ -351,6 +353,7 @@ async def test_beats_are_answered_while_the_servers_elect_a_leader_of_the_keys(
     tmp_path: Path,
 ) -> None:
     async with served(tmp_path, 3) as (servers, engine):
+        # Leaders of logs, which no crawl asks for.
         streams = engine._streams
         leaders = [""]
         while len(set(leaders) - {""}) < 2:
@@ -402,6 +405,7 @@ async def test_a_full_log_refuses_entries_until_old_ones_are_removed(
 ) -> None:
     async with served(tmp_path, 1) as (_, engine):
         await engine.append(SHARD, 0, bytes(10_000))
+        # An operator's limit, which minicrawl never sets.
         name = await engine._streams.log(SHARD, LogKind.STORE)
         config = (await engine._jetstream.api(f"STREAM.INFO.{name}"))["config"]
         await engine._jetstream.api(f"STREAM.UPDATE.{name}", config | {"max_bytes": 100_000})

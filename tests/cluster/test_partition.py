@@ -16,6 +16,7 @@ LONG_S = 90
 
 
 def server_of(engine: NatsEngine) -> str:
+    # Crawls need not know the server that they reach.
     found = engine._jetstream.client.connected_url
     assert found is not None
     return found.geturl()

@@ -92,6 +92,7 @@ def test_only_the_system_account_learns_who_syncs(tmp_path: Path) -> None:
             assert (facts.name, facts.syncs) == ("server-0", None)
             client = connecting.client_for(ClusterAccess(servers.url))
             await client.connect(servers.url.replace("//", "//u:p@"))
+            # A client with a login that the engine would not take from an address.
             engine._jetstream.client = client
             (asked,) = await engine.server_facts()
             await client.close()

@@ -18,6 +18,7 @@ needs_wheel = pytest.mark.skipif(find_spec(WHEEL) is None, reason=f"no wheel of 
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return the only folder of the system's programs, which does not exist yet."""
     monkeypatch.setenv("PATH", str(tmp_path / "system"))
+    # A process looks for the program once.
     servers._program_of_wheel.cache_clear()
     yield tmp_path / "system"
     servers._program_of_wheel.cache_clear()

@@ -49,6 +49,7 @@ async def test_facts_of_the_run_that_came_before_its_number_count() -> None:
         await engine.put(entry.key, entry.value or b"")
     watch = ClusterWatch(engine)
     watch.begin()
+    # The watch shows news only once it has read all that was there before.
     while len(watch.crawl._told) < len(early):
         await asyncio.sleep(0)
     ended = StateRecord(doing=CrawlActivity.ENDED, run=RUN, reason="budget")

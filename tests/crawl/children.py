@@ -43,4 +43,5 @@ def open_files() -> list[str]:
 
 def has_child(parser: ParserProcess) -> bool:
     """Return whether the parser has a process of its own."""
+    # Whoever has a page parsed is not told where it happens.
     return parser._child is not None

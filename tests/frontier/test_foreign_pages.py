@@ -37,10 +37,10 @@ def read(crawl: HandCrawl, url: str, links: list[str]) -> None:
     """Read a page as a shard does, which adds foreign pages before the visit."""
     strange = [link for link in links if not is_own(link)]
     known = len(crawl.frontier)
-    _, born = crawl._meet(strange, 1)
+    _, born = crawl.meet_urls(strange, 1)
     if born:
-        crawl._do(Step(StepKind.BORN, born=born))
-        crawl._do(Step(StepKind.FOREIGN, spending=Spending(range(known, known + born))))
+        crawl.take_step(Step(StepKind.BORN, born=born))
+        crawl.take_step(Step(StepKind.FOREIGN, spending=Spending(range(known, known + born))))
     crawl.read(url, [link for link in links if link != url])
 
 
@@ -52,16 +52,16 @@ def send(crawl: HandCrawl, of_pot: int = 0) -> None:
     number = channels.next_number(0)
     atoms = [ledger.key[page] for page in pages]
     if pages or of_pot:
-        crawl._do(Step(StepKind.SEND, 0, 0, Spending(pages, atoms, (), of_pot), number))
+        crawl.take_step(Step(StepKind.SEND, 0, 0, Spending(pages, atoms, (), of_pot), number))
 
 
 def receive(crawl: HandCrawl, urls: list[str], to_pot: int = 0) -> None:
     channels = crawl.frontier.channels or Channels()
     number = channels.received.get(0, ChannelEnd()).number + 1
-    pages, born = crawl._meet(urls, 2)
+    pages, born = crawl.meet_urls(urls, 2)
     spending = Spending(sorted(pages), [UNIT // 3] * len(pages), (), to_pot)
     if pages or to_pot:
-        crawl._do(Step(StepKind.RECEIVE, 0, born, spending, number))
+        crawl.take_step(Step(StepKind.RECEIVE, 0, born, spending, number))
 
 
 def a_shard(path: Path) -> HandCrawl:

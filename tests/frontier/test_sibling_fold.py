@@ -106,7 +106,7 @@ def test_foretold_pages_belong_to_the_page_that_foretold_them(crawl: HandCrawl) 
     crawl.seeds([A])
     meeting = crawl.frontier.urls.meet([ONE, TWO], 1)
     crawl.batch.urls += meeting.urls
-    crawl._do(Step(StepKind.BORN, crawl.page(A), 2, amount=4))
+    crawl.take_step(Step(StepKind.BORN, crawl.page(A), 2, amount=4))
     for keep in (crawl.commit, crawl.checkpoint):
         keep()
         assert loaded(crawl).state() == shown(crawl.frontier).state()

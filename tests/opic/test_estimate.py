@@ -203,6 +203,7 @@ def test_the_flow_is_interpolated_between_history_and_cash(change: float, flow: 
 
 def test_cash_as_promised_means_no_change() -> None:
     estimate = Importance(a_ledger())
+    # A moment that no few steps lead to.
     estimate._ledger.recorded = UNIT
     sums = Sums(read=1, held=1, age=0, chance=0.5, deviation=0.25)
     assert estimate.level(sums).change == 0

@@ -87,6 +87,7 @@ def test_the_least_recently_used_site_is_dropped_from_a_full_jar() -> None:
 )
 def test_counts_and_sizes_are_those_of_the_cookies(settings: list[tuple[str, str]]) -> None:
     made = jar(*settings)
+    # The limits of the jar go by these sums, which are kept beside the cookies.
     assert len(made) == len(list(made)) == made._count
     assert made._size == sum(one.size for one in made) == sum(made._sizes.values())
 

@@ -71,6 +71,7 @@ def test_sites_are_those_of_tldextract() -> None:
 def test_the_list_that_is_read_directly_is_that_of_tldextract(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # The two sources of the list are compared, of which a crawl takes one.
     assert sites._written_list()
     assert sites._suffixes.__wrapped__() == frozenset(EXTRACT.tlds)
     elsewhere = ModuleSpec("tldextract", None, is_package=True)

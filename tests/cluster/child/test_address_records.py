@@ -154,6 +154,7 @@ async def test_a_former_holder_changes_no_record_and_loses_its_share(
     new.want()
     await until(lambda: new.share == 1)
     record = servers.values[f"{ADDRESS_PREFIX}{ADDRESS}"]
+    # Examined now: the next turn of a shard that lags is some time off.
     late.addresses._to_examine.put_nowait(ADDRESS)
     await until(lambda: late.share == 0)
     assert servers.values[record.key] == record

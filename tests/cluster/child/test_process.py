@@ -48,6 +48,7 @@ async def test_a_warning_stops_the_crawl_only_if_the_disk_of_the_node_is_full(
     folder = Path("/proc") if is_stopped else tmp_path  # /proc never has free space
     storing = SimpleNamespace(store=folder / "crawl.db")
     crawl: Any = SimpleNamespace(stop=stopped.set, settings=SimpleNamespace(storing=storing))
+    # The child's own crawl, process and pipe are replaced: the laws are those of its orders.
     child._crawl = crawl
     child._warn(Warned(text="no room"))
     assert child._warnings.empty() == stopped.is_set() == is_stopped
@@ -58,14 +59,16 @@ def crawling(child: ShardChild, fetched: int = 0, in_flight: int = 0) -> list[di
     changes: list[dict[str, object]] = []
     exchange = SimpleNamespace(is_halted=True)
 
-    steering = SimpleNamespace(change=changes.append, as_json=lambda: {"in_flight": in_flight})
+    steering = SimpleNamespace(change=changes.append, reply=lambda: {"in_flight": in_flight})
     progress = SimpleNamespace(fetched=fetched)
+    # As `run` sets them, which begins a whole crawl.
     child._crawl = cast(Any, SimpleNamespace(steering=steering, progress=lambda: progress))
     child._exchange = cast(Any, exchange)
     return changes
 
 
 def steer(child: ShardChild, **orders: Any) -> None:
+    # As if it came through the pipe.
     child._hear((1, ShardCommand.STEER, cast(Any, ShardOrders(**orders))))
 
 
@@ -84,6 +87,7 @@ async def test_the_first_order_is_obeyed_even_if_it_is_for_no_workers() -> None:
 async def test_an_order_that_comes_before_the_crawl_is_obeyed_when_it_begins() -> None:
     child = ShardChild()
     steer(child, pages=60)
+    # What a node asks for through the pipe.
     assert await child._yield_pages() is None
     changes = crawling(child)
     await child._obey_from_the_start(cast(Any, child._crawl))

@@ -119,6 +119,7 @@ class TriedNode:
         await self.hear()
         await self.node.beat()
         await self.node.decide()
+        # A node tells nobody that it is busy with a shard.
         while busy := [held.busy for held in self.held._shards.values() if held.busy]:
             await asyncio.wait(busy)
 

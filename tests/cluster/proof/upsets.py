@@ -61,6 +61,7 @@ async def kill_the_server_of_the_keys(cluster: Upsettable, chance: Random) -> No
     """Kill the server that leads the keys: no lease can change until another one leads them."""
     engine = cluster.engine
     assert isinstance(engine, NatsEngine)
+    # Crawls need not know which server leads; whoever kills one does.
     leader = await engine._streams.leader(engine._streams.keys.stream)
     server = next((one for one in cluster.servers.servers if one.name == leader), None)
     await _server_killed(server or chance.choice(cluster.servers.servers), chance)

@@ -80,6 +80,7 @@ def test_a_page_settled_without_a_request_may_cost_less_than_a_request() -> None
 
 def test_of_very_many_hosts_only_the_last_are_remembered() -> None:
     fair = crowd(10_000)
+    # A pause does not show how much is remembered.
     assert len(fair._means) < 5000
 
 
@@ -145,6 +146,7 @@ def test_of_hosts_that_held_the_lock_only_the_last_are_remembered() -> None:
     lock = FairLock()
     for number in range(5000):
         lock.charge(f"{number}", 1.0)
+    # The lock does not show how much it remembers.
     assert len(lock._costs_s) <= 1000
 
 

@@ -73,6 +73,7 @@ def test_a_browser_sends_no_requests_of_its_own() -> None:
 def test_a_page_that_is_not_rendered_has_a_reason() -> None:
     async def reason(most_cpu_s: float) -> str:
         with pytest.raises(TimeoutError) as caught:
+            # No page could be made to take exactly so much time.
             await browser_page._while_working(asyncio.Event().wait(), most_cpu_s)
         return str(caught.value)
 

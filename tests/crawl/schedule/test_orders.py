@@ -162,6 +162,7 @@ def test_pages_are_replayed_only_once_they_hold_enough_cash() -> None:
     for _ in range(5):
         books.replays.allowed += books.replays.per_fetch
     assert books.run() == []
+    # An endowment without a seed, which no crawl gives.
     books._take(Step(StepKind.ENDOWED, spending=Spending((1,)), amount=10))
     books.replays.saw([Plan(0, 0, [1], 0, (), 0)])
     assert books.run() == [1]

@@ -501,6 +501,7 @@ def test_nothing_is_cut_after_a_commit_of_unknown_outcome(path: Path, folder: Pa
     with closing(StoreWriter.open(path)) as store:
         keeping = open_keeping(store, Storing(keep="pages", warc=folder), nobody_listens)
         doubtful = Batch(answers=[page(2)])
+        # The first half of a commit, whose second half fails.
         StoreWithArchive(store, keeping)._append(doubtful)
         keeping.close()  # the commit has failed, and yet it reached the disk:
         store.commit(doubtful)

@@ -76,6 +76,7 @@ async def test_a_body_that_the_parser_is_lost_on_fails_alone(reader: PageParser)
         async def run(self, *_: object) -> Any:
             raise ParserLost("why")
 
+    # A process that is lost whenever it is asked.
     reader._process = Lost(LONGEST_S)
     failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
     assert (await reader.reading(html("/1"), AS_A_PAGE).anyhow()).value == failed
@@ -123,6 +124,7 @@ def test_large_bodies_cost_the_loop_less_than_a_blink(
     """All rounds of the loop together are measured, in processor time of its thread."""
 
     async def work(reader: PageParser) -> None:
+        # Its start is not what is timed.
         await reader._process.run(len, BytesIO(b"abc"), "a.example")
         began = time.thread_time()
         assert not isinstance((await read(reader)).value, Failed)

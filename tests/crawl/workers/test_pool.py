@@ -146,6 +146,7 @@ async def test_the_own_process_does_the_first_requests_and_those_of_a_starting_w
     titles = [await desk.visit(A) for _ in range(3)]
     assert titles == ["read here"] * 3
     assert await desk.visit(B) == "read by a worker"
+    # As after its first reply, for which it cannot be made to wait.
     desk.crew[0]._replies = 1
     assert await desk.visit(A) == "read by a worker"
 

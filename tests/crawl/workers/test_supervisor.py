@@ -93,6 +93,7 @@ def stopped_at_work(pid: int, worker: WorkerProcess, but_not: int) -> bool:
     os.kill(pid, signal.SIGSTOP)
     while "T (stopped)" not in Path(f"/proc/{pid}/status").read_text():
         pass
+    # The mark is the supervisor's alone, and is read while the process stands still.
     if worker._mark.call not in (0, but_not):
         return True
     os.kill(pid, signal.SIGCONT)
@@ -111,6 +112,7 @@ async def test_only_the_call_that_a_killed_worker_was_busy_with_is_to_blame(
         innocent = asyncio.create_task(worker.visit(Request(url=silent.url())))
         while not silent.asked:
             await asyncio.sleep(0)
+        # The numbers of calls go to no caller.
         (number_of_innocent,) = worker._waiting
         guilty = asyncio.create_task(worker.visit(Request(url=server.url())))
         while not stopped_at_work(pid, worker, but_not=number_of_innocent):
