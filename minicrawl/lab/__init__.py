@@ -3,7 +3,6 @@
 A room beside the core: it can be deleted, with its entry points.
 
 webs            webs to run on, synthetic (`synthetic_webs`) or from a file
-spam_farms      farms beside the pages of a web
 page_values     values that the user gives to pages
 estimate_errors errors of estimates of importance
 exploration     a crawl of a web that the laboratory knows

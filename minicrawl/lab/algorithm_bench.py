@@ -100,8 +100,10 @@ class AlgorithmReport:
 
 def read_sequence(path: Path) -> EdgeSequence:
     """Read the edges of a graph file in order. Pages are numbered in the order of their names."""
-    found = [(links.sources, links.targets) for links in LinkStream(blocks(path), str(path))]
-    sources, targets = (np.concatenate(ends) for ends in zip(*found, strict=True))
+    ends_of_blocks = [
+        (links.sources, links.targets) for links in LinkStream(blocks(path), str(path))
+    ]
+    sources, targets = (np.concatenate(ends) for ends in zip(*ends_of_blocks, strict=True))
     names, places = np.unique(np.concatenate((sources, targets)), return_inverse=True)
     pairs = zip(places[: len(sources)].tolist(), places[len(sources) :].tolist(), strict=True)
     edges = dict.fromkeys(pair for pair in pairs if pair[0] != pair[1])
@@ -135,8 +137,8 @@ def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun
         return TimedRun(None, 0)
     if not answer:
         return TimedRun(None, 0, f"its process ended with exit code {child.returncode}")
-    found: TimedRun = pickle.loads(answer)  # our own child wrote it
-    return found
+    run: TimedRun = pickle.loads(answer)  # our own child wrote it
+    return run
 
 
 def _send(child: subprocess.Popen[bytes], job: object) -> IO[bytes]:
@@ -164,8 +166,8 @@ def run_in_child() -> None:
     state, seconds = timed(algorithm, saved.graph.nodes, batches)
     memory, answer = max(_memory(_PEAK) - before, 0), algorithm.answer(state)
     wrong = first_difference(algorithm, saved, answer) if rules.validate else None
-    found = TimedRun(seconds, memory, wrong, answer if rules.want_answer else None)
-    out.write(pickle.dumps(found))
+    run = TimedRun(seconds, memory, wrong, answer if rules.want_answer else None)
+    out.write(pickle.dumps(run))
 
 
 def batches_for(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> list[Batch]:
@@ -194,8 +196,8 @@ def first_difference(
         return None
     place = tuple(places[0].tolist())
     between = " to ".join(map(str, place))
-    found, expected = _word(answer[place]), _word(right[place])
-    return f"{algorithm.kind.value[:-1]} of {between} is {found}, expected {expected}"
+    given, expected = _word(answer[place]), _word(right[place])
+    return f"{algorithm.kind.value[:-1]} of {between} is {given}, expected {expected}"
 
 
 def _word(value: Any) -> str:

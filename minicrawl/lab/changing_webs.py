@@ -174,13 +174,13 @@ class ChangingWeb:
             return []
         known = {page, *self._linking[page]}
         pages = len(self.living)
-        found: list[int] = []
+        strangers: list[int] = []
         for _ in range(min(count, pages - len(known))):
             while (source := self.living[self._rng.randrange(pages)]) in known:
                 pass
             known.add(source)
-            found.append(source)
-        return found
+            strangers.append(source)
+        return strangers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,12 +219,12 @@ def windows(
         start = warm_up + number * laps
         tell = part(progress, start / whole, (start + laps) / whole)
         # A pickle, because a deep copy of all measures would take longer than the laps.
-        found = _at_rate(pickle.loads(warm), graph, rate, watching, tell)
+        results = _at_rate(pickle.loads(warm), graph, rate, watching, tell)
         points += [
             WindowPoint(
                 policy=policy, rate=rate, warm_up=warm_up, errors=mean(one), measures_per_page=kept
             )
-            for policy, (one, kept) in zip(policies, found, strict=True)
+            for policy, (one, kept) in zip(policies, results, strict=True)
         ]
     return points
 
@@ -326,7 +326,7 @@ def _at_rate(
     """Return each policy's errors lap by lap, and its number of measures per page."""
     web = ChangingWeb(graph, Random(watching.seed))
     reader.links = web.links
-    found = []
+    laps = []
     for lap in range(watching.laps):
         for burst in range(lap * _BURSTS, (lap + 1) * _BURSTS):
             for _ in range(_due(burst, watching.births * graph.nodes / _BURSTS)):
@@ -337,10 +337,10 @@ def _at_rate(
             reader.read(_due(burst, graph.nodes / _BURSTS))
         if 2 * (lap + 1) > watching.laps:
             truth = true_importance(web.graph(), watching.small_edge)
-            found.append(reader.errors(truth, web.living))
+            laps.append(reader.errors(truth, web.living))
         progress((lap + 1) / watching.laps)
     kept = [window.measures_per_page() for window in reader.watched]
-    return [(list(one), count) for one, count in zip(zip(*found, strict=True), kept, strict=True)]
+    return [(list(one), count) for one, count in zip(zip(*laps, strict=True), kept, strict=True)]
 
 
 def _due(burst: int, each: float) -> int:

@@ -111,12 +111,14 @@ def _off_line(
 ) -> Series:
     """Run the power method: an iteration moves all importance once, roughly like a lap."""
     options = replace(truth_options(small_edge), method=Method.POWER, most_iterations=1)
-    x, found = np.full(graph.nodes, 1 / graph.nodes), []
+    x, errors_by_lap = np.full(graph.nodes, 1 / graph.nodes), []
     for _ in range(laps):
         x = pagerank(graph, weights, options=options, start=x).values.astype(np.float64)
-        found.append(errors(x, truth))
+        errors_by_lap.append(errors(x, truth))
     g = [float(lap) for lap in range(1, laps + 1)]
-    return Series(strategy=OFF_LINE, estimator=OFF_LINE, errors=found, g=g, cash_when_read=None)
+    return Series(
+        strategy=OFF_LINE, estimator=OFF_LINE, errors=errors_by_lap, g=g, cash_when_read=None
+    )
 
 
 def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress) -> list[Series]:
@@ -135,6 +137,6 @@ def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress
         g.append(recorded / pages)
         progress((lap + 1) / laps)
     return [
-        Series(strategy=name, estimator=label, errors=found, g=g, cash_when_read=g[-1] / laps)
-        for label, found in (("paper", paper), ("minus-c0", minus_birth))
+        Series(strategy=name, estimator=label, errors=by_lap, g=g, cash_when_read=g[-1] / laps)
+        for label, by_lap in (("paper", paper), ("minus-c0", minus_birth))
     ]

@@ -58,9 +58,9 @@ def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
     )
 
 
-def mean(found: Sequence[EstimateErrors]) -> EstimateErrors:
+def mean(draws: Sequence[EstimateErrors]) -> EstimateErrors:
     """Return the mean of errors measured at several moments, or in several draws."""
-    return EstimateErrors(*np.mean([astuple(one) for one in found], axis=0).tolist())
+    return EstimateErrors(*np.mean([astuple(one) for one in draws], axis=0).tolist())
 
 
 def standard_error(draws: Sequence[EstimateErrors]) -> EstimateErrors:

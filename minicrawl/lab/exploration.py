@@ -140,9 +140,9 @@ class Exploration:
 def fetched(crawl: Exploration, queue: PageQueue, budget: int, at_once: int = 1) -> list[int]:
     """Fetch up to `budget` pages of the web; return them in the order of fetching."""
     queue.load()
-    in_flight, found = deque[int](), list[int]()
-    while len(found) < budget:
-        while len(in_flight) < min(at_once, budget - len(found)):
+    in_flight, pages = deque[int](), list[int]()
+    while len(pages) < budget:
+        while len(in_flight) < min(at_once, budget - len(pages)):
             if (page := queue.take()) is None:
                 break
             in_flight.append(page)
@@ -152,5 +152,5 @@ def fetched(crawl: Exploration, queue: PageQueue, budget: int, at_once: int = 1)
         plan, new = crawl.read(page)
         queue.posted((plan,), new)
         queue.resume(crawl.urls.host_of[page])
-        found.append(crawl.pages[page])
-    return found
+        pages.append(crawl.pages[page])
+    return pages

@@ -116,8 +116,8 @@ def best_possible(importance: Floats, rates: Floats, readings: float) -> float:
         middle = (low + high) / 2
         is_low = _readings(importance, rates, middle).sum() < readings
         low, high = (middle, high) if is_low else (low, middle)
-    found = _readings(importance, rates, high)
-    return float((importance * found / (found + rates)).sum())
+    best = _readings(importance, rates, high)
+    return float((importance * best / (best + rates)).sum())
 
 
 def _readings(importance: Floats, rates: Floats, scale: float) -> Floats:

@@ -18,8 +18,7 @@ Example: page 0 links to 1 and 2, page 1 to 2, page 2 to 3, and the true importa
 With 4 pages, a budget of 50 % is 2 pages: the oracle has gathered .5, the other orders .3.
 
 Draws of seeds differ more than orders do. So two orders are compared draw by draw: a *gain* is the
-mean of the differences, with their standard error. The cost of spam farms is a difference, too:
-each order crawls the web with and without them.
+mean of the differences, with their standard error.
 
 A *polite* crawl has several requests in flight, at most one per host: the next request is for the
 best page of an idle host. All requests take equally long, so they end in the order in which they
@@ -45,8 +44,7 @@ from minicrawl.lab.freshness import change_rates
 from minicrawl.lab.known_webs import true_importance
 from minicrawl.lab.page_values import PageValues
 from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS
-from minicrawl.lab.spam_farms import Farm, Links, planted
-from minicrawl.lab.webs import Floats, Web
+from minicrawl.lab.webs import Floats, Links, Web
 from minicrawl.opic.importance.expected_value import WEIGHT
 from minicrawl.opic.ledger.money import SMALL_EDGE
 from minicrawl.ports import Progress, part
@@ -76,9 +74,7 @@ class Curve:
     many pages as an integer there says. `fresh` is the part of it on pages that have not changed
     since they were fetched, if pages change as in `lab freshness` and fetching all of them takes 30
     days. `gain` is the difference from the baseline with the same seeds, if the baseline ran as
-    well. `value` is the share of the reachable value gathered, if pages have values. `spam` is the
-    share of spam among the pages fetched, and `loss` the importance lost by it; both are None
-    without farms.
+    well. `value` is the share of the reachable value gathered, if pages have values.
     """
 
     order: str
@@ -87,8 +83,6 @@ class Curve:
     fresh: DrawnMean | None = None
     value: DrawnMean | None = None
     gain: DrawnMean | None = None
-    spam: DrawnMean | None = None
-    loss: DrawnMean | None = None
 
     @property
     def mass(self) -> list[float]:
@@ -96,7 +90,7 @@ class Curve:
 
     def to_json(self) -> dict[str, object]:
         numbers: dict[str, object] = {}
-        for name in ("mass", "fresh", "value", "gain", "spam", "loss"):
+        for name in ("mass", "fresh", "value", "gain"):
             found: DrawnMean | None = self.found if name == "mass" else getattr(self, name)
             numbers |= {name: found and found.mean, f"{name}_error": found and found.error}
         return {"order": self.order, "fractions": list(self.fractions), **numbers}
@@ -120,8 +114,8 @@ class Crawls:
     small_edge: float = SMALL_EDGE
 
 
-class _Terrain(NamedTuple):
-    """A web to crawl, with or without farms: links and importance of all pages."""
+class Terrain(NamedTuple):
+    """A web to crawl: links and importance of all pages, which may be more than the web's."""
 
     web: Web
     links: Links
@@ -129,13 +123,14 @@ class _Terrain(NamedTuple):
     values: PageValues | None = None
 
 
-class _Gathered(NamedTuple):
-    """Importance, fresh importance, share of spam and value of the pages fetched, by draw."""
+class Gathered(NamedTuple):
+    """Importance, fresh importance and value of the pages fetched, by draw and budget."""
 
     mass: Floats
     fresh: Floats
-    spam: Floats
     value: Floats
+    pages: list[NDArray[np.int64]]
+    """Pages in the order of fetching, by draw."""
 
 
 def order(
@@ -143,65 +138,41 @@ def order(
     *,
     orders: Sequence[str],
     crawls: Crawls,
-    farms: Sequence[Farm] = (),
     values: PageValues | None = None,
     progress: Progress,
 ) -> list[Curve]:
     """Return the curve of each order: means over the crawls.
 
-    Without farms, pages may have `values`, and `orders` may contain the order by value.
+    If pages have `values`, `orders` may contain the order by value.
     """
     truth = true_importance(web.graph, crawls.small_edge)
-    honest = _Terrain(web, list(web.graph.adjacency()), truth, values)
-    terrains = [_with_farms(honest, farms, crawls.seed), honest] if farms else [honest]
-    gathered: list[list[_Gathered]] = []
-    for name in orders:
-        gathered.append([])
-        for terrain in terrains:
-            done = len(gathered) - 1 + len(gathered[-1]) / len(terrains)
-            tell = part(progress, done / len(orders), (done + 1 / len(terrains)) / len(orders))
-            gathered[-1].append(_gather(terrain, name, crawls, tell))
-    base = dict(zip(orders, gathered, strict=True)).get(BASELINE)
+    terrain = Terrain(web, list(web.graph.adjacency()), truth, values)
+    results = {
+        name: gather(
+            terrain, name, crawls, part(progress, done / len(orders), (done + 1) / len(orders))
+        )
+        for done, name in enumerate(orders)
+    }
+    base = results.get(BASELINE)
     return [
-        _curve(name, crawls.fractions, found, base if name != BASELINE else None)
-        for name, found in zip(orders, gathered, strict=True)
+        Curve(
+            order=name,
+            fractions=crawls.fractions,
+            found=spread(here.mass),
+            fresh=spread(here.fresh),
+            value=spread(here.value) if here.value.size else None,
+            gain=spread(here.mass - base.mass) if base and name != BASELINE else None,
+        )
+        for name, here in results.items()
     ]
 
 
-def _with_farms(honest: _Terrain, farms: Sequence[Farm], seed: int) -> _Terrain:
-    web, links, truth, _ = honest
-    rng = np.random.default_rng(seed)
-    for farm in farms:
-        web, links = planted(web, links, farm, rng)
-    return _Terrain(web, links, np.append(truth, np.zeros(len(links) - len(truth))))
-
-
-def _curve(
-    name: str,
-    fractions: Sequence[float | int],
-    found: Sequence[_Gathered],
-    base: Sequence[_Gathered] | None,
-) -> Curve:
-    """Return the curve of an order from its results: with farms and without, or without only."""
-    here, *honest = found
-    return Curve(
-        order=name,
-        fractions=fractions,
-        found=spread(here.mass),
-        fresh=spread(here.fresh),
-        value=spread(here.value) if here.value.size else None,
-        gain=spread(here.mass - base[0].mass) if base else None,
-        spam=spread(here.spam) if honest else None,
-        loss=spread(honest[0].mass - here.mass) if honest else None,
-    )
-
-
-def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) -> _Gathered:
+def gather(terrain: Terrain, name: str, crawls: Crawls, progress: Progress) -> Gathered:
     """Run the crawls, and return their results at each budget."""
     nodes = terrain.web.graph.nodes
     budgets = [b if isinstance(b, int) else int(b * nodes) for b in crawls.fractions]
     rates = change_rates(len(terrain.links), crawls.seed) * (CRAWL_DAYS / nodes)
-    values, masses, fresh, spams, gathered_values = terrain.values, [], [], [], []
+    values, masses, fresh, gathered_values, all_pages = terrain.values, [], [], [], []
     for draw in range(crawls.draws):
         crawl = Exploration(terrain.web, terrain.links, terrain.truth, crawls.small_edge)
         seeds = draw_seeds(terrain.web, crawls.seed, draw)
@@ -216,22 +187,22 @@ def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) ->
         pages = np.array(fetched(crawl, queue, max(budgets), crawls.at_once), dtype=np.int64)
         masses.append(_sums(terrain.truth[pages], budgets))
         fresh.append(still_fresh(terrain.truth[pages], rates[pages], budgets))
-        spams.append(_sums(pages >= nodes, budgets) / np.clip(budgets, 1, max(len(pages), 1)))
+        all_pages.append(pages)
         if values is not None:
             reachable = values.value[_reachable(terrain.links, seeds)].sum()
             gathered_values.append(_sums(values.value[pages], budgets) / max(reachable, 1e-9))
         progress((draw + 1) / crawls.draws)
-    return _Gathered(*map(np.array, (masses, fresh, spams, gathered_values)))
+    return Gathered(np.array(masses), np.array(fresh), np.array(gathered_values), all_pages)
 
 
 def _reachable(links: Links, seeds: Sequence[int]) -> list[int]:
     """Return the pages to which a path leads from the seeds."""
-    found, unread = set(seeds), list(seeds)
+    reached, unread = set(seeds), list(seeds)
     while unread:
-        new = [page for page in links[unread.pop()] if page not in found]
-        found.update(new)
+        new = [page for page in links[unread.pop()] if page not in reached]
+        reached.update(new)
         unread += new
-    return sorted(found)
+    return sorted(reached)
 
 
 def still_fresh(importance: Floats, rates: Floats, budgets: Sequence[int]) -> Floats:
@@ -246,8 +217,8 @@ def still_fresh(importance: Floats, rates: Floats, budgets: Sequence[int]) -> Fl
 def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:
     """Return the sum of the first values for each budget; beyond the last page, sums stay equal."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
-    found: Floats = sums[np.minimum(budgets, len(values))]
-    return found
+    of_budgets: Floats = sums[np.minimum(budgets, len(values))]
+    return of_budgets
 
 
 def spread(draws: Floats) -> DrawnMean:

@@ -38,8 +38,8 @@ _CASH_BITS, _BOUND_SCALE = 44, 1 << 14
 def bounds(reads: NDArray[np.int64], payments: Floats) -> Floats:
     """Return the upper confidence bound of each place."""
     turns, known = max(int(reads.sum()), 1), reads + 1
-    found: Floats = (payments + payments.sum() / turns) / known + np.sqrt(2 * np.log(turns) / known)
-    return found
+    upper: Floats = (payments + payments.sum() / turns) / known + np.sqrt(2 * np.log(turns) / known)
+    return upper
 
 
 class PlaceKeys:
@@ -92,8 +92,8 @@ class ByPlace(ByKey):
 
     def _compute(self) -> None:
         """Compute all keys anew, and let every host look for its best page again."""
-        found = bounds(np.array(self._reads), np.array(self._paid))
-        whole = (found * _BOUND_SCALE).astype(np.int64) << _CASH_BITS
+        upper = bounds(np.array(self._reads), np.array(self._paid))
+        whole = (upper * _BOUND_SCALE).astype(np.int64) << _CASH_BITS
         cash = np.frombuffer(self._crawl.ledger.key, dtype=np.int64)
         richest = (1 << _CASH_BITS) - 1
         waits = np.frombuffer(self._crawl.ledger.flags, dtype=np.uint8) == UNREAD

@@ -32,11 +32,11 @@ def read_values(path: Path, names: Names) -> PageValues:
     Other pages are worth 0. Names missing from the web are ignored, unless all are missing.
     """
     given = dict(_lines(path))
-    found, values = names.find(list(given)), np.zeros(len(names))
-    for page, value in zip(found, given.values(), strict=True):
+    pages, values = names.find(list(given)), np.zeros(len(names))
+    for page, value in zip(pages, given.values(), strict=True):
         if page is not None:
             values[page] = value
-    if not any(page is not None for page in found):
+    if not any(page is not None for page in pages):
         raise UsageError(f"--value {path}: names no page of the graph")
     return PageValues(values, array("I", map(traits_of, names.of(range(len(names))))))
 

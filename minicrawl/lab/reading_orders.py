@@ -1,8 +1,7 @@
 """Orders of reading: those of a crawl, and baselines from the literature.
 
 crawl         opic (`crawl --strategy greedy`), siblings, breadth-first, random
-variations    opic-replay: read pages spend their cash again; hash: cash is multiplied by a small
-              random factor
+variation     opic-replay: read pages spend their cash again
 bandit        the best link place first (`link_places`)
 links         backlink-count; larger-sites-first: the site with most waiting pages
 PageRank      of the known pages, recomputed after each hundredth of the web
@@ -17,8 +16,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import repeat
-from random import Random
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +24,6 @@ from minicrawl.crawl.schedule.orders import (
     ORDERS,
     ByCash,
     ByKey,
-    PageOrder,
     PageQueue,
     best_site_first,
 )
@@ -36,7 +32,7 @@ from minicrawl.graph.link_builder import Weights
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.link_places import ByPlace
 from minicrawl.lab.webs import Floats
-from minicrawl.opic.ledger.ledger import READ, UNREAD, Ledger, Plan
+from minicrawl.opic.ledger.ledger import READ, UNREAD, Plan
 from minicrawl.opic.ledger.plans import replay
 from minicrawl.opic.queues.candidate_heap import CandidateHeap
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
@@ -47,8 +43,6 @@ TO_SEEDS = 0.05
 """Share of the jumps that go to seeds, in `pagerank-seeds` and `pagerank-return`."""
 RETURNED = 0.7
 """Share of a gift that an unread page returns, in `pagerank-return`."""
-CHANCE = -0.03
-"""Exponent of a page's random number, in the order `hash`."""
 _KEY_SCALE = 1 << 62
 """Integer key of a page that holds all importance."""
 
@@ -64,60 +58,21 @@ class ByNumber:
         self.keys.extend(map(self._number, pages))
 
 
-class ByBacklinks(ByNumber):
+class ByBacklinks(ByKey):
     """Page with most links from the pages read so far first."""
 
-    def __init__(self) -> None:
-        super().__init__(lambda _page: 0)
-
-    def count(self, plan: Plan) -> None:
-        for page in plan.links:
-            self.keys[page] += 1
-
-
-class ByCashAndChance:
-    """Richest page first, with cash multiplied by a small random factor.
-
-    Pages with equal cash, mostly from one template, are thus not all read in a row.
-    """
-
-    def __init__(self, ledger: Ledger, rng: Random) -> None:
-        self.keys = array("q")
-        self._cash, self._rng = ledger.key, rng
-        self._factors = array("d")
-
-    def grow(self, pages: range) -> None:
-        self._factors.extend((1 - self._rng.random()) ** CHANCE for _ in pages)
-        self.keys.extend(map(self._key, pages))
-
-    def count(self, plan: Plan) -> None:
-        for page in plan.links:
-            self.keys[page] = self._key(page)
-
-    def _key(self, page: int) -> int:
-        return int(self._cash[page] * self._factors[page])
-
-
-class CountingOrder(PageOrder, Protocol):
-    """Order whose keys change with each plan."""
-
-    def count(self, plan: Plan) -> None:
-        """Raise the keys of the pages that the plan links to."""
-
-
-class ByCount(ByKey):
-    """Queue of an order whose keys change with each plan."""
-
-    def __init__(self, crawl: Exploration, order: CountingOrder) -> None:
+    def __init__(self, crawl: Exploration) -> None:
+        order = ByNumber(lambda _page: 0)
         super().__init__(crawl, order)
-        self._counted = order
+        self._links = order.keys
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
     ) -> None:
         super().posted((), new)
         for plan in plans:
-            self._counted.count(plan)
+            for page in plan.links:
+                self._links[page] += 1
         super().posted(plans, (), paid)
 
 
@@ -192,8 +147,8 @@ class ByRecomputedPageRank(ByKey):
         # Start from the last ranks, which are nearly right; new pages get the mean.
         start = np.full(known, 1 / known)
         start[: len(self._rank)] = self._rank * (len(self._rank) / known)
-        found = pagerank(graph, weights, options=self._options, teleport=jumps, start=start)
-        self._rank = found.values.astype(np.float64)
+        scores = pagerank(graph, weights, options=self._options, teleport=jumps, start=start)
+        self._rank = scores.values.astype(np.float64)
         np.frombuffer(self._keys, dtype=np.int64)[:] = self._rank * _KEY_SCALE
         self.enqueue_blocks(())  # keys may have fallen: every host looks for its best page again
         self._left = min(self._every, int(is_unread.sum()) - len(self.leased))
@@ -242,12 +197,11 @@ CRAWL_ORDERS: dict[str, Callable[[Exploration, int], PageQueue]] = {
     "opic": lambda crawl, _seed: ORDERS["greedy"](crawl),
     "siblings": lambda crawl, _seed: _by_siblings(crawl),
     "opic-replay": lambda crawl, _seed: ByCashWithReplays(crawl),
-    "hash": lambda crawl, seed: ByCount(crawl, ByCashAndChance(crawl.ledger, Random(seed))),
     "pagerank": lambda crawl, _seed: ByRecomputedPageRank(crawl),
     "pagerank-seeds": lambda crawl, _seed: ByRecomputedPageRank(crawl, TO_SEEDS),
     "pagerank-return": lambda crawl, _seed: ByRecomputedPageRank(crawl, TO_SEEDS, RETURNED),
     "bandit": lambda crawl, _seed: ByPlace(crawl),
-    "backlink-count": lambda crawl, _seed: ByCount(crawl, ByBacklinks()),
+    "backlink-count": lambda crawl, _seed: ByBacklinks(crawl),
     "breadth-first": lambda crawl, _seed: ORDERS["breadth-first"](crawl),
     "larger-sites-first": lambda crawl, _seed: _larger_sites_first(crawl),
     "random": lambda crawl, _seed: ORDERS["random"](crawl),

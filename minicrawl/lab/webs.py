@@ -6,6 +6,7 @@ pages of one host.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +23,8 @@ from minicrawl.wording import counted
 
 Numbers = NDArray[np.int32]
 Floats = NDArray[np.float64]
+Links = list[Sequence[int]]
+"""Links of each page."""
 _FEWEST_PAGES = 2
 
 
@@ -67,17 +70,17 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
             return Web(grown.graph, grown.host, grown.host)
 
 
-def web_of(found: NamedGraph, path: Path) -> Web:
+def web_of(named: NamedGraph, path: Path) -> Web:
     """Return the web of a graph read from this file; hosts are known if names are URLs."""
-    if found.graph.nodes < _FEWEST_PAGES:
-        pages = counted(found.graph.nodes, "page")
+    if named.graph.nodes < _FEWEST_PAGES:
+        pages = counted(named.graph.nodes, "page")
         raise GraphFileError(f"{path}: only {pages} in it; expected links between at least two")
-    hosts = found.names.hosts()
+    hosts = named.names.hosts()
     here, host = np.unique(hosts.of_node, return_inverse=True)
-    if len(here) == found.graph.nodes:
-        return without_hosts(found.graph, found.names)
+    if len(here) == named.graph.nodes:
+        return without_hosts(named.graph, named.names)
     site_of_host = _numbered([sites.site(hosts.names[number]) for number in here.tolist()])
-    return Web(found.graph, host.astype(np.int32), site_of_host[host], found.names)
+    return Web(named.graph, host.astype(np.int32), site_of_host[host], named.names)
 
 
 def without_hosts(graph: Csr, names: Names | None = None) -> Web:

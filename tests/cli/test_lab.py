@@ -74,7 +74,7 @@ def test_order_prints_a_series_for_each_order_as_json(capsys: Captured) -> None:
     for one in found["series"]:
         assert one["fractions"] == [0.01, 0.05, 0.1, 0.2, 0.3, 0.5]
         assert one["mass"] == sorted(one["mass"])
-        assert one["mass_error"] is one["spam"] is one["loss"] is None
+        assert one["mass_error"] is one["value"] is None
 
 
 def test_order_is_measured_by_the_values_of_a_file(tmp_path: Path, capsys: Captured) -> None:
@@ -90,18 +90,17 @@ def test_order_is_measured_by_the_values_of_a_file(tmp_path: Path, capsys: Captu
     assert run(capsys, *chosen).count("siblings") == 3  # importance, fresh, value
 
 
-def test_standard_errors_gains_and_spam_are_printed(
+def test_standard_errors_and_gains_are_printed(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = ["--strategy", "opic", "--strategy", "random", "--draws", "2", "--polite", "3"]
-    spam = ["--spam", "random", "--spam-domains", "4"]
-    opic, other = document(capsys, "order", *SMALL, *chosen, *spam)["series"]
+    opic, other = document(capsys, "order", *SMALL, *chosen)["series"]
     assert opic["gain"] is None
-    for name in ("mass", "gain", "spam", "loss"):
+    for name in ("mass", "gain"):
         assert len(other[name]) == len(other[f"{name}_error"]) == 6
     monkeypatch.setenv("COLUMNS", "80")
-    shown = run(capsys, "order", *SMALL, *chosen, *spam)
-    for word in ("with standard errors", "±", "from opic", "Share of spam", "lost"):
+    shown = run(capsys, "order", *SMALL, *chosen)
+    for word in ("with standard errors", "±", "from opic"):
         assert word in shown
     assert "…" not in shown
 
@@ -169,11 +168,6 @@ def test_a_graph_file_takes_the_place_of_a_synthetic_one(capsys: Captured, tmp_p
         (["windows", "--policy", "wimdow"], ["--policy", "wimdow"]),
         (["windows", "--rate", "nan"], ["--rate", "nan"]),
         (["order", "--polite", "2", "--web", "poisson", "--quick"], ["--polite", "hosts"]),
-        (["order", "--spam-hosts", "2"], ["--spam-hosts", "--spam"]),
-        (
-            ["order", "--spam", "trap", "--spam-hosts", "2", "--spam-domains", "2"],
-            ["--spam-hosts", "--spam-domains"],
-        ),
         (["windows", "--policy", "interpolation=8/5"], ["keeps no measures"]),
         (["windows", "--policy", "static=8"], ["a static window has no width"]),
         (["order", "--value", "page.txt"], ["--graph"]),
@@ -181,10 +175,6 @@ def test_a_graph_file_takes_the_place_of_a_synthetic_one(capsys: Captured, tmp_p
         (["order", "--budget", "0"], ["--budget"]),
         (["order", "--budget", "101%"], ["--budget", "101%"]),
         (["order", "--budget", "1.5"], ["--budget", "1.5"]),
-        (
-            ["order", "--value", "page.txt", "--graph", "web.tsv", "--spam", "host"],
-            ["--spam"],
-        ),
         (["graphs", "nothing-there"], ["is neither a file nor one of"]),
         (["graphs", "."], ["is neither a file nor one of"]),
         (["graphs", "sc1", "--algorithm", "a5"], ["is not one of"]),

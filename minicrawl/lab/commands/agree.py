@@ -58,20 +58,20 @@ def agree(
     agreed with the mean of all librarians in 60 to 80 % of the cases, and importance in 65 %.
     """
     given = read_grades(labels, labels.name)
-    found = judged(source, name, given, best=int(best), sites=sites)
-    _warn("not in the graph", found.unknown)
-    _warn(f"no score by {name}: found after it was made", found.unscored)
+    result = judged(source, name, given, best=int(best), sites=sites)
+    _warn("not in the graph", result.unknown)
+    _warn(f"no score by {name}: found after it was made", result.unscored)
     if as_json:
-        show_json(_agreement_document(found))
+        show_json(_agreement_document(result))
         return
-    show_facts(_agreement_facts(found))
-    if found.judges:
+    show_facts(_agreement_facts(result))
+    if result.judges:
         caption = "one row for each judge, compared with the mean of all"
-        show_table("Judges", _JUDGES, _judges_lines(found), caption)
-    table = enumerate(found.agreement.table, start=1)
+        show_table("Judges", _JUDGES, _judges_lines(result), caption)
+    table = enumerate(result.agreement.table, start=1)
     lines = ((str(grade), *(f"{pages:,}" for pages in row)) for grade, row in table)
     show_table("Pages by grade", _AGREEMENT, lines, "one row for each human grade")
-    show_lines(found.agreement.remarks)
+    show_lines(result.agreement.remarks)
 
 
 def _warn(problem: str, names: Sequence[str]) -> None:
@@ -79,34 +79,34 @@ def _warn(problem: str, names: Sequence[str]) -> None:
         click.echo(f"{PROGRAM}: skipped {visible(name)}: {problem}", err=True)
 
 
-def _agreement_document(found: Judged) -> dict[str, object]:
-    agreement = found.agreement
+def _agreement_document(result: Judged) -> dict[str, object]:
+    agreement = result.agreement
     return {
-        "rank": found.rank.name,
-        "origin": found.rank.origin,
+        "rank": result.rank.name,
+        "origin": result.rank.origin,
         "judged": agreement.judged,
         "equal": agreement.equal,
         "within_one": agreement.within_one,
         "by_chance": agreement.by_chance,
         "spearman": agreement.spearman,
         "table": agreement.table,
-        "judges": found.judges,
-        "unknown": found.unknown,
-        "unscored": found.unscored,
+        "judges": result.judges,
+        "unknown": result.unknown,
+        "unscored": result.unscored,
         "remarks": agreement.remarks,
     }
 
 
-def _agreement_facts(found: Judged) -> Iterator[tuple[str, str]]:
-    agreement = found.agreement
-    yield "rank", f"{found.rank.name}, {found.rank.origin}"
+def _agreement_facts(result: Judged) -> Iterator[tuple[str, str]]:
+    agreement = result.agreement
+    yield "rank", f"{result.rank.name}, {result.rank.origin}"
     yield "pages", f"{agreement.judged:,}"
     yield "same grade", f"{share(agreement.equal)}; by chance {share(agreement.by_chance)}"
     yield "at most one apart", share(agreement.within_one)
     yield "Spearman", correlation(agreement.spearman)
 
 
-def _judges_lines(found: Judged) -> Iterator[tuple[str, ...]]:
-    for name, judge in found.judges.items():
+def _judges_lines(result: Judged) -> Iterator[tuple[str, ...]]:
+    for name, judge in result.judges.items():
         shares = share(judge.equal), share(judge.within_one), correlation(judge.spearman)
         yield visible(name), f"{judge.judged:,}", *shares

@@ -137,26 +137,26 @@ def judged(
             f"{name} was made before any page of {labels.place} became known: compute it again"
         )
     grades = np.array([label.grades for label in scored.values()])
-    found = agreement(scores[list(scored)].astype(np.float64), mean_grades(grades), best=best)
+    agreed = agreement(scores[list(scored)].astype(np.float64), mean_grades(grades), best=best)
     unscored = [label.name for node, label in graded.items() if node not in scored]
     beside = zip(labels.judges, beside_mean(grades), strict=True) if len(labels.judges) > 1 else ()
-    judges = {judge: found for judge, found in beside if found}
-    return Judged(rank, found, judges, list(dict.fromkeys(unknown)), unscored)
+    judges = {judge: own for judge, own in beside if own}
+    return Judged(rank, agreed, judges, list(dict.fromkeys(unknown)), unscored)
 
 
 def _graded(labels: Grades, nodes: Sequence[int | None]) -> dict[int, GradedPage]:
     """Return the graded page of each known node, in the order of the nodes."""
-    found: dict[int, GradedPage] = {}
+    first_labels: dict[int, GradedPage] = {}
     for label, node in zip(labels.of_pages, nodes, strict=True):
         if node is None:
             continue
-        first = found.setdefault(node, label)
+        first = first_labels.setdefault(node, label)
         if not np.array_equal(first.grades, label.grades, equal_nan=True):
             raise UsageError(
                 f"{labels.place}, line {label.line}: {label.name} has {_grades_text(label)} here "
                 f"and {_grades_text(first).partition(' ')[2]} on line {first.line}: remove one"
             )
-    return dict(sorted(found.items()))
+    return dict(sorted(first_labels.items()))
 
 
 def _grades_text(label: GradedPage) -> str:

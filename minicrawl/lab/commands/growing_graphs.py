@@ -134,7 +134,9 @@ def compare_graphs(
         validate=validate,
         want_answer=print_matrices,
     )
-    of_kind = [found for found in ALGORITHMS.values() if kind in (None, found.kind.value)]
+    of_kind = [
+        algorithm for algorithm in ALGORITHMS.values() if kind in (None, algorithm.kind.value)
+    ]
     _compare(graphs, list(dict.fromkeys(chosen)) or of_kind, rules, as_json=as_json)
 
 
@@ -152,7 +154,7 @@ def _compare(
     else:
         for saved in graphs:
             _show(saved, reports[saved.graph.name], rules)
-    if any(report.wrong for found in reports.values() for report in found):
+    if any(report.wrong for of_graph in reports.values() for report in of_graph):
         raise click.exceptions.Exit(1)
 
 
@@ -165,10 +167,10 @@ def _reports(
     """Run the algorithms on all graphs; return the reports by name of graph."""
     reports: dict[str, list[AlgorithmReport]] = {}
     for place, saved in enumerate(graphs):
-        found = reports[saved.graph.name] = []
+        of_graph = reports[saved.graph.name] = []
         for report in compare(saved, algorithms, rules):
-            found.append(report)
-            tell((place + len(found) / len(algorithms)) / len(graphs))
+            of_graph.append(report)
+            tell((place + len(of_graph) / len(algorithms)) / len(graphs))
     return reports
 
 

@@ -84,27 +84,27 @@ def judge(
     if explain and as_json:
         raise click.UsageError("--json has all parts of each score: leave out --explain")
     text = " ".join(words)
-    found = ResultRequest(store=store, text=text, choice=choice, **asked).results()
-    verdicts = verdicts_of_options(said, found.results, found.first)
-    with keeping_verdicts(store, found.finder, choice, text, verdicts):
+    page = ResultRequest(store=store, text=text, choice=choice, **asked).results()
+    verdicts = verdicts_of_options(said, page.results, page.first)
+    with keeping_verdicts(store, page.finder, choice, text, verdicts):
         if as_json:
-            show_json(found)
+            show_json(page)
             return
         judged = kept(store).get(plain(text)) if explain else None
-        _show(found, judged, None if said else verdicts, explain=explain)
+        _show(page, judged, None if said else verdicts, explain=explain)
     if explain:
-        tell_of_all_judged(store, found.finder, choice)
+        tell_of_all_judged(store, page.finder, choice)
 
 
 def _show(
-    found: ResultPage,
+    page: ResultPage,
     judged: Judgement | None,
     verdicts: dict[str, Verdict] | None,
     *,
     explain: bool,
 ) -> None:
     """Show each result, and ask for a verdict on it unless `verdicts` is None."""
-    for rank, one in found.ranked():
+    for rank, one in page.ranked():
         show_result(rank, one, explain=explain)
         if was := what_was_said(judged, one.entry.url):
             click.echo(f"     {was}")
@@ -123,10 +123,10 @@ _COLUMNS = ("query", "url", "verdict")
 
 def verdict(text: str) -> Verdict:
     """Parse a verdict: a word, or its first letter."""
-    found = _BY_KEY.get(text.strip().lower())
-    if found is None:
+    of_key = _BY_KEY.get(text.strip().lower())
+    if of_key is None:
         raise UsageError(f"{text!a} is not a verdict; expected {', '.join(Verdict)}")
-    return found
+    return of_key
 
 
 def ask_for_verdict(result: Result, verdicts: dict[str, Verdict]) -> bool:
@@ -155,11 +155,11 @@ def verdicts_of_options(
     said: Iterable[str], results: Sequence[Result], first: int
 ) -> dict[str, Verdict]:
     """Parse the values of `--verdict`: PLACE=VERDICT or URL=VERDICT."""
-    found = {}
+    verdicts = {}
     for one in said:
         where, _, which = one.rpartition("=")
-        found[_url_of(where, results, first)] = verdict(which)
-    return found
+        verdicts[_url_of(where, results, first)] = verdict(which)
+    return verdicts
 
 
 def _url_of(where: str, results: Sequence[Result], first: int) -> str:
@@ -206,16 +206,16 @@ def _keep(
 ) -> None:
     """Save verdicts on searches with their current results, and print a summary."""
     asked = choice.request(SHOWN)
-    found = [
+    judgements = [
         Judgement(query=query, verdicts=verdicts, shown=first_places(finder, query, asked))
         for query, verdicts in said.items()
         if verdicts
     ]
-    if not found:
+    if not judgements:
         return
-    keep(store, found, time.time())
-    verdicts = counted(sum(len(one.verdicts) for one in found), "verdict")
-    queries = counted(len(found), "search", "searches")
+    keep(store, judgements, time.time())
+    verdicts = counted(sum(len(one.verdicts) for one in judgements), "verdict")
+    queries = counted(len(judgements), "search", "searches")
     click.echo(f"{verdicts} on {queries} saved in {file_of(store)}", err=True)
 
 

@@ -7,7 +7,7 @@ import click
 
 from minicrawl import ext
 from minicrawl.cli.output import show_table
-from minicrawl.cli.parameters import choice, number, option, with_made, with_options
+from minicrawl.cli.parameters import number, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
@@ -25,7 +25,6 @@ from minicrawl.lab.commands.web_choice import (
 )
 from minicrawl.lab.importance_curves import BASELINE, FRACTIONS, Crawls, Curve, DrawnMean
 from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS
-from minicrawl.lab.spam_farms import ENTRANCES, PAGES, Farm, FarmKind
 from minicrawl.lab.webs import Model
 from minicrawl.opic.ledger.money import SMALL_EDGE
 
@@ -91,21 +90,6 @@ def order(
         flag="--polite",
         metavar="K",
     ),
-    kinds: Sequence[str] = choice(
-        [kind.value for kind in FarmKind],
-        f"Add a spam farm, linked from {ENTRANCES} random honest pages: {PAGES:,} pages on a host "
-        "that all link to each other (host) or at random (random), or endless pages (trap). Each "
-        "order crawls with and without spam, to show the share of spam and the importance lost; "
-        "repeatable.",
-        flag="--spam",
-        multiple=True,
-    ),
-    spam_hosts: int | None = number(
-        "Spread each farm over N hosts of one registrable domain.  [default: 1]"
-    ),
-    spam_domains: int | None = number(
-        "Spread each farm over N domains that link to each other.  [default: 1]"
-    ),
 ) -> None:
     """Compare orders of reading by the importance that they find early.
 
@@ -113,13 +97,11 @@ def order(
     share of all importance held by the pages fetched so far, with standard errors over the draws.
     Draws differ more than orders do, so the second table compares orders draw by draw.
     """
-    farms, usual = _farms(kinds, spam_hosts, spam_domains), [*CRAWL_ORDERS]
+    usual = [*CRAWL_ORDERS]
     if values is None:
         web, valued = choice.web(), None
         if BY_VALUE in orders:
             raise click.UsageError(f"--strategy {BY_VALUE} needs the values of pages: --value")
-    elif farms:
-        raise click.UsageError("--value and --spam cannot be combined")
     else:
         (web, valued), usual = choice.valued_web(values), ["siblings", BY_VALUE]
     if at_once and not web.has_hosts:
@@ -136,22 +118,10 @@ def order(
                 at_once=at_once or 1,
                 fractions=budgets,
             ),
-            farms=farms,
             values=valued,
             progress=tell,
         )
     show(web.graph, curves, as_json, _show_order)
-
-
-def _farms(kinds: Sequence[str], hosts: int | None, domains: int | None) -> list[Farm]:
-    if (hosts or domains) and not kinds:
-        raise click.UsageError("--spam-hosts and --spam-domains need --spam")
-    if hosts and domains:
-        raise click.UsageError("--spam-hosts and --spam-domains cannot be combined")
-    return [
-        Farm(kind=FarmKind(kind), hosts=hosts or domains or 1, is_one_site=not domains)
-        for kind in kinds
-    ]
 
 
 def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
@@ -168,10 +138,8 @@ def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
             f"Difference from {BASELINE}, from the same seeds",
             [c.gain for c in curves],
         ),
-        ("Share of spam in the pages fetched, in %", [curve.spam for curve in curves]),
-        ("Importance lost by the spam, in %", [curve.loss for curve in curves]),
     ):
-        if rows := [(c, found) for c, found in zip(curves, more, strict=True) if found]:
+        if rows := [(c, mean) for c, mean in zip(curves, more, strict=True) if mean]:
             _show_spreads(f"{title}{errors}", rows, "")
 
 

@@ -74,13 +74,15 @@ class SearchAgreement:
 
     def mean_ndcg(self, *, now: bool) -> float | None:
         """Return the mean nDCG over the searches that have one."""
-        found = [(one.now if now else one.then).ndcg for one in self.searches]
-        return _mean([one for one in found if one is not None])
+        values = [(one.now if now else one.then).ndcg for one in self.searches]
+        return _mean([one for one in values if one is not None])
 
     def mean_reciprocal(self, *, now: bool) -> float | None:
         """Return the mean reciprocal rank over the searches that have an nDCG."""
-        found = [one.now if now else one.then for one in self.searches]
-        return _mean([1 / one.first if one.first else 0.0 for one in found if one.ndcg is not None])
+        measures = [one.now if now else one.then for one in self.searches]
+        return _mean(
+            [1 / one.first if one.first else 0.0 for one in measures if one.ndcg is not None]
+        )
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -116,9 +118,9 @@ def measured(urls: Sequence[str], verdicts: Mapping[str, Verdict]) -> OrderMeasu
     """Return the quality of this order of pages."""
     shown = [verdicts.get(url) for url in urls[:SHOWN]]
     best = _gathered(sorted((GAINS[one] for one in verdicts.values()), reverse=True))
-    found = _gathered([GAINS[one] if one else 0.0 for one in shown])
+    gain = _gathered([GAINS[one] if one else 0.0 for one in shown])
     first = next((place for place, one in enumerate(shown, 1) if one is Verdict.GOOD), None)
-    return OrderMeasure(found / best if best else None, first, shown.count(None))
+    return OrderMeasure(gain / best if best else None, first, shown.count(None))
 
 
 def _gathered(gains: Sequence[float]) -> float:

@@ -32,17 +32,17 @@ def searches(store: Path, choice: RankingChoice, as_json: bool) -> None:
     judged = kept(store)
     if not judged:
         raise UsageError(f"no searches are judged in {file_of(store)}: run `minicrawl lab judge`")
-    found = compared(choice.finder(store), judged.values(), choice.request(SHOWN))
+    agreement = compared(choice.finder(store), judged.values(), choice.request(SHOWN))
     if as_json:
-        show_json(found)
+        show_json(agreement)
         return
     show_list(
         _HEADINGS,
-        map(_search_line, sorted(found.searches, key=lambda search: search.change)),
+        map(_search_line, sorted(agreement.searches, key=lambda search: search.change)),
         texts=1,
     )
     click.echo()
-    show_facts(_facts(found))
+    show_facts(_facts(agreement))
 
 
 def _search_line(search: JudgedSearch) -> tuple[str, ...]:
@@ -57,23 +57,28 @@ def _search_line(search: JudgedSearch) -> tuple[str, ...]:
     )
 
 
-def _facts(found: SearchAgreement) -> Iterator[tuple[str, str]]:
-    verdicts = counted(sum(one.verdicts for one in found.searches), "verdict")
-    yield "judged", f"{counted(len(found.searches), 'search', 'searches')}, {verdicts}"
-    yield "nDCG@10", _change(found.mean_ndcg(now=False), found.mean_ndcg(now=True))
-    yield "MRR@10", _change(found.mean_reciprocal(now=False), found.mean_reciprocal(now=True))
-    same = len(found.searches) - found.better - found.worse
-    yield "searches", f"{found.better} better, {found.worse} worse, {same} as before"
-    yield "by chance", f"{found.by_chance:.3f}, by a sign test"
+def _facts(agreement: SearchAgreement) -> Iterator[tuple[str, str]]:
+    verdicts = counted(sum(one.verdicts for one in agreement.searches), "verdict")
+    yield "judged", f"{counted(len(agreement.searches), 'search', 'searches')}, {verdicts}"
+    yield "nDCG@10", _change(agreement.mean_ndcg(now=False), agreement.mean_ndcg(now=True))
+    yield (
+        "MRR@10",
+        _change(agreement.mean_reciprocal(now=False), agreement.mean_reciprocal(now=True)),
+    )
+    same = len(agreement.searches) - agreement.better - agreement.worse
+    yield "searches", f"{agreement.better} better, {agreement.worse} worse, {same} as before"
+    yield "by chance", f"{agreement.by_chance:.3f}, by a sign test"
 
 
 def tell_of_all_judged(store: Path, finder: Finder, choice: RankingChoice) -> None:
     """Print the quality of this ranking on all judged searches, if there are any."""
     if judged := kept(store):
-        found = compared(finder, judged.values(), choice.request(SHOWN))
-        means = _change(found.mean_ndcg(now=False), found.mean_ndcg(now=True))
+        agreement = compared(finder, judged.values(), choice.request(SHOWN))
+        means = _change(agreement.mean_ndcg(now=False), agreement.mean_ndcg(now=True))
         queries = counted(len(judged), "judged search", "judged searches")
-        click.echo(f"{queries}: nDCG@10 {means}, {found.better} better, {found.worse} worse")
+        click.echo(
+            f"{queries}: nDCG@10 {means}, {agreement.better} better, {agreement.worse} worse"
+        )
 
 
 def what_was_said(judged: Judgement | None, url: str) -> str:

@@ -147,8 +147,8 @@ def _places_in(stays: Mask, part: Floats, nodes: Sequence[int]) -> list[int | No
     return [int(places[numbers[node]]) if stays[node] else None for node in nodes]
 
 
-def _spread(found: Sequence[float | None]) -> Spread:
-    known = [value for value in found if value is not None]
+def _spread(values: Sequence[float | None]) -> Spread:
+    known = [value for value in values if value is not None]
     return Spread(fmean(known), min(known)) if known else Spread(None, None)
 
 
@@ -162,8 +162,8 @@ def _remarks(runs: Sequence[Comparison], stay: int, ks: Sequence[int]) -> Iterat
 _STABILITY = ("", "mean", "minimum")
 _GONE = "-"
 _SIDES: dict[str, Callable[[Hits], Scores]] = {
-    "hits-authorities": lambda found: found.authorities,
-    "hits-hubs": lambda found: found.hubs,
+    "hits-authorities": lambda scores: scores.authorities,
+    "hits-hubs": lambda scores: scores.hubs,
 }
 
 
@@ -200,7 +200,7 @@ def stability(
     """
     rank = _rank(name, restart, dimensions)
     named = base.grown(source, source.graph).named
-    found = stability_of(
+    result = stability_of(
         named,
         rank,
         drop=drop,
@@ -212,18 +212,18 @@ def stability(
     )
     if as_json:
         show_json(
-            {"rank": name, "drop": drop, "times": times, "seed": seed} | _stability_document(found)
+            {"rank": name, "drop": drop, "times": times, "seed": seed} | _stability_document(result)
         )
         return
     caption = (
-        f"{name} of {counted(found.nodes, 'node')}, {counted(found.edges, 'link')}; "
-        f"{counted(found.stay, 'node remains', 'nodes remain')}, {counted(times, 'run')}"
+        f"{name} of {counted(result.nodes, 'node')}, {counted(result.edges, 'link')}; "
+        f"{counted(result.stay, 'node remains', 'nodes remain')}, {counted(times, 'run')}"
     )
-    show_table("On the remaining pages", _STABILITY, _lines(found), caption)
-    show_lines(found.remarks)
-    if found.best:
+    show_table("On the remaining pages", _STABILITY, _lines(result), caption)
+    show_lines(result.remarks)
+    if result.best:
         headings = ("place", *(f"run {number}" for number in range(1, times + 1)), "node")
-        show_list(headings, map(_place_line, found.best), texts=1)
+        show_list(headings, map(_place_line, result.best), texts=1)
 
 
 def _rank(name: str, restart: float | None, dimensions: int | None) -> Rank:
@@ -239,18 +239,18 @@ def _rank(name: str, restart: float | None, dimensions: int | None) -> Rank:
     )
 
 
-def _stability_document(found: Stability) -> dict[str, object]:
+def _stability_document(result: Stability) -> dict[str, object]:
     return {
-        "nodes": found.nodes,
-        "edges": found.edges,
-        "stay": found.stay,
-        "kendall_tau": found.kendall,
-        "spearman": found.spearman,
-        "overlap": found.overlap,
+        "nodes": result.nodes,
+        "edges": result.edges,
+        "stay": result.stay,
+        "kendall_tau": result.kendall,
+        "spearman": result.spearman,
+        "overlap": result.overlap,
         "best": [
-            {"node": one.name, "place": one.place, "places": one.in_runs} for one in found.best
+            {"node": one.name, "place": one.place, "places": one.in_runs} for one in result.best
         ],
-        "remarks": found.remarks,
+        "remarks": result.remarks,
     }
 
 
@@ -259,8 +259,8 @@ def _place_line(placed: Placed) -> tuple[str, ...]:
     return f"{placed.place:,}", *places, placed.name
 
 
-def _lines(found: Stability) -> Iterator[tuple[str, ...]]:
-    yield "Kendall's tau-b", *map(correlation, found.kendall)
-    yield "Spearman", *map(correlation, found.spearman)
-    for k, spread in found.overlap.items():
+def _lines(result: Stability) -> Iterator[tuple[str, ...]]:
+    yield "Kendall's tau-b", *map(correlation, result.kendall)
+    yield "Spearman", *map(correlation, result.spearman)
+    for k, spread in result.overlap.items():
         yield f"best {k:,}", *map(share, spread)

@@ -46,9 +46,9 @@ def about(graph: Csr) -> str:
     return f"{counted(graph.nodes, 'page')}, {counted(graph.edges, 'link')}"
 
 
-def pair(found: EstimateErrors) -> str:
+def pair(errors: EstimateErrors) -> str:
     """Format the errors of all pages and of important ones."""
-    return f"{in_percent(found.all)}/{in_percent(found.top10)}"
+    return f"{in_percent(errors.all)}/{in_percent(errors.top10)}"
 
 
 def in_percent(error: float) -> str:

@@ -99,5 +99,5 @@ ALGORITHMS = {
 
 def algorithm(name: str) -> DynamicAlgorithm:
     """Return the algorithm with this name or number; KeyError if there is none."""
-    by_number = {str(number): found for number, found in enumerate(ALGORITHMS.values(), 1)}
+    by_number = {str(number): entry for number, entry in enumerate(ALGORITHMS.values(), 1)}
     return by_number.get(name) or ALGORITHMS[name]

@@ -51,12 +51,12 @@ def roads(name: str, width: int, height: int, edges: int) -> EdgeSequence:
 
 
 def random_edges(nodes: int, edges: int, seed: int = 1) -> EdgeSequence:
-    rng, found = Random(seed), dict[Edge, None]()
-    while len(found) < min(edges, nodes * (nodes - 1)):
+    rng, drawn = Random(seed), dict[Edge, None]()
+    while len(drawn) < min(edges, nodes * (nodes - 1)):
         source, target = rng.randrange(nodes), rng.randrange(nodes)
         if source != target:
-            found[source, target] = None
-    return EdgeSequence(f"random-{nodes}-{edges}", nodes, tuple(found))
+            drawn[source, target] = None
+    return EdgeSequence(f"random-{nodes}-{edges}", nodes, tuple(drawn))
 
 
 SC = {
