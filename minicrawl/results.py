@@ -66,14 +66,14 @@ class StoreGraph:
     """Pages of a store by ID, and the links between them."""
 
     def __init__(self, source: Source, snapshot: Snapshot) -> None:
-        self._source, self._seen = source, snapshot
+        self._source, self._snapshot = source, snapshot
 
     def __repr__(self) -> str:
-        return f"<StoreGraph of {counted(len(self._seen), 'page')}>"
+        return f"<StoreGraph of {counted(len(self._snapshot), 'page')}>"
 
     def urls(self) -> list[str]:
         """Return the URL of each page ID."""
-        return self._source.names.of(range(len(self._seen)))
+        return self._source.names.of(range(len(self._snapshot)))
 
     def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the page IDs of the sources and the targets of all links."""
@@ -85,15 +85,15 @@ class StoreGraph:
         with needs("ranks", "a matrix"):
             from scipy.sparse import csr_array
 
-        return csr_array((self._weights(), self.arrays()), shape=(len(self._seen),) * 2)
+        return csr_array((self._weights(), self.arrays()), shape=(len(self._snapshot),) * 2)
 
     def to_networkx(self) -> networkx.DiGraph:
         """Return the graph of all pages, by URL, with importance and state."""
         import networkx
 
         graph, urls = networkx.DiGraph(), self.urls()
-        labels = [State(state).label for state in self._seen.states.tolist()]
-        nodes = zip(urls, self._seen.importance.tolist(), labels, strict=True)
+        labels = [State(state).label for state in self._snapshot.states.tolist()]
+        nodes = zip(urls, self._snapshot.importance.tolist(), labels, strict=True)
         graph.add_nodes_from(
             (url, {"importance": importance, "state": state}) for url, importance, state in nodes
         )
@@ -115,14 +115,14 @@ class PageTable(Iterable[ExportRow]):
     """
 
     def __init__(self, snapshot: Snapshot, selection: PageSelection) -> None:
-        self._seen, self._selection = snapshot, selection
+        self._snapshot, self._selection = snapshot, selection
 
     def __iter__(self) -> Iterator[ExportRow]:
-        return selected_pages.rows(self._seen, self._selection)
+        return selected_pages.rows(self._snapshot, self._selection)
 
     def __len__(self) -> int:
         """Return the number of pages."""
-        return len(selected_pages.selected_pages(self._seen, self._selection))
+        return len(selected_pages.selected_pages(self._snapshot, self._selection))
 
     def __repr__(self) -> str:
         return f"<PageTable of {counted(len(self), 'page')} by {self._selection.by}>"
@@ -131,7 +131,7 @@ class PageTable(Iterable[ExportRow]):
         """Return the columns by name."""
         names = (*COLUMNS, *map(score_column, ranks))
         table: dict[str, list[Any]] = {name: [] for name in names}
-        for block in selected_pages.blocks(self._seen, self._selection, ranks):
+        for block in selected_pages.blocks(self._snapshot, self._selection, ranks):
             for name in names:
                 table[name] += block[name]
         return table
@@ -207,7 +207,7 @@ class Store(AbstractContextManager["Store"]):
         self._source = self._open.enter_context(opened(self.path, None))
         snapshot = self._source.snapshot
         assert snapshot is not None  # not a graph file
-        self._seen = snapshot
+        self._snapshot = snapshot
         self._texts = self._open.enter_context(MadeTexts(snapshot))
         self._is_closed = False
 
@@ -230,9 +230,7 @@ class Store(AbstractContextManager["Store"]):
 
     def __len__(self) -> int:
         """Return the number of known pages."""
-        return len(self._seen)
-
-    # ------------------------------------------------------------ pages
+        return len(self._snapshot)
 
     def pages(
         self,
@@ -244,15 +242,15 @@ class Store(AbstractContextManager["Store"]):
     ) -> PageTable:
         """Return the best `count` pages by a rank; all pages if `count` is 0."""
         selection = PageSelection(count=count, by=by, host=host, states=frozenset(states))
-        return PageTable(self._seen, selection)
+        return PageTable(self._snapshot, selection)
 
     def page(self, url: str) -> StoredPage:
         """Return the page at a URL as it was fetched last, from a crawl that keeps pages."""
-        return StoredPage(version(self._seen, url), self._made_text)
+        return StoredPage(version(self._snapshot, url), self._made_text)
 
     def body(self, url: str) -> bytes:
         """Return the body of a page as it was fetched last, decoded but not parsed."""
-        return version(self._seen, url).answer.body
+        return version(self._snapshot, url).answer.body
 
     def replay(self, on_page: OnPage, *, host: str | None = None) -> int:
         """Call `on_page` with each kept page, as a crawl does, without requests.
@@ -263,7 +261,7 @@ class Store(AbstractContextManager["Store"]):
         """
         number = 0
         with closing(asyncio.Runner()) as loop:  # which makes no loop before it is used
-            for number, page in enumerate(_pages_again(self._seen, host), 1):  # noqa: B007
+            for number, page in enumerate(_pages_again(self._snapshot, host), 1):  # noqa: B007
                 waits = on_page(page)
                 if isawaitable(waits):
                     loop.run(_awaited(waits))
@@ -276,47 +274,44 @@ class Store(AbstractContextManager["Store"]):
 
     def explain(self, url: str) -> explanation.Explanation:
         """Explain the rank of a page, and why it was read or not."""
-        return explanation.explain(self._seen, url)
+        return explanation.explain(self._snapshot, url)
 
     def errors(self, host: str | None = None) -> ErrorReport:
         """Return failures by kind, by host and by page."""
-        return errors(self._seen, ErrorQuery(host=host))
+        return errors(self._snapshot, ErrorQuery(host=host))
 
     def status(self) -> Status:
         """Return counts, budget and progress of the crawl, as `minicrawl status` shows them."""
         return status(self.path)
 
-    # ------------------------------------------------------------ links
-
     def links(self, url: str, count: int = 0) -> list[LinkedPage]:
         """Return the pages that a page links to, most important first."""
-        return links(self._seen, url, count).pages
+        return links(self._snapshot, url, count).pages
 
     def backlinks(self, url: str, count: int = 0) -> list[LinkedPage]:
         """Return the pages that link to a page, most important first."""
-        return backlinks(self._seen, url, count).pages
+        return backlinks(self._snapshot, url, count).pages
 
     def broken_links(self, host: str | None = None) -> list[problems.BrokenLink]:
         """Return the broken links. Their texts and kinds are those of kept pages, or kept links."""
-        return written_links.with_texts(self._seen, problems.broken_links(self._seen, host))
-
-    # ------------------------------------------------------------ ranks and the graph
+        return written_links.with_texts(self._snapshot, problems.broken_links(self._snapshot, host))
 
     def ranks(self) -> list[str]:
         """Return the names of saved ranks; `opic` is the importance."""
-        return [OPIC, *(rank.row.name for rank in saved_ranks(self.path, self._seen.connection))]
+        return [
+            OPIC,
+            *(rank.row.name for rank in saved_ranks(self.path, self._snapshot.connection)),
+        ]
 
     def rank(self, name: str = OPIC) -> NDArray[np.float64]:
         """Return the score of each page ID; NaN for pages without a score."""
-        return scores(self._seen, name).copy()
+        return scores(self._snapshot, name).copy()
 
     @property
     def graph(self) -> StoreGraph:
         """Graph of all pages and their links."""
-        return StoreGraph(self._source, self._seen)
+        return StoreGraph(self._source, self._snapshot)
 
-
-# ---------------------------------------------------------------- replay
 
 _PAGES_AT_ONCE = 1_000
 

@@ -80,6 +80,18 @@ def test_without_kept_pages_links_have_no_texts(stores: dict[str, Path]) -> None
     assert {(link.text, link.rel, link.written) for link in found} == {("", "", "")}
 
 
+def test_the_texts_of_all_broken_links_take_one_search_of_the_store(
+    stores: dict[str, Path],
+) -> None:
+    statements: list[str] = []
+    with snapshot(stores["links"]) as seen:
+        broken = broken_links(seen)
+        seen.connection.set_trace_callback(statements.append)
+        with_texts(seen, broken)
+    assert len(broken) > 1
+    assert sum("USING (host, path)" in statement for statement in statements) == 1
+
+
 def test_link_texts_can_be_kept_without_pages(stores: dict[str, Path], capsys: Captured) -> None:
     path = stores["links"]
     with snapshot(path) as seen:
