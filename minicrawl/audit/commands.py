@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,17 +20,45 @@ from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
+    from minicrawl.audit.built_site import BuiltSite
     from minicrawl.audit.findings import AuditChange, SiteAudit
 
 _SHOWN = 100
+Command = Callable[..., Any]
+
+
+def _of_site(command: Command) -> Command:
+    """Crawl the site or the built folder that the first argument names, if it names one."""
+
+    @functools.wraps(command)
+    def with_site(issues: tuple[str, ...], base: str, store: Path | None, **rest: Any) -> Any:
+        site = next((one for one in issues[:1] if "/" in one or "." in one), None)
+        if site is None:
+            return command(issues=issues, store=store, built=None, **rest)
+        from minicrawl.audit.built_site import BuiltSite, crawl_site
+
+        with TemporaryDirectory() as folder:
+            path = store or Path(folder) / "site.db"
+            crawl_site(site, base, path)
+            built = BuiltSite(Path(site), base) if Path(site).is_dir() else None
+            return command(issues=issues[1:], store=path, built=built, **rest)
+
+    return click.option(
+        "--base",
+        metavar="URL",
+        default="http://localhost/",
+        show_default=True,
+        help="The address that the pages of a built folder will have.",
+    )(with_site)
 
 
 @click.command()
-@click.argument("issues", nargs=-1, metavar="[ISSUE]...")
+@click.argument("issues", nargs=-1, metavar="[URL|FOLDER] [ISSUE]...")
 @click.option("--host", metavar="NAME", help="Only pages of this host.")
 @count_option(_SHOWN)
 @with_options
 @json_option
+@_of_site
 @store_option
 def audit(
     issues: tuple[str, ...],
@@ -35,6 +66,7 @@ def audit(
     n: int,
     as_json: bool,
     store: Path,
+    built: BuiltSite | None,
     lists: bool = switch("List all issues that an audit checks for.", flag="--list"),
     out: Path | None = option(
         "Write all pages of the issues to FILE: .json, .csv, .xlsx, .sarif, or .xml for JUnit.",
@@ -56,12 +88,16 @@ def audit(
 ) -> None:
     """List the issues of a site by cause, worst first.
 
+    With URL or FOLDER, crawl that site, or a folder that a generator of sites made, first: into the
+    store of --store, or into one that is deleted afterwards.
+
     A cause is what one change mends: a file, a target of links, a host or a folder whose pages all
     have the issue, a group of pages that are alike, or a page. With ISSUE, list its pages, most
     important first. The first audit after a crawl reads the kept pages, once each, and the next one
     tells what is new, still open and fixed. Issues that cannot be checked are counted with the
     reason.
     """
+    from minicrawl.audit.built_site import OF_A_SERVER
     from minicrawl.audit.findings import (
         as_document,
         audited,
@@ -81,7 +117,12 @@ def audit(
     suffix = "" if out is None else out.suffix[1:].lower()
     if out is not None and suffix not in WRITERS:
         raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(WRITERS)}")
-    with progress("pages") as advance, audited(store, issues, host, advance) as whole:
+    names = list(issues)
+    if built is not None and not issues:
+        names = [one.name for one in chosen_checks(()) if one.name not in OF_A_SERVER]
+    with progress("pages") as advance, audited(store, names, host, advance) as result:
+        file_of = str if built is None else lambda url: str(built.file_of(url) or url)
+        whole = replace(result, file_of=file_of)
         earlier = None
         if baseline is not None:
             earlier = read_baseline(baseline, whole)

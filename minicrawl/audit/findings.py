@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -127,6 +127,8 @@ class SiteAudit:
     """Names of checks that could not see everything, each with the reason."""
     read: int
     """Number of pages with facts."""
+    file_of: Callable[[str], str] = str
+    """Function of a URL that returns its file in a built folder, or the URL."""
 
     def issues(self) -> list[Issue]:
         """Return the table: worst and most frequent first, without issues that no page has."""

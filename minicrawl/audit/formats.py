@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 
 from minicrawl import __version__
@@ -40,28 +41,37 @@ _LEVELS = {ERROR: "error", WARNING: "warning", NOTICE: "note"}
 
 
 def write_sarif(
-    audit: SiteAudit, pages: Pages, file: BinaryIO, _change: AuditChange | None = None
+    audit: SiteAudit, _pages: Pages, file: BinaryIO, _change: AuditChange | None = None
 ) -> None:
-    """Write SARIF 2.1, for services that show the findings of code checkers."""
+    """Write SARIF 2.1, for services that show the findings of code checkers: a result a cause."""
     checks = [one.check for one in audit.found]
     rules = [
         {
             "id": check.name,
             "shortDescription": {"text": check.means},
+            "help": {"text": check.remedy or check.means},
             "defaultConfiguration": {"level": _LEVELS[check.severity]},
         }
         for check in checks
     ]
     means = {check.name: check.means for check in checks}
-    results = [
-        {
-            "ruleId": page.issue,
-            "level": _LEVELS[page.severity],
-            "message": {"text": means[page.issue]},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": page.url}}}],
-        }
-        for _, page in zip(range(_MOST_RESULTS), pages, strict=False)
-    ]
+    results = []
+    for cause in audit.table(_MOST_RESULTS).causes:
+        place: dict[str, Any] = {"artifactLocation": {"uri": audit.file_of(cause.example)}}
+        if line := cause.place.partition(":")[0].removeprefix("line "):
+            place["region"] = {"startLine": int(line)}
+        text = f"{means[cause.issue]}: {cause.target} ({counted(cause.pages, 'page')})"
+        # By issue and target: the fault stays the same if pages move or come and go.
+        print_of = sha256(f"{cause.issue} {cause.target}".encode()).hexdigest()
+        results.append(
+            {
+                "ruleId": cause.issue,
+                "level": _LEVELS[cause.severity],
+                "message": {"text": f"{text}. {cause.remedy}".strip()},
+                "locations": [{"physicalLocation": place}],
+                "partialFingerprints": {"cause/v1": print_of},
+            }
+        )
     driver = {"name": "minicrawl", "version": __version__, "rules": rules}
     document = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -78,10 +88,11 @@ def write_junit(
     by_issue = {name: list(some) for name, some in groupby(pages, key=attrgetter("issue"))}
     tests = len(audit.found) + len(audit.skipped)
     faultless = {one.check.name for one in audit.found if not one.count}
+    failures = sum(bool(one.count) and one.check.severity != NOTICE for one in audit.found)
     unseen = {name: why for name, why in audit.partial if name in faultless}
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuite name="minicrawl audit" tests="{tests}" failures="{len(by_issue)}" '
+        f'<testsuite name="minicrawl audit" tests="{tests}" failures="{failures}" '
         f'skipped="{len(audit.skipped) + len(unseen)}">',
     ]
     for check, count in ((one.check, one.count) for one in audit.found):
@@ -91,9 +102,13 @@ def write_junit(
             skipped = why and f"><skipped message={quoteattr(f'in part: {why}')}/></testcase>"
             lines.append(f"{name}{skipped or '/>'}")
             continue
-        message = quoteattr(f"{counted(count, 'page')}: {check.means}")
+        text = f"{counted(count, 'page')}: {check.means}"
         some = [visible(page.url) for page in by_issue[check.name][:_MOST_LINES]]
-        lines.append(f"{name}><failure message={message}>{escape(chr(10).join(some))}")
+        if check.severity == NOTICE:  # worth a look, and no reason for a build to fail
+            said = escape(chr(10).join((text, *some)))
+            lines.append(f"{name}><system-out>{said}</system-out></testcase>")
+            continue
+        lines.append(f"{name}><failure message={quoteattr(text)}>{escape(chr(10).join(some))}")
         lines.append("</failure></testcase>")
     for issue, why in audit.skipped:
         said = f"<skipped message={quoteattr(why)}/>"

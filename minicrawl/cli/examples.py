@@ -100,7 +100,7 @@ EXAMPLES = {
         "minicrawl audit",
         "minicrawl audit orphan title-missing --out known.json",
         "minicrawl audit --baseline known.json --out junit.xml",
-        "minicrawl audit --fail-on error",
+        "minicrawl audit ./public --base https://example.org/ --fail-on error",
     ),
     "broken": (
         "minicrawl broken",

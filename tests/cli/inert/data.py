@@ -190,6 +190,7 @@ STORE_VALUES = {
     "--out": ["issues.json"],
     "--baseline": ["known.json"],
     "--fail-on": ["error"],
+    "audit --base": ["https://x.example/"],
 }
 """Values for options of these commands."""
 SETTING_VALUES = {
@@ -251,6 +252,7 @@ NOT_WALKED = {
 
 MAY_STAY = {
     "--wide": "only a terminal cuts lines",
+    "audit --base": "it is the address of a built folder, which this command does not name",
     "--temp": "the files of the blocks are removed at the end",
     "rank harmonic --memory": "the registers of a small graph take less",
     "frontier --n": "one page waits in this store",

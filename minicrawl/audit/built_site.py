@@ -1,0 +1,89 @@
+"""A built folder as a site, served as static hosts do, without a server.
+
+    /            index.html
+    /about       about, else about.html; a folder leads to /about/
+    /about/      about/index.html
+    /missing     404.html, with status 404
+
+The addresses of pages begin with a base, such as https://example.org/docs/, so that absolute links,
+canonical URLs and sitemaps of the build lead into the folder. Nothing outside of it is read.
+"""
+
+from __future__ import annotations
+
+from mimetypes import guess_type
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    import httpx
+
+LOCAL = "http://localhost/"
+_MOVED, _MISSING = 301, 404
+
+
+class BuiltSite:
+    """Answers requests from the files of a folder."""
+
+    def __init__(self, folder: Path, base: str = LOCAL) -> None:
+        self._folder, self.base = folder.resolve(), f"{base.rstrip('/')}/"
+
+    def file_of(self, url: str) -> Path | None:
+        """Return the file of a page, relative to the folder; None if there is none."""
+        base, asked = urlsplit(self.base), urlsplit(url)
+        path = unquote(asked.path)
+        if base.netloc != asked.netloc or not path.startswith(base.path):
+            return None
+        wanted = (self._folder / path[len(base.path) :]).resolve()
+        names = [wanted, wanted.with_name(f"{wanted.name}.html")]
+        if path.endswith("/"):
+            names = [wanted / "index.html"]
+        for name in names:
+            if name.is_relative_to(self._folder) and name.is_file():
+                return name.relative_to(self._folder)
+        return None
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        """Answer a request."""
+        import httpx
+
+        url, status = str(request.url), 200
+        file = self.file_of(url)
+        if file is None and self.file_of(f"{url}/") is not None:
+            return httpx.Response(_MOVED, headers={"location": f"{url}/"})
+        if file is None:
+            status, file = _MISSING, self.file_of(f"{self.base}404.html")
+        if file is None:
+            return httpx.Response(_MISSING)
+        kind = guess_type(file.name)[0] or "application/octet-stream"
+        content = (self._folder / file).read_bytes()
+        return httpx.Response(status, headers={"content-type": kind}, content=content)
+
+
+OF_A_SERVER = frozenset(
+    (
+        *("hsts-missing", "csp-missing", "uncompressed", "uncached", "slow", "slow-first-byte"),
+        *("cookie-weak", "charset-conflict", "noindex-header", "page-on-http"),
+    )
+)
+"""Checks that judge a server, which a folder does not have."""
+
+
+def crawl_site(site: str, base: str, store: Path) -> None:
+    """Read a site, or a built folder, into a store; one that exists is brought up to date."""
+    import httpx
+
+    from minicrawl.app import Crawl
+    from minicrawl.config import Settings
+
+    chosen: dict[str, Any] = {"store": store, "scope": "host", "sitemaps": True}
+    if store.exists():
+        chosen["refresh"] = 1.0
+    if not Path(site).is_dir():
+        Crawl([site], Settings.of(**chosen, check="external,assets")).run()
+        return
+    # Links to other sites are left alone: a build is checked on its own, often without a network.
+    chosen |= {"check": "assets", "delay": 0, "address_delay": 0, "workers": 0}
+    built = BuiltSite(Path(site), base)
+    Crawl([built.base], Settings.of(**chosen), transport=httpx.MockTransport(built)).run()
