@@ -263,7 +263,7 @@ class _PageScanner:
             self.found.title = " ".join(said)[:TITLE_LENGTH].rstrip()
 
     def _check_apart(self, start: int) -> bool:
-        """Read up to a tag; return True if it is in a template or a drawing, apart from the page."""
+        """Read up to a tag, and return True if it is in a template or a drawing."""
         begin = max(self._read_to, self._plain_to)
         is_open = self._open["template"] > 0 or self._open["svg"] > 0
         if not is_open and not SETS_APART.search(self.text, begin, start):
