@@ -37,25 +37,13 @@ def _close(text: str, end: int) -> int:
 def words_around(text: str, start: int, end: int) -> str:
     """Return the words of the anchor with the start tag `text[start:end]`, and those around it."""
     close = _close(text, end)
-    before = _last(_plain_words(text[max(start - MARKUP_AROUND, 0) : start]))
-    after = _first(_plain_words(text[close : close + MARKUP_AROUND]))
+    before = " ".join(_plain_words(text[max(start - MARKUP_AROUND, 0) : start]))
+    if len(before) > CHARS_AROUND:
+        before = before[-CHARS_AROUND - 1 :].partition(" ")[2]
+    after = " ".join(_plain_words(text[close : close + MARKUP_AROUND]))
+    if len(after) > CHARS_AROUND:
+        after = after[: CHARS_AROUND + 1].rpartition(" ")[0]
     return " ".join(filter(None, [before, *_plain_words(text[end:close]), after]))
-
-
-def _first(words: list[str]) -> str:
-    """Return the first words that fit into `CHARS_AROUND`."""
-    text = " ".join(words)
-    if len(text) > CHARS_AROUND:
-        text = text[: CHARS_AROUND + 1].rpartition(" ")[0]
-    return text
-
-
-def _last(words: list[str]) -> str:
-    """Return the last words that fit into `CHARS_AROUND`."""
-    text = " ".join(words)
-    if len(text) > CHARS_AROUND:
-        text = text[-CHARS_AROUND - 1 :].partition(" ")[2]
-    return text
 
 
 def _plain_words(markup: str) -> list[str]:

@@ -5,7 +5,7 @@ be followed by robots. Links of a page to itself are reported separately. A refe
 the page, such as `#top`, is not a link.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from math import inf
@@ -120,122 +120,74 @@ def page_of(
     if header := headers.get("x-robots-tag"):
         # The stricter of both counts, as for search engines.
         robots = robots.combined_with(parse_robots_tag(header, options.agent))
-    resolver = _UrlResolver(markup, url, options)
+    base = (markup.base and canonical(markup.base, url)) or url
+
+    def other_page(href: str | None, base: str) -> ResolvedUrl | None:
+        page = resolve(href, base, strip_marks=options.strip_marks) if href else None
+        return None if page is None or page.url == url else page
+
     header = headers.get("refresh")
-    sent = _header_refresh(header, url, options) if header else _NO_REFRESH
-    found = _NO_LINKS if robots.nofollow else resolver.links(sent.link)
-    links = found.links
-    main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
-    refresh = sent.target or resolver.other_page(markup.refresh)
+    sent = meta_refresh(header.strip()) if header else None
+    is_at_once = sent is not None and sent.delay_s <= AT_ONCE_S
+    target = other_page(sent.url, url) if sent else None  # relative to the page, not to its base
+    links, words = ({}, {}) if robots.nofollow else _links(markup, url, base, options)
+    self_link = url in links
+    links.pop(url, None)
+    if target and not is_at_once and not robots.nofollow:
+        links.setdefault(target.url, target.original)
+    main = other_page(markup.canonical or link_canonical(headers.get("link")), base)
+    refresh = (target if is_at_once else None) or other_page(markup.refresh, base)
     resolved = chain(links.items(), filter(None, (main, refresh)))
+    cut = ""
+    if markup.has_more_links:
+        cut = f"cut at {counted(options.max_links, 'link')}"
+    elif sum(map(len, links)) > MOST_CHARS - LONGEST:
+        cut = f"cut at {MOST_CHARS:,} characters of links"
     return ParsedPage(
         title=markup.title,
         links=tuple(links),
-        words=found.words,
-        written=resolver.written(links) if options.with_written else (),
+        words=tuple([words.get(link, "") for link in links]) if options.with_words else (),
+        written=_written(markup, links, url, base, options) if options.with_written else (),
         canonical=main and main.url,
         refresh=refresh and refresh.url,
-        originals=tuple([(url, original) for url, original in resolved if original]),
+        originals=tuple([(page, original) for page, original in resolved if original]),
         noindex=robots.noindex,
         encoding=facts.encoding,
-        cut=_why_cut(markup, links, options),
+        cut=cut,
         content=facts.content,
         text=facts.hashes.text,
         gist=facts.hashes.gist,
         numbers=facts.numbers,
         is_thin=facts.is_thin,
-        self_link=found.self_link,
+        self_link=self_link,
     )
 
 
-class _HeaderRefresh(NamedTuple):
-    """Target of a Refresh header if it is immediate, or a link if it is delayed."""
-
-    target: ResolvedUrl | None = None
-    link: ResolvedUrl | None = None
-
-
-_NO_REFRESH = _HeaderRefresh()
-
-
-def _header_refresh(value: str, own: str, options: ParseOptions) -> _HeaderRefresh:
-    """Parse a Refresh header, whose URL is relative to that of the page, not to its base."""
-    refresh = meta_refresh(value.strip())
-    if refresh is None or not refresh.url:
-        return _NO_REFRESH
-    found = resolve(refresh.url, own, strip_marks=options.strip_marks)
-    if found is None or found.url == own:
-        return _NO_REFRESH
-    is_at_once = refresh.delay_s <= AT_ONCE_S
-    return _HeaderRefresh(found) if is_at_once else _HeaderRefresh(link=found)
-
-
-def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> str:
-    if markup.has_more_links:
-        return f"cut at {counted(options.max_links, 'link')}"
-    if sum(map(len, links)) > MOST_CHARS - LONGEST:
-        return f"cut at {MOST_CHARS:,} characters of links"
-    return ""
+def _links(
+    markup: Markup, url: str, base: str, options: ParseOptions
+) -> tuple[dict[str, str | None], dict[str, str]]:
+    """Return the links, each with its original or None; and the words of each, on request."""
+    stays = "#" if base == url else None
+    hrefs = [href for href in markup.links if href != stays]
+    if not options.with_words:
+        return resolve_links_at(hrefs, base, strip_marks=options.strip_marks), {}
+    links: dict[str, str | None] = {}
+    words: dict[str, str] = {}
+    room = MOST_CHARS
+    for href in hrefs:
+        page = resolve(href, base, strip_marks=options.strip_marks)
+        if page and page.url not in links:
+            room -= len(page.url)
+            if room < 0:
+                break
+            links[page.url], words[page.url] = page.original, markup.links[href]
+    return links, words
 
 
-class _FoundLinks(NamedTuple):
-    """Links of a page to others, each with its original or None; and the words of each."""
+def _written(
+    markup: Markup, links: Collection[str], url: str, base: str, options: ParseOptions
+) -> tuple[str, ...]:
+    """Return the short entry of each link (see `written_links`), in order."""
+    from minicrawl.web.html.written_links import entries  # deferred: most crawls keep none
 
-    links: dict[str, str | None]
-    words: tuple[str, ...]
-    self_link: bool
-
-
-_NO_LINKS = _FoundLinks({}, (), self_link=False)
-
-
-class _UrlResolver:
-    """Resolves the URLs of a page."""
-
-    def __init__(self, markup: Markup, own: str, options: ParseOptions) -> None:
-        self._hrefs, self._anchors = markup.links, markup.anchors
-        self._base = (markup.base and canonical(markup.base, own)) or own
-        self._own = own
-        self._with_words, self._strip_marks = options.with_words, options.strip_marks
-
-    def links(self, last: ResolvedUrl | None) -> _FoundLinks:
-        """Return the links, with `last` appended."""
-        stays = "#" if self._base == self._own else None
-        hrefs = [href for href in self._hrefs if href != stays]
-        if self._with_words:
-            links, words = self._links_with_words(hrefs)
-        else:
-            links, words = resolve_links_at(hrefs, self._base, strip_marks=self._strip_marks), {}
-        self_link = self._own in links
-        links.pop(self._own, None)
-        if last:
-            links.setdefault(last.url, last.original)
-        told = tuple([words.get(url, "") for url in links]) if self._with_words else ()
-        return _FoundLinks(links, told, self_link)
-
-    def written(self, links: Collection[str]) -> tuple[str, ...]:
-        """Return the short entry of each link (see `references`), in order."""
-        from minicrawl.web.html.written_links import entries  # deferred: most crawls keep none
-
-        marks = self._strip_marks
-        return entries(self._anchors, links, self._own, self._base, strip_marks=marks)
-
-    def other_page(self, href: str | None) -> ResolvedUrl | None:
-        """Return the URL of a reference, if it is another page."""
-        found = resolve(href, self._base, strip_marks=self._strip_marks) if href else None
-        return None if found is None or found.url == self._own else found
-
-    def _links_with_words(
-        self, hrefs: Iterable[str]
-    ) -> tuple[dict[str, str | None], dict[str, str]]:
-        links: dict[str, str | None] = {}
-        words: dict[str, str] = {}
-        room = MOST_CHARS
-        for href in hrefs:
-            found = resolve(href, self._base, strip_marks=self._strip_marks)
-            if found and found.url not in links:
-                room -= len(found.url)
-                if room < 0:
-                    break
-                links[found.url], words[found.url] = found.original, self._hrefs[href]
-        return links, words
+    return entries(markup.anchors, links, url, base, strip_marks=options.strip_marks)

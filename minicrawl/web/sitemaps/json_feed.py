@@ -9,6 +9,7 @@ entry   an object in the list "items" of the outermost object
 
 import json
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)("|\\?\Z)|([{}\[\]:,])', re.DOTALL)
@@ -28,43 +29,32 @@ class JsonFeed(NamedTuple):
 
 def read_json_feed(text: str, most_urls: int) -> JsonFeed:
     """Parse a feed up to its first `most_urls` URLs."""
-    feed = _Feed()
-    urls = list[str]()
+    title, urls, entry = "", list[str](), dict[str, str]()
+    place = _Place()
     for token in _TOKEN.finditer(text):
         written, end, mark = token.groups()
-        if mark is None:
-            feed.take(written if end == '"' else "")
-        elif feed.place.move(mark):
-            urls += feed.end_entry()
-            if len(urls) >= most_urls:
-                break
-    return JsonFeed(feed.title, urls + feed.end_entry())
-
-
-class _Feed:
-    """Values of the feed and the open entry so far."""
-
-    def __init__(self) -> None:
-        self.title = ""
-        self.place = _Place()
-        self._entry: dict[str, str] = {}
-
-    def take(self, written: str) -> None:
-        """Take a string; it is decoded only if it is relevant."""
-        place = self.place
+        if mark is not None:
+            if place.move(mark):  # the open entry has ended
+                urls += _url_of(entry)
+                entry.clear()
+                if len(urls) >= most_urls:
+                    break
+            continue
+        if end != '"':
+            written = ""
         if place.is_key:
-            place.name(_value(written))
-        elif place.key in _OF_AN_ENTRY and place.key not in self._entry and place.is_in_entry:
-            self._entry[place.key] = _value(written)
-        elif place.key == "title" and not self.title and place.is_in_feed:
-            self.title = _value(written)
+            place.key, place.is_key = _value(written), False
+        elif place.key in _OF_AN_ENTRY and place.key not in entry and place.is_in_entry:
+            entry[place.key] = _value(written)
+        elif place.key == "title" and not title and place.is_in_feed:
+            title = _value(written)
+    return JsonFeed(title, urls + _url_of(entry))
 
-    def end_entry(self) -> list[str]:
-        """End the open entry; return its URL in a list, or an empty list."""
-        found = (self._entry.get(name, "").strip() for name in _OF_AN_ENTRY)
-        urls = [url for url in found if ABSOLUTE.match(url)][:1]
-        self._entry.clear()
-        return urls
+
+def _url_of(entry: Mapping[str, str]) -> list[str]:
+    """Return the URL of an entry in a list, or an empty list."""
+    values = (entry.get(name, "").strip() for name in _OF_AN_ENTRY)
+    return [url for url in values if ABSOLUTE.match(url)][:1]
 
 
 class _Place:
@@ -86,30 +76,22 @@ class _Place:
         is_object = self._depth == _IN_ENTRY and self._opened[_IN_ENTRY] == "{"
         return is_object and self._is_in_items
 
-    def name(self, key: str) -> None:
-        """Set the key of the next value."""
-        self.key, self.is_key = key, False
-
     def move(self, mark: str) -> bool:
         """Process a bracket, colon or comma; return True if an entry has ended."""
-        self.is_key = False
+        self.is_key = mark == "{"
         if mark in "{[":
-            self._open(mark)
+            self._depth += 1
+            if self._depth == _IN_ITEMS:
+                is_in_feed = self._opened[_IN_FEED] == "{"
+                self._is_in_items = mark == "[" and self.key == "items" and is_in_feed
+            if self._depth <= _IN_ENTRY:
+                self._opened[self._depth] = mark
         elif mark in "}]":
             self._depth = max(self._depth - 1, 0)
             return self._depth == _IN_ITEMS and self._is_in_items
         elif mark == ",":
             self.is_key = self._depth <= _IN_ENTRY and self._opened[self._depth] == "{"
         return False
-
-    def _open(self, mark: str) -> None:
-        self._depth += 1
-        if self._depth == _IN_ITEMS:
-            is_in_feed = self._opened[_IN_FEED] == "{"
-            self._is_in_items = mark == "[" and self.key == "items" and is_in_feed
-        if self._depth <= _IN_ENTRY:
-            self._opened[self._depth] = mark
-        self.is_key = mark == "{"
 
 
 def _value(written: str) -> str:

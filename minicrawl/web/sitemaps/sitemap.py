@@ -11,7 +11,7 @@ whatever the body unpacks to, and a limit that was reached is reported.
 import re
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -59,16 +59,16 @@ class Sitemap:
 def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """Parse the sitemap at `url`. Of a gzip file with several members, only the first is read."""
     content, limit = content_of(body)
-    found = _READERS.get(content[:1], _read_lines)(content, url)
-    canonicalizer = _Canonicalizer(url, strip_marks)
-    pages = canonicalizer.canonical(found.pages)
-    sitemaps = canonicalizer.canonical(found.sitemaps)
+    pages_written, sitemaps_written, of_urls = _written(content, url)
+    pages, room = _canonical(pages_written, url, strip_marks, MAX_CHARS)
+    sitemaps, room = _canonical(sitemaps_written, url, strip_marks, room)
+    of_chars = f"only {MAX_CHARS:,} characters of URLs of a sitemap are kept" if room < 0 else ""
     return Sitemap(
         pages=tuple(pages),
         sitemaps=tuple(sitemaps),
         originals=tuple([(page, original) for page, original in pages.items() if original]),
         changed=tuple(_changed(content, url, pages, strip_marks)),
-        limit=found.limit or canonicalizer.limit or limit,
+        limit=of_urls or of_chars or limit,
     )
 
 
@@ -102,74 +102,42 @@ def _unpacked(packed: bytes) -> tuple[bytes, str]:
     return b"".join(pieces), limit
 
 
-@dataclass(frozen=True, slots=True)
-class _FoundUrls:
-    """URLs as written."""
-
-    pages: Sequence[str] = ()
-    sitemaps: Sequence[str] = ()
-    limit: str = ""
-
-
-def _too_many() -> str:
-    return f"only {MAX_URLS:,} URLs of a sitemap are read"
-
-
-def _read_lines(content: bytes, _url: str) -> _FoundUrls:
-    """Return the URLs of a list, without lines that are not UTF-8."""
-    lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
-    pages = [line[1].decode(errors="replace") for line in lines]
-    limit = _too_many() if len(pages) == MAX_URLS else ""
-    return _FoundUrls(
-        [page for page in pages if "\N{REPLACEMENT CHARACTER}" not in page], (), limit
-    )
+def _written(content: bytes, url: str) -> tuple[Sequence[str], Sequence[str], str]:
+    """Return the URLs of pages and of sitemaps, as written, and the limit that was reached."""
+    too_many = f"only {MAX_URLS:,} URLs of a sitemap are read"
+    match content[:1]:
+        case b"<":
+            xml = UrlsInXml(content, sniff(content) or _UTF_8, url)
+            xml.read(MAX_URLS)
+            of_tags = f"only {MAX_EVENTS:,} tags of a sitemap are read" if xml.has_more else ""
+            return xml.pages, xml.sitemaps, too_many if xml.urls == MAX_URLS else of_tags
+        case b"{":
+            urls = read_json_feed(content.decode(errors="replace"), MAX_URLS).urls
+            readable = [page for page in urls if not UNREADABLE.search(page)]
+        case _:  # a list, without lines that are not UTF-8
+            lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
+            urls = [line[1].decode(errors="replace") for line in lines]
+            readable = [page for page in urls if "\N{REPLACEMENT CHARACTER}" not in page]
+    return readable, (), too_many if len(urls) >= MAX_URLS else ""
 
 
-def _read_xml(content: bytes, url: str) -> _FoundUrls:
-    found = UrlsInXml(content, sniff(content) or _UTF_8, url)
-    found.read(MAX_URLS)
-    if found.urls == MAX_URLS:
-        limit = _too_many()
-    else:
-        limit = f"only {MAX_EVENTS:,} tags of a sitemap are read" if found.has_more else ""
-    return _FoundUrls(found.pages, found.sitemaps, limit)
-
-
-def _read_json(content: bytes, _url: str) -> _FoundUrls:
-    urls = read_json_feed(content.decode(errors="replace"), MAX_URLS).urls
-    limit = _too_many() if len(urls) >= MAX_URLS else ""
-    return _FoundUrls([url for url in urls if not UNREADABLE.search(url)], (), limit)
-
-
-_READERS: dict[bytes, Callable[[bytes, str], _FoundUrls]] = {b"<": _read_xml, b"{": _read_json}
-"""Parsers by the first byte of the content."""
-
-
-class _Canonicalizer:
-    """Makes URLs canonical, up to `MAX_CHARS` characters of them."""
-
-    def __init__(self, url: str, strip_marks: bool) -> None:
-        self.limit = ""
-        self._room = MAX_CHARS
-        self._url, self._strip_marks = url, strip_marks
-
-    def canonical(self, written: Sequence[str]) -> dict[str, str | None]:
-        """Return the canonical URLs, each with its original or None."""
-        names: dict[str, str | None] = {}
-        for start in range(0, len(written), _AT_ONCE):
-            some = written[start : start + _AT_ONCE]
-            found = resolve_links(some, self._url, strip_marks=self._strip_marks)
-            for name, original in found.items():
-                if name in names:
-                    continue
-                self._room -= len(name) + len(original or "")
-                # Relative URLs may be short and resolve to long ones, so they are counted when
-                # resolved.
-                if self._room < 0:
-                    self.limit = f"only {MAX_CHARS:,} characters of URLs of a sitemap are kept"
-                    return names
-                names[name] = original
-        return names
+def _canonical(
+    written: Sequence[str], url: str, strip_marks: bool, room: int
+) -> tuple[dict[str, str | None], int]:
+    """Return the canonical URLs, each with its original or None; and the characters left."""
+    names: dict[str, str | None] = {}
+    for start in range(0, len(written), _AT_ONCE):
+        some = resolve_links(written[start : start + _AT_ONCE], url, strip_marks=strip_marks)
+        for name, original in some.items():
+            if name in names:
+                continue
+            # Relative URLs may be short and resolve to long ones, so they are counted when
+            # resolved.
+            room -= len(name) + len(original or "")
+            if room < 0:
+                return names, room
+            names[name] = original
+    return names, room
 
 
 _STATES_CHANGES = re.compile(rb"<(?:\w{1,20}:)?(?:lastmod|updated)[\s>]")
