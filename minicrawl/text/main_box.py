@@ -72,16 +72,16 @@ def find_main(boxes: list[Box], places: SitePlaces, least: int = FRAME_NAME) -> 
     drop_frames(boxes, least, repeated)
     main = known_box(boxes, places.main) or _searched(_named(boxes) or boxes[0])
     if repeated and (before_body := _between_title_and_body(boxes, main)):
-        kept = set(map(id, before_body))
-        drop_frames(boxes, least, [box for box in repeated if id(box) not in kept])
+        before = set(map(id, before_body))
+        drop_frames(boxes, least, [box for box in repeated if id(box) not in before])
     return main
 
 
 def known_box(boxes: list[Box], main: frozenset[int]) -> Box | None:
     """Return the innermost box at a main place of the site, if it is the only box there."""
-    found = [box for box in boxes if box.place in main and box.tag and box.worth]
-    times = Counter(box.place for box in found)
-    return next((box for box in reversed(found) if times[box.place] == 1), None)
+    candidates = [box for box in boxes if box.place in main and box.tag and box.worth]
+    times = Counter(box.place for box in candidates)
+    return next((box for box in reversed(candidates) if times[box.place] == 1), None)
 
 
 def _between_title_and_body(boxes: list[Box], main: Box) -> list[Box]:

@@ -127,8 +127,8 @@ class _Writer:
     def _title(self, box: Box) -> str:
         return self._lines(run for run in preorder(box) if not run.tag)
 
-    def _lines(self, found: Iterable[Box]) -> str:
-        return " ".join(self._inline(run).replace("\n", " ") for run in found).strip()
+    def _lines(self, text_runs: Iterable[Box]) -> str:
+        return " ".join(self._inline(run).replace("\n", " ") for run in text_runs).strip()
 
     def _write_table(self, rows: list[list[Box | None]], table: Box, place: _Place) -> None:
         """Write the rows with text, the first as the heads of columns."""
@@ -184,9 +184,9 @@ class _Writer:
         """Return the URL of a link to another page."""
         if not link or link.startswith("#"):
             return None
-        found = canonical(link, self._url or None)
+        url = canonical(link, self._url or None)
         _, mark, fragment = link.partition("#")
-        return found and f"{found}{mark}{fragment}".translate(_IN_TARGET)
+        return url and f"{url}{mark}{fragment}".translate(_IN_TARGET)
 
 
 def _notes(root: Box) -> dict[str, str]:
@@ -242,5 +242,5 @@ def _language(run: Box) -> str:
             names += f" lang-{declared[:20]}"
         names += f" {(said.get('class') or '')[:100]}"
         node = node.parent
-    found = _LANGUAGE.search(names)
-    return found[1] if found and found[1] not in _NO_LANGUAGES else ""
+    language = _LANGUAGE.search(names)
+    return language[1] if language and language[1] not in _NO_LANGUAGES else ""

@@ -87,13 +87,13 @@ def _tidy(text: str) -> str:
 
 
 def _about_page(tree: LexborHTMLParser) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     for node in tree.css('script[type="application/ld+json"]'):
         try:
-            found += islice(_objects(json.loads(node.text())), _MOST_OBJECTS)
+            objects += islice(_objects(json.loads(node.text())), _MOST_OBJECTS)
         except (ValueError, RecursionError):
             continue
-    return sorted(filter(_kind_of, found), key=_kind_of)
+    return sorted(filter(_kind_of, objects), key=_kind_of)
 
 
 def _objects(data: object) -> Iterator[dict[str, Any]]:
@@ -124,8 +124,8 @@ def _values(value: object) -> Iterator[str]:
         yield from _values(next(filter(None, map(value.get, ("name", "url", "@id"))), None))
 
 
-def _first(found: Iterator[str]) -> str:
-    return next(filter(None, found), "")
+def _first(values: Iterator[str]) -> str:
+    return next(filter(None, values), "")
 
 
 def author(page: Declared) -> Iterator[str]:
@@ -184,11 +184,11 @@ def _date(text: str) -> str:
     # nobody can tell which of the two is the month.
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
-            found = read(text)
+            moment = read(text)
         except ValueError:
             continue
         is_day = len(text) <= len("2026-11-26")
-        return found.date().isoformat() if is_day else found.isoformat(timespec="seconds")
+        return moment.date().isoformat() if is_day else moment.isoformat(timespec="seconds")
     if numbers := _NUMBERS.search(text):
         try:
             return date(*map(int, numbers.groups())).isoformat()

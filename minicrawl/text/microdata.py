@@ -62,10 +62,10 @@ class Items:
             if name := (said.get("itemid") or "").strip():
                 item["id"] = name
         values: dict[str, list[Any]] = {}
-        found: list[tuple[LexborNode | None, bool]] = [(node.child, True)]
+        starts: list[tuple[LexborNode | None, bool]] = [(node.child, True)]
         ids = (said.get("itemref") or "").split()
-        found += [(self._by_id[one], False) for one in ids[:MOST_ITEMS] if one in self._by_id]
-        for start, has_siblings in found:
+        starts += [(self._by_id[one], False) for one in ids[:MOST_ITEMS] if one in self._by_id]
+        for start, has_siblings in starts:
             for one in self._properties(start, has_siblings=has_siblings):
                 value = self._value(one, depth)
                 if value is not None:

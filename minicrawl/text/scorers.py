@@ -34,9 +34,9 @@ def words(arguments: str) -> Scorer:
 
     def score(page: PageRead) -> float:
         said = words_of(_text(page))
-        found = sum(word in wanted for word in said) / max(len(said), 1) / _ENOUGH
+        count = sum(word in wanted for word in said) / max(len(said), 1) / _ENOUGH
         is_named = not wanted.isdisjoint(words_of(f"{page.title} {page.url}"))
-        return min(max(found, _OF_TITLE * is_named), 1.0)
+        return min(max(count, _OF_TITLE * is_named), 1.0)
 
     return score
 
@@ -83,10 +83,10 @@ def likeness(arguments: str) -> Scorer:
 
 
 def _listed(arguments: str, example: str) -> list[str]:
-    found = [one.strip() for one in arguments.split(",") if one.strip()]
-    if not found:
+    names = [one.strip() for one in arguments.split(",") if one.strip()]
+    if not names:
         raise UsageError(f"lacks its arguments, as in {example}")
-    return found
+    return names
 
 
 def _media_type(page: PageRead) -> str:

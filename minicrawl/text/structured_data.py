@@ -34,13 +34,13 @@ def structured(markup: str, url: str) -> dict[str, list[Any]]:
     base = url
     for node in islice(tree.css("base[href]"), 1):
         base = joined(url, node.attributes["href"] or "")
-    found = {
+    data = {
         "json-ld": list(_json_ld(tree)),
         "opengraph": list(_open_graph(tree)),
         "microdata": list(Items(tree, base).all()),
         "rdfa": Rdfa(tree, base).found(),
     }
-    return {syntax: objects for syntax, objects in found.items() if objects}
+    return {syntax: objects for syntax, objects in data.items() if objects}
 
 
 def data(markup: str, url: str) -> str:
@@ -51,8 +51,8 @@ def data(markup: str, url: str) -> str:
 
 def _json_ld(tree: LexborHTMLParser) -> Iterator[Any]:
     for node in islice(tree.css('script[type="application/ld+json"]'), MOST_ITEMS):
-        found = _loaded(node.text())
-        for one in found if isinstance(found, list) else [found]:
+        objects = _loaded(node.text())
+        for one in objects if isinstance(objects, list) else [objects]:
             if one:
                 yield one
 

@@ -72,11 +72,11 @@ def _readable(label: str, *, is_latin_top: bool) -> str:
         return label
     import ada_url
 
-    found = str(ada_url.idna.decode(label))
-    scripts = {_script(character) for character in found} - {""}
+    name = str(ada_url.idna.decode(label))
+    scripts = {_script(character) for character in name} - {""}
     is_of_one = len(scripts) == 1 or any(scripts <= together for together in _TOGETHER)
-    is_clear = bool(found) and found.isprintable() and is_of_one
-    return found if is_clear and not (is_latin_top and _LIKE_LATIN.issuperset(found)) else label
+    is_clear = bool(name) and name.isprintable() and is_of_one
+    return name if is_clear and not (is_latin_top and _LIKE_LATIN.issuperset(name)) else label
 
 
 def _script(character: str) -> str:

@@ -90,12 +90,12 @@ def _below_a_folder(seeds: Iterable[str]) -> Reach:
 
 def folders(seeds: Iterable[str]) -> list[str]:
     """Return the servers and paths that `prefix` covers, without those inside another one."""
-    found: list[str] = []
+    outermost: list[str] = []
     # Sorted, a folder comes directly before those inside it.
     for folder in sorted(map(_folder, seeds)):
-        if not found or not folder.startswith(found[-1]):
-            found.append(folder)
-    return found
+        if not outermost or not folder.startswith(outermost[-1]):
+            outermost.append(folder)
+    return outermost
 
 
 def _folder(url: str) -> str:

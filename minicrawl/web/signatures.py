@@ -45,11 +45,11 @@ _MIXERS = np.array((0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93),
 @cache
 def _letters() -> NDArray[np.uint64]:
     """Return the value of each byte in the hash of a word; 0 for bytes between words."""
-    found = np.arange(256, dtype=np.uint64)
+    values = np.arange(256, dtype=np.uint64)
     ascii_letters = [chr(byte).isalnum() for byte in range(128)]
-    found[:128][~np.array(ascii_letters)] = 0
-    found[ord("A") : ord("Z") + 1] += np.uint64(32)
-    return found
+    values[:128][~np.array(ascii_letters)] = 0
+    values[ord("A") : ord("Z") + 1] += np.uint64(32)
+    return values
 
 
 def _power_series(first: int, factor: int) -> NDArray[np.uint64]:
@@ -82,8 +82,8 @@ def signature(text: str, words: str = "") -> bytes | None:
     `words` may hold the indexed words of the whole text, if the caller has them: finding them is
     most of the work.
     """
-    found = shingles(text, words)
-    return _least(found).tobytes() if len(found) else None
+    hashes = shingles(text, words)
+    return _least(hashes).tobytes() if len(hashes) else None
 
 
 def shingles(text: str, words: str = "") -> Hashes:
@@ -98,9 +98,9 @@ def shingles(text: str, words: str = "") -> Hashes:
     mixed = hashes[:-2] * _MIXERS[0] + hashes[1:-1] * _MIXERS[1] + hashes[2:] * _MIXERS[2]
     mixed ^= mixed >> np.uint64(29)
     mixed *= _MIXERS[0]
-    found = np.sort((mixed >> np.uint64(32)).astype(np.uint32))
+    ordered = np.sort((mixed >> np.uint64(32)).astype(np.uint32))
     # np.unique takes ten times as long for so few.
-    return found[np.concatenate(([True], found[1:] != found[:-1]))]
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
 
 
 def likeness(ones: Signatures, others: Signatures) -> NDArray[np.float64]:
@@ -128,12 +128,12 @@ def _hashes_of_words(text: str) -> NDArray[np.uint64]:
     return hashes ^ (hashes >> np.uint64(32))
 
 
-def _least(found: Hashes) -> Signatures:
+def _least(hashes: Hashes) -> Signatures:
     """Return 8 bits of the least shingle in each order."""
     factors, offsets = _orders()
     least = np.full(PLACES, np.iinfo(np.uint32).max, np.uint32)
-    for start in range(0, len(found), _AT_ONCE):
-        ordered = factors * found[start : start + _AT_ONCE]
+    for start in range(0, len(hashes), _AT_ONCE):
+        ordered = factors * hashes[start : start + _AT_ONCE]
         ordered += offsets  # in place: a second table would cost more than all the rest
         np.minimum(least, ordered.min(axis=1), out=least)
     return (least * np.uint32(0x9E3779B1) >> np.uint32(24)).astype(np.uint8)

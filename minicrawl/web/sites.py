@@ -36,11 +36,11 @@ def site(host: str) -> str:
         return _network(host)
     if _PUNYCODE not in host and host[-1:] != ".":
         return _below_suffix(host)
-    found = _extract().extract_str(host)
-    if not found.suffix and found.subdomain:
+    parts = _extract().extract_str(host)
+    if not parts.suffix and parts.subdomain:
         # Under an unknown top-level domain, every name of two labels is registrable.
-        return f"{found.subdomain.rpartition('.')[2]}.{found.domain}"
-    return found.top_domain_under_public_suffix or host
+        return f"{parts.subdomain.rpartition('.')[2]}.{parts.domain}"
+    return parts.top_domain_under_public_suffix or host
 
 
 def _below_suffix(host: str) -> str:
@@ -57,8 +57,8 @@ def _below_suffix(host: str) -> str:
 
 def has_public_suffix(host: str) -> bool:
     """Return True if the host is a name below a suffix of the list, such as example.org."""
-    found = _extract().extract_str(host)
-    return bool(found.suffix and found.domain)
+    parts = _extract().extract_str(host)
+    return bool(parts.suffix and parts.domain)
 
 
 def domains(host: str) -> tuple[str | None, ...] | None:
@@ -68,14 +68,14 @@ def domains(host: str) -> tuple[str | None, ...] | None:
     """
     if is_address(host):
         return None
-    found = _extract().extract_str(host)
+    parts = _extract().extract_str(host)
     return tuple(
         one or None
         for one in (
-            found.registry_suffix,
-            found.top_domain_under_registry_suffix,
-            found.suffix,
-            found.top_domain_under_public_suffix,
+            parts.registry_suffix,
+            parts.top_domain_under_registry_suffix,
+            parts.suffix,
+            parts.top_domain_under_public_suffix,
         )
     )
 

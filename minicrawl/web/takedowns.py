@@ -74,9 +74,9 @@ class Takedowns:
         """Return the text with all absolute URLs that were taken down concealed."""
         return _URL.sub(self._concealed, text) if self else text
 
-    def _concealed(self, found: re.Match[str]) -> str:
-        url = canonical(found[0])
-        return found[0] if url is None or not self.covers(url) else self.conceal(url)
+    def _concealed(self, match: re.Match[str]) -> str:
+        url = canonical(match[0])
+        return match[0] if url is None or not self.covers(url) else self.conceal(url)
 
 
 NO_TAKEDOWNS = Takedowns()

@@ -107,8 +107,8 @@ def parameters(target: str) -> frozenset[str]:
 def without_parameter(target: str, name: str) -> str:
     """Return the target without the parameters of this name."""
     path, _, query = target.partition("?")
-    kept = [part for part in query.split("&") if part.partition("=")[0] != name]
-    return f"{path}?{'&'.join(kept)}" if kept else path
+    parts = [part for part in query.split("&") if part.partition("=")[0] != name]
+    return f"{path}?{'&'.join(parts)}" if parts else path
 
 
 def parameter_values(target: str, name: str) -> str:

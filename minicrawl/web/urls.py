@@ -106,8 +106,8 @@ def canonical(href: str, base: str | None = None, *, strip_marks: bool = True) -
 def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> ResolvedUrl | None:
     """Return the canonical URL as in `canonical`, with its original."""
     url = _absolute(href, base or _NO_BASE)
-    found = url and _canonical_form(url, strip_marks)
-    return ResolvedUrl(found, _original(url, found)) if url and found else None
+    form = url and _canonical_form(url, strip_marks)
+    return ResolvedUrl(form, _original(url, form)) if url and form else None
 
 
 POSTED = r"[?&]__wb_method=POST&__wb_post_digest=[0-9a-f]{32}\Z"
@@ -154,14 +154,14 @@ def resolve_links_at(
         href = _without_fragment(written) if "#" in written else written
         plain = _PLAIN.fullmatch(href)
         url = here.join(href, plain) if plain else _absolute(href, base)
-        found = url and _canonical_form(url, strip_marks)
-        if url and found and found not in names:
+        form = url and _canonical_form(url, strip_marks)
+        if url and form and form not in names:
             # Counted after resolving: a page of short references with a long base can stand for
             # gigabytes.
-            room -= len(found)
+            room -= len(form)
             if room < 0:
                 break
-            names[found] = None if found is url else _original(url, found)
+            names[form] = None if form is url else _original(url, form)
     return names
 
 
@@ -175,9 +175,9 @@ def resolve_each(
         reference = _without_fragment(href) if "#" in href else href
         plain = _PLAIN.fullmatch(reference)
         url = here.join(reference, plain) if plain else _absolute(reference, base_url or _NO_BASE)
-        found = url and _canonical_form(url, strip_marks)
-        if found:
-            yield href, found
+        form = url and _canonical_form(url, strip_marks)
+        if form:
+            yield href, form
 
 
 class _Base:
@@ -234,11 +234,11 @@ def _canonical_form(url: str, strip_marks: bool) -> str | None:
     return url
 
 
-def _original(url: str, found: str) -> str | None:
+def _original(url: str, form: str) -> str | None:
     """Return the absolute URL without credentials, or None if it is the canonical form."""
     if "@" in url:
         url = _without_credentials(url)
-    return None if url == found else url
+    return None if url == form else url
 
 
 def _without_credentials(url: str) -> str:
@@ -252,9 +252,9 @@ def _without_marks(url: str) -> str:
     if ";" in url:
         authority, path = split(url)
         url = authority + _MARK_IN_PATH.sub("", path)
-    kept = _MARK_IN_QUERY.sub("", f"&{query}")[1:]
+    rest = _MARK_IN_QUERY.sub("", f"&{query}")[1:]
     # Remove a query if nothing is left of it, but keep one that was empty.
-    return url + question + kept if kept or not query else url
+    return url + question + rest if rest or not query else url
 
 
 def split(url: str) -> tuple[str, str]:
@@ -285,8 +285,8 @@ _ADDRESS = re.compile(
 
 def canonical_seed(text: str, *, strip_marks: bool = True) -> str | None:
     """Return the canonical URL of a user's text, with or without scheme; None if it is none."""
-    found = resolve_seed(text, strip_marks=strip_marks)
-    return found and found.url
+    seed = resolve_seed(text, strip_marks=strip_marks)
+    return seed and seed.url
 
 
 def resolve_seed(text: str, *, strip_marks: bool = True) -> ResolvedUrl | None:

@@ -88,11 +88,11 @@ def words_of(text: str) -> list[str]:
     """Return the words of a text, in order."""
     if text.isascii():
         return _words_of_ascii(text)
-    found: list[str] = []
+    words: list[str] = []
     for is_ascii, lines in groupby(_plain_lines(text), str.isascii):
         some = "\n".join(lines)
-        found += _words_of_ascii(some) if is_ascii else _words_of_any(some)
-    return found
+        words += _words_of_ascii(some) if is_ascii else _words_of_any(some)
+    return words
 
 
 def _plain_lines(text: str) -> list[str]:
@@ -104,10 +104,10 @@ def _plain_lines(text: str) -> list[str]:
 
 
 def _words_of_ascii(text: str) -> list[str]:
-    found = text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
-    if len(text) <= LONGEST or max(map(len, found), default=0) <= LONGEST:
-        return found
-    return list(chain.from_iterable(map(_parts_of_long, found)))
+    words = text.encode("ascii").translate(_ASCII_WORDS).decode("ascii").split()
+    if len(text) <= LONGEST or max(map(len, words), default=0) <= LONGEST:
+        return words
+    return list(chain.from_iterable(map(_parts_of_long, words)))
 
 
 def _parts_of_long(word: str) -> Iterator[str]:
@@ -116,13 +116,13 @@ def _parts_of_long(word: str) -> Iterator[str]:
 
 def _words_of_any(text: str) -> list[str]:
     met: list[str] = _WORD.findall(text.replace("_", " "))
-    found: list[str] = []
+    words: list[str] = []
     for word in met:
         if word.isascii() and len(word) <= LONGEST:
-            found.append(word.lower())
+            words.append(word.lower())
         else:
-            found += _words_of_one(word)
-    return found
+            words += _words_of_one(word)
+    return words
 
 
 def comparable(text: str) -> str:
@@ -140,13 +140,13 @@ def indexed(text: str) -> str:
 
 def spans(text: str) -> Iterator[Span]:
     """Yield the words of a text with their positions."""
-    for found in _WORD.finditer(text.replace("_", " ")):
-        word, begin = found[0], found.start()
+    for match in _WORD.finditer(text.replace("_", " ")):
+        word, begin = match[0], match.start()
         if word.isascii() and len(word) <= LONGEST:
-            yield Span(begin, found.end(), [word.lower()])
+            yield Span(begin, match.end(), [word.lower()])
             continue
         if word.isascii() or max(word) < _FIRST_OF_RUNS:
-            yield Span(begin, found.end(), words_of(word))
+            yield Span(begin, match.end(), words_of(word))
             continue
         for run in _RUN.finditer(word):
             yield from _spans_of_run(begin + run.start(), run[0])
@@ -159,8 +159,8 @@ def is_single_sign(word: str) -> bool:
 
 def of_phrase(text: str) -> list[str]:
     """Return the words of a phrase whose end may lie within a run of the page."""
-    found = words_of(text)
-    return found[:-1] if len(found) > 1 and is_single_sign(found[-1]) else found
+    words = words_of(text)
+    return words[:-1] if len(words) > 1 and is_single_sign(words[-1]) else words
 
 
 def _spans_of_run(begin: int, run: str) -> Iterator[Span]:

@@ -133,8 +133,8 @@ def cookie_date(text: str) -> datetime | None:
     parts: dict[int, tuple[str, ...]] = {}
     for token in _DATE_TOKEN.findall(text):
         for number, pattern in enumerate(_OF_DATE):
-            if number not in parts and (found := pattern.match(token)):
-                parts[number] = found.groups()
+            if number not in parts and (part := pattern.match(token)):
+                parts[number] = part.groups()
                 break
     if len(parts) < len(_OF_DATE):
         return None

@@ -31,10 +31,10 @@ def read_cookies(lines: Iterable[str]) -> Iterator[Cookie]:
         text = text.removeprefix(_HTTP_ONLY)
         if not text.strip() or (text.startswith("#") and not is_http_only):
             continue
-        found = _cookie(text.split("\t"), is_http_only=is_http_only)
-        if isinstance(found, str):
-            raise BadLine(number, found)
-        yield found
+        cookie = _cookie(text.split("\t"), is_http_only=is_http_only)
+        if isinstance(cookie, str):
+            raise BadLine(number, cookie)
+        yield cookie
 
 
 def _cookie(fields: list[str], *, is_http_only: bool) -> Cookie | str:
@@ -71,10 +71,10 @@ def _cookie(fields: list[str], *, is_http_only: bool) -> Cookie | str:
 
 def _number(text: str) -> float | None:
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if math.isfinite(found) and found >= 0 else None
+    return number if math.isfinite(number) and number >= 0 else None
 
 
 def write_cookies(cookies: Iterable[Cookie]) -> str:

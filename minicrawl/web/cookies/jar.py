@@ -57,9 +57,9 @@ class CookieJar:
             cookie = parse_cookie(line, scheme, host, path, now)
             if cookie is None:
                 continue
-            kept = self._sites.get(bucket(cookie.domain), {}).get(_key(cookie))
+            present = self._sites.get(bucket(cookie.domain), {}).get(_key(cookie))
             # Only https may replace a secure cookie.
-            if kept is None or not kept.is_secure or scheme == "https":
+            if present is None or not present.is_secure or scheme == "https":
                 self.add(cookie, now)
 
     def add(self, cookie: Cookie, now: float) -> None:

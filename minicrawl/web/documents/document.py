@@ -47,10 +47,10 @@ def title_of(body: bytes) -> str:
         return tidy(json_feed.read_json_feed(body.decode(errors="replace"), 1).title[:_LONGEST])
     head = body[:_READ]
     entry = _FIRST_ENTRY.search(head)
-    found = _TITLE.search(head, 0, entry.start() if entry else _READ)
-    if found is None:
+    element = _TITLE.search(head, 0, entry.start() if entry else _READ)
+    if element is None:
         return ""
-    section, text = found.groups()
+    section, text = element.groups()
     encoding = codec(sniff(body) or "utf-8")
     if section is not None:
         return tidy(section.decode(encoding, "replace"))
@@ -110,9 +110,9 @@ def _read_html(received: Received) -> ParsedPage:
 
 def _read_writing(received: Received, read: Callable[[str], Written]) -> ParsedPage:
     text, encoding = decoded_text(received.body, received.headers.get("content-type"))
-    found = read(text)
+    writing = read(text)
     facts = BodyFacts(received.content, encoding, is_thin=_is_thin(text))
-    return _page_of(found.title, found.links.items(), facts, received)
+    return _page_of(writing.title, writing.links.items(), facts, received)
 
 
 def decoded_text(body: bytes, content_type: str | None) -> tuple[str, str]:
@@ -149,39 +149,39 @@ def _page_of(
 
 def _read_sitemap(received: Received) -> ParsedPage:
     """Return all links that the sitemap lists, within the limits of the protocol."""
-    found, facts = _listed(received), _facts_of_a_list(received)
+    listed, facts = _listed(received), _facts_of_a_list(received)
     page = page_of(Markup(), facts, received.url, received.headers, received.options)
     if is_closed(received):
         return page._replace(noindex=True, is_sitemap=True)
-    links = dict.fromkeys((*found.sitemaps, *found.pages))
+    links = dict.fromkeys((*listed.sitemaps, *listed.pages))
     links.pop(received.url, None)
     return page._replace(
         links=tuple(links),
         words=("",) * len(links) if received.options.with_words else (),
-        originals=found.originals,
+        originals=listed.originals,
         noindex=True,
-        cut=found.limit,
+        cut=listed.limit,
         is_sitemap=True,
-        sitemaps=tuple([one for one in found.sitemaps if one in links]),
-        changed=found.changed,
+        sitemaps=tuple([one for one in listed.sitemaps if one in links]),
+        changed=listed.changed,
     )
 
 
 def _read_feed(received: Received) -> ParsedPage:
-    found, most = _listed(received), received.options.max_links
-    pages = dict.fromkeys(() if is_closed(received) else found.pages[:most])
+    listed, most = _listed(received), received.options.max_links
+    pages = dict.fromkeys(() if is_closed(received) else listed.pages[:most])
     pages.pop(received.url, None)
     markup = Markup(title=title_of(received.body))
     facts = _facts_of_a_list(received)
     page = page_of(markup, facts, received.url, received.headers, received.options)
-    has_more = len(found.pages) > most
+    has_more = len(listed.pages) > most
     return page._replace(
         links=tuple(pages),
         words=("",) * len(pages) if received.options.with_words else (),
-        originals=found.originals,
+        originals=listed.originals,
         noindex=True,
-        changed=found.changed,
-        cut=f"cut at {counted(most, 'link')}" if has_more else found.limit,
+        changed=listed.changed,
+        cut=f"cut at {counted(most, 'link')}" if has_more else listed.limit,
     )
 
 

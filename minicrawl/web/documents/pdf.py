@@ -41,11 +41,13 @@ def parse_pdf(body: bytes) -> FileText:
     except pypdfium2.PdfiumError as error:
         return FileText(limit=f"the PDF cannot be read: {tidy(str(error))}")
     with closing(document):
-        found = _Reading()
-        found.read(document)
+        reading = _Reading()
+        reading.read(document)
         title = tidy(document.get_metadata_value("Title"))
-        first = next(iter(found.lines), "")
-        return FileText(title or tidy(first), tuple(found.links), tuple(found.lines), found.limit)
+        first = next(iter(reading.lines), "")
+        return FileText(
+            title or tidy(first), tuple(reading.links), tuple(reading.lines), reading.limit
+        )
 
 
 class _Reading:
@@ -118,16 +120,16 @@ def _urls_in(text: PdfTextPage) -> Iterator[str]:
     """Yield the URLs that PDFium finds in the text, even across line ends."""
     from pypdfium2 import raw
 
-    found = raw.FPDFLink_LoadWebLinks(text)
-    if not found:
+    links = raw.FPDFLink_LoadWebLinks(text)
+    if not links:
         return
     try:
-        for number in range(min(raw.FPDFLink_CountWebLinks(found), _MOST_LINKS_OF_A_PAGE)):
-            length = min(raw.FPDFLink_GetURL(found, number, None, 0), _LONGEST_URL)
+        for number in range(min(raw.FPDFLink_CountWebLinks(links), _MOST_LINKS_OF_A_PAGE)):
+            length = min(raw.FPDFLink_GetURL(links, number, None, 0), _LONGEST_URL)
             written = (ctypes.c_ushort * _LONGEST_URL)()
-            raw.FPDFLink_GetURL(found, number, written, length)
+            raw.FPDFLink_GetURL(links, number, written, length)
             url = bytes(written)[: 2 * max(length - 1, 0)].decode("utf-16le", "replace")
             if url.lower().startswith(("http://", "https://")):
                 yield url
     finally:
-        raw.FPDFLink_CloseWebLinks(found)
+        raw.FPDFLink_CloseWebLinks(links)

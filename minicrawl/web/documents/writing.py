@@ -52,8 +52,8 @@ _PAIRS = (("(", ")"), ("[", "]"))
 
 def bare_urls(text: str) -> Iterator[str]:
     """Yield the URLs in plain text, without the punctuation that follows them."""
-    for found in _BARE.finditer(text):
-        yield _trimmed(found[0])
+    for url in _BARE.finditer(text):
+        yield _trimmed(url[0])
 
 
 def _trimmed(url: str) -> str:

@@ -63,21 +63,21 @@ def chinese(body: bytes) -> str | None:
 
 def _share(sample: bytes, encoding: str) -> float:
     """Return the share of common characters among those that identify a language."""
-    told = _NEUTRAL.sub("", text_in(sample, encoding))
-    common = sum(map(_CHARACTERS[encoding].__contains__, told))
-    is_enough = common >= max(_FEWEST, _LEAST_SHARE * len(told) + 1)
-    return common / len(told) if is_enough and _is_whole(told) else 0.0
+    letters = _NEUTRAL.sub("", text_in(sample, encoding))
+    common = sum(map(_CHARACTERS[encoding].__contains__, letters))
+    is_enough = common >= max(_FEWEST, _LEAST_SHARE * len(letters) + 1)
+    return common / len(letters) if is_enough and _is_whole(letters) else 0.0
 
 
-def _is_whole(told: str) -> bool:
+def _is_whole(letters: str) -> bool:
     """Return True if hardly any byte is invalid; the sample may end within a character."""
-    return told.count("\ufffd") <= _MOST_INVALID * len(told) + told.endswith("\ufffd")
+    return letters.count("\ufffd") <= _MOST_INVALID * len(letters) + letters.endswith("\ufffd")
 
 
 def _is_of_neighbours(sample: bytes) -> bool:
     """Return True for Korean or Japanese in encodings whose bytes are valid in GB18030."""
     for encoding, letters, least in _NEIGHBOURS:
-        told = _NEUTRAL.sub("", text_in(sample, encoding))
-        if _is_whole(told) and len(letters.findall(told)) >= least * max(len(told), 1):
+        rest = _NEUTRAL.sub("", text_in(sample, encoding))
+        if _is_whole(rest) and len(letters.findall(rest)) >= least * max(len(rest), 1):
             return True
     return False

@@ -44,10 +44,10 @@ def attributes(text: str) -> dict[str, str]:
 
     Values are as written, with character references not decoded.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for name, double, single, bare in _ATTRIBUTE.findall(text, 0, _ATTRIBUTES_READ):
-        found.setdefault(name.lower(), double or single or bare)
-    return found
+        values.setdefault(name.lower(), double or single or bare)
+    return values
 
 
 _HREF = re.compile(
@@ -58,8 +58,8 @@ _HREF = re.compile(
 
 def href(text: str) -> str | None:
     """Return the attribute href, as in `attributes`."""
-    found = _HREF.match(text)
-    return found and "".join(found.groups(""))
+    attribute = _HREF.match(text)
+    return attribute and "".join(attribute.groups(""))
 
 
 _REFERENCE = re.compile(

@@ -131,17 +131,17 @@ def _figures(markup: str, url: str, date: str) -> Iterator[_Figure]:
     clock = parsedate(date)
     now = None if clock is None else timegm(clock)
     place = 0
-    for _, found in zip(range(_MOST_FIGURES), _NUMBER.finditer(text), strict=False):
-        value = _value(found)
-        while parts[place].end <= found.start():
+    for _, match in zip(range(_MOST_FIGURES), _NUMBER.finditer(text), strict=False):
+        value = _value(match)
+        while parts[place].end <= match.start():
             place += 1
         is_explained = (
-            found["date"] is not None
+            match["date"] is not None
             or abs(value) in near_url
             or value in parts[place].targets
             or value in targets
-            or (now is not None and _is_now(found, value, now))
-            or _is_of_no_page(text, found, is_link=parts[place].is_link)
+            or (now is not None and _is_now(match, value, now))
+            or _is_of_no_page(text, match, is_link=parts[place].is_link)
         )
         yield _Figure(value, is_explained)
 
@@ -160,13 +160,13 @@ def _text(markup: str) -> tuple[str, list[_Part]]:
     written: list[str] = []
     parts: list[_Part] = []
     targets, is_link, is_behind, end = frozenset[float](), False, False, 0
-    for found in _PART.finditer(markup):
-        if found["link"] is not None:
-            targets, is_link = frozenset(map(_whole, _DIGITS.findall(found["link"]))), True
-        elif found["end"] is not None:
+    for part in _PART.finditer(markup):
+        if part["link"] is not None:
+            targets, is_link = frozenset(map(_whole, _DIGITS.findall(part["link"]))), True
+        elif part["end"] is not None:
             targets, is_link, is_behind = frozenset(), False, True
-        elif found["text"] is not None:
-            text = found["text"]
+        elif part["text"] is not None:
+            text = part["text"]
             written.append(unescaped(text) if "&" in text else text)
             end += len(written[-1]) + 1
             parts.append(_Part(end, targets, is_link or is_behind))
@@ -174,27 +174,27 @@ def _text(markup: str) -> tuple[str, list[_Part]]:
     return "\n".join(written), parts
 
 
-def _value(found: re.Match[str]) -> float:
-    if found["time"] is not None:
-        hour, minute, second = (int(found[name] or 0) for name in ("hour", "minute", "second"))
+def _value(number: re.Match[str]) -> float:
+    if number["time"] is not None:
+        hour, minute, second = (int(number[name] or 0) for name in ("hour", "minute", "second"))
         return 3600.0 * hour + 60 * minute + second
-    if found["grouped"] is not None:
-        return float(found["grouped"].translate(_GROUPING).translate(_DECIMAL)[:_MOST_DIGITS])
-    return float((found["plain"] or "0").translate(_DECIMAL)[:_MOST_DIGITS])
+    if number["grouped"] is not None:
+        return float(number["grouped"].translate(_GROUPING).translate(_DECIMAL)[:_MOST_DIGITS])
+    return float((number["plain"] or "0").translate(_DECIMAL)[:_MOST_DIGITS])
 
 
-def _is_now(found: re.Match[str], value: float, now: int) -> bool:
+def _is_now(number: re.Match[str], value: float, now: int) -> bool:
     """Return whether a number is the time, in any time zone, or in seconds since 1970."""
-    if found["time"] is None:
+    if number["time"] is None:
         return any(abs(value - unit * now) < unit * _DAY_S for unit in (1, 1000))
     late = (now - value + _CLOCK_ERROR_S) % _CLOCK_STEP_S
     return late < 2 * _CLOCK_ERROR_S
 
 
-def _is_of_no_page(text: str, found: re.Match[str], *, is_link: bool) -> bool:
+def _is_of_no_page(text: str, number: re.Match[str], *, is_link: bool) -> bool:
     """Return whether a number is in a footer, or counts the pages behind a link or a filter."""
-    before = text[max(found.start() - _NEAR, 0) : found.start()]
-    after = text[found.end() : found.end() + _NEAR]
+    before = text[max(number.start() - _NEAR, 0) : number.start()]
+    after = text[number.end() : number.end() + _NEAR]
     return (is_link and before.endswith("(") and after.startswith(")")) or any(
         (
             _BEHIND_FOOTER.search(before),

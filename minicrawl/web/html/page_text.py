@@ -72,9 +72,9 @@ def _text_of(markup: str) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _with_breaks(found: re.Match[str]) -> str:
+def _with_breaks(element: re.Match[str]) -> str:
     """Return preformatted text with its line ends as markup."""
-    return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", found[0])
+    return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", element[0])
 
 
 _HEADING_TEXT = re.compile(
@@ -95,23 +95,23 @@ class Heading(NamedTuple):
 
 def headings(markup: str) -> list[Heading]:
     """Return the headings of a page that have text."""
-    found = _HEADING_TEXT.findall(_HIDDEN.sub("", with_noscript(markup)))
-    lines = ((int(level), " ".join(_text_of(one).split())) for level, one in found)
+    elements = _HEADING_TEXT.findall(_HIDDEN.sub("", with_noscript(markup)))
+    lines = ((int(level), " ".join(_text_of(one).split())) for level, one in elements)
     return [Heading(level, line) for level, line in lines if line]
 
 
 def metas(markup: str) -> list[tuple[str, str]]:
     """Return the names, in lower case, and the contents of the `meta` elements of a page."""
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for one in islice(_META.findall(_HIDDEN.sub("", markup)), _MOST_METAS):
         said = attributes(one)
         if "name" in said and "content" in said:
-            found.append((unescaped(said["name"]).strip().lower(), unescaped(said["content"])))
-    return found
+            pairs.append((unescaped(said["name"]).strip().lower(), unescaped(said["content"])))
+    return pairs
 
 
 def language(markup: str) -> str:
     """Return the language that a page declares, such as `en` or `pt-br`."""
-    found = _LANG.search(markup)
-    said = attributes(found[1]) if found else {}
+    tag = _LANG.search(markup)
+    said = attributes(tag[1]) if tag else {}
     return unescaped(said.get("lang", said.get("xml:lang", ""))).strip().lower()

@@ -123,24 +123,24 @@ def references(markup: str, encoding: str = UTF_8) -> References:
 
 def style_references(style: str) -> Iterator[Reference]:
     """Yield the references in a style: other styles, images and fonts."""
-    for found in _IN_A_STYLE.finditer(style):
-        written = _ESCAPED.sub(_unescaped, "".join(filter(None, found.groups())))
+    for reference in _IN_A_STYLE.finditer(style):
+        written = _ESCAPED.sub(_unescaped, "".join(filter(None, reference.groups())))
         if written and written[0] != "#" and len(written) <= _LONGEST_HREF:
-            is_import = found[0].lower().startswith("@import")
+            is_import = reference[0].lower().startswith("@import")
             yield Reference(written, "", "", "style" if is_import else "media")
 
 
 def style_targets(body: bytes, url: str, content_type: str | None) -> list[tuple[str, str]]:
     """Return the first URLs that the style at `url` refers to, each with its kind."""
     style, _ = decode(body, parse_content_type(content_type)[1])
-    found = ((canonical(one.written, url), one.kind) for one in style_references(style))
-    usable = ((target, kind) for target, kind in found if target is not None)
+    targets = ((canonical(one.written, url), one.kind) for one in style_references(style))
+    usable = ((target, kind) for target, kind in targets if target is not None)
     return list(islice(usable, MOST_OF_A_STYLE))
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = int(found[1] or "0", 16)
-    return found[2] or (chr(code) if 0 < code < _SURROGATES else "")
+def _unescaped(escape: re.Match[str]) -> str:
+    code = int(escape[1] or "0", 16)
+    return escape[2] or (chr(code) if 0 < code < _SURROGATES else "")
 
 
 def manifest_references(text: str) -> Iterator[Reference]:
@@ -150,12 +150,12 @@ def manifest_references(text: str) -> Iterator[Reference]:
     except (ValueError, RecursionError):
         return
     while waiting:
-        found = waiting.pop()
-        if isinstance(found, list):
-            waiting += found
-        elif isinstance(found, dict):
-            waiting += [found.get(name) for name in ("icons", "screenshots", "shortcuts")]
-            written = found.get("src")
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += [value.get(name) for name in ("icons", "screenshots", "shortcuts")]
+            written = value.get("src")
             if isinstance(written, str) and 0 < len(written) <= _LONGEST_HREF:
                 yield Reference(written, "", "", "image")
 

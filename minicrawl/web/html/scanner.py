@@ -134,8 +134,10 @@ def scan(  # noqa: PLR0913  # each is given by its name
     may use; alternates of these media `types` count as links.
     """
     relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
-    wanted = _Wanted(agent.lower(), max_links, with_words, with_anchors, types, relations, most_us)
-    page = _PageScanner(text, wanted, xhtml=xhtml)
+    options = _ScanOptions(
+        agent.lower(), max_links, with_words, with_anchors, types, relations, most_us
+    )
+    page = _PageScanner(text, options, xhtml=xhtml)
     links = page.links
     for token in (xhtml_tokens() if xhtml else HTML).finditer(page.text):
         href = token[HREF]
@@ -143,10 +145,10 @@ def scan(  # noqa: PLR0913  # each is given by its name
             page.read(token)
         elif href not in links or "&" in href:
             page.add_link(href, token)
-    return page.found
+    return page.markup
 
 
-class _Wanted(NamedTuple):
+class _ScanOptions(NamedTuple):
     """Content to collect, and the name of the crawler."""
 
     agent: str
@@ -161,13 +163,13 @@ class _Wanted(NamedTuple):
 class _PageScanner:
     """Collects the content of the tags of one page."""
 
-    def __init__(self, text: str, wanted: _Wanted, *, xhtml: bool) -> None:
+    def __init__(self, text: str, options: _ScanOptions, *, xhtml: bool) -> None:
         self.text = text
-        self.wanted = wanted
-        self.max_links = wanted.max_links
-        self.looks_around = wanted.with_words or wanted.with_anchors
-        self.found = Markup()
-        self.links = self.found.links
+        self.options = options
+        self.max_links = options.max_links
+        self.looks_around = options.with_words or options.with_anchors
+        self.markup = Markup()
+        self.links = self.markup.links
         self._xhtml = xhtml
         self._open = Counter[str]()  # elements that are open at `_read_to`
         self._read_to = self._plain_to = 0  # between these, no element sets tags apart
@@ -175,9 +177,11 @@ class _PageScanner:
         last = text.find("<", text.rfind(">") + 1)
         unclosed = len(text) - last if last >= 0 else 0
         self._guess_us = _PASSED_US * len(text)
-        self._left_us = wanted.most_us - self._guess_us
+        self._left_us = options.most_us - self._guess_us
         self._spend(_UNCLOSED_US * unclosed)
-        self._link_us = _LINK_US + _WRITTEN_US * wanted.with_anchors + _WORDS_US * wanted.with_words
+        self._link_us = (
+            _LINK_US + _WRITTEN_US * options.with_anchors + _WORDS_US * options.with_words
+        )
 
     def _spend(self, work_us: float) -> None:
         self._left_us -= work_us
@@ -234,22 +238,22 @@ class _PageScanner:
             if self.looks_around and anchor:
                 self._look_around(href, whole, anchor)
         else:
-            self.found.has_more_links = True
+            self.markup.has_more_links = True
 
     def _look_around(self, href: str, whole: str, anchor: re.Match[str]) -> None:
-        if self.wanted.with_anchors:
-            self.found.anchors[href] = anchor_of(self.text, whole, anchor)
+        if self.options.with_anchors:
+            self.markup.anchors[href] = anchor_of(self.text, whole, anchor)
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
         start, end = start - len("<"), anchor.end()
         self._spend(self._work_around_us(start, end))
-        if self.wanted.with_words:
+        if self.options.with_words:
             self.links[href] = words_around(self.text, start, end)
 
     def _work_around_us(self, start: int, end: int) -> float:
         """Return the work to read the content of an anchor and its surroundings."""
         close = self.text.find("</a", end, end + ANCHOR_READ)
         stop = close if close >= 0 else end + ANCHOR_READ
-        around = MARKUP_AROUND if self.wanted.with_words else 0
+        around = MARKUP_AROUND if self.options.with_words else 0
         first, last = max(start - around, 0), stop + around
         tags, references = (self.text.count(sign, first, last) for sign in "<&")
         return _AROUND_US * (last - first) + _TAG_AROUND_US * tags + _REFERENCE_US * references
@@ -258,9 +262,9 @@ class _PageScanner:
         name = tag["raw"].lower()
         if name == "iframe":
             self._read_source(tag["raw_said"])
-        elif not self.found.title and not self._check_apart(tag.start("raw") - 1):
+        elif not self.markup.title and not self._check_apart(tag.start("raw") - 1):
             said = unescaped(tag["content"][:_TITLE_READ]).split()
-            self.found.title = " ".join(said)[:TITLE_LENGTH].rstrip()
+            self.markup.title = " ".join(said)[:TITLE_LENGTH].rstrip()
 
     def _check_apart(self, start: int) -> bool:
         """Read up to a tag, and return True if it is in a template or a drawing."""
@@ -301,29 +305,29 @@ class _PageScanner:
         if target is None:
             return
         relations = _words_of(values.get("rel", ""))
-        is_first = "canonical" in relations and self.found.canonical is None
+        is_first = "canonical" in relations and self.markup.canonical is None
         if is_first and not self._check_apart(tag.start("name") - 1):
-            self.found.canonical = decoded(target)
-        if "nofollow" not in relations and _leads_to_page(values, relations, self.wanted):
+            self.markup.canonical = decoded(target)
+        if "nofollow" not in relations and _leads_to_page(values, relations, self.options):
             self.add_link(target)
 
     def read_base(self, tag: re.Match[str]) -> None:
         target = href(tag["said"])
-        is_first = target is not None and self.found.base is None
+        is_first = target is not None and self.markup.base is None
         if target is not None and is_first and not self._check_apart(tag.start("name") - 1):
-            self.found.base = decoded(target)
+            self.markup.base = decoded(target)
 
     def read_meta(self, tag: re.Match[str]) -> None:
         lower = tag["said"].lower()
-        if "robots" in lower or self.wanted.agent in lower or "refresh" in lower:
+        if "robots" in lower or self.options.agent in lower or "refresh" in lower:
             self._read_meta(attributes(tag["said"]), tag.start("name") - 1)
 
     def _read_meta(self, values: dict[str, str], start: int) -> None:
         content = decoded(values.get("content", ""))
-        if values.get("name", "").lower() in {"robots", self.wanted.agent}:
+        if values.get("name", "").lower() in {"robots", self.options.agent}:
             if not self._check_apart(start):
-                rules = parse_robots_tag(content, self.wanted.agent)
-                self.found.robots = self.found.robots.combined_with(rules)
+                rules = parse_robots_tag(content, self.options.agent)
+                self.markup.robots = self.markup.robots.combined_with(rules)
         elif values.get("http-equiv", "").lower() == "refresh":
             refresh = meta_refresh(content)
             if refresh is None or not refresh.url:
@@ -333,8 +337,8 @@ class _PageScanner:
             # In <noscript> it applies only to browsers without scripts.
             if refresh.delay_s > AT_ONCE_S or self._open.total():
                 self.add_link(refresh.url.replace("&", "&amp;"))
-            elif self.found.refresh is None:
-                self.found.refresh = refresh.url
+            elif self.markup.refresh is None:
+                self.markup.refresh = refresh.url
 
 
 _READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
@@ -365,13 +369,13 @@ def _words_of(value: str) -> set[str]:
     return set(decoded(value).lower().split())
 
 
-def _leads_to_page(values: dict[str, str], relations: set[str], wanted: _Wanted) -> bool:
-    if not relations.isdisjoint(wanted.relations):
+def _leads_to_page(values: dict[str, str], relations: set[str], options: _ScanOptions) -> bool:
+    if not relations.isdisjoint(options.relations):
         return True
     if "alternate" not in relations or "stylesheet" in relations:
         return False
     essence, _ = parse_content_type(values.get("type"))
-    return not essence or essence in wanted.types
+    return not essence or essence in options.types
 
 
 _REFRESH = re.compile(
@@ -385,9 +389,9 @@ _NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
 
 def meta_refresh(content: str) -> MetaRefresh | None:
     """Parse a meta refresh by the steps of the HTML standard; None if it is invalid."""
-    found = _REFRESH.match(content)
-    if found is None:
+    parts = _REFRESH.match(content)
+    if parts is None:
         return None
-    delay_s = int(found[1].lstrip("0")[:_DELAY_DIGITS] or 0)
-    url = found[2] or found[3] or found[4] or ""
+    delay_s = int(parts[1].lstrip("0")[:_DELAY_DIGITS] or 0)
+    url = parts[2] or parts[3] or parts[4] or ""
     return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))

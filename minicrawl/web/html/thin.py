@@ -84,10 +84,10 @@ def _has_prose(text: str, start: int) -> bool:
     """Return True if the middle has enough text: a quick check for most pages."""
     if len(text) - start < _SMALL:
         return False
-    found, middle = 0, (start + len(text)) // 2
+    chars, middle = 0, (start + len(text)) // 2
     for piece in _PROSE.finditer(text, middle, middle + _PROSE_READ):
-        found += len(piece[1])
-        if found >= _PROSE_ENOUGH:
+        chars += len(piece[1])
+        if chars >= _PROSE_ENOUGH:
             return True
     return False
 

@@ -31,13 +31,13 @@ def entries(
     strip_marks: bool = True,
 ) -> tuple[str, ...]:
     """Return the entry of each link of the page at `own`, from its first anchor with a text."""
-    found: dict[str, AnchorTag] = {}
+    tags: dict[str, AnchorTag] = {}
     for written, url in resolve_each(anchors, base, strip_marks=strip_marks):
         anchor = anchors[written]
-        if url in links and (url not in found or (anchor.text and not found[url].text)):
-            found[url] = anchor
+        if url in links and (url not in tags or (anchor.text and not tags[url].text)):
+            tags[url] = anchor
     folders = _folders(own)
-    return tuple([_entry(found.get(url), url, folders, has_base=own != base) for url in links])
+    return tuple([_entry(tags.get(url), url, folders, has_base=own != base) for url in links])
 
 
 def read_entry(entry: str, own: str, target: str) -> AnchorTag:
@@ -52,9 +52,9 @@ def read_entry(entry: str, own: str, target: str) -> AnchorTag:
     return AnchorTag((_relative(_folders(own), target) or target) + form, text, rel)
 
 
-def joined(found: Iterable[str]) -> str:
+def joined(written: Iterable[str]) -> str:
     """Join entries into one text."""
-    return BETWEEN_ENTRIES.join(found)
+    return BETWEEN_ENTRIES.join(written)
 
 
 def parted(text: str) -> list[str]:

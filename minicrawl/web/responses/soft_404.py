@@ -113,9 +113,9 @@ class MissingPage:
         own = set(self._own)
         if _words(own) < _FEWEST_WORDS:
             return False
-        told = {line for line in lines if self._known.isdisjoint(line)}
-        said = own.intersection(chain(*told))
-        more = {line.plain for line in told if own.isdisjoint(line)}
+        rest = {line for line in lines if self._known.isdisjoint(line)}
+        said = own.intersection(chain(*rest))
+        more = {line.plain for line in rest if own.isdisjoint(line)}
         is_said = self._own[0] in said and len(said) >= _SHARE * len(own)
         return is_said and _words(more) <= self._most_words
 

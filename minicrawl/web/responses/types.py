@@ -135,12 +135,12 @@ _BY_MEDIA_TYPE: tuple[tuple[frozenset[str], DocumentType], ...] = (
 def possible(content_type: str | None, url: str) -> int:
     """Return the types that a response may have, by its head alone."""
     essence, _ = parse_content_type(content_type)
-    found = next((types for names, types in _BY_MEDIA_TYPE if essence in names), DocumentType(0))
+    kinds = next((types for names, types in _BY_MEDIA_TYPE if essence in names), DocumentType(0))
     if essence not in _MARKDOWN and not _ENDS_AS_MARKDOWN.search(url):
-        found &= ~DocumentType.MARKDOWN
+        kinds &= ~DocumentType.MARKDOWN
     if essence not in _OFFICE and not _ENDS_AS_OFFICE.search(url):
-        found &= ~DocumentType.OFFICE
-    return int(found)
+        kinds &= ~DocumentType.OFFICE
+    return int(kinds)
 
 
 def is_wanted(content_type: str | None, url: str, wanted: int) -> bool | None:

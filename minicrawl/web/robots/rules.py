@@ -81,9 +81,9 @@ class Rules:
         said = joined(self.preferences(url)).get(purpose)
         return "" if said is None or said.allowed else said.where
 
-    def with_usage(self, found: Iterable[UsageRule]) -> "Rules":
+    def with_usage(self, rules: Iterable[UsageRule]) -> "Rules":
         """Return these rules with the usage rules of another file, such as a tdmrep.json."""
-        new = (rule._replace(pattern=normalize_pattern(rule.pattern)) for rule in found)
+        new = (rule._replace(pattern=normalize_pattern(rule.pattern)) for rule in rules)
         usage = dict.fromkeys((*self.usage, *new))
         return replace(self, usage=tuple(islice(usage, _MOST_STORED)))
 
@@ -211,8 +211,8 @@ def _read(lines: Iterable[bytes], agent: str, most_usage: int = _MOST_USAGE_RULE
             ruled = ruled or name not in {"delay", "usage"}
             if group is not None:
                 group.add(name, value)
-    found = filter(None, sitemaps), usage, filter(None, licences)
-    return (ours or everyones).rules(*found, most_usage)
+    others = filter(None, sitemaps), usage, filter(None, licences)
+    return (ours or everyones).rules(*others, most_usage)
 
 
 def _usage_rule(value: bytes) -> UsageRule:
@@ -223,8 +223,8 @@ def _usage_rule(value: bytes) -> UsageRule:
 
 
 def _names(value: bytes, token: bytes) -> bool:
-    found = _TOKEN.match(value)
-    return found is not None and found[0].lower() == token
+    name = _TOKEN.match(value)
+    return name is not None and name[0].lower() == token
 
 
 def _field(line: bytes) -> tuple[str, bytes] | None:

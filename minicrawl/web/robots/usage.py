@@ -111,21 +111,21 @@ def rule_of(value: str) -> UsageRule:
     pattern, where = "", ROBOTS
     if value.startswith(("/", "*")):
         pattern, _, value = value.partition(" ")
-    if found := _FROM.search(value):
-        where, value = found[1], value[: found.start()]
+    if source := _FROM.search(value):
+        where, value = source[1], value[: source.start()]
     return UsageRule(pattern, value.strip(), where)
 
 
 def answers(value: str) -> dict[str, bool]:
     """Return the answers in a value such as `search=yes, ai-train=no`."""
-    found: dict[str, bool] = {}
+    by_purpose: dict[str, bool] = {}
     for part in value.lower().split(",")[:_MOST]:
         label, _, answer = part.partition("=")
         allowed = _ANSWERS.get(answer.partition(";")[0].strip())
         if allowed is not None:
             for purpose in _LABELS.get(label.strip(), ()):
-                found[purpose] = found.get(purpose, True) and allowed
-    return found
+                by_purpose[purpose] = by_purpose.get(purpose, True) and allowed
+    return by_purpose
 
 
 def of_rules(rules: Iterable[UsageRule], matches: Callable[[str], bool]) -> Iterator[Preference]:
@@ -152,9 +152,9 @@ def of_headers(headers: Mapping[str, str]) -> Iterator[Preference]:
             yield Preference(purpose, allowed, name)
     yield from _of_words("x-robots-tag", headers.get("x-robots-tag", ""))
     yield from _of_reservation("tdm-reservation", headers.get("tdm-reservation", ""))
-    for found in _CC_LINK.finditer(headers.get("link", "")):
-        if "license" in found[2].lower():
-            yield from _of_licence("link", found[1])
+    for link in _CC_LINK.finditer(headers.get("link", "")):
+        if "license" in link[2].lower():
+            yield from _of_licence("link", link[1])
 
 
 def of_meta(metas: Iterable[tuple[str, str]]) -> Iterator[Preference]:
@@ -171,15 +171,15 @@ def of_meta(metas: Iterable[tuple[str, str]]) -> Iterator[Preference]:
 
 def of_markup(markup: str, url: str) -> Iterator[Preference]:
     """Yield the preferences in licences of a page: in its links to them, and in RSL."""
-    for found in _CC_TAG.finditer(markup):
-        said = attributes(found[1])
+    for tag in _CC_TAG.finditer(markup):
+        said = attributes(tag[1])
         if "license" in said.get("rel", "").lower().split():
             yield from _of_licence("rel=license", said.get("href", ""))
     path = urlsplit(url).path or "/"
-    for found in islice(_SCRIPT.finditer(markup), _MOST):
-        limit = found.end() + MOST_BYTES
-        end = markup.find("</script", found.end(), limit)
-        text = markup[found.end() : limit if end < 0 else end]
+    for tag in islice(_SCRIPT.finditer(markup), _MOST):
+        limit = tag.end() + MOST_BYTES
+        end = markup.find("</script", tag.end(), limit)
+        text = markup[tag.end() : limit if end < 0 else end]
         # A pattern is cut at its first `*`: it may then cover more paths, never fewer.
         yield from of_rules(
             rsl_rules(text, url),
@@ -193,14 +193,14 @@ def tdmrep_rules(text: str) -> list[UsageRule]:
         listed = json.loads(text)
     except (ValueError, RecursionError):
         return []
-    found: list[UsageRule] = []
+    rules: list[UsageRule] = []
     for one in listed[:_MOST_RULES] if isinstance(listed, list) else []:
         pattern = one.get("location") if isinstance(one, dict) else None
         if isinstance(pattern, str) and pattern.startswith(("/", "*")):
             answer = {"0": "y", "1": "n"}.get(str(one.get("tdm-reservation")))
             if answer and not set(pattern) & _NOT_IN_PATHS:
-                found.append(UsageRule(pattern, f"ai-train={answer}", TDMREP))
-    return found
+                rules.append(UsageRule(pattern, f"ai-train={answer}", TDMREP))
+    return rules
 
 
 def rsl_rules(text: str, url: str) -> list[UsageRule]:
@@ -214,14 +214,14 @@ def rsl_rules(text: str, url: str) -> list[UsageRule]:
         return []
     if root is None:
         return []
-    found: dict[UsageRule, None] = {}
+    rules: dict[UsageRule, None] = {}
     for content in root.iter("{*}content"):
         pattern = _pattern(content.get("url") or "", url)
         for licence in content.iterchildren("{*}license") if pattern is not None else ():
             said = [(_local(one), one.get("type") or "", one.text or "") for one in licence]
             for value in _values_of_rsl(said):
-                found[UsageRule(pattern or "", value, RSL)] = None
-    return list(found)[:_MOST_RULES]
+                rules[UsageRule(pattern or "", value, RSL)] = None
+    return list(rules)[:_MOST_RULES]
 
 
 def _local(element: object) -> str:
@@ -242,11 +242,13 @@ def _pattern(written: str, url: str) -> str | None:
 
 def _values_of_rsl(said: Iterable[tuple[str, str, str]]) -> Iterator[str]:
     """Yield the answers of a licence, given its elements as names, types and texts."""
-    told = list(said)
-    is_paid = any(name == "payment" and kind not in _FREE for name, kind, _ in told)
+    elements = list(said)
+    is_paid = any(name == "payment" and kind not in _FREE for name, kind, _ in elements)
     # A permission for some users, or for some countries, is no answer for everybody.
-    is_limited = any(name in {"permits", "prohibits"} and kind != "usage" for name, kind, _ in told)
-    for name, kind, text in told:
+    is_limited = any(
+        name in {"permits", "prohibits"} and kind != "usage" for name, kind, _ in elements
+    )
+    for name, kind, text in elements:
         words = text.lower().replace(",", " ").split()[:_MOST] if kind == "usage" else []
         if name == "prohibits" or (name == "permits" and is_paid):
             yield from (f"{word}=n" for word in words if word in _LABELS)
@@ -255,10 +257,10 @@ def _values_of_rsl(said: Iterable[tuple[str, str, str]]) -> Iterator[str]:
             yield from (f"{word}=y" for word in words if word in _LABELS and word != "ai-index")
 
 
-def joined(found: Iterable[Preference]) -> dict[str, Preference]:
+def joined(preferences: Iterable[Preference]) -> dict[str, Preference]:
     """Return one answer for each purpose that has any. A denial overrides a permission."""
     chosen: dict[str, Preference] = {}
-    for one in found:
+    for one in preferences:
         before = chosen.get(one.purpose)
         if before is None or (before.allowed and not one.allowed):
             chosen[one.purpose] = one
@@ -277,7 +279,7 @@ def _of_reservation(where: str, value: str) -> Iterator[Preference]:
 
 
 def _of_licence(where: str, licence: str) -> Iterator[Preference]:
-    if found := _CC.search(licence.lower()):
-        is_open = not {"nc", "nd"} & set((found[1] or "").split("-"))
+    if terms := _CC.search(licence.lower()):
+        is_open = not {"nc", "nd"} & set((terms[1] or "").split("-"))
         for purpose in PURPOSES if is_open else ("search", "archive"):
             yield Preference(purpose, allowed=True, where=where)
