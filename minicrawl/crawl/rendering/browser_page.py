@@ -36,7 +36,7 @@ from minicrawl.crawl.rendering.render_messages import (
     PageToRender,
     RenderConfig,
     Resource,
-    WantedResource,
+    ResourceRequest,
 )
 from minicrawl.memory.measures import resource_usage
 from minicrawl.web.urls import canonical, origin
@@ -99,7 +99,7 @@ class BrowserPage:
     """One page. `ask` sends its requests to the crawl; `take` gets the responses."""
 
     def __init__(
-        self, browser: Browser, config: RenderConfig, ask: Callable[[WantedResource], None]
+        self, browser: Browser, config: RenderConfig, ask: Callable[[ResourceRequest], None]
     ) -> None:
         self._browser, self._config, self._ask = browser, config, ask
         self._asked = 0
@@ -155,7 +155,7 @@ class BrowserPage:
         if self._config.replays:
             await context.add_init_script(SCROLL)
         await context.route("**/*", self._route)
-        await context.route_web_socket("**/*", lambda one: one.close())
+        await context.route_web_socket("**/*", lambda socket: socket.close())
         # `BEFORE_SCRIPTS` removes the functions that open dialogs. The dialog that asks whether to
         # leave a page has no function, and would stop the page until someone answers.
         shown.on("dialog", lambda dialog: asyncio.ensure_future(_tried(dialog.dismiss())))
@@ -281,8 +281,8 @@ class BrowserPage:
             await route.abort()
         elif is_itself:
             self._documents += 1
-            found = {name: self._page.response.headers.get(name, "") for name in _SHOWN}
-            headers = {name: value for name, value in found.items() if value}
+            headers = {name: self._page.response.headers.get(name, "") for name in _SHOWN}
+            headers = {name: value for name, value in headers.items() if value}
             headers.setdefault("content-type", "text/html")
             await route.fulfill(status=200, headers=headers, body=self._page.response.body)
         else:
@@ -322,9 +322,9 @@ class BrowserPage:
                 and value.isprintable()
             )
             of_request = request.url, kind, is_document, _asker(request), headers, body
-            wanted = WantedResource(number, *of_request)
-            self._fetched[wanted.name] = None
-            self._ask(wanted)
+            resource = ResourceRequest(number, *of_request)
+            self._fetched[resource.name] = None
+            self._ask(resource)
             return await self._pending[number]
         finally:
             del self._pending[number]

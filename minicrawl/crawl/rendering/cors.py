@@ -53,11 +53,11 @@ def _is_safe(name: str, value: str) -> bool:
 
 def preflight_of(url: str, asker: str, names: Iterable[str], method: str = "GET") -> Request:
     """Return a preflight: it asks for the headers that are allowed, or whether `names` are."""
-    told = ",".join(names)
+    joined = ",".join(names)
     headers = (
         ("origin", asker),
         ("access-control-request-method", method),
-        *((("access-control-request-headers", told),) if told else ()),
+        *((("access-control-request-headers", joined),) if joined else ()),
     )
     return Request(url=url, want=Want.PREFLIGHT, headers=headers, is_anonymous=True)
 

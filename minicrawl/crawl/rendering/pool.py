@@ -26,7 +26,7 @@ from minicrawl.crawl.rendering.render_messages import (
     Rendered,
     RenderMessage,
     Resource,
-    WantedResource,
+    ResourceRequest,
 )
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
@@ -52,7 +52,7 @@ the page's time limit, and seconds on top.
 _CODE = "from minicrawl.crawl.rendering.worker import main; main()"
 _ENDED = NotRendered("its browser ended", may_pass=True)
 
-Answer = Callable[[WantedResource], Awaitable[Resource]]
+Answer = Callable[[ResourceRequest], Awaitable[Resource]]
 
 
 def find_browser(named: Path | None) -> str:
@@ -63,10 +63,10 @@ def find_browser(named: Path | None) -> str:
         if not os.access(named, os.X_OK) or named.is_dir():
             raise UsageError(f"--browser {named}: not an executable file")
         return str(named.absolute())
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    browser = next(filter(None, map(shutil.which, NAMES)), None)
+    if browser is None:
         raise UsageError(NO_BROWSER)
-    return found
+    return browser
 
 
 class RenderSlot:
@@ -109,9 +109,9 @@ class RenderSlot:
         number, is_done = self.activity.begin(page.request.url), False
         try:
             async with asyncio.timeout(_TIMES_ITS_LIMIT * self._config.max_s + _SPARE_S):
-                found = await self._talk(page, answer)
-            is_done = isinstance(found, Rendered)
-            return found
+                result = await self._talk(page, answer)
+            is_done = isinstance(result, Rendered)
+            return result
         except (ChildLost, TimeoutError):
             return _ENDED
         finally:
@@ -125,7 +125,7 @@ class RenderSlot:
         tasks = set[asyncio.Task[None]]()
         try:
             message: RenderMessage = await child.call(RenderCommand.RENDER, page)
-            while isinstance(message, WantedResource):
+            while isinstance(message, ResourceRequest):
                 task = asyncio.create_task(_answer(child, message, answer))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
@@ -143,9 +143,8 @@ class RenderSlot:
             await child.close()
 
 
-async def _answer(child: ChildProcess, wanted: WantedResource, answer: Answer) -> None:
-    found = await answer(wanted)
-    await child.feed(RenderCommand.ANSWER, found)
+async def _answer(child: ChildProcess, request: ResourceRequest, answer: Answer) -> None:
+    await child.feed(RenderCommand.ANSWER, await answer(request))
 
 
 class RenderPool:

@@ -4,7 +4,7 @@ Laws: the worker sends no requests itself. It passes the requests of its page to
 answers them. Each message is sent as a pickle.
 
 The crawl sends RENDER, and then NEXT after each message, until that is `Rendered` or `NotRendered`.
-An ANSWER has the number of the `WantedResource` that it answers.
+An ANSWER has the number of the `ResourceRequest` that it answers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class PageToRender(NamedTuple):
     response: Response
 
 
-class WantedResource(NamedTuple):
+class ResourceRequest(NamedTuple):
     """Request of a page. `is_document` decides whether robots.txt applies.
 
     `asker` is the origin of the requesting frame, or empty if that has none. With a `body`, the
@@ -103,4 +103,4 @@ class NotRendered(NamedTuple):
     may_pass: bool = False
 
 
-RenderMessage = WantedResource | Rendered | NotRendered
+RenderMessage = ResourceRequest | Rendered | NotRendered

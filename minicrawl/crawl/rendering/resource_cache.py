@@ -20,7 +20,7 @@ MOST = 10_000
 _NEVER = re.compile(r"no-store|no-cache|private", re.IGNORECASE)
 
 
-class FoundResource(NamedTuple):
+class ResourceAnswer(NamedTuple):
     """Response of a server; status 0 if there was none."""
 
     status: int = 0
@@ -33,25 +33,25 @@ class ResourceCache:
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes, self._bytes = most_bytes, 0
-        self._kept = OrderedDict[Hashable, tuple[FoundResource, float]]()
+        self._answers = OrderedDict[Hashable, tuple[ResourceAnswer, float]]()
 
-    def get(self, wanted: Hashable, now: float) -> FoundResource | None:
+    def get(self, key: Hashable, now: float) -> ResourceAnswer | None:
         """Return the cached response, if it is fresh."""
-        found, until = self._kept.get(wanted, (None, 0.0))
-        if found is None or until <= now:
+        answer, until = self._answers.get(key, (None, 0.0))
+        if answer is None or until <= now:
             return None
-        self._kept.move_to_end(wanted)
-        return found
+        self._answers.move_to_end(key)
+        return answer
 
-    def put(self, wanted: Hashable, found: FoundResource, until: float) -> None:
+    def put(self, key: Hashable, answer: ResourceAnswer, until: float) -> None:
         """Keep a response until the time `until`, unless it is larger than the whole cache."""
-        self._bytes -= len(self._kept.pop(wanted, (FoundResource(), 0.0))[0].body)
-        if len(found.body) > self._most_bytes:
+        self._bytes -= len(self._answers.pop(key, (ResourceAnswer(), 0.0))[0].body)
+        if len(answer.body) > self._most_bytes:
             return
-        self._kept[wanted] = found, until
-        self._bytes += len(found.body)
-        while self._bytes > self._most_bytes or len(self._kept) > MOST:
-            _, (gone, _) = self._kept.popitem(last=False)
+        self._answers[key] = answer, until
+        self._bytes += len(answer.body)
+        while self._bytes > self._most_bytes or len(self._answers) > MOST:
+            _, (gone, _) = self._answers.popitem(last=False)
             self._bytes -= len(gone.body)
 
 

@@ -14,7 +14,7 @@ either does may reach a network except through the crawl. Three walls stand behi
 Example: the script of https://a.example/ calls fetch("https://b.example/news.json") with a header
 of its own, and the page has an image.
 
-    worker  routes the fetch: WantedResource(1, ".../news.json", "fetch", asker="https://a.example")
+    worker  routes the fetch: ResourceRequest(1, ".../news.json", "fetch", asker="https://a.example")
             aborts the image. The clock of the page stands still
     crawl   passes the request through the gate of `page_resources`: --deny, robots.txt and the
             delay of b.example; a preflight, as the script set a header; no cookies, no logins

@@ -16,7 +16,7 @@ from minicrawl.crawl.rendering.render_messages import (
     PageToRender,
     Rendered,
     Resource,
-    WantedResource,
+    ResourceRequest,
 )
 from minicrawl.crawl.rendering.renderer import PageRenderer
 from minicrawl.crawl.workers.pool import Activity
@@ -34,16 +34,16 @@ SHELL = html(body='<div id="root"></div><script src="/app.js"></script>')
 
 def wants(
     number: int, url: str, kind: str = "script", asker: str = A, **headers: str
-) -> WantedResource:
+) -> ResourceRequest:
     """Return a request of a page. Names of headers are written with underscores."""
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    return WantedResource(number, url, kind, kind != "script", asker, named)
+    return ResourceRequest(number, url, kind, kind != "script", asker, named)
 
 
 class PlayedBrowser:
     """A browser that sends the same requests for each page, which then links to the next path."""
 
-    def __init__(self, *wanted: WantedResource, ends: Sequence[NotRendered] = ()) -> None:
+    def __init__(self, *wanted: ResourceRequest, ends: Sequence[NotRendered] = ()) -> None:
         self._wanted, self._ends = wanted, list(ends)
         self.renderer: PageRenderer
         self.got: list[Resource] = []
@@ -79,7 +79,7 @@ def rendered_crawl(
 def loaded(
     path: Path,
     answers: Mapping[str, fakes.Answer],
-    *wanted: WantedResource,
+    *wanted: ResourceRequest,
     elsewhere: fakes.Answer = NOT_FOUND,
     **settings: Any,
 ) -> tuple[FakeWeb, list[int]]:
