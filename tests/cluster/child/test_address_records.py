@@ -43,7 +43,7 @@ class Holder:
         self.pace = CrawlPace(politeness, cast(Any, clock))
         self.has_pages = True
         records = AddressRecords(FakeEngine(servers), ShardPlace(shard, SHARDS), generation)
-        context = SimpleNamespace(clock=clock, tell=self.heard.append, wake=lambda: None)
+        context = SimpleNamespace(clock=clock, emit=self.heard.append, wake=lambda: None)
         hosts = SimpleNamespace(addresses=self.pacing, pace=self.pace)
         self.addresses = ShardAddresses(
             cast(Any, context), cast(Any, hosts), shard, records, lambda: self.has_pages
