@@ -1,4 +1,4 @@
-"""Settles turns: makes one step of the outcome of a page's turn.
+"""Settles turns: looks up what an outcome is about, plans the end (`plan`), and posts one step.
 
 Laws: a turn ends with exactly one step of its page, or the page waits again. Of pages with the same
 content, one is the original and the others stand for it. If a page redirected because it lacked a
@@ -10,7 +10,7 @@ chain   consecutive redirects that led to a page
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
@@ -28,32 +28,18 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
 )
+from minicrawl.crawl.settle.plan import plan_of_reading, why_endless, why_too_long
 from minicrawl.crawl.settle.posting import StepPoster
-from minicrawl.model import Originals, PageId, ParsedPage
+from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.states import State
 from minicrawl.store.page_columns import Numbers
-from minicrawl.web.responses.challenges import COOKIE_WALL
 
 if TYPE_CHECKING:
     from minicrawl.crawl.turns.turn import Turn
 
-
-MOST_REDIRECTS = 10
-"""Most redirects in a row. Browsers follow 20, but a chain of five is a mistake already."""
-_FETCHED = TurnEnd(State.FETCHED)
-
-
-class Ending(NamedTuple):
-    """End of a turn: the step, which bears the `new` pages, and the state of the page."""
-
-    step: Step
-    end: TurnEnd
-    new: Sequence[int] = ()
-    replaces: int | None = None
-    """Former original of the content, which becomes a copy of this page."""
-    value: int | None = None
-    """Value of the page, if a scorer gave one."""
+_COPIES = (State.ALIAS, State.TWIN)
+"""States of pages that recommend nobody."""
 
 
 class Settler:
@@ -69,7 +55,7 @@ class Settler:
     ) -> None:
         self._shares = CashShares(settings.order)
         self._recorder, self._frontier = recorder, recorder.frontier
-        self.poster = poster
+        self._books, self.poster = recorder.frontier.books, poster
         self._gate, self._traps = gate, traps
         self.contents = ContentIndex(recorder, poster.reopened)
 
@@ -89,207 +75,168 @@ class Settler:
 
         Return the new state of the page, or None if it waits again.
         """
-        page, copies = turn.page, self._traps.copies
         match outcome:
             case WasRead():
-                ending = self._read(turn, outcome, today)
+                return self._read(turn, outcome, today)
             case Redirects():
-                ending = self._redirect(turn, outcome)
+                return self._redirect(turn, outcome)
             case GivenUp(state=state, reason=reason):
-                ending = _dead_end(page, state, reason)
+                return self._post(Step(StepKind.DEAD_END, turn.page), TurnEnd(state, reason))
             case NotModified():
-                return TurnEnd(self._confirm(page, today))
+                return self._confirm(turn.page, today)
             case Retry():
                 return None
             case _:
                 assert_never(outcome)
-        step, end, new, replaces, value = ending
-        links = step.spending.links
+
+    def close(self, page: PageId, state: State) -> None:
+        """Close a page as a dead end: its cash goes to the virtual page."""
+        self._post(Step(StepKind.DEAD_END, page), TurnEnd(state))
+
+    def fold(self, page: PageId, url: str) -> None:
+        """Make the page a twin of another URL, by a rule about such URLs and without a request."""
+        target, new = self._meet(page, url, ())
+        step = Step(StepKind.FORWARD, page, len(new), Spending([target]))
+        self._post(step, TurnEnd(State.TWIN), new)
+
+    def _post(
+        self, step: Step, end: TurnEnd, new: Sequence[int] = (), value: int | None = None
+    ) -> TurnEnd:
+        """Post the step of a page, which bears the `new` pages, and let the traps learn from it."""
+        page, links, copies = step.page, step.spending.links, self._traps.copies
         is_first = self._frontier.state[page] == State.UNREAD
         self.poster.reopened.discard(page)
         plans = self.poster.post(step, end.state, new, value)
-        if links and is_first and end.state != State.ALIAS:  # a copy recommends nobody
+        if links and is_first and end.state not in _COPIES:
             self._traps.paid(page, plans, links)
         if step.kind is StepKind.FORWARD:
             copies.note_copy(page, links[0])
         else:
             copies.forget_copy(page)
-        if replaces is not None:
-            self._hand_over(replaces, page)
         return end
 
-    def close(self, page: PageId, state: State) -> None:
-        """Close a page as a dead end: its cash goes to the virtual page."""
-        self.poster.reopened.discard(page)
-        self.poster.post(Step(StepKind.DEAD_END, page), state)
-        self._traps.copies.forget_copy(page)
-
-    def fold(self, page: PageId, target: str) -> None:
-        """Make the page a twin of another URL, by a rule about such URLs and without a request."""
-        self._post_copy(_forward(page, State.TWIN, *self._meet_target(page, target, ())))
-
-    def _post_copy(self, ending: Ending) -> None:
-        """Post the step of a copy that has no turn."""
-        step, page = ending.step, ending.step.page
-        self.poster.reopened.discard(page)
-        self.poster.post(step, ending.end.state, ending.new)
-        self._traps.copies.note_copy(page, step.spending.links[0])
-
-    # ------------------------------------------------------------ pages that were read
-
-    def _read(self, turn: Turn, read: WasRead, today: float) -> Ending:
-        page, parsed = turn.page, read.parsed
-        has_changed = self.contents.describe(page, read.response, parsed, today)
-        first = self.contents.find_or_add(page, parsed)
-        is_barren = self._traps.read(page, turn.lease.url, parsed, first)
-        if first is None:
-            ending = self._original(turn, parsed, is_barren)
-        elif self._traps.copies.is_better(page, first):
-            self.contents.replace(first, page, parsed.content)
-            ending = self._original(turn, parsed, is_barren)._replace(replaces=first)
-        else:
-            _note_mirror(self._recorder, page, first)
-            links, new = self._meet_links(turn, parsed, is_barren)
-            ending = self._copied(page, State.ALIAS, first, parsed, links, new)
-        return ending._replace(end=ending.end._replace(has_changed=True)) if has_changed else ending
-
-    def _original(self, turn: Turn, parsed: ParsedPage, is_barren: bool) -> Ending:
-        """Settle a page that is its content's original; its canonical URL may name another page.
-
-        If canonical URLs form a cycle, the page read last stands for itself.
-        """
-        page, canonical, other = turn.page, parsed.canonical, None
-        other_new: list[int] = []
-        if canonical and self._gate.refusal(canonical, 0, 0) is None:
+    def _read(self, turn: Turn, outcome: WasRead, today: float) -> TurnEnd:
+        page, parsed, copies = turn.page, outcome.parsed, self._traps.copies
+        recorder, depth = self._recorder, self._frontier.urls.depth[turn.page]
+        has_changed = self.contents.describe(page, outcome.response, parsed, today)
+        original = self.contents.find_or_add(page, parsed)
+        is_barren = self._traps.read(page, turn.lease.url, parsed, original)
+        is_better = original is not None and copies.is_better(page, original)
+        canonical: int | None = None
+        new: list[int] = []
+        is_copy = original is not None and not is_better
+        url = None if is_copy else parsed.canonical
+        if url and self._gate.refusal(url, 0, 0) is None:
             # Pages of other shards come first: new ones must be born before new pages of our own
             # (`shards.Membership`).
-            depth = self._frontier.urls.depth[page] + 1
-            self._recorder.shard.meet_foreign(parsed.links, depth, parsed.originals, turn.looked_up)
-            other, other_new = self._meet_target(page, canonical, parsed.originals)
-        links, new = self._meet_links(turn, parsed, is_barren)
-        if other is not None and not self._frontier.books.leads_to(other, page):
-            return self._copied(page, State.CANONICAL, other, parsed, links, other_new + new)
-        spending = self._shares.spending(turn.lease.url, links, parsed)
-        if parsed.written:
-            self._recorder.keep_written(page, links, parsed.written)
-        step = Step(StepKind.VISIT, page, len(new), spending)
-        return Ending(step, _FETCHED, new, value=parsed.value)
-
-    def _copied(
-        self,
-        page: PageId,
-        state: State,
-        other: PageId,
-        parsed: ParsedPage,
-        links: Sequence[int],
-        new: Sequence[int],
-    ) -> Ending:
-        """Settle a page that was read and stands for another: its links are kept, without cash."""
-        ending = _forward(page, state, other, new)
-        return self._with_links(ending, sorted(set(links)), self_link=parsed.self_link)
-
-    def _with_links(self, ending: Ending, links: Sequence[int], *, self_link: bool) -> Ending:
-        """Add the links of a page that stands for another one, if the store keeps links."""
-        if not self._frontier.terms.links:
-            return ending
-        spending = ending.step.spending._replace(unpaid=links, self_link=self_link)
-        return ending._replace(step=ending.step._replace(spending=spending))
-
-    def _meet_links(
-        self, turn: Turn, parsed: ParsedPage, is_barren: bool
-    ) -> tuple[list[int], list[int]]:
-        """Make the linked pages known. Return them, and the new ones among them."""
-        page, depth = turn.page, self._frontier.urls.depth[turn.page] + 1
-        meeting = self._recorder.meet(parsed.links, depth, parsed.originals, turn.looked_up)
-        new = [row.id for row in meeting.urls]
+            recorder.shard.meet_foreign(parsed.links, depth + 1, parsed.originals, turn.looked_up)
+            canonical, new = self._meet(page, url, parsed.originals)
+        meeting = recorder.meet(parsed.links, depth + 1, parsed.originals, turn.looked_up)
+        linked = [row.id for row in meeting.urls]
+        new += linked
         if parsed.own_requests:
             pages = dict(zip(parsed.links, meeting.pages, strict=True))
-            self._recorder.keep_own_requests(pages, parsed.own_requests)
-        self._traps.found(page, meeting.pages, [*turn.introduced, *new], is_barren=is_barren)
-        return meeting.pages, new
+            recorder.keep_own_requests(pages, parsed.own_requests)
+        self._traps.found(page, meeting.pages, [*turn.introduced, *linked], is_barren=is_barren)
 
-    def _hand_over(self, first: int, page: PageId) -> None:
+        leads_back = canonical is not None and self._books.leads_to(canonical, page)
+        state, target = plan_of_reading(
+            page, original, canonical, is_better=is_better, leads_back=leads_back
+        )
+        end = TurnEnd(state, has_changed=has_changed)
+        if state is State.FETCHED:
+            spending = self._shares.spending(turn.lease.url, meeting.pages, parsed)
+            if parsed.written:
+                recorder.keep_written(page, meeting.pages, parsed.written)
+            step = Step(StepKind.VISIT, page, len(new), spending)
+            self._post(step, end, new, parsed.value)
+        else:
+            if state is State.ALIAS:
+                self._note_mirror(page, target)
+            links = sorted(set(meeting.pages))
+            spending = self._without_cash(target, links, self_link=parsed.self_link)
+            self._post(Step(StepKind.FORWARD, page, len(new), spending), end, new)
+        if original is not None and is_better:
+            self.contents.replace(original, page, parsed.content)
+            self._hand_over(original, page)
+        return end
+
+    def _without_cash(self, target: PageId, links: Sequence[int], *, self_link: bool) -> Spending:
+        """Return the spending of a page that stands for another one.
+
+        The store keeps its links, if it keeps any, though they get no cash.
+        """
+        if not self._frontier.terms.links:
+            return Spending([target])
+        return Spending([target], unpaid=links, self_link=self_link)
+
+    def _hand_over(self, original: PageId, page: PageId) -> None:
         """Make the former original an alias of the page, to which it hands over its cash."""
-        self._traps.copies.swap(page, first)
-        is_original = self._frontier.state[first] == State.FETCHED
-        if is_original and not self._frontier.books.leads_to(page, first):
-            _note_mirror(self._recorder, first, page)
-            ending = _forward(first, State.ALIAS, page, is_handed_over=True)
-            last = self._frontier.spendings.of(first)
-            self._post_copy(self._with_links(ending, last.links, self_link=last.self_link))
+        self._traps.copies.swap(page, original)
+        is_original = self._frontier.state[original] == State.FETCHED
+        if is_original and not self._books.leads_to(page, original):
+            self._note_mirror(original, page)
+            last = self._frontier.spendings.of(original)
+            spending = self._without_cash(page, last.links, self_link=last.self_link)
+            self._post(Step(StepKind.FORWARD, original, 0, spending, 1), TurnEnd(State.ALIAS))
 
-    def _confirm(self, page: PageId, today: float) -> State:
-        """Replay the cash of a page that has not changed, and return its state."""
+    def _note_mirror(self, page: PageId, original: PageId) -> None:
+        """Record that the host of a copy mirrors that of the original, once for each page."""
+        host_of = self._frontier.urls.host_of
+        host_id, of_host = host_of[page], host_of[original]
+        if host_id != of_host and self._frontier.state[page] != State.ALIAS:
+            self._recorder.record_mirror(host_id, of_host)
+
+    def _confirm(self, page: PageId, today: float) -> TurnEnd:
+        """Replay the cash of a page that has not changed. It keeps its state."""
         document = self._recorder.pages.document(page)
         assert document is not None  # otherwise the request had no validator
         self._recorder.describe(document._replace(last_at=today, checks=document.checks + 1))
         self.poster.replay([page])
-        return State(self._frontier.state[page])
+        return TurnEnd(State(self._frontier.state[page]))
 
-    # ------------------------------------------------------------ redirects
-
-    def _redirect(self, turn: Turn, redirects: Redirects) -> Ending:
+    def _redirect(self, turn: Turn, outcome: Redirects) -> TurnEnd:
         """Settle a redirect.
 
         A chain that is too long ends at this page; its next target does not become known.
         """
         page, chain, hops = turn.page, turn.chain, turn.chain.hops + 1
-        if hops > MOST_REDIRECTS:
-            reason = f"more than {MOST_REDIRECTS} redirects in a row"
-            return _dead_end(page, State.BAD_REDIRECT, reason)
-        other, new = self._meet_target(page, redirects.target, redirects.originals)
+        if (reason := why_too_long(hops)) is not None:
+            return self._post(Step(StepKind.DEAD_END, page), TurnEnd(State.BAD_REDIRECT, reason))
+        target, new = self._meet(page, outcome.target, outcome.originals)
         self._traps.redirected(page, turn.lease.url, hops, new)
-        again: tuple[int, ...] = ()
-        if self._frontier.books.leads_to(other, page):
-            sets_cookies = chain.sets_cookies or redirects.sets_cookies
-            is_first_time = sets_cookies and page not in chain.begun_at
-            if not is_first_time or self._frontier.state[other] != State.MOVED:
-                wall = f"; {COOKIE_WALL}" if sets_cookies else ""
-                return _dead_end(page, State.BAD_REDIRECT, f"that leads back here{wall}")
-            again = self._ask_again(page, other, chain)
+        led_to: tuple[int, ...] = ()
+        if self._books.leads_to(target, page):
+            reason = why_endless(
+                sets_cookies=chain.sets_cookies or outcome.sets_cookies,
+                was_tried=page in chain.begun_at,
+                target=State(self._frontier.state[target]),
+            )
+            if reason is not None:
+                end = TurnEnd(State.BAD_REDIRECT, reason)
+                return self._post(Step(StepKind.DEAD_END, page), end)
+            led_to = self._ask_again(page, target, chain)
+        elif new or self._frontier.state[target] == State.UNREAD:
+            led_to = (target,)
         if page in self._traps.seeds:
-            self._traps.vouch(other)
-            self._gate.widen(redirects.target)
-        is_unread = bool(new) or self._frontier.state[other] == State.UNREAD
-        led_to = again or ((other,) if is_unread else ())
-        return _forward(page, State.MOVED, other, new)._replace(
-            end=TurnEnd(State.MOVED, "", led_to)
-        )
+            self._traps.vouch(target)
+            self._gate.widen(outcome.target)
+        step = Step(StepKind.FORWARD, page, len(new), Spending([target]))
+        return self._post(step, TurnEnd(State.MOVED, "", led_to), new)
 
-    def _ask_again(self, page: PageId, other: PageId, chain: RedirectChain) -> tuple[int, ...]:
-        """Reopen the pages of a chain that began without cookies, as `page` leads back to `other`.
+    def _ask_again(self, page: PageId, target: PageId, chain: RedirectChain) -> tuple[int, ...]:
+        """Reopen the pages of a chain that began without cookies, as `page` leads back to `target`.
 
         No chain goes on for ever: a page whose second visit leads here again is not reopened once
         more, and a chain through ever new pages becomes too long.
         """
-        state, leads_to = self._frontier.state, self._frontier.books.leads_to
-        moved = (one for one in chain.begun_at if state[one] == State.MOVED)
-        sent = [one for one in moved if leads_to(one, page) and not leads_to(one, other)]
-        again = (other, *sent)
-        self.poster.reopen(again)
-        return again
+        state, leads_to = self._frontier.state, self._books.leads_to
+        moved = (start for start in chain.begun_at if state[start] == State.MOVED)
+        sent = [start for start in moved if leads_to(start, page) and not leads_to(start, target)]
+        self.poster.reopen((target, *sent))
+        return (target, *sent)
 
-    def _meet_target(
-        self, page: PageId, target: str, originals: Originals
-    ) -> tuple[int, list[int]]:
-        meeting = self._recorder.meet([target], self._frontier.urls.depth[page], originals)
+    def _meet(self, page: PageId, url: str, originals: Originals) -> tuple[int, list[int]]:
+        """Return the page that another one stands for, and the pages that this made known."""
+        meeting = self._recorder.meet([url], self._frontier.urls.depth[page], originals)
         return meeting.pages[0], [row.id for row in meeting.urls]
-
-
-def _note_mirror(recorder: Recorder, page: PageId, first: int) -> None:
-    """Record that the page's host mirrors that of `first`, once however often the page is read."""
-    frontier = recorder.frontier
-    host, of_host = frontier.urls.host_of[page], frontier.urls.host_of[first]
-    if host != of_host and frontier.state[page] != State.ALIAS:
-        recorder.record_mirror(host, of_host)
-
-
-def _dead_end(page: PageId, state: State, reason: str = "") -> Ending:
-    return Ending(Step(StepKind.DEAD_END, page), TurnEnd(state, reason))
-
-
-def _forward(
-    page: PageId, state: State, other: int, new: Sequence[int] = (), *, is_handed_over: bool = False
-) -> Ending:
-    step = Step(StepKind.FORWARD, page, len(new), Spending([other]), int(is_handed_over))
-    return Ending(step, TurnEnd(state), new)

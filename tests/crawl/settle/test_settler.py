@@ -14,7 +14,7 @@ from minicrawl.crawl.settle.outcome import (
     RedirectChain,
     Redirects,
 )
-from minicrawl.crawl.settle.settler import MOST_REDIRECTS
+from minicrawl.crawl.settle.plan import MOST_REDIRECTS
 from minicrawl.states import FailureKind, State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
