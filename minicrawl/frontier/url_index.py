@@ -24,7 +24,7 @@ candidate   a page whose URL has the same hash
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from types import MappingProxyType
@@ -99,7 +99,7 @@ class UrlIndex:
         """Build the hash map now, so that the first lookup is fast."""
         self._slots.insert_pending()
 
-    def find(self, urls: Iterable[str]) -> dict[str, int]:
+    def find(self, urls: Collection[str]) -> dict[str, int]:
         """Return the pages of the known URLs; queries the store if necessary."""
         found, candidates = self.find_recent(urls)
         if candidates:
@@ -117,8 +117,10 @@ class UrlIndex:
         self.recent.put(urls.items())
         self._use(urls)
 
-    def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+    def find_recent(self, urls: Collection[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Return the pages of recent URLs, and for other URLs the pages with the same hash."""
+        if self._unknown.issuperset(urls):  # as of a page whose links were looked up just before
+            return {}, {}
         found: dict[str, int] = {}
         from_old: dict[str, int] = {}
         others: list[str] = []

@@ -9,7 +9,7 @@ depth   length of the shortest known path from the seeds to the page
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, repeat
 from operator import add
@@ -126,10 +126,10 @@ class UrlTable:
         url = self._takedowns.conceal(url)
         return self._index.find((url,)).get(url)
 
-    def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
+    def find_recent(self, urls: Collection[str]) -> tuple[dict[str, int], list[int]]:
         """Return the pages of recent URLs, and candidates for the others, for a store lookup."""
         if self._takedowns:
-            urls = map(self._takedowns.conceal, urls)
+            urls = list(map(self._takedowns.conceal, urls))
         found, candidates = self._index.find_recent(urls)
         return found, list(chain.from_iterable(candidates.values())) if candidates else []
 

@@ -12,7 +12,7 @@ committer   writes all of these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -113,7 +113,7 @@ class Recorder:
             self._rows.batch.originals += pairs
         return meeting
 
-    async def look_up_urls(self, urls: Iterable[str]) -> PagesByUrl:
+    async def look_up_urls(self, urls: Collection[str]) -> PagesByUrl:
         """Return the pages of the known URLs. The crawl continues while the store is queried."""
         found, candidates = self.frontier.urls.find_recent(urls)
         if candidates:
