@@ -213,6 +213,8 @@ def test_the_archive_has_decoded_bodies_too(
 ) -> None:
     folder, _ = crawled
     assert main(["archive", "--verify", "--store", str(folder / "crawl.db")]) == 0
+    for place in ("warcs", "site.warc.gz"):
+        assert main(["archive", "--verify", str(folder / place)]) == 0
     compared = 0
     with closing(ArchiveReader(folder / "crawl.db-pages")) as archive:
         for row in archive.index.rows(archive.end):

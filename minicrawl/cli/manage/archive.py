@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 folder_argument = click.argument(
     "folder",
+    metavar="[PLACE]",
     required=False,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=click.Path(exists=True, path_type=Path),
 )
 
 
@@ -39,10 +40,19 @@ folder_argument = click.argument(
 def archive(folder: Path | None, store: Path, *, verifies: bool, as_json: bool) -> None:
     """Describe or verify kept pages.
 
-    FOLDER is an archive, with or without its store. The default is the archive of the store.
+    PLACE is the folder of an archive, with or without its store. The default is the archive of the
+    store. With --verify, PLACE may also be a WARC, WACZ or CDXJ file of any program, or a folder
+    with some: digests, lengths, references of revisits, manifests and indexes are compared.
     """
     if folder is not None and "store" in given_options():
-        raise click.UsageError("--store and FOLDER cannot be combined")
+        raise click.UsageError("--store and PLACE cannot be combined")
+    from minicrawl.fetch.warc.verification import verifiable
+
+    if folder is not None and (files := verifiable(folder)):
+        if not verifies:
+            raise click.UsageError(f"{folder} is no archive of a store: only --verify reads it")
+        _verify_files(files, as_json=as_json)
+        return
     (_verify if verifies else _describe)(store, folder, as_json=as_json)
 
 
@@ -73,6 +83,26 @@ def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
     else:
         for line in wrong or [f"ok: {counted(records, 'record')}"]:
             click.echo(visible(line))
+    click.get_current_context().exit(1 if wrong else 0)
+
+
+def _verify_files(files: list[Path], *, as_json: bool) -> None:
+    """List what is wrong in WARC, WACZ and CDXJ files, and exit 1 if anything is."""
+    from minicrawl.fetch.warc.verification import Verification
+
+    verification, wrong = Verification(), list[str]()
+    for line in verification.problems(files):
+        wrong.append(line)
+        if not as_json:
+            click.echo(visible(line))
+    if as_json:
+        unverified, records = dict(verification.unverified), verification.records
+        show_json({"ok": not wrong, "records": records, "wrong": wrong, "unverified": unverified})
+    else:
+        for what, count in verification.unverified.items():
+            click.echo(f"not verified: {count:,} {what}", err=True)
+        if not wrong:
+            click.echo(f"ok: {counted(verification.records, 'record')}")
     click.get_current_context().exit(1 if wrong else 0)
 
 

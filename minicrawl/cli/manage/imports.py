@@ -45,7 +45,7 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     are processed in order, like the responses of a crawl. All commands work on the store, and
     `minicrawl crawl` continues with the pages that were not recorded. Responses are kept beside the
     store, for `page` and `search`; with --requisites, so are the images, styles and other files
-    that the pages need.
+    that the pages need. What is whole in a damaged file is imported; then the exit code is 1.
 
     Alternatively, FILES is one graph file, plain or .gz; `-` is stdin. Every page with links then
     counts as fetched. Nodes that are not URLs keep their names.
@@ -70,9 +70,10 @@ def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -
         made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, advance)
     read_pages = status(made.store)
     if as_json:
-        show_json({"store": made.store, "records": made.records, "skipped": made.skipped})
+        show_json(made)
     else:
         show_facts(_warc_facts(made, read_pages))
+    click.get_current_context().exit(1 if made.damages else 0)
 
 
 _FIRST_PLURAL = re.compile(r"(record|revisit)s")

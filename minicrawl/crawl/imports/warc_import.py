@@ -39,6 +39,8 @@ class WarcImport(NamedTuple):
     records: int
     skipped: Mapping[str, int]
     """Number of records that no page was read from, by reason."""
+    damages: int
+    """Number of places where the files are damaged."""
 
 
 def import_warcs(
@@ -75,7 +77,7 @@ def import_warcs(
             refine_for(store, time.monotonic() - began)
         except (MinicrawlError, OSError) as error:  # the store is complete even so
             note(f"the ranks were not computed: {error}")
-    return WarcImport(store, records.count, skipped)
+    return WarcImport(store, records.count, skipped, records.damages)
 
 
 async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[str, int]:
@@ -112,15 +114,17 @@ class _Records:
     ) -> None:
         self._files = [file for named in files for file in warc_files(named)]
         self._most_bytes, self._note, self._tell = most_bytes, note, tell
-        self.count = 0
+        self.count = self.damages = 0
 
     def __iter__(self) -> Iterator[WarcRecord]:
         whole, before = max(sum(file.length for file in self._files), 1), 0
         for file in self._files:
             shown = partial(self._show, before / whole, file.length / whole)
-            for record in WarcRecords(file, self._most_bytes, self._note, shown):
+            records = WarcRecords(file, self._most_bytes, self._note, shown)
+            for record in records:
                 self.count += 1
                 yield record
+            self.damages += records.damages
             before += file.length
 
     def _show(self, begin: float, length: float, share: float) -> None:

@@ -51,6 +51,8 @@ class WarcRecord(NamedTuple):
     """True if the block is longer than the limit, and is cut there."""
     request: bytes = b""
     """Block of the request that the record answers, if known."""
+    place: int = 0
+    """Offset of the record in its file, or of its member if that is packed."""
 
     @property
     def url(self) -> str:
@@ -108,6 +110,8 @@ class WarcRecords:
         self._note, self._tell = note, progress
         self._current = ""
         self._wrong = self._notes = 0
+        self.damages = 0
+        """Number of places where the file is damaged."""
 
     def __iter__(self) -> Iterator[WarcRecord]:
         with closing(Members(self._file)) as members:
@@ -126,8 +130,9 @@ class WarcRecords:
             notice = counted(more, "more such line is", "more such lines are")
             self._note(f"{self._file.name}: {notice} left out")
 
-    def _warn(self, place: int, text: str) -> None:
+    def _warn(self, place: int, text: str, *, is_damage: bool = True) -> None:
         self._notes += 1
+        self.damages += is_damage
         if self._notes <= MOST_NOTES:
             self._note(f"{self._file.name}: at byte {place:,}: {text}")
 
@@ -144,7 +149,8 @@ class WarcRecords:
             block, is_cut = self._block(head)
             self._current = ""
             self._tell(self._members.share)
-            yield WarcRecord(head.fields.get("warc-type", "").lower(), head.fields, block, is_cut)
+            kind = head.fields.get("warc-type", "").lower()
+            yield WarcRecord(kind, head.fields, block, is_cut, place=head.place)
 
     def _skip_blank(self) -> bool:
         """Skip line ends before the next record. Return False at the end of the member."""
@@ -204,7 +210,8 @@ class WarcRecords:
         following = bytes(members.buffer[:_BETWEEN]).lstrip(b"\r\n")
         if not left and (not following or following.startswith(BEGIN)):
             if is_cut:
-                self._warn(head.place, f"{head.name} has {length:,} bytes, and is cut")
+                text = f"{head.name} has {length:,} bytes, and is cut"
+                self._warn(head.place, text, is_damage=False)
             return block, is_cut
         self._wrong += 1
         self._warn(head.place, f"{head.name} has a wrong length, {length:,} bytes")
