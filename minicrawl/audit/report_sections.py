@@ -73,16 +73,11 @@ def _first_page(
     change: AuditChange | None,
 ) -> ReportSection:
     """Return the state of the site, and the changes that gain most."""
-    gains = {check.name: check.gain for check in all_checks()}
-    rows = [
-        (
-            cause.severity,
-            cause.remedy,
-            cause.target,
-            f"{counted(cause.pages, 'page')} {gains[cause.issue]}".strip(),
-        )
-        for cause in causes
-    ]
+    checks, rows = {check.name: check for check in all_checks()}, list[tuple[str, ...]]()
+    for cause in causes:
+        check = checks[cause.issue]
+        gain = f"{counted(cause.pages, 'page')} {check.gain}".strip()
+        rows.append((cause.severity, check.text[:1].upper() + check.text[1:], cause.target, gain))
     has_error = audit.site.none()
     for finding in audit.found:
         if finding.check.severity == ERROR:

@@ -479,10 +479,6 @@ class AuditedSite:
         """True if links outside of the crawl, or assets, were checked."""
         return bool(all_checks(self.seen.path, self.seen.connection))
 
-    def titles(self, pages: list[int]) -> dict[int, str]:
-        """Return the titles of some pages."""
-        return titles(self.seen, pages)
-
     def urls(self, pages: Column) -> list[str]:
         """Return the URLs of some pages."""
         return urls(self.seen, np.asarray(pages, np.int64))

@@ -52,6 +52,7 @@ async def check_links(crawler: Crawler) -> None:
     context = crawler.context
     storing, emit = context.settings.storing, context.emit
     asker = LinkAsker(crawler)
+    await _check_again(context, asker)  # first: what is there again is no longer broken below
     if storing.requisites:
         kept_files = await _keep_requisites(context, asker)
         emit(Noted(text=f"kept {counted(kept_files, 'page requisite')}"))
@@ -63,7 +64,6 @@ async def check_links(crawler: Crawler) -> None:
         clock = context.clock
         requested = await check(storing.store, asker, clock, emit, external=external, assets=assets)
         emit(Noted(text=f"checked {counted(requested, 'link')} outside the crawl"))
-    await _check_again(context, asker)
 
 
 def due_checks(context: CrawlContext) -> list[str]:

@@ -91,9 +91,10 @@ def test_a_store_remembers_the_last_build(
     command = ["audit", str(built), "--base", BASE, "--store", str(tmp_path / "site.db")]
     assert main([*command, "--fail-on", "new"]) == 0
     (built / "gone.html").write_text(PAGE % ("Gone", f"{BASE}gone", "Gone", "<a href=x>x</a>"))
+    (built / "lost.png").write_bytes(b"x")
     capsys.readouterr()
     assert main([*command, "--fail-on", "new", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     fixed = {(one["issue"], one["url"]) for one in document["fixed"]}
-    assert ("link-dead", BASE) in fixed
+    assert {("link-dead", BASE), ("image-missing", f"{BASE}beds")} <= fixed
     assert ("link-dead", f"{BASE}gone") in {(one["issue"], one["url"]) for one in document["new"]}

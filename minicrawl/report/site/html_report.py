@@ -84,6 +84,7 @@ a { color: var(--accent) }
 .tile.error { border-left-color: var(--error) }
 .tile.warning { border-left-color: var(--warning) }
 .tile.good { border-left-color: var(--good) }
+td.error, td.warning, td.notice { white-space: nowrap; overflow-wrap: normal }
 td.error { color: var(--error); font-weight: 600 }
 td.warning { color: var(--warning); font-weight: 600 }
 nav { break-before: page; margin-top: 3rem; border-top: 1px solid var(--line) }

@@ -89,7 +89,8 @@ def _facts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     yield "pages that failed", f"{sum((progress.failures or {}).values()):,}"
     yield "hosts", f"{progress.hosts:,}"
     linked = problems.linked_verdicts(snapshot)
-    yield "linked pages and files", ", ".join(f"{n:,} {name}" for name, n in linked.items() if n)
+    verdicts = ", ".join(f"{n:,} {name}" for name, n in linked.items() if n)
+    yield f"linked pages and files ({verdicts or 'none'})", f"{sum(linked.values()):,}"
     yield "downloaded", f"{(progress.bytes or 0) / 1e6:,.1f} MB"
 
 
