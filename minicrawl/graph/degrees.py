@@ -116,8 +116,8 @@ def _goodness(tail: NDArray[np.int64], exponent: float) -> tuple[float, float]:
 
 def _above(exponent: Any) -> NDArray[np.float64]:
     """Return the law's share of nodes with a degree above each edge of the bins."""
-    found: NDArray[np.float64] = (_edges() / _edges()[0]) ** (1 - exponent)
-    return found
+    shares: NDArray[np.float64] = (_edges() / _edges()[0]) ** (1 - exponent)
+    return shares
 
 
 @cache

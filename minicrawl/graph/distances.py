@@ -73,16 +73,16 @@ def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
         is_met[near] = True
         order = np.arange(len(near))
         place[near] = order
-        found = near[place[near] == order]
-        yield found
+        front = near[place[near] == order]
+        yield front
         # Along a chain of single nodes, each level would cost several calls of numpy for one node.
-        while 0 < len(found) <= _NARROW and all(
-            graph.starts[node + 1] - graph.starts[node] <= _NARROW for node in found.tolist()
+        while 0 < len(front) <= _NARROW and all(
+            graph.starts[node + 1] - graph.starts[node] <= _NARROW for node in front.tolist()
         ):
-            found = _next_of_few(graph, found, is_met)
-            if found.size:
-                yield found
-        near = linked_from(graph, found)
+            front = _next_of_few(graph, front, is_met)
+            if front.size:
+                yield front
+        near = linked_from(graph, front)
         near = near[~is_met[near]]
 
 
@@ -104,8 +104,8 @@ def _next_of_few(
 
 def levels(graph: Csr, sources: Nodes) -> NDArray[np.int32]:
     level = np.full(graph.nodes, UNREACHED, dtype=np.int32)
-    for depth, found in enumerate(fronts(graph, sources)):
-        level[found] = depth
+    for depth, front in enumerate(fronts(graph, sources)):
+        level[front] = depth
     return level
 
 
@@ -155,13 +155,13 @@ def exact(
     left = max(most, _ROUNDS_OF_ALL * -(-graph.nodes // _SOURCES))
     for first in range(0, graph.nodes, _SOURCES):
         sources = np.arange(first, min(first + _SOURCES, graph.nodes))
-        found = _search(back, sources, _WORDS, min(most, left))
-        longest = max(longest, found.depth)
-        left -= found.depth
-        if found.is_cut:
+        search = _search(back, sources, _WORDS, min(most, left))
+        longest = max(longest, search.depth)
+        left -= search.depth
+        if search.is_cut:
             return Extent(longest, None, 0, is_exact=False)
-        total += int(found.totals.sum())
-        pairs += int(found.pairs.sum())
+        total += int(search.totals.sum())
+        pairs += int(search.pairs.sum())
         tell(float(sources[-1] + 1) / graph.nodes)
     return Extent(longest, total / pairs if pairs else None, pairs, is_exact=True)
 
@@ -230,15 +230,15 @@ class _Search(NamedTuple):
 
 def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Search:
     """Search from up to 64 sources a word at once; `back` has the in-links."""
-    # `seen` has the bits of the sources that reach a node, `fresh` those added in the last round.
-    seen = np.zeros((back.nodes, words), dtype=np.uint64)
+    # `reached` has the bits of the sources that reach a node, `fresh` those of the last round.
+    reached = np.zeros((back.nodes, words), dtype=np.uint64)
     places = np.arange(len(sources), dtype=np.uint64)
-    seen[sources, places // _WORD] = np.uint64(1) << places % _WORD
+    reached[sources, places // _WORD] = np.uint64(1) << places % _WORD
     pairs, totals = np.zeros((2, 8 * words), dtype=np.int64)
-    fresh, depth, last = seen.copy(), 0, 0
+    fresh, depth, last = reached.copy(), 0, 0
     while True:
         fresh = _union_of_inlinks(back, fresh)
-        fresh &= ~seen
+        fresh &= ~reached
         gained = fresh.any(axis=1)
         counts = _POPCOUNTS[fresh[gained].view(np.uint8)].sum(axis=0, dtype=np.int64)
         if not counts.any() or depth == most:
@@ -247,23 +247,23 @@ def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Se
         pairs += counts
         totals += depth * counts
         last = int(gained.argmax())
-        seen |= fresh
+        reached |= fresh
 
 
 def matrix_rows(graph: Csr, sources: Nodes) -> Distances:
     """Return the rows of the matrix of distances for these sources."""
     back, count = graph.reversed(), len(sources)
     rows = np.full((count, graph.nodes), FAR, dtype=np.uint16)
-    seen = np.zeros((graph.nodes, -(-count // _WORD)), dtype=np.uint64)
+    reaching = np.zeros((graph.nodes, -(-count // _WORD)), dtype=np.uint64)
     places = np.arange(count, dtype=np.uint64)
-    seen[sources, places // _WORD] = np.uint64(1) << places % _WORD
-    fresh, depth = seen.copy(), 0
+    reaching[sources, places // _WORD] = np.uint64(1) << places % _WORD
+    fresh, depth = reaching.copy(), 0
     while len(nodes := np.flatnonzero(fresh.any(axis=1))):
         bits = np.unpackbits(fresh[nodes].view(np.uint8), axis=1, count=count, bitorder="little")
         reached, by = np.nonzero(bits)
         rows[by, nodes[reached]] = depth
-        fresh = _union_of_inlinks(back, fresh) & ~seen
-        seen |= fresh
+        fresh = _union_of_inlinks(back, fresh) & ~reaching
+        reaching |= fresh
         depth += 1
     return rows
 

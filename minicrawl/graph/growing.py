@@ -193,13 +193,13 @@ class Levels:
     def _found(self, begin: int, edges: list[list[int]]) -> set[int]:
         """Return the components that `edges` reach from `begin` on its level, `begin` included."""
         level = self._level[begin]
-        found, waiting = {begin}, [begin]
+        nodes, waiting = {begin}, [begin]
         while waiting:
             for node in self._parts(edges[waiting.pop()]):
-                if self._level[node] == level and node not in found:
-                    found.add(node)
+                if self._level[node] == level and node not in nodes:
+                    nodes.add(node)
                     waiting.append(node)
-        return found
+        return nodes
 
 
 class UnionFind:

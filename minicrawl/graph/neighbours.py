@@ -126,16 +126,16 @@ class Neighbours:
         cores, degrees = self.cores, np.diff(starts)
         is_met = np.zeros(len(cores), dtype=np.bool_)
         is_met[roots] = True
-        found = [roots[:0]]
+        able = [roots[:0]]
         while len(roots):
             rows = np.repeat(np.arange(len(roots)), degrees[roots])
             near = self._gathered(starts, roots)
             own = cores[roots][rows]
             is_able = np.bincount(rows[cores[near] >= own], minlength=len(roots)) > cores[roots]
-            found.append(roots[is_able])
+            able.append(roots[is_able])
             roots = np.unique(near[is_able[rows] & (cores[near] == own) & ~is_met[near]])
             is_met[roots] = True
-        return np.concatenate(found)
+        return np.concatenate(able)
 
     def _fall(self, nodes: Keys) -> Keys:
         """Let numbers fall to what the neighbours support, from these nodes on.

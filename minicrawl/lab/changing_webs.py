@@ -158,13 +158,13 @@ class ChangingWeb:
         targets = np.array([page for links in self.links for page in links], dtype=np.int64)
         return Csr.from_edges(len(self.links), sources, targets)
 
-    def _set_in_degree(self, page: int, wanted: int) -> None:
+    def _set_in_degree(self, page: int, degree: int) -> None:
         linking = self._linking[page]
-        while len(linking) > wanted:
+        while len(linking) > degree:
             drawn = self._rng.randrange(len(linking))
             linking[drawn], linking[-1] = linking[-1], linking[drawn]
             self.links[linking.pop()].remove(page)
-        for source in self._strangers(page, wanted - len(linking)):
+        for source in self._strangers(page, degree - len(linking)):
             linking.append(source)
             self.links[source].append(page)
 
@@ -222,9 +222,13 @@ def windows(
         results = _at_rate(pickle.loads(warm), graph, rate, watching, tell)
         points += [
             WindowPoint(
-                policy=policy, rate=rate, warm_up=warm_up, errors=mean(one), measures_per_page=kept
+                policy=policy,
+                rate=rate,
+                warm_up=warm_up,
+                errors=mean(one),
+                measures_per_page=measures,
             )
-            for policy, (one, kept) in zip(policies, results, strict=True)
+            for policy, (one, measures) in zip(policies, results, strict=True)
         ]
     return points
 
@@ -339,8 +343,10 @@ def _at_rate(
             truth = true_importance(web.graph(), watching.small_edge)
             laps.append(reader.errors(truth, web.living))
         progress((lap + 1) / watching.laps)
-    kept = [window.measures_per_page() for window in reader.watched]
-    return [(list(one), count) for one, count in zip(zip(*laps, strict=True), kept, strict=True)]
+    measures = [window.measures_per_page() for window in reader.watched]
+    return [
+        (list(one), count) for one, count in zip(zip(*laps, strict=True), measures, strict=True)
+    ]
 
 
 def _due(burst: int, each: float) -> int:

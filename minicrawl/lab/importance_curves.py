@@ -70,8 +70,8 @@ class DrawnMean(NamedTuple):
 class Curve:
     """Importance gathered by an order, at each budget.
 
-    `found.mean[i]` is the importance gathered once `fractions[i]` of all pages are fetched, or as
-    many pages as an integer there says. `fresh` is the part of it on pages that have not changed
+    `gathered.mean[i]` is the importance gathered once `fractions[i]` of all pages are fetched, or
+    as many pages as an integer there says. `fresh` is the part of it on pages that have not changed
     since they were fetched, if pages change as in `lab freshness` and fetching all of them takes 30
     days. `gain` is the difference from the baseline with the same seeds, if the baseline ran as
     well. `value` is the share of the reachable value gathered, if pages have values.
@@ -79,20 +79,20 @@ class Curve:
 
     order: str
     fractions: Sequence[float | int]
-    found: DrawnMean
+    gathered: DrawnMean
     fresh: DrawnMean | None = None
     value: DrawnMean | None = None
     gain: DrawnMean | None = None
 
     @property
     def mass(self) -> list[float]:
-        return self.found.mean
+        return self.gathered.mean
 
     def to_json(self) -> dict[str, object]:
         numbers: dict[str, object] = {}
         for name in ("mass", "fresh", "value", "gain"):
-            found: DrawnMean | None = self.found if name == "mass" else getattr(self, name)
-            numbers |= {name: found and found.mean, f"{name}_error": found and found.error}
+            drawn: DrawnMean | None = self.gathered if name == "mass" else getattr(self, name)
+            numbers |= {name: drawn and drawn.mean, f"{name}_error": drawn and drawn.error}
         return {"order": self.order, "fractions": list(self.fractions), **numbers}
 
 
@@ -158,7 +158,7 @@ def order(
         Curve(
             order=name,
             fractions=crawls.fractions,
-            found=spread(here.mass),
+            gathered=spread(here.mass),
             fresh=spread(here.fresh),
             value=spread(here.value) if here.value.size else None,
             gain=spread(here.mass - base.mass) if base and name != BASELINE else None,

@@ -244,7 +244,7 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
                 label=curve.order,
                 x=[100 * share for share in curve.fractions],
                 y=[100 * mass for mass in curve.mass],
-                error=curve.found.error and [100 * error for error in curve.found.error],
+                error=curve.gathered.error and [100 * error for error in curve.gathered.error],
             )
             for curve in curves
         ],

@@ -36,10 +36,10 @@ def eigenvector(
     OPIC computes.
     """
     options = EigenvectorOptions(matrix, virtual_page, tolerance, most_rounds)
-    found = link_matrices.eigenvector(named.graph, named.weights, options=options, tell=tell)
-    if len(found.values) and not found.iterations and not virtual_page:
+    scores = link_matrices.eigenvector(named.graph, named.weights, options=options, tell=tell)
+    if len(scores.values) and not scores.iterations and not virtual_page:
         click.echo(
             "the links form no cycle, so all nodes have equal scores: add --virtual-page",
             err=True,
         )
-    return found
+    return scores

@@ -65,7 +65,7 @@ def judge(
         metavar="WHERE=VERDICT",
         multiple=True,
     ),
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """Ask for a verdict on each page that a search for WORDS finds: good, fair or bad.
 
@@ -84,7 +84,7 @@ def judge(
     if explain and as_json:
         raise click.UsageError("--json has all parts of each score: leave out --explain")
     text = " ".join(words)
-    page = ResultRequest(store=store, text=text, choice=choice, **asked).results()
+    page = ResultRequest(store=store, text=text, choice=choice, **options).results()
     verdicts = verdicts_of_options(said, page.results, page.first)
     with keeping_verdicts(store, page.finder, choice, text, verdicts):
         if as_json:
@@ -205,9 +205,9 @@ def _keep(
     store: Path, finder: Finder, choice: RankingChoice, said: Mapping[str, Mapping[str, Verdict]]
 ) -> None:
     """Save verdicts on searches with their current results, and print a summary."""
-    asked = choice.request(SHOWN)
+    request = choice.request(SHOWN)
     judgements = [
-        Judgement(query=query, verdicts=verdicts, shown=first_places(finder, query, asked))
+        Judgement(query=query, verdicts=verdicts, shown=first_places(finder, query, request))
         for query, verdicts in said.items()
         if verdicts
     ]

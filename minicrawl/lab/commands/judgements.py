@@ -75,16 +75,16 @@ def keep(store: Path, judgements: Iterable[Judgement], at: float) -> None:
 
 def kept(store: Path) -> dict[str, Judgement]:
     """Return all judgements by query, in the order of the first judgement."""
-    file, found = file_of(store), dict[str, Judgement]()
+    file, by_query = file_of(store), dict[str, Judgement]()
     if not file.is_file():
-        return found
+        return by_query
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.endswith(b"\n"):
                 one = _judgement(line, f"{file}, line {number}")
-                before = found.get(one.query)
-                found[one.query] = before.followed_by(one) if before else one
-    return found
+                before = by_query.get(one.query)
+                by_query[one.query] = before.followed_by(one) if before else one
+    return by_query
 
 
 def _line(judgement: Judgement, at: float) -> bytes:

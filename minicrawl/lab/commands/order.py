@@ -125,10 +125,10 @@ def order(
 
 
 def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
-    errors = ", with standard errors" if curves[0].found.error else ""
+    errors = ", with standard errors" if curves[0].gathered.error else ""
     _show_spreads(
         f"Share of all importance on the pages fetched, in %{errors}",
-        [(curve, curve.found) for curve in curves],
+        [(curve, curve.gathered) for curve in curves],
         about(graph),
     )
     for title, more in (

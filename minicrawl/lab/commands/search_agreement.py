@@ -95,22 +95,24 @@ class SearchAgreement:
         }
 
 
-def compared(finder: Finder, judged: Iterable[Judgement], asked: SearchRequest) -> SearchAgreement:
+def compared(
+    finder: Finder, judged: Iterable[Judgement], request: SearchRequest
+) -> SearchAgreement:
     """Repeat the judged searches, and return the agreement."""
-    return SearchAgreement(searches=[_compared(finder, one, asked) for one in judged])
+    return SearchAgreement(searches=[_compared(finder, one, request) for one in judged])
 
 
-def first_places(finder: Finder, query: str, asked: SearchRequest) -> tuple[str, ...]:
+def first_places(finder: Finder, query: str, request: SearchRequest) -> tuple[str, ...]:
     """Return the URLs of the first places."""
-    return tuple(one.entry.url for one in finder.find(parse(query), asked)[:SHOWN])
+    return tuple(one.entry.url for one in finder.find(parse(query), request)[:SHOWN])
 
 
-def _compared(finder: Finder, judged: Judgement, asked: SearchRequest) -> JudgedSearch:
+def _compared(finder: Finder, judged: Judgement, request: SearchRequest) -> JudgedSearch:
     return JudgedSearch(
         query=judged.query,
         verdicts=len(judged.verdicts),
         then=measured(judged.shown, judged.verdicts),
-        now=measured(first_places(finder, judged.query, asked), judged.verdicts),
+        now=measured(first_places(finder, judged.query, request), judged.verdicts),
     )
 
 
