@@ -134,8 +134,6 @@ class UrlEquivalence:
         order = EquivalenceRule(place, _ORDER)
         return [*rules, order] if self._proofs.get(order) else rules
 
-    # ------------------------------------------------------------ doubts
-
     def _to_doubt(self, place: str, target: str) -> Iterable[EquivalenceRule]:
         """Return the rules that a page with content of its own may refute.
 
@@ -151,8 +149,6 @@ class UrlEquivalence:
         other = self._mirrors.get(origin)
         if other is not None and self._differ(origin + target, other + target):
             self._put(_mirror(origin, other), None)
-
-    # ------------------------------------------------------------ proofs
 
     def _choose(self, origin: str, other: str) -> None:
         """Note that `origin` repeats `other`, unless it repeats the host noted before more."""

@@ -128,8 +128,6 @@ class InboundCash:
         self._gifts, self._to_pages = Gifts(), PageGifts()
         self._from_strangers = array("q")  # cash to hosts
 
-    # ------------------------------------------------------------ gifts
-
     def add(self, host: int, plans: Iterable[Plan]) -> None:
         """Add the gifts of the host's pages."""
         for plan in plans:
@@ -189,8 +187,6 @@ class InboundCash:
         """Make room for all known hosts."""
         self.site_index.grow()
         self._from_strangers.extend(repeat(0, len(self._site_table) - len(self._from_strangers)))
-
-    # ------------------------------------------------------------ ranking of hosts
 
     def are_strangers(self, host: int, other: int) -> bool:
         """Return whether the hosts are of different sites."""

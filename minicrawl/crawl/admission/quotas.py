@@ -138,8 +138,6 @@ class Quotas:
         """
         return 0 if self._accounts.hosts.spent(host) else A_HOST
 
-    # ------------------------------------------------------------ room for more pages
-
     def refusal(self, host: int) -> str | None:
         """Return why the host may have no more pages for now, or None."""
         if host in self._prepaid or self._full_account(host) is None:

@@ -32,8 +32,6 @@ class SiteIndex:
         self._network_ids: dict[str, int] = {}
         self._network_names: list[str] = []
 
-    # ------------------------------------------------------------ one host
-
     def site(self, host: int) -> int:
         """Return the number of the host's site."""
         if host >= len(self._sites):
@@ -78,8 +76,6 @@ class SiteIndex:
     def are_strangers(self, host: int, other: int) -> bool:
         """Return whether the hosts are of different sites."""
         return host != other and self.site(host) != self.site(other)
-
-    # ------------------------------------------------------------ many hosts
 
     def known_sites(self, hosts: Hosts) -> Hosts:
         """Return the numbers of the hosts' sites, or UNKNOWN where none was looked up."""

@@ -86,8 +86,6 @@ class Recorder:
         self.committer.close()
         self._url_lookup.close()
 
-    # ------------------------------------------------------------ new pages and hosts
-
     def meet(
         self,
         urls: Sequence[str],
@@ -127,8 +125,6 @@ class Recorder:
         host, rows = self.frontier.urls.meet_host(origin)
         self._rows.batch.hosts += rows
         return host
-
-    # ------------------------------------------------------------ events
 
     def apply_step(
         self, step: Step, state: State = State.UNREAD, value: int | None = None

@@ -117,8 +117,6 @@ class ChangeHints:
         share of unchanged pages, among those that are said to be unchanged.
         """
 
-    # ------------------------------------------------------------ what is said
-
     def add(self, host: int, first_at: float, dated: float | None) -> None:
         """Add the next page: its host, its first reading, and the date in its headers."""
         self._listed_until.append(0.0)
@@ -137,8 +135,6 @@ class ChangeHints:
     def cached(self, place: int, until: float) -> None:
         """Note that a response may be cached until then."""
         self._cached_until[place] = until
-
-    # ------------------------------------------------------------ what follows
 
     def watched_s(self, places: Places, first_at: Floats, last_at: Floats) -> Floats:
         """Return how long pages were watched: between readings, and before as far as believed."""
@@ -174,8 +170,6 @@ class ChangeHints:
         )
         self._left_out[host] += is_enough
         return is_enough
-
-    # ------------------------------------------------------------ what was true
 
     def learn(
         self,

@@ -68,8 +68,6 @@ class Duplicates:
         forwards = self._frontier.books.forwards
         return (page for page in pages if self._is_copy(page, forwards[page]))
 
-    # ------------------------------------------------------------ after the turn of a page
-
     def is_better(self, page: PageId, first: int) -> bool:
         """Return whether the page, rather than `first`, is the original."""
         if not self.are_strangers(page, first):
@@ -110,8 +108,6 @@ class Duplicates:
         given, _ = self._inbound_cash.from_strangers(copies)
         for page in copies[np.argsort(given, kind="stable")[: MOST_COPIES // 2]].tolist():
             del self._original_of[page]
-
-    # ------------------------------------------------------------ overtaking copies
 
     def take_overtaking(self) -> list[int]:
         """Remove and return some of the copies that now get more than their originals.

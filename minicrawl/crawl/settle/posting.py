@@ -114,9 +114,6 @@ class StepPoster:
         self.post(Step(StepKind.REPLAY, spending=Spending(pages)))
 
 
-# ---------------------------------------------------------------- introductions
-
-
 LINKS_AT_ONCE = 1000
 """Links of a page, or pages of a sitemap, that become known before other pages get a turn."""
 _REST = 3.0
@@ -168,9 +165,6 @@ class PageIntroducer:
 def are_many(urls: Sequence[str]) -> bool:
     """Return whether these take more than one block: other pages get a turn in between."""
     return len(urls) > LINKS_AT_ONCE
-
-
-# ---------------------------------------------------------------- replays
 
 
 AT_ONCE = 32

@@ -101,4 +101,3 @@ class SuspendedTurns:
         self._cookies_then.pop(page, None)
 
 
-# ---------------------------------------------------------------- all turns

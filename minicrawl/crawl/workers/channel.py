@@ -84,8 +84,6 @@ class PickleChannel(asyncio.BufferedProtocol):
             self._transport.write(b"".join(self._unsent))
             self._unsent.clear()
 
-    # ------------------------------------------------------------ called by asyncio
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport)
         self._transport = transport

@@ -169,9 +169,6 @@ def scored(parsed: ParsedPage, result: object) -> ParsedPage:
     return parsed._replace(value=round(share * FULL_VALUE))
 
 
-# ---------------------------------------------------------------- scorers of packages
-
-
 def scorers_of(names: Sequence[str]) -> list[Scorer]:
     """Return the scorers that `--score` names; raises `UsageError` if one cannot be made."""
     found = []
@@ -224,8 +221,6 @@ def _score(body: bytes, names: tuple[str, ...], page: PageRead) -> object:
 def _error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:200]
 
-
-# ---------------------------------------------------------------- scorers of programs
 
 OwnScorer = Callable[[PageRead], float | Awaitable[float]]
 _THREADS = Path("/proc/self/task")

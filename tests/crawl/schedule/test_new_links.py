@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import WatchedPages
+from minicrawl.crawl.schedule.watched_pages import WatchedPages
 from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.model import Request, Response
 from tests.crawl.fakes import FakeWeb, crawl, html, web_of

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import WatchedPages, dated_at
+from minicrawl.crawl.schedule.watched_pages import WatchedPages, dated_at
 from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.opic.ledger.ledger import Plan
 from tests.crawl.fakes import FakeWeb, crawl, web_of
