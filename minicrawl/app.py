@@ -280,7 +280,7 @@ class Crawl:
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
-        keep = partial(open_keeping, tell=self._tell)
+        keep = partial(open_keeping, emit=self._tell)
         by_value = self._hooks.scorer is not None
         opened = opened_crawl(
             *(self._agree, store, seeds, self._tell, keep),

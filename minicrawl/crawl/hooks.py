@@ -74,13 +74,13 @@ class Hooks:
         on_page: OnPage | None = None,
         stop: StopRule | None = None,
         on_error: str = ON_ERROR[0],
-        tell: Listener = nobody_listens,
+        emit: Listener = nobody_listens,
         score: OwnScorer | None = None,
     ) -> None:
         if on_error not in ON_ERROR:
             raise UsageError(f"on_error: {on_error!r} is none of {', '.join(ON_ERROR)}")
         self._accept, self.on_page, self._stop = accept, on_page, stop
-        self._on_error, self._tell = on_error, tell
+        self._on_error, self._emit = on_error, emit
         self.scorer = None if score is None else ProgramScorer(score)
         self.halt: Callable[[], None] = lambda: None  # there is no crawl yet
         self.is_shard = False
@@ -123,8 +123,8 @@ class Hooks:
         if error is None:
             return None
         if self._on_error == "skip":
-            told = f"{type(error).__name__}: {error}"
-            self._tell(Warned(text=f"on_page raised {told} with {page.url}, which is skipped"))
+            raised = f"{type(error).__name__}: {error}"
+            self._emit(Warned(text=f"on_page raised {raised} with {page.url}, which is skipped"))
             return None
         self.fail(error)
         return error

@@ -359,7 +359,7 @@ def tell(done):
     if done > 0.9:
         os.kill(os.getpid(), signal.SIGKILL)
 
-refine(Path(sys.argv[1]), tell=tell)
+refine(Path(sys.argv[1]), progress=tell)
 """
 
 

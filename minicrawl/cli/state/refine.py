@@ -52,7 +52,7 @@ def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
     from minicrawl.crawl.refinement.converged_ranks import refine as refine_store
 
     with _while_undisturbed() as goes_on, progress("refine") as advance:
-        refined = refine_store(store, until=until, to=to, tell=advance, goes_on=goes_on)
+        refined = refine_store(store, until=until, to=to, progress=advance, goes_on=goes_on)
     if refined is None or not refined.converged:
         raise Interrupted(_interrupted(refined))
     if as_json:

@@ -72,7 +72,7 @@ def gather(
             out.agree(terms)
             gathered = _merged(stores, terms, out, part(progress, 0, _GATHERED))
     if terms.links:
-        refine(into, tell=part(progress, _GATHERED, 1))
+        refine(into, progress=part(progress, _GATHERED, 1))
     return gathered
 
 

@@ -279,5 +279,5 @@ class PageGifts:
 
     def of(self, pages: NDArray[np.int64]) -> Atoms:
         """Return the cash that these pages were given."""
-        found: Atoms = self._atoms[pages & self._mask]
-        return found
+        atoms: Atoms = self._atoms[pages & self._mask]
+        return atoms

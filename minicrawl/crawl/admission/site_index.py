@@ -24,9 +24,9 @@ from minicrawl.web.sites import is_address, site
 class SiteIndex:
     """Sites and networks of all hosts, as numbers."""
 
-    def __init__(self, table: SiteTable, found: Callable[[int, int], None]) -> None:
-        """Set up; `found` is called with a host and its site at the first look-up of the site."""
-        self._table, self._found = table, found
+    def __init__(self, table: SiteTable, on_site: Callable[[int, int], None]) -> None:
+        """Set up; `on_site` is called with a host and its site at the first look-up of the site."""
+        self._table, self._on_site = table, on_site
         self._sites, self._networks = array("I"), array("I")
         self._is_address = array("B")
         self._network_ids: dict[str, int] = {}
@@ -39,7 +39,7 @@ class SiteIndex:
         number = self._sites[host]
         if number == UNKNOWN:
             number = self._sites[host] = self._table.site(host)
-            self._found(host, number)
+            self._on_site(host, number)
         return number
 
     def site_name(self, host: int) -> str:
@@ -92,11 +92,11 @@ class SiteIndex:
         """
         self.grow()
         is_address = np.frombuffer(self._is_address, dtype=np.uint8)
-        found: NDArray[np.bool_] = is_address[hosts] != is_address[others]
-        alike = ~found
+        differ: NDArray[np.bool_] = is_address[hosts] != is_address[others]
+        alike = ~differ
         if alike.any():
-            found[alike] = self.sites(hosts[alike]) != self.sites(others[alike])
-        return found
+            differ[alike] = self.sites(hosts[alike]) != self.sites(others[alike])
+        return differ
 
     def sites(self, hosts: Hosts) -> Hosts:
         """Return the numbers of the hosts' sites."""
@@ -120,9 +120,9 @@ class SiteIndex:
 def network_of(address: str) -> str | None:
     """Return the network of an address; None if it is not an address, or not public."""
     try:
-        found = ip_address(address)
+        parsed = ip_address(address)
     except ValueError:
         return None
-    if not is_public(found):
+    if not is_public(parsed):
         return None
-    return str(found) if isinstance(found, IPv4Address) else site(f"[{found}]")
+    return str(parsed) if isinstance(parsed, IPv4Address) else site(f"[{parsed}]")

@@ -2,7 +2,7 @@
 
 Laws: a host is contacted no sooner, and by no more requests at once, than its delays and limits
 allow, whatever the request is for. A robots.txt that redirects to another host, or a sitemap there,
-does not bypass that host's delay. With --keep-all, the responses are kept like those of pages,
+does not bypass that host's delay. With --keep pages, the responses are kept like those of pages,
 failures included.
 
 idle     turn that holds no request now: it waits for another host, or until a file is parsed
@@ -83,10 +83,10 @@ class SideRequests:
 
     async def locate(self, host: Host) -> Refused | Failed | None:
         """Find the address of the host. Return why it has none, if so."""
-        found = await self._web_access.locate(f"{host.origin}/")
-        if not isinstance(found, str):
-            return found
-        host.move_to(found)
+        address = await self._web_access.locate(f"{host.origin}/")
+        if not isinstance(address, str):
+            return address
+        host.move_to(address)
         return None
 
     async def file(self, host: Host, request: Request) -> Response | Moved | Failed | Refused:

@@ -73,13 +73,13 @@ class SitemapRevisits:
 
     def asked(self, host: int, url: str, now: float) -> ReadSitemap:
         """Note a request for a sitemap, and return the sitemap."""
-        found = self.of(host).get(url) or ReadSitemap(now, now)
-        found.last_at = now
+        sitemap = self.of(host).get(url) or ReadSitemap(now, now)
+        sitemap.last_at = now
         if url not in self.of(host) and self._sitemaps < _MOST:
             self._sitemaps += 1
-            self._of_host.setdefault(host, {})[url] = found
+            self._of_host.setdefault(host, {})[url] = sitemap
         self._requests[host] = 0
-        return found
+        return sitemap
 
     def count_request(self, host: int) -> None:
         """Count a request for a page of the host."""

@@ -90,7 +90,7 @@ def import_graph(
     store: Path,
     label: str,
     now: float,
-    tell: Progress = unreported,
+    progress: Progress = unreported,
     sizes: ImportSizes = _USUAL_SIZES,
 ) -> Imported:
     """Write the store; `label` names the source of the graph in it."""
@@ -101,7 +101,7 @@ def import_graph(
         beside = folder / place.name
         with closing(StoreWriter.open(beside)) as opened:
             opened.agree(TERMS)
-            _CrawlWriter(opened, web, label, now, sizes).read_all(tell)
+            _CrawlWriter(opened, web, label, now, sizes).read_all(progress)
         refuse_to_overwrite(store)
         beside.rename(place)
     return Imported(
@@ -145,8 +145,8 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
     largest = float(weights.max())
     if largest > _LARGEST_WHOLE or (weights != np.rint(weights)).any():
         weights = weights * (_LARGEST_WEIGHT / largest)
-    found: NDArray[np.int64] = np.maximum(np.rint(weights), 1).astype(np.int64)
-    return found
+    whole: NDArray[np.int64] = np.maximum(np.rint(weights), 1).astype(np.int64)
+    return whole
 
 
 class _CrawlWriter:
@@ -161,16 +161,16 @@ class _CrawlWriter:
         self._hosts: dict[str, int] = {}
         self._fetches = 0
 
-    def read_all(self, tell: Progress) -> None:
+    def read_all(self, progress: Progress) -> None:
         reads = np.flatnonzero(self._web.graph.out_degrees())
         pages, all_turns = len(self._web.homes), max(len(self._web.homes) + len(reads), 1)
         births, visits = self._sizes.births, self._sizes.visits
         for first in range(0, pages, births):
             self._introduce(first, self._web.homes[first : first + births])
-            tell(min(first + births, pages) / all_turns)
+            progress(min(first + births, pages) / all_turns)
         for first in range(0, len(reads), visits):
             self._visit(reads[first : first + visits].tolist())
-            tell((pages + min(first + visits, len(reads))) / all_turns)
+            progress((pages + min(first + visits, len(reads))) / all_turns)
         self._commit(Batch(), {tables.GATHERED: gathered(self._frontier)})
         self._store.checkpoint(cut_checkpoint(self._frontier))
 

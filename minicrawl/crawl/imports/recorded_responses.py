@@ -237,9 +237,9 @@ class RecordedCrawl:
         if not are_files_kept(self._settings):
             return False
         longest = self._settings.longest_file_bytes
-        wanted = request._replace(want=Want.RESOURCE, max_bytes=longest)
-        found = await self._fetches.result(wanted, record, None)
-        if (packed := pack_any(request.url, found)) is None:
+        of_file = request._replace(want=Want.RESOURCE, max_bytes=longest)
+        answer = await self._fetches.result(of_file, record, None)
+        if (packed := pack_any(request.url, answer)) is None:
             return False
         self._recorder.keep(None, KeptAnswer(packed, self._clock.at, request.url))
         self._fetches.saw(request.url)

@@ -47,7 +47,7 @@ def import_warcs(
     files: Sequence[Path],
     settings: Settings,
     note: Callable[[str], None] = lambda _line: None,
-    tell: Progress = unreported,
+    progress: Progress = unreported,
 ) -> WarcImport:
     """Make a store of WARC files; `note` is called with each problem.
 
@@ -60,7 +60,7 @@ def import_warcs(
     place = real_path(store)
     longest = settings.longest_file_bytes if are_files_kept(settings) else 0
     most = max(settings.network.max_body_bytes, longest) + MOST_HEAD_BYTES
-    records = _Records(files, most, note, tell)
+    records = _Records(files, most, note, progress)
     with drafting(place) as folder:
         draft = folder / place.name
         storing = replace(settings.storing, store=draft)
@@ -110,10 +110,14 @@ class _Records:
     """The records of all files."""
 
     def __init__(
-        self, files: Sequence[Path], most_bytes: int, note: Callable[[str], None], tell: Progress
+        self,
+        files: Sequence[Path],
+        most_bytes: int,
+        note: Callable[[str], None],
+        progress: Progress,
     ) -> None:
         self._files = [file for named in files for file in warc_files(named)]
-        self._most_bytes, self._note, self._tell = most_bytes, note, tell
+        self._most_bytes, self._note, self._progress = most_bytes, note, progress
         self.count = self.damages = 0
 
     def __iter__(self) -> Iterator[WarcRecord]:
@@ -128,4 +132,4 @@ class _Records:
             before += file.length
 
     def _show(self, begin: float, length: float, share: float) -> None:
-        self._tell(begin + length * share)
+        self._progress(begin + length * share)

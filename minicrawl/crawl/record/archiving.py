@@ -71,7 +71,7 @@ class ArchiveSinks(NamedTuple):
     @property
     def places(self) -> list[ArchiveWriter | WarcFiles]:
         """The archive and the WARC files, if open."""
-        return [one for one in (self.archive, self.warcs) if one is not None]
+        return [place for place in (self.archive, self.warcs) if place is not None]
 
     def __bool__(self) -> bool:
         return self.archive is not None or self.warcs is not None
@@ -87,12 +87,12 @@ class ArchiveSinks(NamedTuple):
 NOWHERE = ArchiveSinks()
 
 
-def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveSinks:
+def open_places(store: StoreWriter, storing: Storing, emit: Listener) -> ArchiveSinks:
     """Open the places where responses are kept, as of the last commit of the store."""
-    archive = open_archive(store, storing, tell)
+    archive = open_archive(store, storing, emit)
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
-        warcs = open_warcs(store, storing.warc, archive, tell)
+        warcs = open_warcs(store, storing.warc, archive, emit)
         return ArchiveSinks(archive, warcs, versions, store.lock)
     except BaseException:
         ArchiveSinks(archive, lock=store.lock).close()
@@ -100,7 +100,7 @@ def open_places(store: StoreWriter, storing: Storing, tell: Listener) -> Archive
 
 
 def open_warcs(
-    store: StoreWriter, where: Path | str | None, archive: ArchiveWriter | None, tell: Listener
+    store: StoreWriter, where: Path | str | None, archive: ArchiveWriter | None, emit: Listener
 ) -> WarcFiles | None:
     """Open the WARC files of a store in the folder that the user has named for this run.
 
@@ -123,7 +123,7 @@ def open_warcs(
         store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
     warcs = WarcFiles(series, codec, about, full_bytes, known)
     if warcs.was_shortened:
-        tell(Warned(text=f"the last WARC file in {folder} has changed: writing a new one"))
+        emit(Warned(text=f"the last WARC file in {folder} has changed: writing a new one"))
     return warcs
 
 
@@ -134,7 +134,7 @@ def _facts(connection: tables.Connection) -> Mapping[str, str]:
 
 
 def open_archive(
-    store: StoreWriter, storing: Storing, tell: Listener, segment_bytes: int = SEGMENT_BYTES
+    store: StoreWriter, storing: Storing, emit: Listener, segment_bytes: int = SEGMENT_BYTES
 ) -> ArchiveWriter | None:
     """Open the archive of a store as of its last commit; None if no responses are kept."""
     if not storing.keeps_answers:
@@ -146,7 +146,7 @@ def open_archive(
         if aside := set_pages_aside(folder):
             folder.mkdir()
             store.lock.check()  # also holds the new folder
-            tell(Noted(text=f"{folder} had pages of an unknown store: moved to {aside}"))
+            emit(Noted(text=f"{folder} had pages of an unknown store: moved to {aside}"))
         end = FIRST
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
     only_changes = storing.keep_versions == "changed"
@@ -154,7 +154,7 @@ def open_archive(
     if archive.was_shortened:
         known = tables.counters(store.connection)
         store.commit(Batch(counters=known | {tables.LOST_AT: time.time()}))
-        tell(Warned(text=f"{folder} is shorter than the store says: kept pages are lost"))
+        emit(Warned(text=f"{folder} is shorter than the store says: kept pages are lost"))
     return archive
 
 
@@ -246,9 +246,9 @@ def forget(path: Path, what: str, now: float, archives: Sequence[Path] = ()) -> 
     with closing(StoreWriter.open(path)) as store:
         known = tables.takedowns(tables.counters(store.connection))
         noted = what_of(what)
-        note = next((one for one in known if one.what == noted), Takedown(noted, now))
+        note = next((note for note in known if note.what == noted), Takedown(noted, now))
         note = note._replace(at=now, complete=False)
-        others = [one for one in known if one.what != noted]
+        others = [note for note in known if note.what != noted]
         _note_takedowns(store, [*others, note])
         pages = urls.pages(store.connection)
         answers, is_gone = 0, True
@@ -345,7 +345,7 @@ def _pruning_of(archive: ArchiveReader, urls: UrlPattern, pages: Mapping[int, st
 
 
 def _note_takedowns(store: StoreWriter, notes: Iterable[Takedown]) -> None:
-    noted = {tables.FORGOTTEN: [one._asdict() for one in notes]}
+    noted = {tables.FORGOTTEN: [note._asdict() for note in notes]}
     store.commit(Batch(counters=tables.counters(store.connection) | noted))
 
 

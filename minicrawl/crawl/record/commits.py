@@ -78,15 +78,15 @@ class Counters(dict[str, object]):
     """Counters that `status` shows and the next run continues; each commit writes all of them."""
 
     def add(self, name: str, by: float = 1) -> None:
-        found = self.get(name, 0)
-        self[name] = (found if isinstance(found, int | float) else 0) + by
+        value = self.get(name, 0)
+        self[name] = (value if isinstance(value, int | float) else 0) + by
 
     def number(self, name: str) -> float:
         """Return the value of a counter, or 0 if it is not a finite number."""
-        found = self.get(name, 0)
-        if isinstance(found, float) and not isfinite(found):
+        value = self.get(name, 0)
+        if isinstance(value, float) and not isfinite(value):
             return 0
-        return found if isinstance(found, int | float) else 0
+        return value if isinstance(value, int | float) else 0
 
 
 class UncommittedRows:
@@ -242,7 +242,7 @@ class Committer:
         self._finishing = False
         self._wrote = asyncio.Event()
 
-    async def keep(self, tell: Listener = nobody_listens) -> None:
+    async def keep(self, emit: Listener = nobody_listens) -> None:
         """Commit repeatedly until `finish` is called, then write a checkpoint.
 
         A full disk is waited for, except at the end.
@@ -255,16 +255,16 @@ class Committer:
             # Cleared before the commit, not after it: if the next batch fills up meanwhile, it must
             # not wait for the pause.
             full.clear()
-            await self._try_to_commit(tell)
+            await self._try_to_commit(emit)
         await self.commit(checkpoint=True)
 
-    async def keep_while(self, work: Work[T], tell: Listener = nobody_listens) -> T:
+    async def keep_while(self, work: Work[T], emit: Listener = nobody_listens) -> T:
         """Run the work while its rows are committed, then commit the rest.
 
         An error of the store ends the work.
         """
         self._finishing = False
-        committing = asyncio.create_task(self.keep(tell))
+        committing = asyncio.create_task(self.keep(emit))
         try:
             async with asyncio.TaskGroup() as group:
                 working = group.create_task(work(group))
@@ -280,18 +280,18 @@ class Committer:
             committing.cancel()
         return working.result()
 
-    async def _try_to_commit(self, tell: Listener) -> None:
+    async def _try_to_commit(self, emit: Listener) -> None:
         had_room = self.has_room
         try:
             await self.commit()
         except NoRoom as full:
             self.has_room = False
             if had_room:
-                tell(Warned(text=f"{full}; {_WAITING}"))
+                emit(Warned(text=f"{full}; {_WAITING}"))
         else:
             self.has_room = True
             if not had_room:
-                tell(Warned(text=_GOING_ON))
+                emit(Warned(text=_GOING_ON))
 
     @property
     def takes_more(self) -> bool:

@@ -108,18 +108,18 @@ class StoredPages:
         """Return the URLs of pages, committed or not."""
         origins, new = self.frontier.urls.origins, self._rows.urls
         rows = tables.paths(self._reader, pages)
-        found = {page: origins[host] + path for page, host, path in rows}
-        if len(found) < len(pages):
-            found |= {page: self._url(new[page]) for page in pages if page in new}
-        return found
+        urls = {page: origins[host] + path for page, host, path in rows}
+        if len(urls) < len(pages):
+            urls |= {page: self._url(new[page]) for page in pages if page in new}
+        return urls
 
     def _url(self, row: UrlRow) -> str:
         return self.frontier.urls.origins[row.host] + row.path
 
     def document(self, page: PageId) -> DocumentRow | None:
         """Return the document of a page, as of its last reading."""
-        found = self._rows.documents.get(page)
-        return found or tables.document(self._reader, page)
+        document = self._rows.documents.get(page)
+        return document or tables.document(self._reader, page)
 
     def own_request(self, page: PageId) -> OwnRequest | None:
         """Return the request that a program wants for this page; None for a plain GET."""
@@ -166,8 +166,8 @@ class StoredPages:
 
     def spending_at(self, seq: int) -> Spending:
         """Return the spending of a step."""
-        found = self._rows.spendings.get(seq)
-        return tables.spending(self._reader, seq) if found is None else found
+        spending = self._rows.spendings.get(seq)
+        return tables.spending(self._reader, seq) if spending is None else spending
 
     def spendings(self) -> Iterator[Spendings]:
         """Yield the last spending of each page, if it is committed."""

@@ -113,12 +113,12 @@ class Recorder:
 
     async def look_up_urls(self, urls: Collection[str]) -> PagesByUrl:
         """Return the pages of the known URLs. The crawl continues while the store is queried."""
-        found, candidates = self.frontier.urls.find_recent(urls)
+        pages, candidates = self.frontier.urls.find_recent(urls)
         if candidates:
             homes = await self._url_lookup.homes(candidates)
             stored = ((page, *homes[page]) for page in candidates if page in homes)
-            found |= self.frontier.urls.remember(stored)
-        return found
+            pages |= self.frontier.urls.remember(stored)
+        return pages
 
     def host_at(self, origin: str) -> int:
         """Return the host of an origin, known or new; it may have no pages."""
@@ -186,8 +186,8 @@ class Recorder:
             of_link = dict(zip(links, entries, strict=True))
             # In the order of the stored links, whose ids ascend.
             ordered = sorted(of_link)
-            told = joined(map(of_link.__getitem__, ordered)).encode("utf-8", "replace")
-            self._rows.add_written(WrittenRow(page, check_of(ordered), told))
+            entries_text = joined(map(of_link.__getitem__, ordered)).encode("utf-8", "replace")
+            self._rows.add_written(WrittenRow(page, check_of(ordered), entries_text))
 
     def describe_host(self, row: HostRow) -> None:
         """Record a host's robots.txt rules and pause."""

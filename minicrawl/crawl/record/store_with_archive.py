@@ -53,8 +53,8 @@ class StoreWithArchive:
             self._store.replica.kept(archive.end, self._end)
         self._store.commit(batch)
         # Confirmed after the commit: until then, the next append must overwrite these records.
-        for one in self._keeping.places:
-            one.confirm()
+        for place in self._keeping.places:
+            place.confirm()
         for answer in batch.answers:
             # Closed only now: an append that failed halfway is repeated, and reads these files
             # again.
@@ -125,7 +125,7 @@ class StoreWithArchive:
         self._store.checkpoint(checkpoint, forget_links=forget_links)
 
 
-def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveSinks:
+def open_keeping(store: StoreWriter, storing: Storing, emit: Listener) -> ArchiveSinks:
     """Open the archive and the WARC files that the settings ask for; raises `UsageError`."""
     if storing.warc is not None and storing.keep == "text":
         raise UsageError("--warc writes whole pages: it cannot be combined with --keep text")
@@ -137,11 +137,11 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Archiv
         from minicrawl.archive.warc.earlier import read_earlier
 
         file = earlier_file(store.path)
-        read_earlier(storing.dedupe_with, file, lambda text: tell(Noted(text=text)))
+        read_earlier(storing.dedupe_with, file, lambda text: emit(Noted(text=text)))
     if not (storing.keeps_answers or storing.warc is not None):
         return NOWHERE
 
-    return open_places(store, storing, tell)
+    return open_places(store, storing, emit)
 
 
 def _bytes_of(archive: ArchiveWriter) -> int:

@@ -78,7 +78,7 @@ def refine(
     *,
     until: float = UNTIL,
     to: Path | None = None,
-    tell: Progress = unreported,
+    progress: Progress = unreported,
     goes_on: GoOn = always,
 ) -> Refined | None:
     """Refine until the error is no more than `until`, and keep the ranks beside the store.
@@ -93,7 +93,7 @@ def refine(
         return None
     refinement = Refinement(loaded.flow, loaded.shown)
     for error in refinement.until(until):
-        tell(min(1.0, max(0.0, math.log(error) / math.log(until))))
+        progress(min(1.0, max(0.0, math.log(error) / math.log(until))))
         if not goes_on():
             break
     refined = loaded.refined(refinement, until, to or path)

@@ -226,9 +226,9 @@ def refine_for(store: Path, ran_s: float) -> Refined | None:
 class LastConvergence:
     """Computes the ranks when the crawl is over; in a thread, so that the loop can halt it."""
 
-    def __init__(self, store: Path, clock: Clock, tell: Listener) -> None:
+    def __init__(self, store: Path, clock: Clock, emit: Listener) -> None:
         self.is_under_way = False
-        self._store, self._clock, self._tell = store, clock, tell
+        self._store, self._clock, self._emit = store, clock, emit
         self._is_halted = False
 
     def halt(self) -> None:
@@ -248,29 +248,29 @@ class LastConvergence:
         except DamagedStore:
             raise
         except (MinicrawlError, OSError) as error:
-            self._tell(Warned(text=f"the ranks were not computed: {error}"))
+            self._emit(Warned(text=f"the ranks were not computed: {error}"))
         finally:
             self.is_under_way = False
 
     async def _converge(self, limit_s: float) -> None:
         loop, ends_at = asyncio.get_running_loop(), self._clock.now() + limit_s
 
-        def tell(done: float) -> None:
-            loop.call_soon_threadsafe(self._tell, Converging(done=done))
+        def progress(done: float) -> None:
+            loop.call_soon_threadsafe(self._emit, Converging(done=done))
 
         work = loop.run_in_executor(
             None,
             partial(
                 refine,
                 self._store,
-                tell=tell,
+                progress=progress,
                 goes_on=lambda: not self._is_halted and self._clock.now() < ends_at,
             ),
         )
         refined = await self._result(work)
         error_bound = refined.error_bound if refined and refined.is_kept else None
         is_complete = refined is not None and refined.converged
-        self._tell(Converged(error_bound=error_bound, is_complete=is_complete))
+        self._emit(Converged(error_bound=error_bound, is_complete=is_complete))
 
     async def _result(self, work: asyncio.Future[Refined | None]) -> Refined | None:
         """Return the result.

@@ -83,12 +83,12 @@ class Ratios:
         counted = (host for host in hosts if self._whole[host])
         return {str(host): (self._part[host], self._whole[host]) for host in counted}
 
-    def restore(self, kept: object) -> None:
+    def restore(self, stored: object) -> None:
         """Load what `kept` returned, for known hosts; ignore what a damaged store has instead."""
-        if not isinstance(kept, dict):
+        if not isinstance(stored, dict):
             return
-        for host in range(len(self._whole)) if kept else ():
-            match kept.get(str(host)):
+        for host in range(len(self._whole)) if stored else ():
+            match stored.get(str(host)):
                 case [int() | float() as part, int() | float() as whole] if 0 <= part <= whole:
                     self._set(host, part, whole)
 
@@ -123,8 +123,8 @@ class ChangeHints:
         self._cached_until.append(0.0)
         self._dated.append(first_at if dated is None else min(dated, first_at))
         self._changed.append(0)
-        for one in (self._listed, self._cached, self._dates, self._excess, self.unchanged):
-            one.add(host)
+        for column in (self._listed, self._cached, self._dates, self._excess, self.unchanged):
+            column.add(host)
 
     def listed(self, place: int, stated: float, last_at: float, now: float) -> None:
         """Note that a sitemap, feed or ping states now when the page last changed."""

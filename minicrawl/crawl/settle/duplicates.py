@@ -128,15 +128,15 @@ class Duplicates:
             return []
         copies = _numbers(self._original_of)
         ends = np.array(list(map(self._frontier.books.stands_for, self._original_of.values())))
-        found = copies[self._overtakes(copies, ends)].tolist()
-        return [page for page in found if self._may_be_compared(page)]
+        chosen = copies[self._overtakes(copies, ends)].tolist()
+        return [page for page in chosen if self._may_be_compared(page)]
 
     def _overtakes(self, copies: Numbers, originals: Numbers) -> NDArray[np.bool_]:
         given, to_hosts = self._inbound_cash.from_strangers(copies)
         held, held_by_hosts = self._inbound_cash.from_strangers(originals)
         by_hosts = (given == held) & (to_hosts > MARGIN * held_by_hosts)
-        found: NDArray[np.bool_] = (given > MARGIN * held) | by_hosts
-        return found | np.isin(copies, list(self._seeds))
+        overtakes: NDArray[np.bool_] = (given > MARGIN * held) | by_hosts
+        return overtakes | np.isin(copies, list(self._seeds))
 
     def _may_be_compared(self, page: PageId) -> bool:
         end = self._frontier.books.stands_for(page)
@@ -146,14 +146,14 @@ class Duplicates:
     def _take_folded(self) -> list[int]:
         """Remove and return some folded pages whose host now gets more than their original's."""
         pairs = self._folded_onto.items()
-        found = {host for host, other in pairs if self._inbound_cash.overtakes(host, other)}
-        if not found:
+        chosen = {host for host, other in pairs if self._inbound_cash.overtakes(host, other)}
+        if not chosen:
             return []
         hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
-        is_folded = (self._frontier.states() == State.TWIN) & np.isin(hosts, list(found))
+        is_folded = (self._frontier.states() == State.TWIN) & np.isin(hosts, list(chosen))
         pages = list(self._copies_among(np.flatnonzero(is_folded).tolist()))
         if len(pages) <= MOST_AT_ONCE:
-            for host in found:
+            for host in chosen:
                 del self._folded_onto[host]
         return pages[:MOST_AT_ONCE]
 
@@ -200,9 +200,9 @@ class CopyGifts:
         for page in frontier.books.forwards:
             ends[page] = self._receiver(page)
         for block in blocks:
-            found = block.only(~np.isin(frontier.states()[block.pages], tuple(_COPY_STATES)))
-            are_plain = np.fromiter(map(is_plain, found.blobs), dtype=np.bool_)
-            for part in (found.only(are_plain), found.only(~are_plain)):
+            givers = block.only(~np.isin(frontier.states()[block.pages], tuple(_COPY_STATES)))
+            are_plain = np.fromiter(map(is_plain, givers.blobs), dtype=np.bool_)
+            for part in (givers.only(are_plain), givers.only(~are_plain)):
                 if part.blobs:
                     self._load_block(part, *_links(part), ends)
 

@@ -37,7 +37,7 @@ async def plant(
     recorder: Recorder,
     seeds: Iterable[ResolvedUrl],
     endowment: int,
-    tell: Listener = nobody_listens,
+    emit: Listener = nobody_listens,
     *,
     at_once: int = _SEEDS_AT_ONCE,
 ) -> int:
@@ -52,7 +52,7 @@ async def plant(
             recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
         await recorder.committer.commit()
         if len(block) == at_once:
-            tell(Noted(text=f"{len(named):,} seeds so far"))
+            emit(Noted(text=f"{len(named):,} seeds so far"))
     new = sorted(named - before)
     if new:
         units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
@@ -81,7 +81,7 @@ async def opened_crawl(
     agree: Callable[[StoreWriter], Settings],
     path: Path,
     seeds: Iterable[ResolvedUrl],
-    tell: Listener = nobody_listens,
+    emit: Listener = nobody_listens,
     keep: Callable[[StoreWriter, Storing], ArchiveSinks] = lambda _store, _storing: NOWHERE,
     *,
     needs_pages: bool = True,
@@ -108,7 +108,7 @@ async def opened_crawl(
             ) as recorder,
         ):
             own = shard.join(recorder, seeds)
-            await plant(recorder, own, settings.order.endowment, tell)
+            await plant(recorder, own, settings.order.endowment, emit)
             if needs_pages and shard.needs_pages and not len(recorder.frontier):
                 raise UsageError(NO_SEED)
             yield recorder

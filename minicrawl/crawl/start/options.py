@@ -34,12 +34,12 @@ class SeedLogins:
 
     def resolved(self, seed: str, settings: Settings) -> ResolvedUrl:
         """Return the URL of a seed without its login, which is kept here."""
-        found = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
+        resolved = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
         if "@" in seed:
-            self._take(seed, found)
-        if found is None:
+            self._take(seed, resolved)
+        if resolved is None:
             raise UsageError(f"{hidden_login(seed)!r} is not a URL that can be crawled")
-        return found
+        return resolved
 
     def check(self, access: Access, today: float) -> None:
         """Refuse invalid logins, headers, cookies and keys, before anything is written."""
@@ -59,10 +59,10 @@ class SeedLogins:
 
         return access_by_origin(access, seeds, self._found)
 
-    def _take(self, seed: str, found: ResolvedUrl | None) -> None:
+    def _take(self, seed: str, resolved: ResolvedUrl | None) -> None:
         from minicrawl.fetch.access.origins import login_in
 
-        login = login_in(seed.strip()) if found else None
+        login = login_in(seed.strip()) if resolved else None
         if login is not None:
             if len(self._found) >= MOST_IN_SEEDS and login[0] not in self._found:
                 raise UsageError(f"more than {MOST_IN_SEEDS:,} seeds with logins: use --netrc")

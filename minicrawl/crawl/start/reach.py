@@ -83,13 +83,15 @@ def refuse_what_varies(settings: Settings) -> None:
     if not settings.order.deterministic:
         return
     rows = (BY_NAME[name] for name in _VARY)
-    found = [row.flag for row in rows if settings.value(row) != row.default]
+    varying = [row.flag for row in rows if settings.value(row) != row.default]
     if settings.politeness.delay_s == AUTO:
-        found.append("--delay auto")
+        varying.append("--delay auto")
     if settings.rendering.is_on:
-        found.append("--render")
-    if found:
-        raise UsageError(f"--deterministic and {found[0]} cannot be combined: it varies with time")
+        varying.append("--render")
+    if varying:
+        raise UsageError(
+            f"--deterministic and {varying[0]} cannot be combined: it varies with time"
+        )
 
 
 def exposed_keys(settings: Settings) -> Iterator[str]:
@@ -100,7 +102,7 @@ def exposed_keys(settings: Settings) -> Iterator[str]:
     yield from filter(None, map(exposure, files))
 
 
-async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> None:
+async def check_reach(network: Network, emit: Listener, *, is_given: bool) -> None:
     """Check how servers are reached; raises `UsageError`.
 
     Nothing is checked if a Python program gave a transport (`is_given`).
@@ -109,16 +111,18 @@ async def check_reach(network: Network, tell: Listener, *, is_given: bool) -> No
         return
     notes, warnings = await check_network(network)
     for text in notes:
-        tell(Noted(text=text))
+        emit(Noted(text=text))
     for text in warnings:
-        tell(Warned(text=text))
+        emit(Warned(text=text))
 
 
 def limits(settings: Settings, gate: ScopeGate, seeds: Iterable[str]) -> Iterator[str]:
     """Yield notes on the limits of the scope and the pace that the user chose."""
-    if found := gate.folders:
-        more = f" and {len(found) - _FOLDERS_SHOWN:,} more" if len(found) > _FOLDERS_SHOWN else ""
-        yield f"--scope prefix: only pages below {', '.join(found[:_FOLDERS_SHOWN])}{more}"
+    if folders := gate.folders:
+        more = (
+            f" and {len(folders) - _FOLDERS_SHOWN:,} more" if len(folders) > _FOLDERS_SHOWN else ""
+        )
+        yield f"--scope prefix: only pages below {', '.join(folders[:_FOLDERS_SHOWN])}{more}"
     if FILES in settings.scope.types and settings.storing.keep != "pages":
         yield "--types files keeps linked files only with --keep pages"
     polite = settings.politeness

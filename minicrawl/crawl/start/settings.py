@@ -31,8 +31,8 @@ def resumed_settings(given: Loaded, connection: tables.Connection) -> Loaded:
     """
     path = given.settings.storing.store
     with reporting_damage(path):
-        kept = tables.settings(connection)
-    return given.resumed(from_store(path, kept))
+        stored = tables.settings(connection)
+    return given.resumed(from_store(path, stored))
 
 
 def with_stored_settings(loaded: Loaded) -> Loaded:
@@ -49,9 +49,9 @@ def keep_settings(store: StoreWriter, loaded: Loaded) -> None:
     refuse_contradictions(loaded.settings)
     counters = tables.counters(store.connection)
     names = [row.name for row in _OF_A_RUN if loaded.is_given(row)]
-    kept = {tables.SETTINGS: as_kept(loaded), tables.OF_LAST_RUN: names}
-    if not all(counters.get(name) == value for name, value in kept.items()):
-        store.commit(Batch(counters=counters | kept))
+    stored = {tables.SETTINGS: as_kept(loaded), tables.OF_LAST_RUN: names}
+    if not all(counters.get(name) == value for name, value in stored.items()):
+        store.commit(Batch(counters=counters | stored))
 
 
 def told_not_inherited(loaded: Loaded, connection: tables.Connection) -> str:
@@ -63,10 +63,11 @@ def told_not_inherited(loaded: Loaded, connection: tables.Connection) -> str:
         if isinstance(names, list) and row.name in names and not loaded.is_given(row)
         if loaded.settings.value(row) == row.default  # an update sets some itself
     ]
-    told, path = told_ignored(loaded.ignored.values()), loaded.settings.storing.store
+    ignored, path = told_ignored(loaded.ignored.values()), loaded.settings.storing.store
     if lost:
-        told = f"{f'{told};' if told else f'{path}:'} not kept from the last run: {', '.join(lost)}"
-    return told
+        opening = f"{ignored};" if ignored else f"{path}:"
+        ignored = f"{opening} not kept from the last run: {', '.join(lost)}"
+    return ignored
 
 
 def resume_command(command: str, store: Path) -> dict[str, object]:

@@ -79,9 +79,9 @@ def reopen(
         if name != "allow_private" or value
     }
     after = _settings_now(settings)
-    wanted = set(_wanted(recorder, gate, depths, settings, before))
-    passed = set(_passed(recorder, settings.order.refresh, today)) - wanted
-    pages = sorted(wanted | passed)
+    admitted = set(_wanted(recorder, gate, depths, settings, before))
+    passed = set(_passed(recorder, settings.order.refresh, today)) - admitted
+    pages = sorted(admitted | passed)
     for start in range(0, len(pages), _REOPENED_AT_ONCE):
         recorder.apply_step(
             Step(StepKind.REOPEN, spending=Spending(pages[start : start + _REOPENED_AT_ONCE]))
@@ -89,7 +89,7 @@ def reopen(
     recorder.counters[tables.LAST_RUN_SETTINGS] = after
     if gate.has_filter or FILTERED in recorder.counters:
         recorder.counters[FILTERED] = gate.has_filter
-    return list(_lines(before, after, len(wanted), len(passed)))
+    return list(_lines(before, after, len(admitted), len(passed)))
 
 
 def _settings_now(settings: Settings) -> dict[str, object]:
@@ -98,7 +98,7 @@ def _settings_now(settings: Settings) -> dict[str, object]:
 
 
 def _lines(
-    before: Mapping[str, object], after: Mapping[str, object], wanted: int, passed: int
+    before: Mapping[str, object], after: Mapping[str, object], admitted: int, passed: int
 ) -> Iterator[str]:
     changes = ", ".join(
         f"{name} {as_text(value)} (was {as_text(before[name])})"
@@ -106,9 +106,9 @@ def _lines(
         if name in before and before[name] != value
     )
     if changes:
-        yield f"{changes}: {_waiting(wanted)}" if wanted else changes
-    elif wanted:  # an older version did not store all settings
-        passed += wanted
+        yield f"{changes}: {_waiting(admitted)}" if admitted else changes
+    elif admitted:  # an older version did not store all settings
+        passed += admitted
     if passed:
         yield _waiting(passed, " put aside earlier")
 

@@ -77,8 +77,8 @@ class Growth:
         hosts = sum(find_host(origin) is None for origin in {split(url)[0] for url in links})
         if A_HOST * hosts > LITTLE or not are_many(links):
             return A_HOST * hosts > LITTLE
-        found, candidates = self._urls.find_recent(links)
-        return len(links) - len(found) - len(candidates) > LITTLE
+        known, candidates = self._urls.find_recent(links)
+        return len(links) - len(known) - len(candidates) > LITTLE
 
 
 class LargePages:
@@ -160,7 +160,7 @@ class LargePages:
 
 @contextmanager
 def _links_on_disk(turn: Turn) -> Iterator[None]:
-    with to_disk(pickle.dumps(turn.parsed, pickle.HIGHEST_PROTOCOL)) as kept:
+    with to_disk(pickle.dumps(turn.parsed, pickle.HIGHEST_PROTOCOL)) as file:
         turn.parsed = None
         yield
-        turn.parsed = pickle.load(kept)
+        turn.parsed = pickle.load(file)

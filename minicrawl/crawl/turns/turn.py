@@ -99,5 +99,3 @@ class SuspendedTurns:
         self._tries.pop(page, None)
         self._chains.pop(page, None)
         self._cookies_then.pop(page, None)
-
-

@@ -82,13 +82,13 @@ class PageRead:
         POST is sent again after a failure or a kill, so it should change nothing on the server.
         A page with headers or a body of its own is never skipped as a trap.
         """
-        found = resolve(url, self.url, strip_marks=self.strip_marks)
+        resolved = resolve(url, self.url, strip_marks=self.strip_marks)
         own = own_request(method, headers or {}, body)
-        if found is not None and own is not None and own.method == "POST":
-            found = ResolvedUrl(posted(found.url, body))
-        if found is None or found.url == self.url or len(found.url) > LONGEST:
+        if resolved is not None and own is not None and own.method == "POST":
+            resolved = ResolvedUrl(posted(resolved.url, body))
+        if resolved is None or resolved.url == self.url or len(resolved.url) > LONGEST:
             return False
-        self.enqueued.append(EnqueuedLink(found, own))
+        self.enqueued.append(EnqueuedLink(resolved, own))
         return True
 
 
@@ -171,15 +171,15 @@ def scored(parsed: ParsedPage, result: object) -> ParsedPage:
 
 def scorers_of(names: Sequence[str]) -> list[Scorer]:
     """Return the scorers that `--score` names; raises `UsageError` if one cannot be made."""
-    found = []
+    scorers = []
     for text in names:
         name, _, arguments = text.partition(":")
         make = ext.required(ext.SCORERS, name, "scorer")
         try:
-            found.append(cast(Callable[[str], Scorer], make)(arguments))
+            scorers.append(cast(Callable[[str], Scorer], make)(arguments))
         except Exception as error:
             raise UsageError(f"--score {text}: {error}") from error
-    return found
+    return scorers
 
 
 class PageScorer:
