@@ -681,9 +681,9 @@ class Storing:
     dedupe_with: Path | None = setting(
         None,
         kinds.optional(kinds.FOUND_FILE),
-        "Write responses that an earlier archive has, at the same URL, as revisits without a body: "
-        "in --warc, and in exported WARC and WACZ files. FILE is its index (CDXJ, plain or gzip); "
-        "none for no file.",
+        "Write responses whose body an earlier archive has, at whatever URL, as revisits without a "
+        "body: in --warc, and in exported WARC and WACZ files. FILE is its index (CDXJ, plain or "
+        "gzip); none for no file.",
         weakens=differs,
     )
     check: tuple[str, ...] = setting(

@@ -42,11 +42,13 @@ def found(cdxj: Path, number: int, content: bytes | None = None, at: float = NOO
         return earlier.original(url(number), digest, at)
 
 
-def test_an_original_has_the_same_url_and_the_same_body(cdxj: Path) -> None:
-    cdxj.write_text(line(1) + line(2))
+def test_an_original_has_the_same_body_at_whatever_url(cdxj: Path) -> None:
+    cdxj.write_text(line(1) + line(2) + line(4, body(1), LATE))
     assert found(cdxj, 1) == Original(url(1), EARLY_DATE)
-    assert found(cdxj, 1, body(2)) is None
-    assert found(cdxj, 3, body(1)) is None
+    assert found(cdxj, 1, body(2)) == Original(url(2), EARLY_DATE)
+    assert found(cdxj, 3, body(1)) == Original(url(1), EARLY_DATE)
+    assert found(cdxj, 4, body(1)) == Original(url(4), LATE_DATE)
+    assert found(cdxj, 3) is None
 
 
 def test_the_original_is_the_latest_one_before_the_capture(cdxj: Path) -> None:

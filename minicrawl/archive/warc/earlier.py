@@ -5,9 +5,8 @@ A crawl reads the index of the earlier archive (CDXJ) once, into an SQLite file 
     org,example)/a 20261101120000 {"url": "https://example.org/a", "digest": "sha1:...", ...}
 
 Laws: memory is bounded, however long the index is. The file beside the store is complete or is
-not there: after a kill, the index is read again. An original was captured at the same URL, before
-its revisit. If that capture is a revisit itself, the first response with its digest takes its
-place; if the index has none, there is no original, and the body is written.
+not there: after a kill, the index is read again. An original was captured before its revisit: the
+last response with this body at the same URL or, if there is none, the first at any URL.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ class EarlierArchive:
         ask, sha1, before = self._connection.execute, _sha1_in(digest), int(at) - 1
         with index_errors(self._file, _ADVICE):
             row = ask(_OF_URL, (before, key_of(canonical(url) or url), sha1)).fetchone()
-            if row is not None and row[0] is None:
+            if row is None or row[0] is None:
                 row = ask(_OF_DIGEST, (before, sha1)).fetchone()
         return None if row is None else Original(row[0], iso(row[1]))
 
