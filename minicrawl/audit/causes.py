@@ -133,13 +133,15 @@ def by_alternate(kind: Callable[[AuditedSite], Mask]) -> Group:
 def by_link(kind: str) -> Group:
     """Blame the target of the links."""
 
-    def group(site: AuditedSite, _pages: Column) -> Iterator[Causes]:
-        counts = site.links.insecure_to if kind == "insecure" else site.links.counted_to
-        is_blamed = counts > 0
+    def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
+        links = site.links
+        if len(pages) < np.count_nonzero(getattr(links, kind)[site.chosen]):  # as the new ones
+            links = site.links_from(site.of(pages))
+        counts = links.insecure_to
         if kind != "insecure":
-            is_blamed &= site.link_kinds[kind]
-        targets = np.flatnonzero(is_blamed)
-        firsts = site.seen.best[site.links.first[targets]]
+            counts = np.where(site.link_kinds[kind], links.counted_to, 0)
+        targets = np.flatnonzero(counts)
+        firsts = site.seen.best[links.first[targets]]
         yield Causes("link", counts[targets], firsts, lambda at: site.urls(targets[at]))
 
     return group

@@ -31,6 +31,8 @@ from minicrawl.wording import counted, iso
 
 _SHARE_OF_NOTING = 0.7
 _PAGES_AT_ONCE, _PAGES_IN_MEMORY = 10_000, 64
+_MOST_PLACED = 2_000
+"""Most causes whose place is looked up in a kept page."""
 _FORMAT = "minicrawl audit 1"
 _GAINS, _FIRST, _FIRST_OF_AN_ISSUE = (100, 10, 1), 10, 3
 """Weights of a page by severity, and the most causes that are named first."""
@@ -173,10 +175,12 @@ class SiteAudit:
             markup = lru_cache(_PAGES_IN_MEMORY)(
                 lambda url: "" if archive is None else markup_of(archive, url) or ""
             )
-            for (_, pages, _, at, causes, check), url in zip(rows, examples, strict=True):
+            for number, (row, url) in enumerate(zip(rows, examples, strict=True)):
+                _, pages, _, at, causes, check = row
                 (target,) = causes.names(np.array([at]))
                 named = target if causes.scope in ("link", "file") else ""
-                place = place_of(markup(url), url, check.name, named)
+                read = markup(url) if number < _MOST_PLACED else ""
+                place = place_of(read, url, check.name, named)
                 shown = "" if place is None else str(place)
                 what = check.name, causes.scope, target, check.remedy
                 rows_of_causes.append(Cause(check.severity, -pages, *what, url, shown))

@@ -362,8 +362,12 @@ class AuditedSite:
     @cached_property
     def links(self) -> LinkColumns:
         """Counts of links, in one pass over all of them."""
+        return self.links_from(self.chosen)
+
+    def links_from(self, chosen: Mask) -> LinkColumns:
+        """Count all links; only those from chosen pages count for their targets."""
         is_giver = self.is_in(State.FETCHED)
-        return link_columns(self.seen, is_giver, self.chosen, self.link_kinds, self._tell)
+        return link_columns(self.seen, is_giver, chosen, self.link_kinds, self._tell)
 
     @cached_property
     def hops(self) -> Column:

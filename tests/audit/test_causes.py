@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.audit.findings import Cause, SiteAudit, audited
+from minicrawl.audit.findings import Cause, Earlier, SiteAudit, audited
 from minicrawl.audit.places import place_of
 from minicrawl.report.links.problems import broken_links, by_target
 from minicrawl.report.site.site_report import site_report
@@ -78,6 +78,18 @@ def test_links_have_their_target_and_pages_alike_their_original(tmp_path: Path) 
     assert by_issue["title-duplicate"].pages == 2
     assert by_issue["title-duplicate"].example != by_issue["title-duplicate"].target
     assert rows([by_issue["canonical-dead"]]) == {("link", "/archiv/nie-da.html", 1)}
+
+
+def test_new_pages_have_the_causes_of_their_own_links(tmp_path: Path) -> None:
+    site = HeldOutSite()
+    old, _ = (site.item(links=[f"/kaputt/{number}"]) for number in range(2))
+    with audit_of(tmp_path, site, "link-dead") as audit:
+        (finding,) = audit.found
+        urls = dict(zip(audit.site.urls(finding.pages), finding.pages.tolist(), strict=True))
+        known = audit.site.of([urls[HOST + old.path]])
+        change = audit.since(Earlier("before", {"link-dead": known}))
+        assert change.counts == {"new": 1, "open": 1, "fixed": 0}
+        assert rows(change.new.table().causes) == {("link", "/kaputt/1", 1)}
 
 
 def test_what_gains_most_is_named_first_and_no_issue_takes_all_places(tmp_path: Path) -> None:
