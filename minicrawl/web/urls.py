@@ -151,9 +151,7 @@ def resolve_links_at(
     names: dict[str, str | None] = {}
     room = MOST_CHARS
     for written in hrefs:
-        href = _without_fragment(written) if "#" in written else written
-        plain = _PLAIN.fullmatch(href)
-        url = here.join(href, plain) if plain else _absolute(href, base)
+        url = here.join(written)
         form = url and _canonical_form(url, strip_marks)
         if url and form and form not in names:
             # Counted after resolving: a page of short references with a long base can stand for
@@ -169,29 +167,35 @@ def resolve_each(
     hrefs: Iterable[str], base: str, *, strip_marks: bool = True
 ) -> Iterator[tuple[str, str]]:
     """Yield each reference that has a canonical URL, together with that URL."""
-    base_url = _absolute(base, _NO_BASE)
-    here = _Base(base_url or _NO_BASE)
+    here = _Base(_absolute(base, _NO_BASE) or _NO_BASE)
     for href in hrefs:
-        reference = _without_fragment(href) if "#" in href else href
-        plain = _PLAIN.fullmatch(reference)
-        url = here.join(reference, plain) if plain else _absolute(reference, base_url or _NO_BASE)
+        url = here.join(href)
         form = url and _canonical_form(url, strip_marks)
         if form:
             yield href, form
 
 
 class _Base:
-    """Base URL that resolves plain references."""
+    """Base URL, to which references are relative."""
 
     def __init__(self, url: str) -> None:
+        self._url = url
         self._root, self._folders = "", [""]  # without http or https, nothing resolves to a page
         if url.startswith(_SCHEMES):
             self._root, rest = split(_without_credentials(url) if "@" in url else url)
             names = rest.partition("?")[0].split("/")[:-1]
             self._folders = list(accumulate((f"{name}/" for name in names), initial=self._root))[1:]
 
-    def join(self, href: str, plain: re.Match[str]) -> str:
+    def join(self, written: str) -> str | None:
         """Return the absolute URL. A reference that climbs above the root stays at the root."""
+        href = written
+        if "#" in href:
+            href = href.partition("#")[0]
+            # A space before the "#" is part of the URL, but at the end the parser would strip it.
+            href = f"{href}#" if href[-1:] <= " " else href
+        plain = _PLAIN.fullmatch(href)
+        if plain is None:
+            return _absolute(href, self._url)
         match plain.lastgroup:
             case "relative":
                 return self._folders[-1] + href
@@ -215,12 +219,6 @@ def _absolute(href: str, base: str) -> str | None:
         # Undecodable bytes of the command line. Browsers replace them.
         whole = _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", href)
         return None if whole == href else _absolute(whole, base)
-
-
-def _without_fragment(href: str) -> str:
-    text = href.partition("#")[0]
-    # A space before the "#" is part of the URL, but at the end the parser would strip it.
-    return text + "#" if text[-1:] <= " " else text
 
 
 def _canonical_form(url: str, strip_marks: bool) -> str | None:
