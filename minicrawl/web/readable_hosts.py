@@ -14,10 +14,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    pass
+from ada_url import idna
 
 _PREFIX = "xn--"
 _HOST_IDN = re.compile(r"(?:(?<=://)|\A)[0-9A-Za-z.-]*xn--[0-9A-Za-z.-]*")
@@ -57,22 +55,14 @@ def readable_host(host: str) -> str:
     top = labels[-1] or labels[max(len(labels) - 2, 0)]
     is_latin = not top.startswith(_PREFIX)
     shown = ".".join(_readable(label, is_latin_top=is_latin) for label in labels)
-    return shown if shown == host or _typed(shown) == host else host
-
-
-def _typed(host: str) -> str:
-    """Return the host that a browser would request for this one; "" if it refuses it."""
-    import ada_url  # most tables have no such host and need no import
-
-    return ada_url.idna.encode(host).decode()
+    # What a browser would request for the text; "" if it refuses it.
+    return shown if shown == host or idna.encode(shown).decode() == host else host
 
 
 def _readable(label: str, *, is_latin_top: bool) -> str:
     if not label.startswith(_PREFIX):
         return label
-    import ada_url
-
-    name = str(ada_url.idna.decode(label))
+    name = str(idna.decode(label))
     scripts = {_script(character) for character in name} - {""}
     is_of_one = len(scripts) == 1 or any(scripts <= together for together in _TOGETHER)
     is_clear = bool(name) and name.isprintable() and is_of_one

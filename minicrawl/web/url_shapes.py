@@ -16,11 +16,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
 
 _TOKEN = re.compile(
     "(?=[^0-9]*+[0-9])(?:[0-9A-Za-z]{12,}+|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"

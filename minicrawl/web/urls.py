@@ -19,13 +19,9 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ada_url import join_url
-
-if TYPE_CHECKING:
-    pass
-
 
 LONGEST = 2048
 """Most characters of a URL. Nobody links to longer ones."""

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from minicrawl.model import ParsedPage
+from minicrawl.web.documents.file_text import reader_of
+from minicrawl.web.documents.writing import Written, read_markdown, read_text, tidy
 from minicrawl.web.encoding.detection import decode, sniff
 from minicrawl.web.encoding.labels import codec
 from minicrawl.web.html.attributes import unescaped
@@ -26,11 +28,6 @@ from minicrawl.web.responses.headers import parse_content_type, parse_robots_tag
 from minicrawl.web.responses.types import DocumentType, type_of
 from minicrawl.web.sitemaps import json_feed, sitemap
 from minicrawl.wording import counted
-
-if TYPE_CHECKING:
-    pass
-from minicrawl.web.documents.file_text import reader_of
-from minicrawl.web.documents.writing import Written, read_markdown, read_text, tidy
 
 _READ = 20_000
 _LONGEST = 4_000

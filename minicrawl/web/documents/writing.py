@@ -12,14 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from minicrawl.web.html.attributes import href, unescaped
 from minicrawl.web.html.scanner import TITLE_LENGTH
-
-if TYPE_CHECKING:
-    pass
-
 
 _LONGEST_HREF = 8192
 _LONGEST_WORDS = 200

@@ -72,8 +72,12 @@ def is_thin(text: str, title: str) -> bool:
     start = max(text.find(_BODY), 0)
     if _has_prose(text, start):
         return False
-    beginning = _beginning(text, start)
-    return len(beginning) < ENOUGH or (not title and _is_generated_heading(beginning))
+    read = _AT_FIRST  # enough characters after <body>, or all
+    while len(beginning := _words(_TEXT.findall(text, start, start + read))) < ENOUGH:
+        if start + read >= len(text):
+            return True
+        read *= _MORE
+    return not title and _is_generated_heading(beginning)
 
 
 def _is_generated_heading(heading: str) -> bool:
@@ -90,16 +94,6 @@ def _has_prose(text: str, start: int) -> bool:
         if chars >= _PROSE_ENOUGH:
             return True
     return False
-
-
-def _beginning(text: str, start: int) -> str:
-    """Return the beginning of the text after <body>: enough characters, or all."""
-    read = _AT_FIRST
-    while len(words := _words(_TEXT.findall(text, start, start + read))) < ENOUGH:
-        if start + read >= len(text):
-            break
-        read *= _MORE
-    return words
 
 
 def visible_text(text: str) -> str:
