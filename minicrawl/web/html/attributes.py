@@ -2,7 +2,7 @@
 
 Attributes are found by the tokenization rules of the HTML standard, in linear time for any text:
 
-    a href=/x class="b" HREF='/y'     {"href": "/x", "class": "b"}: the first of a name counts
+    <a href=/x class="b" HREF='/y'>     {"href": "/x", "class": "b"}: the first of a name counts
 
 Every character reference has a value, whatever its number.
 """

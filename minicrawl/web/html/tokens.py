@@ -6,12 +6,12 @@ text: no quantifier backtracks, an unclosed token extends to the end of the page
 goes on to the end of the next relevant tag:
 
     <!-- <a href=1> --><p>See <a href="/x">x</a> and <style><a href=2></style><link rel=next>
-    |------------- one match ------------||---------- another -----------||---- a third -----|
+    |------------ first match ------------||-------------------- second --------------------|
 
 relevant     tag that may be read: an anchor, <base>, <frame>, <iframe>, <link>, <meta>, <title>
 idle         relevant tag of which nothing is read, such as a link to a style
-skipped      any other tag, and most of the idle ones: a tag that is passed within a match takes a
-             tenth of the time of one that ends it
+skipped      any other tag, and most of the idle ones, as to end a match takes longer than to pass
+             a tag
 plain        in lower case, with attributes apart and no space before a value, as programs write.
              Most tags are plain, and patterns for them take half the time
 raw text     content in which only its own end tag is markup, as in <style>
