@@ -98,7 +98,6 @@ EXAMPLES = {
     ),
     "audit": (
         "minicrawl audit",
-        "minicrawl audit orphan title-missing --out known.json",
         "minicrawl audit --baseline known.json --out junit.xml",
         "minicrawl audit ./public --base https://example.org/ --fail-on error",
     ),
