@@ -157,6 +157,18 @@ def test_a_page_on_http_has_no_mixed_content() -> None:
     assert facts_of("<link rel=next href='http://['>", URL, {}, 0).references == ()
 
 
+ERRORS = (
+    "Notice: Undefined index: a in /srv/a.php on line 3",
+    "Traceback (most recent call last):",
+    "You have an error in your SQL syntax",
+    "SQLSTATE[42S02]: not found",
+    "ORA-00942: table",
+    "Unclosed quotation mark after the character string",
+    "Server Error in '/' Application.",
+    "ActionView::Template::Error",
+    "at org.example.Main(Main.java:3)",
+    "Uncaught PDOException",
+)
 DATA = "<script type='application/ld+json'>%s</script>"
 
 
@@ -183,6 +195,8 @@ DATA = "<script type='application/ld+json'>%s</script>"
         ("<iframe src=a hidden></iframe>", "untitled_frames", 0),
         ("<img src=a><img src=a width=1>", "unsized", 1),
         ("<meta name=viewport content='maximum-scale=1.0'>", "zoom_off", 1),
+        *((f"<p>{error}", "error_texts", 1) for error in ERRORS),
+        *((f"<pre>{error}</pre>", "error_texts", 0) for error in ERRORS),
         ("<meta charset=latin1>", "charset_conflict", 0),
         ("<meta charset=x-mine>", "charset_conflict", 1),
     ],
