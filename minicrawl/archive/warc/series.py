@@ -186,6 +186,9 @@ class WarcFiles:
             path, later = self._series.existing(number), self._series.existing(number + 1)
             length = 0 if path is None else path.stat().st_size
             if completes and later is None and length == offset_of(self._mark):
+                with index_errors(self._folder):  # without the lines of a batch that failed
+                    self._captures.begin(self._mark, FIRST)
+                    self._captures.commit()
                 self._complete_before(number + 1)
         finally:
             self._captures.close()
