@@ -17,7 +17,7 @@ import pytest
 from minicrawl import Crawl, PageRead, Reason, Settings, Store
 from minicrawl.crawl.hooks import Hooks
 from minicrawl.crawl.record.archiving import forget
-from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
+from minicrawl.crawl.settle.introductions import LINKS_AT_ONCE
 from minicrawl.crawl.workers.scoring import MOST_BODY_BYTES, page_read
 from minicrawl.errors import UsageError
 from minicrawl.model import ParsedPage, Response

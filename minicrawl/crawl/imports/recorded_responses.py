@@ -218,8 +218,8 @@ class RecordedCrawl:
         """Run the turn of a page as in a crawl, but without waiting for its host."""
         if page is None:
             originals = ((request.url, request.request_url),) if request.request_url else ()
-            introduced = await self._parts.introducer.introduce([request.url], 0, originals)
-            page = introduced.pages[request.url]
+            pages, *_ = await self._parts.introducer.introduce([request.url], 0, originals)
+            page = pages[request.url]
         host_id, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
         lease = Lease(page, host_id, request.url, again)
         turn = self._parts.ends.suspended.turn_of(lease, self._parts.hosts[host_id])

@@ -184,10 +184,10 @@ class CrawlSteering:
         if not seeds:
             return
         originals = tuple((seed.url, seed.original) for seed in seeds.values() if seed.original)
-        met = await self._parts.introducer.introduce(list(seeds), 0, originals)
+        pages, *_ = await self._parts.introducer.introduce(list(seeds), 0, originals)
         before = recorder.seeds.ids()
-        new = sorted(set(met.pages.values()) - before)
-        self._admit(list(seeds.values()), list(met.pages.values()))
+        new = sorted(set(pages.values()) - before)
+        self._admit(list(seeds.values()), list(pages.values()))
         if new:
             endowment = self._context.settings.order.endowment
             units = share_of_endowment(recorder, endowment, len(new), is_first=not before)

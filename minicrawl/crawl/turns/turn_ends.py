@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from minicrawl.archive.packing import record_of, taken
 from minicrawl.config.values.kinds import OFF
 from minicrawl.crawl.events import Delayed, Settled
+from minicrawl.crawl.settle.introductions import are_many
 from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome, describe_outcome
-from minicrawl.crawl.settle.posting import are_many
 from minicrawl.crawl.turns.listed_pages import ListedPages
 from minicrawl.crawl.turns.turn import SuspendedTurns, Turn
 from minicrawl.crawl.workers.loop_rounds import LoopRounds

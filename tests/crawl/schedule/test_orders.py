@@ -9,7 +9,8 @@ from minicrawl.config import Scope
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder
-from minicrawl.crawl.settle.posting import AT_ONCE, GROWN, ReplayScheduler, StepPoster
+from minicrawl.crawl.settle.posting import StepPoster
+from minicrawl.crawl.settle.replays import AT_ONCE, GROWN, ReplayScheduler
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Ledger, Plan
