@@ -133,8 +133,6 @@ if not TYPE_CHECKING:  # hides `__getattr__` from the type checker, which knows 
         return sorted(__all__)
 
 
-# ================================================================ entry points
-
 T = TypeVar("T")
 
 AUDITS = "minicrawl.audits"

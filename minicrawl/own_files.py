@@ -99,8 +99,6 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-# ================================================================ writing
-
 _END = ".part"
 _LONGEST = 50
 """Characters of a file's name that its draft repeats, so that the draft's name is not too long."""
@@ -147,9 +145,6 @@ def scratch(label: str, parent: Path | None = None) -> Iterator[Path]:
         yield made
 
 
-# ---------------------------------------------------------------- files
-
-
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
     """Name the file in the error if the disk is full, or the file too large for it."""
@@ -192,9 +187,6 @@ def _keep_mode_and_owner(handle: int, place: Path) -> None:
     with suppress(PermissionError):  # only root may change the owner
         os.fchown(handle, old.st_uid, old.st_gid)
     os.fchmod(handle, stat.S_IMODE(old.st_mode))
-
-
-# ---------------------------------------------------------------- drafts
 
 
 def _beginning(place: Path) -> str:

@@ -50,8 +50,6 @@ def rate(per_second: float) -> str:
     return f"{figures}/s"
 
 
-# ================================================================ text of strangers
-
 # Characters that Excel, LibreOffice and Google accept as the start of a formula, full-width and
 # small forms included, after any characters that they skip or strip.
 _FORMULA = "[\\s\ufeff\u200b-\u200d\u2060]*[=+\\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20]"

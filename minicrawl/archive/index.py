@@ -165,10 +165,10 @@ class ArchiveIndex:
         """Return those of the digest halves that belong to a record with a body."""
         archived: set[int] = set()
         for start in range(0, len(digests), _ASKED_AT_ONCE):
-            some = digests[start : start + _ASKED_AT_ONCE]
-            marks = ", ".join("?" * len(some))
+            block = digests[start : start + _ASKED_AT_ONCE]
+            marks = ", ".join("?" * len(block))
             query = f"SELECT digest FROM records WHERE kind IN (1, 2) AND digest IN ({marks})"
-            archived.update(digest for (digest,) in self._connection.execute(query, some))
+            archived.update(digest for (digest,) in self._connection.execute(query, block))
         return archived
 
     def dictionaries(self, number: int | None = None) -> list[tuple[int, int]]:

@@ -76,7 +76,7 @@ class JoinedArchive:
         self._records = RecordAppender(
             self._archive,
             segment_bytes,
-            lambda: sorted({one for one, _ in self._archive.index.dictionaries()}),
+            lambda: sorted({number for number, _ in self._archive.index.dictionaries()}),
         )
         self._numbers: dict[int, int] = {}
         self._digests: dict[str, str] = {}
@@ -127,21 +127,21 @@ class JoinedArchive:
             sync(self.folder)
 
     def _add_block(self, segments: Segments, block: list[ScanStep]) -> None:
-        self._records.expect(one.header for one in block if one.header is not None)
-        for one in block:
-            if one.header is None:
-                end = one.place + one.length
-                for place in range(one.place, end, COPIED_AT_ONCE):
+        self._records.expect(row.header for row in block if row.header is not None)
+        for row in block:
+            if row.header is None:
+                end = row.place + row.length
+                for place in range(row.place, end, COPIED_AT_ONCE):
                     count = min(COPIED_AT_ONCE, end - place)
                     self._records.put_bytes(segments.read_bytes(place, count))
-            elif one.header.kind == RecordKind.DICTIONARY:
-                number = one.header.dictionary
+            elif row.header.kind == RecordKind.DICTIONARY:
+                number = row.header.dictionary
                 if number not in self._numbers:
                     self._numbers[number] = self._next_number()
-                    self._records.put(numbered(segments.read(one.place), self._numbers[number]))
+                    self._records.put(numbered(segments.read(row.place), self._numbers[number]))
                     self._records.write()
             else:
-                self._records.put(self._reduced(self._renumbered(segments, one, one.header)))
+                self._records.put(self._reduced(self._renumbered(segments, row, row.header)))
 
     def _renumbered(self, segments: Segments, stretch: ScanStep, header: Header) -> bytes:
         """Return the record with its dictionary number translated to this archive."""
@@ -173,7 +173,7 @@ class JoinedArchive:
         return seal(record, header.at)
 
     def _next_number(self) -> int:
-        here = (number for one in self._sources.values() for _, number in one.dictionaries)
+        here = (number for source in self._sources.values() for _, number in source.dictionaries)
         return 1 + max((*here, *self._numbers.values()), default=0)
 
 

@@ -181,7 +181,7 @@ class ArchiveReader:
                 content = unpacked(header_of(record), payload, plain_codec(), coded=coded)
                 stored = StoredPayload(self.segments, place, header)
                 both = zip_longest(content, unpacked(header, stored, self.codec, coded=coded))
-                return next(both) is not None and all(one == other for one, other in both)
+                return next(both) is not None and all(piece == other for piece, other in both)
 
             has_body = is_equal(coded=False)
             return has_body, has_body and is_equal(coded=True)

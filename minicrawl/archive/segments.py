@@ -120,7 +120,9 @@ class Segments:
         """Return the names of the segments between two places that do not exist."""
         there = self.numbers()
         last = segment_of(end) if offset_of(end) else segment_of(end) - 1
-        return [_name(one) for one in range(segment_of(begin), last + 1) if one not in there]
+        return [
+            _name(number) for number in range(segment_of(begin), last + 1) if number not in there
+        ]
 
     def path(self, number: int) -> Path:
         """Return the path of a segment."""

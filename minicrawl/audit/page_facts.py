@@ -243,8 +243,6 @@ class _Page:
         ]
         return PageFacts(numbers.tobytes(), tuple(alternates[:_MOST_REFERENCES]))
 
-    # ------------------------------------------------------------ tags
-
     def _read_raw(self, name: str, token: re.Match[str]) -> None:
         said = attributes(token["raw_said"])
         if name == "title":

@@ -131,8 +131,6 @@ class AuditedSite:
         """Return the pages in any of these states."""
         return np.isin(self.states, states)
 
-    # ------------------------------------------------------------ facts
-
     @cached_property
     def _facts(self) -> _Facts:
         facts, has, with_session = np.zeros(len(self), LAYOUT), self.none(), self.none()
@@ -329,8 +327,6 @@ class AuditedSite:
         """Pages that were read and stand for themselves."""
         return self.states == State.FETCHED
 
-    # ------------------------------------------------------------ links
-
     @cached_property
     def dead(self) -> Mask:
         """Pages that failed, or whose check failed."""
@@ -386,8 +382,6 @@ class AuditedSite:
                 break
         return column
 
-    # ------------------------------------------------------------ references
-
     def target(self, head: str) -> Column:
         """Return the target of a head element of each page: canonical, next or prev."""
         key = self._facts.heads.get(head)
@@ -411,8 +405,6 @@ class AuditedSite:
         pages, targets = self.alternates
         is_other = (targets >= 0) & (targets != pages)
         return self.html & self.of(pages[is_other & is_wanted[np.maximum(targets, 0)]])
-
-    # ------------------------------------------------------------ sitemaps, checks
 
     @cached_property
     def _listed(self) -> tuple[Mask, Mask]:

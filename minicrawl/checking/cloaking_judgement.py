@@ -141,17 +141,17 @@ def _value_differences(
     crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]
 ) -> Iterator[Difference]:
     """Yield values that are the same in all responses to a name, and differ between the names."""
-    for what in ("answer", "final URL", "title", "canonical", "robots"):
-        ours, theirs = ({_value(what, one) for one in some} for some in (crawler, browser))
+    for field in ("answer", "final URL", "title", "canonical", "robots"):
+        ours, theirs = ({_value(field, answer) for answer in side} for side in (crawler, browser))
         # A value that differs between two responses to one name does not depend on the name.
         if len(ours) == len(theirs) == 1 and ours != theirs:
-            yield Difference(what, ours.pop(), theirs.pop())
-            if what == "answer":
+            yield Difference(field, ours.pop(), theirs.pop())
+            if field == "answer":
                 return  # no page to compare
 
 
-def _value(what: str, answer: PageAnswer) -> str:
-    match what:
+def _value(field: str, answer: PageAnswer) -> str:
+    match field:
         case "answer":
             return answer.why or f"{answer.status}, a page"
         case "final URL":
@@ -164,9 +164,9 @@ def _value(what: str, answer: PageAnswer) -> str:
             return "noindex" if answer.page.noindex else "may be indexed"
 
 
-def _difference(what: str, sides: _Sides, noun: str) -> Difference:
-    ours, theirs = (f"{counted(len(some), noun)} of its own" for some in sides.own)
-    return Difference(what, ours, theirs)
+def _difference(field: str, sides: _Sides, noun: str) -> Difference:
+    ours, theirs = (f"{counted(len(own), noun)} of its own" for own in sides.own)
+    return Difference(field, ours, theirs)
 
 
 class _Sides(NamedTuple):
@@ -190,7 +190,7 @@ class _Sides(NamedTuple):
     @property
     def steadiness(self) -> float:
         """Least likeness of the responses to one name."""
-        shares = (len(_always(some)) / max(len(_ever(some)), 1) for some in self if _ever(some))
+        shares = (len(_always(side)) / max(len(_ever(side)), 1) for side in self if _ever(side))
         return min(shares, default=1.0)
 
     def is_apart(self, url: str) -> bool:
@@ -199,8 +199,8 @@ class _Sides(NamedTuple):
         if max(len(ours), len(theirs)) < _FEWEST_LINKS:
             return False
         own_site = site(host(url))
-        others = sum(site(host(str(one))) != own_site for one in ours)
-        return self.likeness < ALIKE or others >= _FEWEST_LINKS
+        foreign = sum(site(host(str(link))) != own_site for link in ours)
+        return self.likeness < ALIKE or foreign >= _FEWEST_LINKS
 
 
 def _always(parts: Sequence[Parts]) -> set[object]:

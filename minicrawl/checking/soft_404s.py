@@ -55,8 +55,8 @@ class MissingPages:
     async def keep(self, hops: Hops) -> None:
         """Keep the text of a page that should not exist, unless it redirects to another page."""
         self.hops.append(hops)
-        (url, result), *others = hops
-        if isinstance(result, Response) and result.body and not others:
+        (url, result), *redirects = hops
+        if isinstance(result, Response) and result.body and not redirects:
             folder = _folders(url)[-1]
             read = partial(_text_and_login, content_type=result.headers.get("content-type"))
             if (said := await self._reader.read(read, result, url)) is not None:
@@ -94,8 +94,8 @@ class MissingPages:
                     has_login = [asks_for_password(one) for some in groups for one in some.values()]
                     if 2 * sum(has_login) <= len(has_login):  # not that of the site's header
                         return None
-                others = [{url: plain_text(one) for url, one in group.items()} for group in groups]
-                return MissingPage(self._missing[folder], plain_text(markup(root)), others)
+                texts = [{url: plain_text(one) for url, one in group.items()} for group in groups]
+                return MissingPage(self._missing[folder], plain_text(markup(root)), texts)
 
             missing, rounds = {}, LoopRounds()
             for folder in self._missing:

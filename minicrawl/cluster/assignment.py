@@ -30,11 +30,11 @@ def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]
     for shard, node in holders.items():
         if node in held and shard < shards:
             held[node].append(shard)
-    loads = even_loads(shards, rooms, {node: len(some) for node, some in held.items()})
+    loads = even_loads(shards, rooms, {node: len(own) for node, own in held.items()})
     nodes = {
         shard: node
-        for node, some in held.items()
-        for shard in sorted(some, key=lambda shard: -_weight(node, shard))[: loads[node]]
+        for node, own in held.items()
+        for shard in sorted(own, key=lambda shard: -_weight(node, shard))[: loads[node]]
     }
     lacks = {node: max(0, load - len(held[node])) for node, load in loads.items()}
     for shard in range(shards):
@@ -93,10 +93,10 @@ def with_own_part(
     The shard takes an even part if that is free, and else keeps the part that it has. A shard that
     does not use the address is removed.
     """
-    others = {other: part for other, part in parts.items() if other != shard}
+    foreign = {other: part for other, part in parts.items() if other != shard}
     if not is_used:
-        return others
-    return {**others, shard: AddressPart(_new_part(parts, shard), generation)}
+        return foreign
+    return {**foreign, shard: AddressPart(_new_part(parts, shard), generation)}
 
 
 def _new_part(parts: AddressParts, shard: int) -> int:

@@ -230,5 +230,5 @@ def _end_of(error: Exception) -> ShardEnd:
 
 def _leaves(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
-        return [leaf for one in error.exceptions for leaf in _leaves(one)]
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
     return [error]

@@ -155,7 +155,7 @@ class ClusterWatch:
         self._following: list[asyncio.Task[None]] = []
 
     def begin(self) -> None:
-        jobs = [follow(self._engine, one, self.hear) for one in (*FOLLOWED, TOLD_PREFIX)]
+        jobs = [follow(self._engine, prefix, self.hear) for prefix in (*FOLLOWED, TOLD_PREFIX)]
         jobs.append(listen(self._engine, TOLD_PREFIX, self.hear))
         self._following = [asyncio.create_task(job) for job in jobs]
 

@@ -63,7 +63,7 @@ class Record:
     """Value of a key, or message."""
 
     def pack(self) -> bytes:
-        named = {one.name: getattr(self, one.name) for one in fields(self)}
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
         return json.dumps(named, separators=(",", ":")).encode()
 
     @classmethod
@@ -236,7 +236,7 @@ class AddressRecord(Record):
     def __post_init__(self) -> None:
         # Anyone who can write to the engine could write this, and the crawl would then exceed the
         # rate that it promises.
-        if sum(one.part for one in self.parts.values()) > WHOLE:
+        if sum(part.part for part in self.parts.values()) > WHOLE:
             raise ValueError("the parts add up to more than the whole")
 
 

@@ -42,7 +42,7 @@ class TermsRecord(Record):
     def limits(self) -> Budget:
         """Limits of the whole crawl, over all shards. Raises RecordError."""
         names = ("pages", "until", *OF_A_RUN)
-        given = {BY_NAME[one].argument: self.settings.get(one) for one in names}
+        given = {BY_NAME[name].argument: self.settings.get(name) for name in names}
         try:
             return load(given, {}, None).settings.budget
         except UsageError as error:

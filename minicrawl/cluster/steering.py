@@ -89,7 +89,7 @@ REQUESTS: dict[str, Callable[[ClusterEngine], Coroutine[Any, Any, object]]] = {
 
 
 async def _refuse_unknown_node(engine: ClusterEngine, node: str) -> None:
-    names = [one.key.removeprefix(NODE_PREFIX) for one in await engine.keys(NODE_PREFIX)]
+    names = [record.key.removeprefix(NODE_PREFIX) for record in await engine.keys(NODE_PREFIX)]
     if node not in names:
         known = ", ".join(names) or "none"
         raise UsageError(f"no node named {node} is in this cluster; there are: {known}")

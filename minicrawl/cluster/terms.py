@@ -140,8 +140,8 @@ async def _joined(
     is_over: bool,
 ) -> TermsRecord:
     """Return the changed terms. Raises UsageError for changes that a running crawl forbids."""
-    others = {name: value for name, value in settings.items() if terms.settings.get(name) != value}
-    for name, value in others.items():
+    changed = {name: value for name, value in settings.items() if terms.settings.get(name) != value}
+    for name, value in changed.items():
         if not is_over and name not in LIVE:
             running = terms.settings.get(name, plain(Settings(), BY_NAME[name]))
             raise UsageError(
@@ -163,7 +163,7 @@ async def _joined(
         for name, value in terms.settings.items()
         if not (is_over and name in OF_A_RUN and name not in settings)
     }
-    return replace(terms, settings={**unchanged, **others})
+    return replace(terms, settings={**unchanged, **changed})
 
 
 def refuse_other_version(terms: TermsRecord) -> None:

@@ -681,7 +681,7 @@ class Storing:
     dedupe_with: Path | None = setting(
         None,
         kinds.optional(kinds.FOUND_FILE),
-        "Write responses whose body an earlier archive has, at whatever URL, as revisits without a "
+        "Write responses whose body an earlier archive has, at any URL, as revisits without a "
         "body: in --warc, and in exported WARC and WACZ files. FILE is its index (CDXJ, plain or "
         "gzip); none for no file.",
         weakens=differs,

@@ -247,10 +247,10 @@ class Crawler:
         exchange = self._context.exchange
         if exchange.holds_back:
             return True
-        found = self._skipped.reopen()
-        if found:
+        has_reopened = self._skipped.reopen()
+        if has_reopened:
             self._news.set()
-        return found or self._skipped.waits_for_dead()
+        return has_reopened or self._skipped.waits_for_dead()
 
     def _next_times(self, now: float, *, takes_more: bool) -> list[float | None]:
         """Return the moments when something is due without news, such as a request to a host."""

@@ -127,8 +127,8 @@ class ImportanceEstimate:
     def __init__(self, recorder: Recorder) -> None:
         self._ledger, self._counters = recorder.frontier.ledger, recorder.counters
         self.gathered = GatheredImportance(recorder.frontier, flowed=True)
-        kept = self._counters.get(tables.FOUND_LATELY)
-        self.discovery = DiscoveryRate(*self._counts, kept if isinstance(kept, float) else None)
+        rate = self._counters.get(tables.FOUND_LATELY)
+        self.discovery = DiscoveryRate(*self._counts, rate if isinstance(rate, float) else None)
         self._due = 0.0
 
     @property

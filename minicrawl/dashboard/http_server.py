@@ -258,8 +258,6 @@ class LimitedServer(uvicorn.Server):
             if isinstance(connection, _Connection)
         ]
 
-    # ------------------------------------------------------------ accepting
-
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):
             try:

@@ -115,8 +115,6 @@ class Dashboard:
         """End all event streams."""
         self._is_ending = True
 
-    # ------------------------------------------------------------ views
-
     async def _events(self, request: Request) -> Response:
         topics_asked = request.query_params.get("topics", "").split(",")
         topics = [name for name in topics_asked if name in self._shared]
@@ -197,8 +195,6 @@ class Dashboard:
         of, count = request.query_params.get("of", "hosts"), request.query_params.get("n", "")
         most = int(count[:9]) if count.isdecimal() else MOST_NODES
         return await self._answer(partial(self._views.graph, of, most))
-
-    # ------------------------------------------------------------ changes
 
     async def _start(self, request: Request) -> Response:
         try:

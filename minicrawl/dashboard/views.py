@@ -93,8 +93,6 @@ class Views:
         """Return the time of the data that are read now, or None if it is unknown."""
         return time.time()
 
-    # ------------------------------------------------------------ streamed views
-
     def crawl(self) -> Json:
         """Return the state of the running crawl and of the store."""
         return {
@@ -186,8 +184,6 @@ class Views:
             best = to_json(rows(view, PageSelection(count=TOP_SHOWN)))
             return {"known": len(view), "pages": best}
 
-    # ------------------------------------------------------------ changes
-
     async def start(self, form: Form) -> None:
         """Start a crawl from the form."""
         await self.launcher.start(form)
@@ -221,8 +217,6 @@ class Views:
             with suppress(NoCrawlError):  # the next crawl reads the stored pings
                 ask(self.store, ControlRequest(verb=Verb.CHANGED, pages=tuple(known)), _PATIENCE_S)
         return {"noted": len(known), "unknown": len(names) - len(known)}
-
-    # ------------------------------------------------------------ single requests
 
     def form(self, form: Form) -> Json:
         """Return the initial content of the form."""

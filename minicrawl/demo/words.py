@@ -199,10 +199,10 @@ _STRIDE: Final = 2_654_435_761  # a large prime, so that neighbours have little 
 
 def title(topic: Topic, number: int) -> str:
     """Return the title of an article; neighbours have unlike titles."""
-    rest, pattern = divmod(number * _STRIDE % _VARIETY, len(_TITLES))
-    rest, noun = divmod(rest, len(topic.nouns))
-    rest, place = divmod(rest, len(PLACES))
-    season, adjective = divmod(rest, len(_ADJECTIVES))
+    quotient, pattern = divmod(number * _STRIDE % _VARIETY, len(_TITLES))
+    quotient, noun = divmod(quotient, len(topic.nouns))
+    quotient, place = divmod(quotient, len(PLACES))
+    season, adjective = divmod(quotient, len(_ADJECTIVES))
     words = _TITLES[pattern].format(
         noun=topic.nouns[noun],
         place=PLACES[place],

@@ -133,7 +133,7 @@ def _add(
     moved = is_forward[block.pages]
     for page in block.pages[moved].tolist():
         builder.forward(page, books.stands_for(page))
-    plain, others = block.only(~moved).split()
+    plain, custom = block.only(~moved).split()
     if plain.blobs:
         counts, links = unpack_plain(plain.blobs)
         rows = np.repeat(np.arange(len(counts)), counts)
@@ -142,7 +142,7 @@ def _add(
         straight = ~has_detour
         builder.spend_equally(plain.pages[straight], counts[straight], links[straight[rows]])
         _add_each(builder, plain.only(has_detour), books)
-    _add_each(builder, others, books)
+    _add_each(builder, custom, books)
 
 
 def _add_each(builder: FlowBuilder, block: questions.Spendings, books: Books) -> None:
@@ -290,9 +290,6 @@ def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spend
                 yield kind, page, unpack(blob)
 
 
-# ---------------------------------------------------------------- gathered importance
-
-
 PAGES_AT_ONCE = 1 << 15
 """Pages of a slice, which takes some 10 ms."""
 
@@ -417,8 +414,8 @@ class CurrentShares:
         pages = len(self._frontier)
         end = min(self._summed + _SUMMED_AT_ONCE, pages)
         self._levels.add(self._summed, end, pages)
-        found = self._frontier.importance_of(self._levels.now, self._summed, end)
-        self._sum += float(found.sum())
+        importance = self._frontier.importance_of(self._levels.now, self._summed, end)
+        self._sum += float(importance.sum())
         self._summed = end
         is_whole = end == pages
         if is_whole or self._total == 0:  # the first slice is extrapolated

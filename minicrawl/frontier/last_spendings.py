@@ -58,9 +58,9 @@ class LastSpendings:
 
     def of_all(self, pages: int, saved: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """Return the steps of the first `pages` pages; `saved` are those in their rows."""
-        found = np.zeros(pages, dtype=np.uint32)
+        steps = np.zeros(pages, dtype=np.uint32)
         if saved is not None:
-            found[: len(saved)] = saved
+            steps[: len(saved)] = saved
         for newer in (self._old, self._young):
-            found[list(newer)] = list(newer.values())
-        return found
+            steps[list(newer)] = list(newer.values())
+        return steps

@@ -153,10 +153,10 @@ def verify(frontier: Frontier, connection: tables.Connection) -> None:
     """
     counters = tables.counters(connection)
     known = frontier.tally() | {tables.FETCHES: tables.fetches_known(connection)}
-    for name, found in known.items():
+    for name, value in known.items():
         # A count that is missing agrees: stores of earlier versions have fewer of them.
-        if counters.get(name, found) != found:
-            raise ValueError(f"{name}: {found}, but {counters[name]} by the last commit")
+        if counters.get(name, value) != value:
+            raise ValueError(f"{name}: {value}, but {counters[name]} by the last commit")
     if (urls := questions.pages_known(connection)) != len(frontier):
         raise ValueError(f"{urls} URLs are known, but {len(frontier)} pages were born")
     origins = frontier.urls.origins  # empty if no URLs were loaded

@@ -135,8 +135,6 @@ class Frontier:
         given = (self.edge_given, self.terms.small_edge)
         return next((edge for edge in given if in_parts(edge) == parts), parts / PARTS)
 
-    # ------------------------------------------------------------ steps
-
     def apply(self, row: StepRow) -> list[Plan]:
         """Apply one more step. Return the plans that were posted."""
         seq, state, step, value = row
@@ -224,16 +222,14 @@ class Frontier:
         self.counts[state] += 1
         self.state[page] = state
 
-    # ------------------------------------------------------------ all pages
-
     def importance(self) -> NDArray[np.float64]:
         """Return each page's share of the importance of all known pages."""
-        found = np.empty(len(self))
+        values = np.empty(len(self))
         level = self.estimate.level(self.estimate.sums())
         for first in range(0, len(self), _PAGES_AT_ONCE):
             end = min(first + _PAGES_AT_ONCE, len(self))
-            found[first:end] = self.importance_of(level, first, end)
-        return shares(found)
+            values[first:end] = self.importance_of(level, first, end)
+        return shares(values)
 
     def importance_of(self, level: Level | None, first: int, end: int) -> NDArray[np.float64]:
         """Return the importance of a range of pages, up to a common factor.
@@ -242,12 +238,12 @@ class Frontier:
         """
         if level is None:
             ledger, cash = self.ledger, self.ledger.cash_of_all(first, end)
-            found = self.window.importance(cash, ledger.now, ledger.circulation, first)
+            values = self.window.importance(cash, ledger.now, ledger.circulation, first)
         else:
-            found = self.estimate.of(level, first, end)
+            values = self.estimate.of(level, first, end)
         if self.counts[State.FOREIGN]:
-            found[self.states()[first:end] == State.FOREIGN] = 0
-        return found
+            values[self.states()[first:end] == State.FOREIGN] = 0
+        return values
 
     def tally(self) -> dict[str, object]:
         """Return the counts that each commit stores.
@@ -272,8 +268,6 @@ class Frontier:
             block = self.states()[first : first + _STATES_AT_ONCE]
             yield (first + np.flatnonzero(np.isin(block, states))).astype(np.uint32)
 
-    # ------------------------------------------------------------ since the last checkpoint
-
     @property
     def changes(self) -> int:
         """Approximate number of rows that a checkpoint would write."""
@@ -281,8 +275,8 @@ class Frontier:
 
     def gained(self, pages: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """Return the in-links that these pages (default: all) gained since the last checkpoint."""
-        asked = np.arange(len(self)) if pages is None else pages
-        return self._changes.cut(self.ledger.key).gained(asked)
+        chosen = np.arange(len(self)) if pages is None else pages
+        return self._changes.cut(self.ledger.key).gained(chosen)
 
     def take_changes(self) -> Changes:
         """Return the changes collected so far, and start over."""

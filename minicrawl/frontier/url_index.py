@@ -101,15 +101,15 @@ class UrlIndex:
 
     def find(self, urls: Collection[str]) -> dict[str, int]:
         """Return the pages of the known URLs; queries the store if necessary."""
-        found, candidates = self.find_recent(urls)
+        known, candidates = self.find_recent(urls)
         if candidates:
             stored = self._urls_of(sorted({*chain.from_iterable(candidates.values())}))
             # A common hash proves nothing: the stored URL decides.
             pairs = ((url, page) for url, pages in candidates.items() for page in pages)
-            asked = {url: page for url, page in pairs if stored[page] == url}
-            self.remember(asked)
-            found |= asked
-        return found
+            confirmed = {url: page for url, page in pairs if stored[page] == url}
+            self.remember(confirmed)
+            known |= confirmed
+        return known
 
     def remember(self, urls: PagesByUrl) -> None:
         """Add the URLs to the dictionaries and to the ring of recent URLs."""
@@ -121,41 +121,41 @@ class UrlIndex:
         """Return the pages of recent URLs, and for other URLs the pages with the same hash."""
         if self._unknown.issuperset(urls):  # as of a page whose links were looked up just before
             return {}, {}
-        found: dict[str, int] = {}
+        known: dict[str, int] = {}
         from_old: dict[str, int] = {}
-        others: list[str] = []
+        unsure: list[str] = []
         young, old, unknown = self._young, self._old, self._unknown
         for url in urls:
             if (page := young.get(url)) is not None:
-                found[url] = page
+                known[url] = page
             elif (page := old.get(url)) is not None:
                 from_old[url] = page
             elif url not in unknown:
-                others.append(url)
+                unsure.append(url)
         candidates: dict[str, list[int]] = {}
-        if others:
-            from_ring, candidates = self._find_by_hash(others)
+        if unsure:
+            from_ring, candidates = self._find_by_hash(unsure)
             from_old |= from_ring
         if from_old:
             self._use(from_old)
-            found |= from_old
-        return found, candidates
+            known |= from_old
+        return known, candidates
 
     def _find_by_hash(self, urls: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
         """Like `find_recent`, for URLs that are in neither dictionary."""
-        found: dict[str, int] = {}
+        known: dict[str, int] = {}
         candidates: dict[str, list[int]] = {}
         unknown, find = self._unknown, self.recent.find
         for url, pages in zip(urls, self._slots.matches_of(map(self._code_of, urls)), strict=True):
             if not pages:
                 unknown.add(url)
             elif (page := find(pages, url)) is not None:
-                found[url] = page
+                known[url] = page
             else:
                 candidates[url] = pages
         if len(unknown) >= self._generation:
             unknown.clear()
-        return found, candidates
+        return known, candidates
 
     def _use(self, urls: PagesByUrl) -> None:
         """Add URLs to the young generation; when it is full, it replaces the old one."""

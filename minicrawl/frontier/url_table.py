@@ -119,8 +119,6 @@ class UrlTable:
         for (hosts,) in page_columns.urls(connection, "host"):
             self.host_of.frombytes(hosts.tobytes())
 
-    # ------------------------------------------------------------ pages
-
     def find(self, url: str) -> int | None:
         """Return the page of a canonical URL, or None."""
         url = self._takedowns.conceal(url)
@@ -130,24 +128,24 @@ class UrlTable:
         """Return the pages of recent URLs, and candidates for the others, for a store lookup."""
         if self._takedowns:
             urls = list(map(self._takedowns.conceal, urls))
-        found, candidates = self._index.find_recent(urls)
-        return found, list(chain.from_iterable(candidates.values())) if candidates else []
+        known, candidates = self._index.find_recent(urls)
+        return known, list(chain.from_iterable(candidates.values())) if candidates else []
 
     def remember(self, rows: Iterable[tuple[int, int, str]]) -> dict[str, int]:
         """Mark these pages, given as page, host and path, as recent. Return them by URL."""
         origins = self.origins
-        found = {origins[host] + path: page for page, host, path in rows}
-        self._index.remember(found)
-        return found
+        pages = {origins[host] + path: page for page, host, path in rows}
+        self._index.remember(pages)
+        return pages
 
     def meet(self, urls: Sequence[str], depth: int, looked_up: PagesByUrl = NO_PAGES) -> Meeting:
         """Return the pages of these canonical URLs; each unknown one gets the next id."""
         if self._takedowns:
             urls = list(map(self._takedowns.conceal, urls))
-        others = [url for url in urls if url not in looked_up]
-        known = {**looked_up, **self._index.find(others)}
+        urls_left = [url for url in urls if url not in looked_up]
+        known = {**looked_up, **self._index.find(urls_left)}
         meeting = Meeting()
-        unknown = [url for url in others if url not in known]
+        unknown = [url for url in urls_left if url not in known]
         if unknown:
             new = dict(zip(dict.fromkeys(unknown), count(len(self.host_of))))
             self._add(new, depth, meeting)
@@ -171,8 +169,6 @@ class UrlTable:
         rows = zip(new.values(), hosts, paths, repeat(depth))
         meeting.urls += map(UrlRow._make, rows)
         self._index.add(new)
-
-    # ------------------------------------------------------------ hosts
 
     def meet_host(self, origin: str) -> tuple[int, list[HostRow]]:
         """Return the host of an origin, with its row if it is new. A host may have no pages."""

@@ -69,10 +69,10 @@ class IdList:
         numbers = np.fromstring(block.text, dtype=np.int64, sep=" ")
         if len(numbers) != self._columns * lines or numbers.max() >= SURE:
             return None
-        sources, targets, *rest = numbers.reshape(lines, self._columns).T
-        if not all(column.all() for column in rest):
+        sources, targets, *columns = numbers.reshape(lines, self._columns).T
+        if not all(column.all() for column in columns):
             return None
-        return LinkArrays(sources, targets, *(column.astype(np.float64) for column in rest))
+        return LinkArrays(sources, targets, *(column.astype(np.float64) for column in columns))
 
     def _line_by_line(self, block: LineBlock) -> LinkArrays:
         ids: list[int] = []

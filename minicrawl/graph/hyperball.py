@@ -72,11 +72,11 @@ class HyperLogLogCounters:
 
     def sizes(self, nodes: Ids) -> Sizes:
         """Return the estimated sizes of the balls of these nodes."""
-        return np.concatenate([_sizes(self.registers[some]) for some in self._parts(nodes)])
+        return np.concatenate([_sizes(self.registers[part]) for part in self._parts(nodes)])
 
     def sizes_without(self, nodes: Ids) -> Sizes:
         """Return one estimate of the sizes without each group of registers, then one with all."""
-        return np.concatenate([_sizes_without(self.registers[some]) for some in self._parts(nodes)])
+        return np.concatenate([_sizes_without(self.registers[part]) for part in self._parts(nodes)])
 
     def _parts(self, nodes: Ids) -> list[Ids]:
         return np.split(nodes, range(self._at_once, len(nodes), self._at_once))
@@ -102,8 +102,8 @@ class HyperLogLogCounters:
         counts = graph.starts[nodes + 1] - starts
         for place in range(int(counts.max(initial=0))):
             having = int(np.searchsorted(-counts, -place))
-            some = larger[:having]
-            np.maximum(some, before[graph.targets[starts[:having] + place]], out=some)
+            having_more = larger[:having]
+            np.maximum(having_more, before[graph.targets[starts[:having] + place]], out=having_more)
         self.registers[nodes] = larger
         grew: NDArray[np.bool_] = (larger != before[nodes]).any(axis=1)
         return nodes[grew]

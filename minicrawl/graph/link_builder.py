@@ -99,14 +99,14 @@ class LinkBuilder:
         """Replace ids by nodes with a table of all possible ids."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         occurs = np.zeros(_largest_id(keys) + 1, dtype=np.bool_)
-        for some in _key_slices(keys):
-            occurs[some >> _TARGET_BITS] = True
-            occurs[some & _TARGET] = True
+        for part in _key_slices(keys):
+            occurs[part >> _TARGET_BITS] = True
+            occurs[part & _TARGET] = True
         ids = np.flatnonzero(occurs)
         if len(ids) < len(occurs):
             node = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-            for some in _key_slices(keys):
-                some[:] = _keys(node[some >> _TARGET_BITS], node[some & _TARGET])
+            for part in _key_slices(keys):
+                part[:] = _keys(node[part >> _TARGET_BITS], node[part & _TARGET])
         return ids
 
     def _number_sparsely(self) -> Ids:
@@ -115,10 +115,10 @@ class LinkBuilder:
         ids = np.unique(ends)
         if len(ids) > MOST_NODES:  # pragma: no cover - takes 60 GB
             raise ValueError(f"a graph has {MOST_NODES} nodes at most, not {len(ids)}")
-        for some in _key_slices(ends):
-            nodes = np.searchsorted(ids, some)
+        for part in _key_slices(ends):
+            nodes = np.searchsorted(ids, part)
             self._keys.frombytes(_keys(nodes[::2], nodes[1::2]).tobytes())
-        del ends, some
+        del ends, part
         self._wide = array("q")
         return ids
 
@@ -141,7 +141,7 @@ def _largest(ids: Ids) -> int:
 
 def _largest_id(keys: Ids) -> int:
     """Return the largest id, or -1."""
-    targets = max((int((some & _TARGET).max()) for some in _key_slices(keys)), default=-1)
+    targets = max((int((part & _TARGET).max()) for part in _key_slices(keys)), default=-1)
     return max(_largest(keys) >> _TARGET_BITS, targets)
 
 
@@ -153,9 +153,9 @@ def _key_slices(keys: Ids) -> list[Ids]:
 def squeeze(keys: Ids) -> int:
     """Move the distinct values of ascending keys to the front, and return their number."""
     left, last = 0, -1
-    for some in _key_slices(keys):
-        fresh = some[np.diff(some, prepend=last) != 0]
-        last = int(some[-1])
+    for part in _key_slices(keys):
+        fresh = part[np.diff(part, prepend=last) != 0]
+        last = int(part[-1])
         keys[left : left + len(fresh)] = fresh
         left += len(fresh)
     return left
@@ -174,9 +174,9 @@ def _merge(keys: Ids, weights: Weights) -> tuple[int, Weights]:
 def _pack(keys: Ids) -> None:
     """Store the targets over the keys, at half the width. Reads stay ahead of writes."""
     targets, done = keys.view(np.int32), 0
-    for some in _key_slices(keys):
-        targets[done : done + len(some)] = some & _TARGET
-        done += len(some)
+    for part in _key_slices(keys):
+        targets[done : done + len(part)] = part & _TARGET
+        done += len(part)
 
 
 class RowBuilder:

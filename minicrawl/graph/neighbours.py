@@ -80,18 +80,18 @@ class Neighbours:
         """Return the triangles that have one of these links or more."""
         once = changed[(changed >> BITS) < (changed & _TARGET)]
         starts = self._starts()
-        one, other = once >> BITS, once & _TARGET
+        node, other = once >> BITS, once & _TARGET
         degrees = np.diff(starts)
-        is_swapped = degrees[one] > degrees[other]
-        one, other = np.where(is_swapped, other, one), np.where(is_swapped, one, other)
-        count, ends = 0, np.cumsum(degrees[one])
+        is_swapped = degrees[node] > degrees[other]
+        node, other = np.where(is_swapped, other, node), np.where(is_swapped, node, other)
+        count, ends = 0, np.cumsum(degrees[node])
         for first, last in _blocks(ends):
             rows = np.arange(first, last)
-            each = np.repeat(rows, degrees[one[rows]])
-            third = self._gathered(starts, one[rows])
+            each = np.repeat(rows, degrees[node[rows]])
+            third = self._gathered(starts, node[rows])
             closes = are_among(other[each] << BITS | third, self._around)
             each, third = each[closes], third[closes]
-            sides = [_undirected(end[each], third) for end in (one, other)]
+            sides = [_undirected(end[each], third) for end in (node, other)]
             is_last = np.ones(len(each), dtype=np.bool_)
             for side in sides:  # the last of the changed links of a triangle counts it
                 is_last &= ~are_among(side, once) | (side < once[each])
@@ -218,5 +218,5 @@ def _reversed(keys: Keys) -> Keys:
     return (keys & _TARGET) << BITS | keys >> BITS
 
 
-def _undirected(one: Keys, other: Keys) -> Keys:
-    return np.minimum(one, other) << BITS | np.maximum(one, other)
+def _undirected(node: Keys, other: Keys) -> Keys:
+    return np.minimum(node, other) << BITS | np.maximum(node, other)

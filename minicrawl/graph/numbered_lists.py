@@ -157,10 +157,12 @@ class DimacsList:
         numbers = np.fromstring(block.text.replace(mark[:1], b""), dtype=np.int64, sep=" ")
         if len(numbers) != (len(mark) - 2) * lines or not 0 < numbers.min() <= numbers.max() < SURE:
             return None
-        sources, targets, *rest = numbers.reshape(lines, -1).T
+        sources, targets, *columns = numbers.reshape(lines, -1).T
         if max(sources.max(), targets.max()) > self._announced[0]:
             return None
-        return LinkArrays(sources - 1, targets - 1, *(column.astype(np.float64) for column in rest))
+        return LinkArrays(
+            sources - 1, targets - 1, *(column.astype(np.float64) for column in columns)
+        )
 
     def _line_by_line(self, block: LineBlock) -> LinkArrays:
         ends: list[int] = []

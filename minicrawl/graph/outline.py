@@ -88,15 +88,15 @@ def strong(graph: Csr) -> Components:
 def weak(graph: Csr) -> Components:
     """Return the weak components: each node takes the least number around it until none changes."""
     least = np.arange(graph.nodes, dtype=np.int32)
-    one, other = graph.sources(), graph.targets
-    while one.size:
-        near = np.minimum(least[one], least[other])
-        np.minimum.at(least, least[one], near)
+    node, other = graph.sources(), graph.targets
+    while node.size:
+        near = np.minimum(least[node], least[other])
+        np.minimum.at(least, least[node], near)
         np.minimum.at(least, least[other], near)
         while (ends := least[least]).tobytes() != least.tobytes():
             least[:] = ends
-        apart = least[one] != least[other]
-        one, other = one[apart], other[apart]
+        apart = least[node] != least[other]
+        node, other = node[apart], other[apart]
     return numbered(least)
 
 
@@ -129,8 +129,8 @@ class _Tarjan:
             if not low[start]:
                 self._enter(start)
             while path:
-                node, _, rest = path[-1]
-                for target in rest:
+                node, _, targets = path[-1]
+                for target in targets:
                     if not low[target]:
                         self._enter(target)
                         break
@@ -142,8 +142,8 @@ class _Tarjan:
     def _enter(self, node: int) -> None:
         self._met += 1
         self._low[node] = self._met
-        rest = iter(self._targets[self._starts[node] : self._starts[node + 1]])
-        self._path.append((node, self._met, rest))
+        targets = iter(self._targets[self._starts[node] : self._starts[node + 1]])
+        self._path.append((node, self._met, targets))
 
     def _leave(self) -> None:
         low, path, done = self._low, self._path, self._done

@@ -172,8 +172,8 @@ class Adjacency:
         starts = self.graph.starts
         ends = np.cumsum(starts[nodes + 1] - starts[nodes])
         cuts = np.searchsorted(ends, np.arange(self._at_once, ends.max(initial=0), self._at_once))
-        for some in np.split(nodes, cuts):
-            within = np.append(0, np.cumsum(starts[some + 1] - starts[some]))
-            links = np.repeat(starts[some] - within[:-1], np.diff(within))
+        for part in np.split(nodes, cuts):
+            within = np.append(0, np.cumsum(starts[part + 1] - starts[part]))
+            links = np.repeat(starts[part] - within[:-1], np.diff(within))
             links += np.arange(len(links))
-            yield AdjacencyBlock(some, links, within)
+            yield AdjacencyBlock(part, links, within)

@@ -75,7 +75,9 @@ class LinkStream:
     """
 
     def __init__(self, blocks: Iterable[LineBlock], place: str) -> None:
-        significant = (rest for block in blocks if (rest := block.without_leading_comments()).text)
+        significant = (
+            trimmed for block in blocks if (trimmed := block.without_leading_comments()).text
+        )
         self._place = place
         self._list, first = _list_for(next(significant, None) or self._refuse_nothing(), place)
         self._blocks = chain([first], significant)
@@ -101,17 +103,17 @@ class LinkStream:
 
 def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
     """Return the parser for a list that begins with this block, and its first block to parse."""
-    one, two, *_ = *(line for _, line in islice(first.significant_lines(), 2)), b""
-    if (counts := COUNTS.fullmatch(one)) and IS_NAMED.fullmatch(two):
+    first_line, two, *_ = *(line for _, line in islice(first.significant_lines(), 2)), b""
+    if (counts := COUNTS.fullmatch(first_line)) and IS_NAMED.fullmatch(two):
         announced = int(counts[1]), int(counts[2])
         return NumberedList(COUNTED, place, announced), first.without_first_line()
-    if IS_LETTERED.fullmatch(one):
+    if IS_LETTERED.fullmatch(first_line):
         return NumberedList(LETTERED, place), first
-    if IS_DIMACS.fullmatch(one):
+    if IS_DIMACS.fullmatch(first_line):
         return DimacsList(place), first
-    if IDS.fullmatch(one):
-        return IdList(one, place), first
-    layout, is_head = layout_of(one)
+    if IDS.fullmatch(first_line):
+        return IdList(first_line, place), first
+    layout, is_head = layout_of(first_line)
     if layout is None:
-        raise line_error(place, first.before + 1, _EXPECTED, one)
+        raise line_error(place, first.before + 1, _EXPECTED, first_line)
     return NameList(layout, place), first.without_first_line() if is_head else first

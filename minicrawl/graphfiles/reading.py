@@ -135,11 +135,11 @@ def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock
     while text := file.read(at_once):
         # A block ends with a whole line. The limit keeps a file without line ends from being read
         # into memory as a whole.
-        rest = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
-        if len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):
+        line_end = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
+        if len(line_end) == _LONGEST_LINE and not line_end.endswith(b"\n"):
             number = before + text.count(b"\n") + 1
             raise GraphFileError(f"{place}, line {number}: longer than {_LONGEST_LINE:,} bytes")
-        text = (text + rest).replace(b"\r\n", b"\n")
+        text = (text + line_end).replace(b"\r\n", b"\n")
         if not text.endswith(b"\n"):
             text += b"\n"
         yield LineBlock(text if before else text.removeprefix(_BOM), before)

@@ -225,10 +225,10 @@ def windows(
                 policy=policy,
                 rate=rate,
                 warm_up=warm_up,
-                errors=mean(one),
+                errors=mean(errors),
                 measures_per_page=measures,
             )
-            for policy, (one, measures) in zip(policies, results, strict=True)
+            for policy, (errors, measures) in zip(policies, results, strict=True)
         ]
     return points
 
@@ -345,7 +345,8 @@ def _at_rate(
         progress((lap + 1) / watching.laps)
     measures = [window.measures_per_page() for window in reader.watched]
     return [
-        (list(one), count) for one, count in zip(zip(*laps, strict=True), measures, strict=True)
+        (list(errors), count)
+        for errors, count in zip(zip(*laps, strict=True), measures, strict=True)
     ]
 
 

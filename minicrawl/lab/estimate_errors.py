@@ -60,10 +60,10 @@ def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
 
 def mean(draws: Sequence[EstimateErrors]) -> EstimateErrors:
     """Return the mean of errors measured at several moments, or in several draws."""
-    return EstimateErrors(*np.mean([astuple(one) for one in draws], axis=0).tolist())
+    return EstimateErrors(*np.mean([astuple(draw) for draw in draws], axis=0).tolist())
 
 
 def standard_error(draws: Sequence[EstimateErrors]) -> EstimateErrors:
     """Return the standard errors of the mean over two draws or more."""
-    deviations = np.std([astuple(one) for one in draws], axis=0, ddof=1)
+    deviations = np.std([astuple(draw) for draw in draws], axis=0, ddof=1)
     return EstimateErrors(*(deviations / len(draws) ** 0.5).tolist())

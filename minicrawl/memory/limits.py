@@ -21,7 +21,9 @@ MOST_BYTES = 1 << 30
 
 def limit_memory(most_bytes: int = MOST_BYTES) -> None:
     """Limit the memory of this process. A lower limit of the system is kept."""
-    lower = [one for one in resource.getrlimit(resource.RLIMIT_AS) if one != resource.RLIM_INFINITY]
+    lower = [
+        limit for limit in resource.getrlimit(resource.RLIMIT_AS) if limit != resource.RLIM_INFINITY
+    ]
     most = min(most_bytes, *lower) if lower else most_bytes
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     # A parser that dies of a bomb would otherwise leave a core file as large as its memory.

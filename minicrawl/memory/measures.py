@@ -48,7 +48,7 @@ def descendants(of: int, proc: Path = PROC) -> list[int]:
             children.setdefault(int(fields[_PARENT]), []).append(int(folder.name))
     processes, new = list[int](), [of]
     while new:
-        new = [child for one in new for child in children.get(one, ())]
+        new = [child for parent in new for child in children.get(parent, ())]
         processes += new
     return processes
 

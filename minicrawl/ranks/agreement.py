@@ -145,17 +145,17 @@ def _inversions(levels: Ints, tell: Progress) -> int:
     group are counted.
     """
     less = np.concatenate(([0], np.cumsum(np.bincount(levels)))).astype(np.int32)  # than each
-    rest, here = levels.astype(np.int32), np.arange(len(levels), dtype=np.int32)
+    remaining, here = levels.astype(np.int32), np.arange(len(levels), dtype=np.int32)
     bits, inversions = int(levels.max()).bit_length(), 0
     for bit in reversed(range(bits)):
-        high = rest >> bit
+        high = remaining >> bit
         is_one = (high & 1).astype(np.bool_)
         ones = np.cumsum(is_one, dtype=np.int32) - is_one
         ones -= ones[less[high >> 1 << (bit + 1)]]  # without the 1s before the group
         inversions += int(ones.sum(where=~is_one, dtype=np.int64))
-        moved = np.empty_like(rest)
-        moved[np.where(is_one, less[high << bit] + ones, here - ones)] = rest
-        rest = moved
+        moved = np.empty_like(remaining)
+        moved[np.where(is_one, less[high << bit] + ones, here - ones)] = remaining
+        remaining = moved
         tell(1 - bit / bits)
     return inversions
 
@@ -169,8 +169,8 @@ def _errors(scores: Vector, reference: Vector) -> Iterator[RankErrors | None]:
     estimate, truth = shares(scores), shares(reference)
     order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
     errors = np.abs(estimate[order] - truth[order]) / truth[order]
-    for some in (errors, errors[: max(1, len(truth) // 10)]):
-        yield RankErrors(float(some.mean()), float(np.median(some))) if len(some) else None
+    for group in (errors, errors[: max(1, len(truth) // 10)]):
+        yield RankErrors(float(group.mean()), float(np.median(group))) if len(group) else None
 
 
 def _remarks(scores: Vector, reference: Vector, ks: Sequence[int]) -> Iterator[str]:
@@ -186,8 +186,6 @@ def _remarks(scores: Vector, reference: Vector, ks: Sequence[int]) -> Iterator[s
     if zeros := np.count_nonzero(shares(reference) <= _NOTHING):
         yield f"nodes with a score of 0 in the second, and so in no error: {zeros:,}"
 
-
-# ---------------------------------------------------------------- a rank and people
 
 GRADES = 4
 """Number of grades: 1 to 4; the best is 4, or 1."""

@@ -119,9 +119,6 @@ def _product(
     return lambda x: links.pushed(x * shares_of), start
 
 
-# ---------------------------------------------------------------- matrices
-
-
 def either_way(graph: Csr, weights: Weights | None) -> BuiltGraph:
     """Return all links in both directions. A link gets the larger of the weights of both."""
     sources = np.concatenate((graph.sources(), graph.targets)).astype(np.int64)
@@ -156,9 +153,6 @@ def reached_from_cycle(graph: Csr) -> NDArray[np.bool_]:
         np.subtract.at(left, ends, 1)
         front = np.unique(ends[left[ends] == 0])
     return left > 0
-
-
-# ---------------------------------------------------------------- methods
 
 
 def _by_lanczos(

@@ -233,9 +233,6 @@ def subspace(
     )
 
 
-# ---------------------------------------------------------------- base sets
-
-
 ROOTS = 200
 """Default number of pages taken from a search."""
 LINKING = 50

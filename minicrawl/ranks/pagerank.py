@@ -233,8 +233,8 @@ def _with_large_residual(links: Adjacency, r: AnyFloats, residual: float) -> NDA
 
 def _sum_of_residual(r: AnyFloats) -> float:
     # In parts, so that no vector as large as r is allocated.
-    some = (r[first : first + _NODES_AT_ONCE] for first in range(0, len(r), _NODES_AT_ONCE))
-    return sum(float(np.abs(each).sum(dtype=np.float64)) for each in some)
+    parts = (r[first : first + _NODES_AT_ONCE] for first in range(0, len(r), _NODES_AT_ONCE))
+    return sum(float(np.abs(each).sum(dtype=np.float64)) for each in parts)
 
 
 DAMPING = 0.85

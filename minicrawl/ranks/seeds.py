@@ -158,7 +158,7 @@ def transferred(old: SeedSet, newer: NamedGraph, *, similar: bool) -> Transferre
     """Return the seeds in a newer graph; with `similar`, similar pages replace vanished seeds."""
     look_up = most_similar if similar else still_there
     replacements = look_up(old.named, newer, old.seeds)
-    nodes = [one.node for one in replacements if one.node is not None]
+    nodes = [replacement.node for replacement in replacements if replacement.node is not None]
     if not nodes:
         raise UsageError("no seed is in the newer graph: it must be a graph of the same web")
     seeds = list(dict.fromkeys(nodes))

@@ -154,7 +154,7 @@ def chord(sine: float) -> float:
 
 def _spread(x: Vector) -> float:
     """Return the ratio of the bound for shares to the distance of unit vectors; 0 for x = 0."""
-    total = sum(float(np.abs(x[some]).sum()) for some in stretches(len(x)))
+    total = sum(float(np.abs(x[stretch]).sum()) for stretch in stretches(len(x)))
     return 2 * sqrt(len(x)) / total if total else 0.0
 
 
@@ -172,9 +172,6 @@ def _pair(links: Adjacency, approximation: Approximation) -> Pair:
         residual=approximation.residual,
         sine=approximation.sine,
     )
-
-
-# ---------------------------------------------------------------- Lanczos' method
 
 
 def leading(
@@ -195,14 +192,14 @@ def leading(
     size = products = 0
     while True:
         products += 1
-        rest = product(images[size])
-        parts, left = _without(rest, images[: size + 1])
+        residual = product(images[size])
+        parts, left = _without(residual, images[: size + 1])
         if known is not None:
-            left = _without(rest, known)[1]
+            left = _without(residual, known)[1]
         projected[size, : size + 1] = projected[: size + 1, size] = parts
         size += 1
-        np.divide(rest, left or 1.0, out=images[size])
-        del rest  # with millions of nodes, each unused vector matters
+        np.divide(residual, left or 1.0, out=images[size])
+        del residual  # with millions of nodes, each unused vector matters
         approximation = _approximation(images[:size], projected[:size, :size], left, products)
         yield approximation
         if approximation.is_all:
@@ -218,9 +215,9 @@ def length(x: Vector) -> float:
 
 def orthogonal_part(x: Vector, rows: Matrix) -> Vector:
     """Return the component of `x` that is orthogonal to the orthonormal rows."""
-    rest = x.copy()
-    _without(rest, rows)
-    return rest
+    residual = x.copy()
+    _without(residual, rows)
+    return residual
 
 
 def images_within(memory_bytes: int, nodes: int) -> int:
@@ -228,23 +225,23 @@ def images_within(memory_bytes: int, nodes: int) -> int:
     return min(max(memory_bytes // (8 * max(nodes, 1)) - 1, _FEWEST_IMAGES), _MOST_IMAGES)
 
 
-def _without(rest: Vector, rows: Matrix) -> tuple[Vector, float]:
+def _without(vector: Vector, rows: Matrix) -> tuple[Vector, float]:
     """Remove the components of `rest` along the rows; return them and the remaining length."""
-    before = length(rest)
-    parts = _taken(rest, rows)
-    left = length(rest)
+    before = length(vector)
+    parts = _taken(vector, rows)
+    left = length(vector)
     # After one subtraction, rounding may leave components along the rows that are large compared
     # with the rest. A second one removes these, unless only rounding is left.
     if left < _CANCELLED * before:
-        parts += _taken(rest, rows)
-        left = length(rest)
+        parts += _taken(vector, rows)
+        left = length(vector)
     return parts, left
 
 
-def _taken(rest: Vector, rows: Matrix) -> Vector:
-    parts: Vector = np.einsum("ij,j->i", rows, rest)
-    for some in stretches(len(rest)):
-        rest[some] -= np.einsum("i,ij->j", parts, rows[:, some])
+def _taken(vector: Vector, rows: Matrix) -> Vector:
+    parts: Vector = np.einsum("ij,j->i", rows, vector)
+    for stretch in stretches(len(vector)):
+        vector[stretch] -= np.einsum("i,ij->j", parts, rows[:, stretch])
     return parts
 
 
@@ -272,8 +269,8 @@ def _condense(images: Matrix, projected: Matrix) -> int:
     values, eigenvectors = np.linalg.eigh(projected)
     # The second eigenvector slows the search down, so its approximation is kept too.
     best = eigenvectors[:, : -_KEPT - 1 : -1].T
-    for some in stretches(images.shape[1]):
-        images[:_KEPT, some] = np.einsum("ki,ij->kj", best, images[:-1, some])
+    for stretch in stretches(images.shape[1]):
+        images[:_KEPT, stretch] = np.einsum("ki,ij->kj", best, images[:-1, stretch])
     images[_KEPT] = images[-1]
     projected[:] = 0.0
     projected[range(_KEPT), range(_KEPT)] = values[: -_KEPT - 1 : -1]

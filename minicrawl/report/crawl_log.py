@@ -178,8 +178,6 @@ class _Log:
     def _requests(self) -> Iterator[FetchRow]:
         return (row for row in request_log.fetch_rows(self._connection) if row.outcome != NOT_ASKED)
 
-    # ------------------------------------------------------------ one response
-
     def _places_of_pages(self) -> array[int]:
         """Return the place of the record of each request for a page, or 0."""
         places = array("q")
@@ -190,7 +188,9 @@ class _Log:
     def _place(self, archive: ArchiveReader, row: FetchRow) -> int:
         rows = archive.index.of_key(key_of(self._url(row.page)), archive.end)
         fitting = (
-            one.place for one in rows if one.at == row.at and one.kind != RecordKind.RENDERED
+            other.place
+            for other in rows
+            if other.at == row.at and other.kind != RecordKind.RENDERED
         )
         return next(fitting, 0)
 
@@ -201,8 +201,6 @@ class _Log:
         except Damaged as error:
             self._warn(str(error))
             return None
-
-    # ------------------------------------------------------------ one page
 
     def _url(self, page: int) -> str:
         return tables.url_of(self._connection, page)

@@ -59,7 +59,9 @@ class Convergence:
 
     def __str__(self) -> str:
         kind = "converged" if self.is_complete else "broken off while converging"
-        unit, length = next((one for one in _UNITS if self.age_s >= one[1]), ("s", 1))
+        unit, length = next(
+            (unit_row for unit_row in _UNITS if self.age_s >= unit_row[1]), ("s", 1)
+        )
         age = f"{int(self.age_s // length)} {unit}"
         text = f"{kind}, {at_most(self.error_bound)}, {age} old"
         if not self.steps_since:
@@ -102,20 +104,19 @@ def saved_ranks(store: Path, connection: tables.Connection) -> list[SavedRank]:
     """Return the ranks beside the store by name, except those of the crawl itself."""
     known, last = questions.pages_known(connection), tables.last_step(connection)
     with reading_beside(store, connection) as derived:
-        others = (row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES))
-        return [SavedRank(row, known - row.nodes, row.step == last) for row in others]
+        rows = (row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES))
+        return [SavedRank(row, known - row.nodes, row.step == last) for row in rows]
 
 
 def scores(snapshot: Snapshot, name: str) -> Floats:
     """Return the scores of all pages by this rank. Raises UsageError if there is no such rank."""
     scores = kept_scores(snapshot, name)
     if scores is None:
-        others = "".join(
-            f", {one.row.name}" for one in saved_ranks(snapshot.path, snapshot.connection)
+        names = "".join(
+            f", {rank.row.name}" for rank in saved_ranks(snapshot.path, snapshot.connection)
         )
         raise UsageError(
-            f"{snapshot.path} has no rank {name}, only {OPIC}{others}: "
-            "make it with `minicrawl rank`"
+            f"{snapshot.path} has no rank {name}, only {OPIC}{names}: make it with `minicrawl rank`"
         )
     return scores
 

@@ -108,9 +108,9 @@ class PageGraph(_SelectedGraph):
         for start in range(0, len(self._pages), self._rows_at_once):
             pages = self._pages[start : start + self._rows_at_once]
             ends = leads_to[pages]
-            others = np.flatnonzero(ends != pages)
+            moved = np.flatnonzero(ends != pages)
             stands_for = np.full(len(pages), "", dtype=object)
-            stands_for[others] = urls(snapshot, ends[others])
+            stands_for[moved] = urls(snapshot, ends[moved])
             places = _places(snapshot, pages)
             yield {
                 "id": pages.tolist(),
@@ -169,11 +169,11 @@ class HostGraph(_SelectedGraph):
         order = np.argsort(-columns["importance"], kind="stable")
         hosts = order[columns["pages"][order] > 0]
         for start in range(0, len(hosts), self._rows_at_once):
-            some = hosts[start : start + self._rows_at_once]
+            block = hosts[start : start + self._rows_at_once]
             yield {
-                "id": some.tolist(),
-                "label": [self._names[number] for number in some.tolist()],
-            } | {name: values[some].tolist() for name, values in columns.items()}
+                "id": block.tolist(),
+                "label": [self._names[number] for number in block.tolist()],
+            } | {name: values[block].tolist() for name, values in columns.items()}
 
     def _columns(self) -> Mapping[str, NDArray[Any]]:
         hosts, count = self._host_of[self._pages], len(self._names)
@@ -218,9 +218,9 @@ class _HostPairs:
     def counted(self) -> Iterator[FlowLinks]:
         self._count()
         for start in range(0, len(self._keys), self._rows_at_once):
-            some = slice(start, start + self._rows_at_once)
-            sources, targets = np.divmod(self._keys[some], self._hosts)
-            yield FlowLinks(sources, targets, self._counts[some])
+            block = slice(start, start + self._rows_at_once)
+            sources, targets = np.divmod(self._keys[block], self._hosts)
+            yield FlowLinks(sources, targets, self._counts[block])
 
     def _count(self) -> None:
         parts = [(self._keys, self._counts), *self._new]

@@ -205,7 +205,9 @@ class Snapshot:
         url = "".join(*questions.concealed(self.connection, [location]))
         places = np.flatnonzero(self._checksums == crc32(url.encode())).tolist()
         known = questions.locations(self.connection, places).urls if places else []
-        return next((page for page, one in zip(places, known, strict=True) if one == url), None)
+        return next(
+            (page for page, known_url in zip(places, known, strict=True) if known_url == url), None
+        )
 
     @cached_property
     def _checksums(self) -> NDArray[np.uint32]:

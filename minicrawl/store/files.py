@@ -44,10 +44,10 @@ def files_of(store: Path) -> list[Path]:
     """
     place = real_path(store)
     name = place.name.translate({ord(sign): f"[{sign}]" for sign in "*?["})
-    found = chain.from_iterable(place.parent.glob(f"{name}{end}") for end in _BESIDE)
+    files = chain.from_iterable(place.parent.glob(f"{name}{end}") for end in _BESIDE)
     of_place = {file_beside(place, LOCK), file_beside(place, DASHBOARD)}
-    kept = sorted(file for file in found if file not in of_place)
-    return [*kept, place] if place.exists() else kept
+    beside = sorted(file for file in files if file not in of_place)
+    return [*beside, place] if place.exists() else beside
 
 
 def bytes_of(file: Path) -> int:
@@ -80,7 +80,7 @@ def stores_aside(path: Path) -> list[Path]:
     """Return the earlier stores of this path that `set_aside` renamed."""
     path = real_path(path) if path.is_symlink() else path
     stamped = re.compile(rf"{re.escape(path.name)}\.[0-9-]{{10}}T[0-9-]{{8,}}")
-    return sorted(one for one in path.parent.iterdir() if stamped.fullmatch(one.name))
+    return sorted(entry for entry in path.parent.iterdir() if stamped.fullmatch(entry.name))
 
 
 def move(

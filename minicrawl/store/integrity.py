@@ -123,10 +123,10 @@ def foreign_origins(connection: Connection) -> int:
 def integrity_errors(connection: Connection, check: str = "integrity_check") -> list[str]:
     """Return the problems that SQLite itself finds in the file by one of its checks."""
     try:
-        found = [str(row[0]) for row in connection.execute(f"PRAGMA {check}")]
+        messages = [str(row[0]) for row in connection.execute(f"PRAGMA {check}")]
     except sqlite3.DatabaseError as error:
         return [str(error)]
-    return [] if found == ["ok"] else found
+    return [] if messages == ["ok"] else messages
 
 
 def extent(connection: Connection, table: str) -> tuple[int, int, int]:

@@ -72,14 +72,14 @@ class StoreLock:
     def hold_folder(self, folder: Path) -> None:
         """Also lock the archive of the store, until `release`."""
         file = folder / LOCK.removeprefix("-")
-        if file not in (one.file for one in self._files):
+        if file not in (lock.file for lock in self._files):
             with self._errors():
                 make_folder(folder)
                 self._files.append(_LockFile(file))
 
     def renew(self) -> bool:
         """Recreate deleted lock files. Return False if another process may be writing."""
-        return _is_at(self._place, self._database) and all(one.renew() for one in self._files)
+        return _is_at(self._place, self._database) and all(lock.renew() for lock in self._files)
 
     def check(self) -> None:
         """Raise StoreError unless the lock is held."""
@@ -93,8 +93,8 @@ class StoreLock:
         """Release all locks. The connection must be closed before."""
         fcntl.fcntl(self._database, fcntl.F_OFD_SETLK, _byte(fcntl.F_UNLCK))
         _close_unless_used(self._database)
-        for one in self._files:
-            one.release()
+        for lock in self._files:
+            lock.release()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -181,7 +181,7 @@ def _close_unless_used(handle: int) -> None:
 
 def _other_files() -> Iterator[os.stat_result]:
     """Yield the open files of this process, except kept handles."""
-    handles = [int(one.name) for one in _HANDLES.iterdir()] if _HANDLES.is_dir() else []
+    handles = [int(entry.name) for entry in _HANDLES.iterdir()] if _HANDLES.is_dir() else []
     for number in handles:
         if number not in _kept:
             with suppress(OSError):  # the handle of the listing itself is closed by now

@@ -75,9 +75,9 @@ def _blocks(
 
 def _numbers(text: str, column: Column, count: int) -> Numbers:
     # Text that is not a number ends the parse early; the length below reveals it.
-    found = np.fromstring(text, dtype=np.int64, sep=",")
-    narrow = found.astype(_kind(column))
-    if len(found) != count or (narrow != found).any():
+    numbers = np.fromstring(text, dtype=np.int64, sep=",")
+    narrow = numbers.astype(_kind(column))
+    if len(numbers) != count or (narrow != numbers).any():
         raise ValueError(f"{column} has invalid values")
     return narrow
 

@@ -123,8 +123,8 @@ def pages_read_since(connection: Connection, since: float) -> list[tuple[PageId,
 
 def last_reading(connection: Connection) -> float:
     """Return the time at which a page was last read; 0.0 if none was."""
-    (found,) = connection.execute("SELECT max(last_at) FROM documents").fetchone()
-    return float(found or 0)
+    (at,) = connection.execute("SELECT max(last_at) FROM documents").fetchone()
+    return float(at or 0)
 
 
 def pages_by_first_reading(connection: Connection) -> list[PageId]:
@@ -164,7 +164,7 @@ def concealed(
 ) -> Sequence[tuple[str, str]]:
     """Return the origins and paths under which the store has pages."""
     gone = tables.taken_down(tables.counters(connection))
-    return [split(gone.conceal("".join(one))) for one in locations] if gone else locations
+    return [split(gone.conceal("".join(place))) for place in locations] if gone else locations
 
 
 def url_checksums(connection: Connection) -> NDArray[np.uint32]:
@@ -175,16 +175,16 @@ def url_checksums(connection: Connection) -> NDArray[np.uint32]:
     return np.fromiter((crc32(url.encode()) for (url,) in cursor), np.uint32)
 
 
-def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[int | None]:
+def find_all(connection: Connection, places: Sequence[tuple[str, str]]) -> list[int | None]:
     """Return the pages with these URLs, each given as origin and path. Scans all pages once."""
     cursor = connection.execute(
         "WITH wanted AS MATERIALIZED (SELECT key AS place, hosts.id AS host, value ->> 1 AS path "
         "FROM json_each(?) CROSS JOIN hosts ON origin = value ->> 0) "
         "SELECT place, urls.id FROM urls CROSS JOIN wanted USING (host, path)",
-        (json.dumps(concealed(connection, wanted)),),
+        (json.dumps(concealed(connection, places)),),
     )
-    found = dict(cursor.fetchall())
-    return [found.get(place) for place in range(len(wanted))]
+    pages = dict(cursor.fetchall())
+    return [pages.get(place) for place in range(len(places))]
 
 
 def pages_with(connection: Connection, words: Sequence[str]) -> list[int]:

@@ -31,9 +31,9 @@ def refuse_links_beside(store: Path) -> None:
     place = real_path(store)
     with suppress(OSError), os.scandir(place.parent) as entries:
         names = [
-            one.name
-            for one in entries
-            if one.name.startswith((f"{place.name}-", f"{place.name}.log"))
+            entry.name
+            for entry in entries
+            if entry.name.startswith((f"{place.name}-", f"{place.name}.log"))
         ]
         for name in names:
             file_beside(place, name.removeprefix(place.name))  # raises for a link

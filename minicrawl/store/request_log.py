@@ -154,9 +154,9 @@ def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict
             "WHERE host IN (SELECT value FROM json_each(?)) GROUP BY outcome",
             (as_json_list(hosts),),
         )
-    found = dict(cursor.fetchall())
-    found.pop(NOT_ASKED, None)  # not a request
-    return found
+    counts = dict(cursor.fetchall())
+    counts.pop(NOT_ASKED, None)  # not a request
+    return counts
 
 
 def failed_requests(connection: Connection) -> Iterator[FetchRow]:

@@ -133,10 +133,10 @@ def pack_plain(counts: Numbers, links: Numbers, self_links: NDArray[np.bool_]) -
 def _varints(numbers: Numbers) -> tuple[bytes, Numbers]:
     """Return the encoded numbers, and the end of each."""
     sizes = np.ones(len(numbers), dtype=np.int64)
-    rest = numbers >> 7
-    while rest.any():
-        sizes += rest > 0
-        rest >>= 7
+    high_bits = numbers >> 7
+    while high_bits.any():
+        sizes += high_bits > 0
+        high_bits >>= 7
     ends = np.cumsum(sizes)
     out = np.empty(ends[-1], dtype=np.uint8)
     for place in range(int(sizes.max())):
@@ -148,11 +148,11 @@ def _varints(numbers: Numbers) -> tuple[bytes, Numbers]:
 
 def _write(out: bytearray, numbers: Iterable[int]) -> None:
     for number in numbers:
-        rest = number
-        while rest >= _MORE:
-            out.append(rest & _SEVEN_BITS | _MORE)
-            rest >>= 7
-        out.append(rest)
+        high_bits = number
+        while high_bits >= _MORE:
+            out.append(high_bits & _SEVEN_BITS | _MORE)
+            high_bits >>= 7
+        out.append(high_bits)
 
 
 def _read(blob: bytes) -> Iterator[int]:

@@ -151,14 +151,16 @@ class Takedown(NamedTuple):
 
 def takedowns(counts: Mapping[str, object]) -> list[Takedown]:
     """Return all take-downs, oldest first."""
-    found = counts.get(FORGOTTEN)
-    notes = [Takedown(**one) for one in found] if isinstance(found, list) else []
-    return [one._replace(what=what_of(one.what)) if "://" in one.what else one for one in notes]
+    rows = counts.get(FORGOTTEN)
+    notes = [Takedown(**note) for note in rows] if isinstance(rows, list) else []
+    return [
+        note._replace(what=what_of(note.what)) if "://" in note.what else note for note in notes
+    ]
 
 
 def taken_down(counts: Mapping[str, object]) -> Takedowns:
     """Return the URLs that were taken down."""
-    return Takedowns(one.what for one in takedowns(counts))
+    return Takedowns(takedown.what for takedown in takedowns(counts))
 
 
 def endowed(counts: Mapping[str, object]) -> list[int]:
@@ -192,10 +194,10 @@ def last_run(connection: Connection) -> float:
 def settings(connection: Connection) -> dict[str, object]:
     """Return the stored settings, by name. Earlier versions stored all those of the last run."""
     known = counters(connection)
-    found = known.get(SETTINGS, known.get(LAST_RUN_SETTINGS, {}))
-    if not isinstance(found, dict):
-        raise ValueError(f"settings are {found!r}")
-    return {name.replace("_", "-"): value for name, value in found.items()}
+    stored = known.get(SETTINGS, known.get(LAST_RUN_SETTINGS, {}))
+    if not isinstance(stored, dict):
+        raise ValueError(f"settings are {stored!r}")
+    return {name.replace("_", "-"): value for name, value in stored.items()}
 
 
 def small_edge(connection: Connection, terms: StoreTerms) -> float:
@@ -276,8 +278,8 @@ def own_request(connection: Connection, page: PageId) -> OwnRequest | None:
 def strategy(connection: Connection) -> str:
     """Return the page order of the last run."""
     settings = counters(connection).get(LAST_RUN_SETTINGS)
-    found = settings.get("strategy") if isinstance(settings, dict) else None
-    return found if isinstance(found, str) else "greedy"
+    name = settings.get("strategy") if isinstance(settings, dict) else None
+    return name if isinstance(name, str) else "greedy"
 
 
 def score_weight(connection: Connection) -> float:
@@ -285,8 +287,8 @@ def score_weight(connection: Connection) -> float:
     if not has_values(connection):
         return 0.0
     settings = counters(connection).get(LAST_RUN_SETTINGS)
-    found = settings.get("score-weight") if isinstance(settings, dict) else None
-    return float(found) if isinstance(found, int | float) else 0.0
+    weight = settings.get("score-weight") if isinstance(settings, dict) else None
+    return float(weight) if isinstance(weight, int | float) else 0.0
 
 
 def uses_siblings_order(connection: Connection) -> bool:
@@ -324,10 +326,10 @@ def spendings_of(connection: Connection, pages: Sequence[int]) -> list[Spending]
         "CROSS JOIN steps ON seq = spent AND spending IS NOT NULL",
         (str(list(pages)),),
     )
-    found = [unpack(blob) for (blob,) in cursor]
-    if len(found) != len(pages):
-        raise ValueError(f"{len(pages) - len(found)} of {len(pages)} pages lack their steps")
-    return found
+    spendings = [unpack(blob) for (blob,) in cursor]
+    if len(spendings) != len(pages):
+        raise ValueError(f"{len(pages) - len(spendings)} of {len(pages)} pages lack their steps")
+    return spendings
 
 
 def spent_by(connection: Connection, page: PageId) -> int:
@@ -359,12 +361,12 @@ def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, 
 
     The result is a single row, because this thread waits for the GIL after each row.
     """
-    (found,) = connection.execute(
+    (rows,) = connection.execute(
         "SELECT json_group_array(json_array(urls.id, host, urls.path)) FROM json_each(?) AS wanted "
         "CROSS JOIN urls ON urls.id = wanted.value",
         (str(list(pages)),),
     ).fetchone()
-    return list(map(tuple, json.loads(found)))
+    return list(map(tuple, json.loads(rows)))
 
 
 def url_of(connection: Connection, page: PageId) -> str:

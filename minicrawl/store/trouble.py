@@ -65,8 +65,8 @@ def reporting_damage(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _line(path: Path, what: str, advice: str) -> str:
-    return "; ".join(filter(None, (f"{path}: {what}", advice)))
+def _line(path: Path, trouble: str, advice: str) -> str:
+    return "; ".join(filter(None, (f"{path}: {trouble}", advice)))
 
 
 def _means_full_disk(error: sqlite3.Error, path: Path) -> bool:

@@ -88,9 +88,6 @@ def _without_text(quoted: re.Match[str]) -> str:
     return "''" if is_text else quoted[0]
 
 
-# ---------------------------------------------------------------- in the process of the query
-
-
 def _run(store: Path, sql: str, rows: int) -> tuple[list[str], list[Any], str]:
     """Return columns, rows and error of a query."""
     with closing(connect(store)) as connection:

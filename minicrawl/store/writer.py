@@ -176,22 +176,22 @@ class StoreWriter:
         """Set the terms of a new store, or check that they equal those of an old one."""
         wanted = {name: getattr(terms, name) for name in StoreTerms.__dataclass_fields__}
         with translating_sqlite_errors(self.path, SAFE), reporting_damage(self.path):
-            found = tables.terms(self._connection)
-        if found is None:
+            stored = tables.terms(self._connection)
+        if stored is None:
             if tables.last_step(self._connection):
                 raise StoreError(f"{self.path} is damaged: its terms are missing")
             with self.transaction():
                 self._set_meta("terms", json.dumps(wanted))
             self._confirm()
             return
-        if found.imported:
+        if stored.imported:
             raise UsageError(
                 f"{self.path} has an imported graph, which cannot be crawled: "
                 "use another --store, or start again with --fresh"
             )
         for name, value in wanted.items():
-            if name not in MAY_DIFFER and getattr(found, name) != value:
-                was, given = found.as_option(name), terms.as_option(name)
+            if name not in MAY_DIFFER and getattr(stored, name) != value:
+                was, given = stored.as_option(name), terms.as_option(name)
                 raise UsageError(
                     f"{self.path} was started with {was}, not {given}: "
                     "keep it, or start again with --fresh"
@@ -271,9 +271,11 @@ class StoreWriter:
             original.backup(self._connection)
             self._connection.execute("PRAGMA journal_mode = WAL")
             counters = tables.counters(self._connection)
-            kept = {name: counters[name] for name in counters.keys() - tables.OF_FILES_BESIDE}
-            if kept != counters:
-                self._set_meta("counters", json.dumps(kept))
+            counters_kept = {
+                name: counters[name] for name in counters.keys() - tables.OF_FILES_BESIDE
+            }
+            if counters_kept != counters:
+                self._set_meta("counters", json.dumps(counters_kept))
 
     def compact(self) -> None:
         """Compress the link attributes written in pieces, and checkpoint the write-ahead log."""
@@ -417,6 +419,6 @@ def write_rows(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence
 @lru_cache
 def _for_rows(sql: str, rows: int) -> str:
     """Return the SQL with this many tuples after VALUES."""
-    before, values, rest = sql.partition("VALUES ")
-    one, end, after = rest.partition(")")
-    return f"{before}{values}{', '.join([one + end] * rows)}{after}"
+    before, values, placeholders = sql.partition("VALUES ")
+    row, end, after = placeholders.partition(")")
+    return f"{before}{values}{', '.join([row + end] * rows)}{after}"

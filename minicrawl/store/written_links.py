@@ -124,11 +124,11 @@ class WrittenLinks:
 def _index(connection: sqlite3.Connection) -> tuple[NDArray[np.int64], ...]:
     """Return block, page id, checksum and place in the block, by page in ascending order."""
     blocks = list(connection.execute("SELECT id, pages FROM written ORDER BY id"))
-    found = [_pages(pages) for _, pages in blocks]
-    counts = [len(pages) for pages in found]
+    blocks_of_pages = [_pages(pages) for _, pages in blocks]
+    counts = [len(pages) for pages in blocks_of_pages]
     ids = np.repeat(np.array([number for number, _ in blocks], np.int64), counts)
     places = np.concatenate([np.arange(count) for count in counts] or [np.empty(0, np.int64)])
-    pages, checks = np.concatenate([*found, np.empty((0, 2), np.int64)]).T
+    pages, checks = np.concatenate([*blocks_of_pages, np.empty((0, 2), np.int64)]).T
     last, at = np.unique(pages[::-1], return_index=True)
     chosen = len(pages) - 1 - at
     return ids[chosen], last, checks[chosen], places[chosen]
@@ -137,13 +137,13 @@ def _index(connection: sqlite3.Connection) -> tuple[NDArray[np.int64], ...]:
 def wrong_blocks(connection: sqlite3.Connection, known: int) -> Iterator[str]:
     """Yield a line for each block that cannot be read or does not match its list of pages."""
     for number, pages, data in connection.execute("SELECT id, pages, data FROM written"):
-        found = _pages(pages)
+        rows = _pages(pages)
         try:
             parts = len(_unpacked(data).split(_BETWEEN_PAGES))
         except ValueError as error:
             yield f"block {number}: {error}"
             continue
-        if parts != len(found) or (found[:, 0] >= known).any():
+        if parts != len(rows) or (rows[:, 0] >= known).any():
             yield f"block {number} does not match its list of pages"
 
 

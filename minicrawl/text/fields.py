@@ -42,15 +42,17 @@ _PATH = re.compile(r"[^.\s]+(?:\.[^.\s]+)*")
 
 def field(selector: str) -> Callable[[str, str], str]:
     """Return the function of markup and URL that a selector means. Raise `UsageError`."""
-    kind, _, rest = selector.partition(":")
+    kind, _, expression = selector.partition(":")
     if kind == "jsonld":
-        if not _PATH.fullmatch(rest):
+        if not _PATH.fullmatch(expression):
             raise UsageError(f"{selector!r} is no path such as jsonld:offers.price")
-        return lambda markup, _url: _of_json(parse(markup), rest.split("."))
+        return lambda markup, _url: _of_json(parse(markup), expression.split("."))
     if kind == "meta":
-        if not rest.strip():
+        if not expression.strip():
             raise UsageError(f"{selector!r} names no meta element, as meta:og:title does")
-        return lambda markup, _url: next(filter(None, declared(markup).of_meta(rest.lower())), "")
+        return lambda markup, _url: next(
+            filter(None, declared(markup).of_meta(expression.lower())), ""
+        )
     css, attribute = _css_of(selector) if selector[:1] == "/" else _split(selector)
     with needs("text", "fields"):
         from selectolax.lexbor import SelectolaxError
@@ -107,11 +109,11 @@ def _at(data: object, path: list[str], depth: int) -> Iterator[str]:
     if depth > _DEEPEST:
         return
     if isinstance(data, list):
-        for one in data[:_MOST_ELEMENTS]:
-            yield from _at(one, path, depth + 1)
+        for item in data[:_MOST_ELEMENTS]:
+            yield from _at(item, path, depth + 1)
     elif isinstance(data, dict):
-        name, rest = (path[0], path[1:]) if path else ("name", [])
-        yield from _at(data.get(name), rest, depth + 1)
+        name, below = (path[0], path[1:]) if path else ("name", [])
+        yield from _at(data.get(name), below, depth + 1)
         yield from _at(data.get("@graph"), path, depth + 1)
     elif data is not None and not path:
         yield data if isinstance(data, str) else json.dumps(data)

@@ -194,13 +194,13 @@ def _named(boxes: list[Box]) -> Box | None:
     best = named[start]
     if best.worth < _NAMED * boxes[0].worth:
         return None
-    others, end = 0.0, 0
+    rivals, end = 0.0, 0
     for at, box in named.items():
         if at >= end:  # it is not inside an earlier one
             end = at + box.size
             if end <= start or at >= start + best.size:
-                others += box.worth
-    return best if others < _RIVAL * best.worth else None
+                rivals += box.worth
+    return best if rivals < _RIVAL * best.worth else None
 
 
 def _searched(box: Box) -> Box:

@@ -99,8 +99,8 @@ def _about_page(tree: LexborHTMLParser) -> list[dict[str, Any]]:
 def _objects(data: object) -> Iterator[dict[str, Any]]:
     """Yield the objects at the top of JSON-LD: one, a list of some, or those of a graph."""
     if isinstance(data, list):
-        for one in data:
-            yield from _objects(one)
+        for item in data:
+            yield from _objects(item)
     elif isinstance(data, dict):
         yield data
         yield from _objects(data.get("@graph"))
@@ -117,9 +117,9 @@ def _values(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield _tidy(value)
     elif isinstance(value, list):
-        for one in value[:_MOST_VALUES]:
-            if not isinstance(one, list):
-                yield from _values(one)
+        for item in value[:_MOST_VALUES]:
+            if not isinstance(item, list):
+                yield from _values(item)
     elif isinstance(value, dict):
         yield from _values(next(filter(None, map(value.get, ("name", "url", "@id"))), None))
 

@@ -114,9 +114,15 @@ def _shown(node: LexborNode) -> str:
     """Return the text of an element without the scripts and styles in it, which are seldom."""
     if node.css_first("script, style") is None:
         return node.text(separator=" ")
-    texts = (one for one in node.traverse(include_text=True) if one.tag == "-text")
-    shown = (one for one in islice(texts, MOST_ITEMS) if (one.parent or one).tag not in _UNSHOWN)
-    return " ".join(one.text_content or "" for one in shown)
+    texts = (
+        text_node for text_node in node.traverse(include_text=True) if text_node.tag == "-text"
+    )
+    shown = (
+        text_node
+        for text_node in islice(texts, MOST_ITEMS)
+        if (text_node.parent or text_node).tag not in _UNSHOWN
+    )
+    return " ".join(text_node.text_content or "" for text_node in shown)
 
 
 def joined(base: str, written: str) -> str:

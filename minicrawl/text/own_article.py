@@ -35,14 +35,14 @@ def mark_own_article(boxes: list[Box], titles: list[str]) -> bool:
     if len(articles) <= 1:
         return False
     said = [_folded(title) for title in titles]
-    own, others = list[Box](), 0
+    own, foreign = list[Box](), 0
     for article in articles:
         headings = [_heading(box) for box in preorder(article) if box.tag in HEADINGS]
         if any(len(text) >= _SHORTEST_TITLE and _is_in(text, said) for text in headings):
             own.append(article)
         elif any(headings):
-            others += 1
-    if len(own) != 1 or not others:
+            foreign += 1
+    if len(own) != 1 or not foreign:
         return False
     own[0].hint = OWN
     return True

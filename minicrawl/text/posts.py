@@ -114,7 +114,7 @@ def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
             box = boxes[at]
             if box.tag:
                 inside = [of_box[id(child)] for child in box.boxes]
-                of_box[id(box)] = sum(one for one, _ in inside), sum(one for _, one in inside)
+                of_box[id(box)] = sum(pair for pair, _ in inside), sum(pair for _, pair in inside)
             else:
                 is_shared = times[_text_at(box)] >= least
                 box.is_dropped = box.is_dropped or is_shared

@@ -87,14 +87,14 @@ def _drop_empty_sections(inside: list[Box]) -> None:
     A heading that another one follows at once is text: references have lists of such headings.
     """
     headings = [box for box in inside if box.tag in HEADINGS]
-    of_headings = {id(one) for box in headings for one in preorder(box)}
+    of_headings = {id(inner) for box in headings for inner in preorder(box)}
     covered, has_lost = 0, True  # headings of lower numbers have a section here
     for box in reversed(inside):
         if box.tag in HEADINGS:
             level = int(box.tag[1])
             if level >= covered and has_lost:
-                for one in preorder(box):
-                    one.is_dropped = True
+                for inner in preorder(box):
+                    inner.is_dropped = True
             else:
                 covered, has_lost = level, False
         elif not box.tag and id(box) not in of_headings:

@@ -112,7 +112,7 @@ class Rdfa:
             self._say(subject, name, value)
 
     def _above(self, node: LexborNode) -> _Context:
-        read = (self._inside.get(one.mem_id) for one in islice(_upwards(node), 1, None))
+        read = (self._inside.get(above.mem_id) for above in islice(_upwards(node), 1, None))
         return next(filter(None, read), self._outside)
 
     def _named(
@@ -142,12 +142,12 @@ class Rdfa:
     def _whole(self, here: _Context, names: str | None) -> Iterator[str]:
         """Yield the IRIs of terms and shortened names; terms without a vocabulary say nothing."""
         for name in (names or "").split()[:_MOST_NAMES]:
-            prefix, colon, rest = name.partition(":")
+            prefix, colon, local = name.partition(":")
             if not colon and here.vocabulary:
                 yield here.vocabulary + name
             elif colon and prefix != "_":
                 known = here.prefixes.get(prefix.lower())
-                yield name if known is None else known + rest
+                yield name if known is None else known + local
 
     def _say(self, subject: str, name: str, value: object) -> None:
         statement = subject, name, str(value)

@@ -28,14 +28,14 @@ _LONGEST = 200_000
 
 def words(arguments: str) -> Scorer:
     """Value pages by the share of their words that are among these; 2 % is worth 1."""
-    wanted = frozenset(words_of(arguments))
-    if not wanted:
+    topic = frozenset(words_of(arguments))
+    if not topic:
         raise UsageError("name words, as in words:harbour,museum")
 
     def score(page: PageRead) -> float:
         said = words_of(_text(page))
-        count = sum(word in wanted for word in said) / max(len(said), 1) / _ENOUGH
-        is_named = not wanted.isdisjoint(words_of(f"{page.title} {page.url}"))
+        count = sum(word in topic for word in said) / max(len(said), 1) / _ENOUGH
+        is_named = not topic.isdisjoint(words_of(f"{page.title} {page.url}"))
         return min(max(count, _OF_TITLE * is_named), 1.0)
 
     return score
@@ -43,18 +43,18 @@ def words(arguments: str) -> Scorer:
 
 def language(arguments: str) -> Scorer:
     """Value pages in these languages, such as de,fr, as 1."""
-    wanted = _listed(arguments, "language:de,fr")
+    languages = _listed(arguments, "language:de,fr")
     language_of("a text long enough to load the model, which may not be installed")
-    return lambda page: float(language_of(_text(page)) in wanted)
+    return lambda page: float(language_of(_text(page)) in languages)
 
 
 def media_type(arguments: str) -> Scorer:
     """Value pages of these media types as 1; * stands for any characters."""
-    wanted = _listed(arguments, "type:application/pdf")
+    patterns = _listed(arguments, "type:application/pdf")
 
     def score(page: PageRead) -> float:
         name = _media_type(page)
-        return float(any(fnmatchcase(name, one) for one in wanted))
+        return float(any(fnmatchcase(name, pattern) for pattern in patterns))
 
     return score
 
@@ -83,7 +83,7 @@ def likeness(arguments: str) -> Scorer:
 
 
 def _listed(arguments: str, example: str) -> list[str]:
-    names = [one.strip() for one in arguments.split(",") if one.strip()]
+    names = [value.strip() for value in arguments.split(",") if value.strip()]
     if not names:
         raise UsageError(f"lacks its arguments, as in {example}")
     return names

@@ -45,21 +45,21 @@ def structured(markup: str, url: str) -> dict[str, list[Any]]:
 
 def data(markup: str, url: str) -> str:
     """Return the column `data`: JSON, or "" if there is no structured data."""
-    found = structured(markup, url)
-    return json.dumps(found) if found else ""
+    by_syntax = structured(markup, url)
+    return json.dumps(by_syntax) if by_syntax else ""
 
 
 def _json_ld(tree: LexborHTMLParser) -> Iterator[Any]:
     for node in islice(tree.css('script[type="application/ld+json"]'), MOST_ITEMS):
         objects = _loaded(node.text())
-        for one in objects if isinstance(objects, list) else [objects]:
-            if one:
-                yield one
+        for item in objects if isinstance(objects, list) else [objects]:
+            if item:
+                yield item
 
 
 def _loaded(text: str) -> object:
     """Return the value of JSON, which may have control characters and comments, or None."""
-    for read in (str, partial(_COMMENT.sub, lambda found: found[1] or "")):
+    for read in (str, partial(_COMMENT.sub, lambda match: match[1] or "")):
         try:
             return json.loads(read(text), strict=False)
         except (ValueError, RecursionError):

@@ -22,12 +22,12 @@ class WetFormat:
         """Write the pages of these blocks that have a main text, and return their number."""
         written = 0
         writer = WarcWriter(file, "pages.wet.gz")
-        rest = iter(blocks)
-        first = next(rest, None)
+        remaining = iter(blocks)
+        first = next(remaining, None)
         # The latest time of the first block, so that repeated exports are equal.
         dates = filter(None, () if first is None else first["last_fetched"])
         writer.begin(datetime.fromisoformat(max(dates, default="1970-01-01T00:00:00Z")).timestamp())
-        for block in chain(() if first is None else (first,), rest):
+        for block in chain(() if first is None else (first,), remaining):
             for url, date, text in zip(
                 block["url"], block["last_fetched"], block["main"], strict=True
             ):

@@ -167,17 +167,17 @@ class ScopeRules:
         return any(pattern.search(url) for pattern in self.deny)
 
 
-def pattern_of(what: str) -> str:
+def pattern_of(written: str) -> str:
     """Return a regular expression for exactly `what`, or, if it ends in `*`, for that prefix."""
-    is_prefix = what.endswith("*")
-    return rf"\A{re.escape(what[:-1])}" if is_prefix else rf"\A{re.escape(what)}\Z"
+    is_prefix = written.endswith("*")
+    return rf"\A{re.escape(written[:-1])}" if is_prefix else rf"\A{re.escape(written)}\Z"
 
 
-def pattern_of_urls(what: str) -> str:
+def pattern_of_urls(written: str) -> str:
     """Return a regular expression for a URL or prefix, as `pattern_of`, and for POSTs to it."""
-    if what.endswith("*"):
-        return pattern_of(what)
-    return rf"\A{re.escape(what)}(?:{POSTED}|\Z)"
+    if written.endswith("*"):
+        return pattern_of(written)
+    return rf"\A{re.escape(written)}(?:{POSTED}|\Z)"
 
 
 def _compiled(setting: str, pattern: str) -> re.Pattern[str]:

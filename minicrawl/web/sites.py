@@ -45,14 +45,14 @@ def site(host: str) -> str:
 
 def _below_suffix(host: str) -> str:
     """Look up the site in the list, 10 times as fast as tldextract. Crawls do it for every host."""
-    suffixes, before, rest = _suffixes(), "", host
+    suffixes, before, name = _suffixes(), "", host
     while True:
-        label, _, above = rest.partition(".")
-        if f"!{rest}" in suffixes:
-            return rest
-        if not above or rest in suffixes or f"*.{above}" in suffixes:
-            return f"{before}.{rest}" if before else host
-        before, rest = label, above
+        label, _, above = name.partition(".")
+        if f"!{name}" in suffixes:
+            return name
+        if not above or name in suffixes or f"*.{above}" in suffixes:
+            return f"{before}.{name}" if before else host
+        before, name = label, above
 
 
 def has_public_suffix(host: str) -> bool:
@@ -70,8 +70,8 @@ def domains(host: str) -> tuple[str | None, ...] | None:
         return None
     parts = _extract().extract_str(host)
     return tuple(
-        one or None
-        for one in (
+        part or None
+        for part in (
             parts.registry_suffix,
             parts.top_domain_under_registry_suffix,
             parts.suffix,

@@ -45,8 +45,8 @@ class Takedowns:
     def __init__(self, notes: Iterable[str] = ()) -> None:
         self._urls: set[str] = set()
         self._prefixes: dict[int, set[str]] = defaultdict(set)
-        for what in notes:
-            digest, _, length = what.partition("*")
+        for note in notes:
+            digest, _, length = note.partition("*")
             if length:
                 self._prefixes[int(length)].add(digest)
             else:
@@ -60,7 +60,7 @@ class Takedowns:
         return bool(self) and (
             split(url)[1].startswith(_MARK, 1)
             or not self._urls.isdisjoint(map(_digest, (url, _POSTED.sub("", url))))
-            or any(_digest(url[:length]) in some for length, some in self._prefixes.items())
+            or any(_digest(url[:length]) in digests for length, digests in self._prefixes.items())
         )
 
     def conceal(self, url: str) -> str:

@@ -82,9 +82,9 @@ def segments(target: str) -> int:
 
 def program(target: str) -> str:
     """Return the path without numbers and tokens: the program that gets the parameters."""
-    *parts, rest = target.partition("?")[0].split("/", MOST_SEGMENTS)
+    *parts, last = target.partition("?")[0].split("/", MOST_SEGMENTS)
     shapes = ["*" if _is_token(part) else part for part in parts]
-    shapes.append("*" if _is_token(rest) else rest)
+    shapes.append("*" if _is_token(last) else last)
     return _without_numbers("/".join(shapes))
 
 

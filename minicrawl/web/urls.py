@@ -178,8 +178,8 @@ class _Base:
         self._url = url
         self._root, self._folders = "", [""]  # without http or https, nothing resolves to a page
         if url.startswith(_SCHEMES):
-            self._root, rest = split(_without_credentials(url) if "@" in url else url)
-            names = rest.partition("?")[0].split("/")[:-1]
+            self._root, path = split(_without_credentials(url) if "@" in url else url)
+            names = path.partition("?")[0].split("/")[:-1]
             self._folders = list(accumulate((f"{name}/" for name in names), initial=self._root))[1:]
 
     def join(self, written: str) -> str | None:
@@ -236,9 +236,9 @@ def _original(url: str, form: str) -> str | None:
 
 
 def _without_credentials(url: str) -> str:
-    authority, rest = split(url)
+    authority, path = split(url)
     scheme, slashes, name = authority.partition("//")
-    return scheme + slashes + name.rpartition("@")[2] + rest
+    return scheme + slashes + name.rpartition("@")[2] + path
 
 
 def _without_marks(url: str) -> str:
@@ -307,15 +307,15 @@ def read_seeds(
     """
     import csv  # every worker process imports this module, but no worker reads seeds
 
-    rest = iter(lines)
-    first = next(rest, "")
+    remaining = iter(lines)
+    first = next(remaining, "")
     names = [name.strip().lower() for name in next(csv.reader([first]), [])]
     if _URL_COLUMN in names:
-        rows = csv.reader(rest)
+        rows = csv.reader(remaining)
         place = names.index(_URL_COLUMN)
         texts = ((rows.line_num + 1, row[place] if place < len(row) else "") for row in rows)
     else:
-        texts = ((n, line.partition("#")[0]) for n, line in enumerate(chain([first], rest), 1))
+        texts = ((n, line.partition("#")[0]) for n, line in enumerate(chain([first], remaining), 1))
     for number, cell in texts:
         text = cell.strip()
         url = canonical_seed(text, strip_marks=False)

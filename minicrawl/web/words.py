@@ -198,5 +198,8 @@ def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -
         sum(log((count[word] + 1) / (count.total() + different)) for word in words)
         for count in counts.values()
     ]
-    likely = [exp(one - max(logs)) for one in logs]
-    return {topic: one / sum(likely) for topic, one in zip(counts, likely, strict=True)}
+    likely = [exp(log_likelihood - max(logs)) for log_likelihood in logs]
+    return {
+        topic: log_likelihood / sum(likely)
+        for topic, log_likelihood in zip(counts, likely, strict=True)
+    }

@@ -43,8 +43,8 @@ def statement_of(shard: int, ledger: Ledger, channels: Channels) -> Statement:
 
 def under_way(statements: Sequence[Statement]) -> int:
     """Return the atoms sent and not posted, for statements of one moment."""
-    sent = sum(end.atoms for one in statements for end in one.sent.values())
-    return sent - sum(end.atoms for one in statements for end in one.received.values())
+    sent = sum(end.atoms for statement in statements for end in statement.sent.values())
+    return sent - sum(end.atoms for statement in statements for end in statement.received.values())
 
 
 def missing(statements: Sequence[Statement]) -> int:
@@ -52,7 +52,10 @@ def missing(statements: Sequence[Statement]) -> int:
 
     The result is 0 for statements of one moment or of several: cash under way is included.
     """
-    minted, held = sum(one.minted for one in statements), sum(one.held for one in statements)
+    minted, held = (
+        sum(statement.minted for statement in statements),
+        sum(statement.held for statement in statements),
+    )
     return minted - held - under_way(statements)
 
 
@@ -67,8 +70,14 @@ def faults(
     """
     if lost := missing(statements):
         yield f"{lost} atoms of cash are missing over all shards"
-    sent = {(one.shard, to): end for one in statements for to, end in one.sent.items()}
-    posted = {(by, one.shard): end for one in statements for by, end in one.received.items()}
+    sent = {
+        (statement.shard, to): end for statement in statements for to, end in statement.sent.items()
+    }
+    posted = {
+        (by, statement.shard): end
+        for statement in statements
+        for by, end in statement.received.items()
+    }
     for (sender, receiver), end in posted.items():
         if (sender, receiver) in ahead:
             continue

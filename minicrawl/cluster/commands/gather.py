@@ -87,8 +87,8 @@ def folder_of(cluster: Cluster) -> Path:
 
 def _warn_of_ages(made: "Gathered") -> None:
     if made.ahead:
-        batches = counted(sum(one.batches for one in made.ahead), "batch", "batches")
-        units = sum(one.atoms for one in made.ahead) / UNIT
+        batches = counted(sum(shard.batches for shard in made.ahead), "batch", "batches")
+        units = sum(shard.atoms for shard in made.ahead) / UNIT
         _warn(
             f"the stores are from different moments: a newer one received {batches} with "
             f"{units:,.2f} units that an older one has not sent yet; the pot paid for them"

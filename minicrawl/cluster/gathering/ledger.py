@@ -107,8 +107,8 @@ class GatheredLedger:
         waits = np.flatnonzero(shard.outbox)
         foreign, total = shard.pages[~shard.is_own], 0
         for start in range(0, len(waits), _ROWS_AT_ONCE):
-            some = waits[start : start + _ROWS_AT_ONCE]
-            total += self.receive(foreign[some], shard.outbox[some].tolist())
+            block = waits[start : start + _ROWS_AT_ONCE]
+            total += self.receive(foreign[block], shard.outbox[block].tolist())
         return total
 
     def break_circles(self) -> list[int]:

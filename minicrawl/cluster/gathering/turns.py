@@ -63,8 +63,8 @@ class ShardTurns:
         return merge(self._with_links(), self._without_links(), key=AT)
 
     def _without_links(self) -> Iterator[GatheredTurn]:
-        others = np.isin(self._state, (State.UNREAD, State.FOREIGN))
-        pages = np.flatnonzero(~others & (self._spent == 0))
+        are_open = np.isin(self._state, (State.UNREAD, State.FOREIGN))
+        pages = np.flatnonzero(~are_open & (self._spent == 0))
         for page in pages[np.argsort(self._at[pages], kind="stable")].tolist():
             is_read = self._state[page] in READ_STATES
             yield self._turn(page, StepKind.VISIT if is_read else StepKind.DEAD_END, None)
@@ -72,11 +72,11 @@ class ShardTurns:
     def _with_links(self) -> Iterator[GatheredTurn]:
         for block in questions.spendings(self._connection):
             current = block.only(self._spent[block.pages] == block.seqs)
-            plain, others = current.split()
+            plain, custom = current.split()
             if len(self._written):
-                turns = [*self._one_by_one(plain), *self._one_by_one(others)]
+                turns = [*self._one_by_one(plain), *self._one_by_one(custom)]
             else:
-                turns = [*self._in_bulk(plain), *self._one_by_one(others)]
+                turns = [*self._in_bulk(plain), *self._one_by_one(custom)]
             yield from sorted(turns, key=AT)
 
     def _in_bulk(self, block: questions.Spendings) -> Iterator[GatheredTurn]:

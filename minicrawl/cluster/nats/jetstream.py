@@ -148,9 +148,9 @@ class JetStreamClient:
     async def _check_leader(self, stream: str) -> None:
         """Raise _Later if the leader has not heard from a majority since our last request."""
         info = await self._request(f"{API}STREAM.INFO.{stream}", b"", None)
-        others = (info.get("cluster") or {}).get("replicas") or []
-        heard = sum(int(one.get("active", 0)) < _HEARD_NS for one in others)
-        if 2 * (heard + 1) <= len(others) + 1:
+        replicas = (info.get("cluster") or {}).get("replicas") or []
+        heard = sum(int(replica.get("active", 0)) < _HEARD_NS for replica in replicas)
+        if 2 * (heard + 1) <= len(replicas) + 1:
             raise _Later(f"the leader of {stream} does not hear the other servers")
 
     async def patiently(

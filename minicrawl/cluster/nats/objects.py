@@ -44,8 +44,8 @@ class _Description(NamedTuple):
                 return None
             described = cls(*(fields[field] for field in cls._fields))
             texts, numbers = (described[0], described[1], described[4]), described[2:4]
-            has_numbers = all(type(one) is int and one >= 0 for one in numbers)
-            has_texts = all(isinstance(one, str) for one in texts)
+            has_numbers = all(type(value) is int and value >= 0 for value in numbers)
+            has_texts = all(isinstance(value, str) for value in texts)
             # A wildcard in place of the unique part would name the chunks of all objects.
             if has_numbers and has_texts and _UNIQUE.fullmatch(described.nuid):
                 return described

@@ -224,7 +224,9 @@ class Node:
             self._is_cut_off = True
             return
         self.view.renew_all(self._now())
-        lost = [one for one in self.held.numbers if not self.view.is_mine(one, *self.presence.me)]
+        lost = [
+            shard for shard in self.held.numbers if not self.view.is_mine(shard, *self.presence.me)
+        ]
         await self.held.drop(lost)
         why = "the cluster answers again" if self._is_cut_off else f"paused for {away_s:.0f} s"
         fenced = f"; lost the lease on {_listed(lost)} to other nodes" if lost else ""
@@ -279,7 +281,7 @@ class Node:
     def _running(self) -> dict[int, int]:
         """Return the crawled shards of this node, with the generations of their leases."""
         leases = self.view.generations(*self.presence.me)
-        return {one: leases[one] for one in self.held.running if one in leases}
+        return {shard: leases[shard] for shard in self.held.running if shard in leases}
 
 
 def _name_in(entry: KeyEntry) -> str:

@@ -169,8 +169,8 @@ class ShardAddresses:
             if await self._records.write(name, new_parts, revision):
                 break
         self._use(name, new_parts)
-        if others := shards_to_notify(new_parts, self._number):
-            await self._records.notify(name, others)
+        if shards := shards_to_notify(new_parts, self._number):
+            await self._records.notify(name, shards)
 
     def _use(self, name: str, parts: AddressParts) -> None:
         if self._number not in parts:

@@ -132,8 +132,8 @@ def _filter(scope: str) -> Callable[[str], bool] | None:
         try:
             return bool(admits(url))
         except Exception as error:
-            told = f"{type(error).__name__}: {error}"
-            raise MinicrawlError(f"the filter {scope!r} raised {told} for {url}") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise MinicrawlError(f"the filter {scope!r} raised {reason} for {url}") from error
 
     return is_admitted
 

@@ -62,10 +62,10 @@ class PathLimits:
             return None
         _, target = split(url)
         most, repeats = self._max_segments, self._max_repeats
-        if (found := segments(target)) > most:
-            return f"its path has {found:,} segments: more than {most:,}"
-        if (found := most_repeats(target)) > repeats:
-            return f"a segment of its path occurs {found:,} times: more than {repeats:,}"
+        if (number := segments(target)) > most:
+            return f"its path has {number:,} segments: more than {most:,}"
+        if (number := most_repeats(target)) > repeats:
+            return f"a segment of its path occurs {number:,} times: more than {repeats:,}"
         return None
 
 

@@ -248,8 +248,8 @@ def forget(path: Path, what: str, now: float, archives: Sequence[Path] = ()) -> 
         noted = what_of(what)
         note = next((note for note in known if note.what == noted), Takedown(noted, now))
         note = note._replace(at=now, complete=False)
-        others = [note for note in known if note.what != noted]
-        _note_takedowns(store, [*others, note])
+        unchanged = [note for note in known if note.what != noted]
+        _note_takedowns(store, [*unchanged, note])
         pages = urls.pages(store.connection)
         answers, is_gone = 0, True
         if tables.archive_end(store.connection) is not None:
@@ -272,7 +272,7 @@ def forget(path: Path, what: str, now: float, archives: Sequence[Path] = ()) -> 
         _conceal(store)
         is_gone = is_gone and not bytes_of(file_beside(path, LOG))
         note = note._replace(answers=note.answers + answers, complete=is_gone)
-        _note_takedowns(store, [*others, note])
+        _note_takedowns(store, [*unchanged, note])
         store.compact()
         from minicrawl.archive.warc.series import WarcSeries
 

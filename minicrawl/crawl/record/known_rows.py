@@ -60,9 +60,9 @@ class UrlLookup:
         if last is not None and not last.done():
             await asyncio.wait((last,))
         self._last, self._next = self._next, None
-        wanted, self._wanted = sorted(self._wanted), set()
+        urls, self._wanted = sorted(self._wanted), set()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._look_up, wanted)
+        return await loop.run_in_executor(self._thread, self._look_up, urls)
 
     def _look_up(self, pages: Sequence[int]) -> Homes:
         if self._reader is None:

@@ -187,8 +187,8 @@ def _why(error: BrowserError) -> str:
         how = f"with exit code {code}" if code != "null" else f"by {by_signal}"
         return f"it ended at once, {how}, without a message"
     lines = [line.strip(" -") for line in str(error).splitlines() if line.strip(" -═╔╗║╚╝")]
-    told = [line for line in lines if "rror" in line]
-    return (told or lines or ["no reason"])[0][:_LONGEST_REPORT]
+    errors = [line for line in lines if "rror" in line]
+    return (errors or lines or ["no reason"])[0][:_LONGEST_REPORT]
 
 
 def main() -> None:

@@ -43,8 +43,8 @@ async def plant(
 ) -> int:
     """Make the seeds known, `at_once` in a block, and endow them. Return how many are new."""
     before = recorder.seeds.ids()
-    named, rest = set[int](), iter(seeds)
-    while block := dict(islice(rest, at_once)):
+    named, remaining = set[int](), iter(seeds)
+    while block := dict(islice(remaining, at_once)):
         originals = tuple([(url, original) for url, original in block.items() if original])
         meeting = recorder.meet(list(block), 0, originals)
         named.update(meeting.pages)

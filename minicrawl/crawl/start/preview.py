@@ -92,8 +92,8 @@ class DryRun:
 
     async def preview(self, count: int) -> Preview:
         pages = list(islice(self._pages(), count))
-        asked = [page for page in pages if self._gate_refuses(page) is None]
-        hosts = list(dict.fromkeys(map(self._host_of, asked)))
+        requested = [page for page in pages if self._gate_refuses(page) is None]
+        hosts = list(dict.fromkeys(map(self._host_of, requested)))
         waking = asyncio.create_task(self._wake())
         await asyncio.gather(*map(self._learn, hosts))
         waking.cancel()

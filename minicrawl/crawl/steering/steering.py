@@ -67,10 +67,10 @@ class LastEvents:
 
     def askers(self) -> Reply:
         """Return the checksums of the URLs that each process requested, by its name."""
-        found: dict[str, list[int]] = {}
+        pages: dict[str, list[int]] = {}
         for page, crawler in self._askers:
-            found.setdefault(crawler.name, []).append(page)
-        return {"askers": found}
+            pages.setdefault(crawler.name, []).append(page)
+        return {"askers": pages}
 
     def reply(self) -> Reply:
         return {"last_event": _in_words(self._last), "notes": list(self._notes)}
@@ -167,10 +167,10 @@ class CrawlSteering:
     def _keep(self, changed: dict[str, object]) -> None:
         """Keep the settings for the next run, which must not report them as changed."""
         counters, settings = self._context.recorder.counters, self._context.settings
-        kept = {row.name: plain(settings, row) for row in KEPT if row.name in changed}
-        for counter in (tables.SETTINGS, tables.LAST_RUN_SETTINGS) if kept else ():
+        values = {row.name: plain(settings, row) for row in KEPT if row.name in changed}
+        for counter in (tables.SETTINGS, tables.LAST_RUN_SETTINGS) if values else ():
             stored = counters.get(counter)
-            counters[counter] = (stored if isinstance(stored, dict) else {}) | kept
+            counters[counter] = (stored if isinstance(stored, dict) else {}) | values
 
     async def _add(self, urls: Sequence[str]) -> None:
         strip_marks = self._context.settings.storing.strip_marks

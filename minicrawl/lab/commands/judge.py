@@ -104,16 +104,14 @@ def _show(
     explain: bool,
 ) -> None:
     """Show each result, and ask for a verdict on it unless `verdicts` is None."""
-    for rank, one in page.ranked():
-        show_result(rank, one, explain=explain)
-        if was := what_was_said(judged, one.entry.url):
+    for rank, result in page.ranked():
+        show_result(rank, result, explain=explain)
+        if was := what_was_said(judged, result.entry.url):
             click.echo(f"     {was}")
         click.echo()
-        if verdicts is not None and not ask_for_verdict(one, verdicts):
+        if verdicts is not None and not ask_for_verdict(result, verdicts):
             break
 
-
-# ---------------------------------------------------------------- verdicts
 
 _BY_KEY = {one.value[0]: one for one in Verdict} | {one.value: one for one in Verdict}
 _END = ("q", "quit")
@@ -156,8 +154,8 @@ def verdicts_of_options(
 ) -> dict[str, Verdict]:
     """Parse the values of `--verdict`: PLACE=VERDICT or URL=VERDICT."""
     verdicts = {}
-    for one in said:
-        where, _, which = one.rpartition("=")
+    for verdict_option in said:
+        where, _, which = verdict_option.rpartition("=")
         verdicts[_url_of(where, results, first)] = verdict(which)
     return verdicts
 
@@ -214,7 +212,7 @@ def _keep(
     if not judgements:
         return
     keep(store, judgements, time.time())
-    verdicts = counted(sum(len(one.verdicts) for one in judgements), "verdict")
+    verdicts = counted(sum(len(judgement.verdicts) for judgement in judgements), "verdict")
     queries = counted(len(judgements), "search", "searches")
     click.echo(f"{verdicts} on {queries} saved in {file_of(store)}", err=True)
 

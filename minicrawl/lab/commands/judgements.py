@@ -62,7 +62,7 @@ def file_of(store: Path) -> Path:
 
 def keep(store: Path, judgements: Iterable[Judgement], at: float) -> None:
     """Append judgements, and sync them to disk."""
-    lines = b"".join(_line(one, at) for one in judgements if one.verdicts)
+    lines = b"".join(_line(judgement, at) for judgement in judgements if judgement.verdicts)
     with file_of(store).open("ab+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         # Remove a line that a crash cut off, or the next line would be appended to it.
@@ -81,9 +81,9 @@ def kept(store: Path) -> dict[str, Judgement]:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.endswith(b"\n"):
-                one = _judgement(line, f"{file}, line {number}")
-                before = by_query.get(one.query)
-                by_query[one.query] = before.followed_by(one) if before else one
+                judgement = _judgement(line, f"{file}, line {number}")
+                before = by_query.get(judgement.query)
+                by_query[judgement.query] = before.followed_by(judgement) if before else judgement
     return by_query
 
 
@@ -100,7 +100,7 @@ def _line(judgement: Judgement, at: float) -> bytes:
 def _judgement(line: bytes, place: str) -> Judgement:
     try:
         said = json.loads(line)
-        verdicts = {str(url): Verdict(one) for url, one in said["verdicts"].items()}
+        verdicts = {str(url): Verdict(name) for url, name in said["verdicts"].items()}
         shown = tuple(map(str, said["shown"]))
         return Judgement(query=plain(said["query"]), verdicts=verdicts, shown=shown)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

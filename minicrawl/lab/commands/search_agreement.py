@@ -58,12 +58,12 @@ class SearchAgreement:
     @property
     def better(self) -> int:
         """Number of searches that are better now."""
-        return sum(one.change > _SAME for one in self.searches)
+        return sum(search.change > _SAME for search in self.searches)
 
     @property
     def worse(self) -> int:
         """Number of searches that are worse now."""
-        return sum(one.change < -_SAME for one in self.searches)
+        return sum(search.change < -_SAME for search in self.searches)
 
     @property
     def by_chance(self) -> float:
@@ -74,14 +74,18 @@ class SearchAgreement:
 
     def mean_ndcg(self, *, now: bool) -> float | None:
         """Return the mean nDCG over the searches that have one."""
-        values = [(one.now if now else one.then).ndcg for one in self.searches]
-        return _mean([one for one in values if one is not None])
+        values = [(search.now if now else search.then).ndcg for search in self.searches]
+        return _mean([search for search in values if search is not None])
 
     def mean_reciprocal(self, *, now: bool) -> float | None:
         """Return the mean reciprocal rank over the searches that have an nDCG."""
-        measures = [one.now if now else one.then for one in self.searches]
+        measures = [search.now if now else search.then for search in self.searches]
         return _mean(
-            [1 / one.first if one.first else 0.0 for one in measures if one.ndcg is not None]
+            [
+                1 / search.first if search.first else 0.0
+                for search in measures
+                if search.ndcg is not None
+            ]
         )
 
     def to_json(self) -> dict[str, object]:
@@ -99,12 +103,12 @@ def compared(
     finder: Finder, judged: Iterable[Judgement], request: SearchRequest
 ) -> SearchAgreement:
     """Repeat the judged searches, and return the agreement."""
-    return SearchAgreement(searches=[_compared(finder, one, request) for one in judged])
+    return SearchAgreement(searches=[_compared(finder, judgement, request) for judgement in judged])
 
 
 def first_places(finder: Finder, query: str, request: SearchRequest) -> tuple[str, ...]:
     """Return the URLs of the first places."""
-    return tuple(one.entry.url for one in finder.find(parse(query), request)[:SHOWN])
+    return tuple(result.entry.url for result in finder.find(parse(query), request)[:SHOWN])
 
 
 def _compared(finder: Finder, judged: Judgement, request: SearchRequest) -> JudgedSearch:
@@ -119,9 +123,9 @@ def _compared(finder: Finder, judged: Judgement, request: SearchRequest) -> Judg
 def measured(urls: Sequence[str], verdicts: Mapping[str, Verdict]) -> OrderMeasure:
     """Return the quality of this order of pages."""
     shown = [verdicts.get(url) for url in urls[:SHOWN]]
-    best = _gathered(sorted((GAINS[one] for one in verdicts.values()), reverse=True))
-    gain = _gathered([GAINS[one] if one else 0.0 for one in shown])
-    first = next((place for place, one in enumerate(shown, 1) if one is Verdict.GOOD), None)
+    best = _gathered(sorted((GAINS[grade] for grade in verdicts.values()), reverse=True))
+    gain = _gathered([GAINS[grade] if grade else 0.0 for grade in shown])
+    first = next((place for place, grade in enumerate(shown, 1) if grade is Verdict.GOOD), None)
     return OrderMeasure(gain / best if best else None, first, shown.count(None))
 
 

@@ -58,7 +58,7 @@ def _search_line(search: JudgedSearch) -> tuple[str, ...]:
 
 
 def _facts(agreement: SearchAgreement) -> Iterator[tuple[str, str]]:
-    verdicts = counted(sum(one.verdicts for one in agreement.searches), "verdict")
+    verdicts = counted(sum(search.verdicts for search in agreement.searches), "verdict")
     yield "judged", f"{counted(len(agreement.searches), 'search', 'searches')}, {verdicts}"
     yield "nDCG@10", _change(agreement.mean_ndcg(now=False), agreement.mean_ndcg(now=True))
     yield (

@@ -248,7 +248,7 @@ def _stability_document(result: Stability) -> dict[str, object]:
         "spearman": result.spearman,
         "overlap": result.overlap,
         "best": [
-            {"node": one.name, "place": one.place, "places": one.in_runs} for one in result.best
+            {"node": node.name, "place": node.place, "places": node.in_runs} for node in result.best
         ],
         "remarks": result.remarks,
     }

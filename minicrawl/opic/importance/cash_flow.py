@@ -303,11 +303,11 @@ class Refinement:
         for rows, links in self._blocks:
             cash = self._cash[flow.givers[rows]]
             counts = np.diff(flow.starts[rows.start : rows.stop + 1])
-            some = np.flatnonzero(np.abs(cash) > bar * (counts + 1))
-            is_few = _COST_OF_CHOICE * int(counts[some].sum()) < links.stop - links.start
-            block = flow.rows_of(rows.start + some) if is_few else flow.rows(rows, links)
-            chosen = rows.start + some if is_few else rows
-            cash = cash[some] if is_few else cash
+            active = np.flatnonzero(np.abs(cash) > bar * (counts + 1))
+            is_few = _COST_OF_CHOICE * int(counts[active].sum()) < links.stop - links.start
+            block = flow.rows_of(rows.start + active) if is_few else flow.rows(rows, links)
+            chosen = rows.start + active if is_few else rows
+            cash = cash[active] if is_few else cash
             self._history[flow.givers[chosen]] += cash
             # Zeroed before the cash is handed on: givers of this block may link to each other, and
             # what they get is for the next round.

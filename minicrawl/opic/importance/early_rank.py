@@ -108,7 +108,7 @@ class EarlyRank:
         links = np.bincount(givers, minlength=pages)
         part = _DAMPING / np.maximum(links, 1)
         returned = np.where(waits.take(targets), _RETURNED, 0.0)
-        passed, kept = (
+        passed, damped = (
             part.take(givers) * (1 - returned),
             part * np.bincount(givers, returned, pages),
         )
@@ -122,7 +122,7 @@ class EarlyRank:
             jumps[seed] += to_seeds * share / max(atoms, 1)
         for _ in range(_ITERATIONS):
             there = np.bincount(targets, rank.take(givers) * passed, pages)
-            rank = there + rank * kept + (rank * jumping).sum() * jumps
+            rank = there + rank * damped + (rank * jumping).sum() * jumps
         return rank
 
     def state(self) -> dict[str, bytes]:

@@ -86,7 +86,7 @@ class Sums(NamedTuple):
     deviation: float = 0.0
 
     def plus(self, other: Sums) -> Sums:
-        return Sums(*(one + more for one, more in zip(self, other, strict=True)))
+        return Sums(*(own + more for own, more in zip(self, other, strict=True)))
 
 
 class Level(NamedTuple):
@@ -157,19 +157,19 @@ class Importance:
             return Sums()
         if not first:
             self._look_up_endowments()
-        seen, width = self._seen(first, len(self._ledger) if end is None else end), self._width
-        read, waits = seen.is_read, seen.waits
+        columns, width = self._seen(first, len(self._ledger) if end is None else end), self._width
+        read, waits = columns.is_read, columns.waits
         history, cash, distance = (
-            column[read] for column in (seen.history, seen.cash, seen.distance)
+            column[read] for column in (columns.history, columns.cash, columns.distance)
         )
         within = distance < width
         promised = (history * distance / width)[within]
-        given, age = seen.given[waits], seen.age[waits]
+        given, age = columns.given[waits], columns.age[waits]
         return Sums(
             read=float(np.count_nonzero(read)),
-            born=float(seen.birth[read].sum()),
+            born=float(columns.birth[read].sum()),
             held=float(cash.sum()),
-            age=float(seen.age[read].sum()),
+            age=float(columns.age[read].sum()),
             history_by_distance=float(history @ distance),
             waiting=float(np.count_nonzero(waits)),
             given=float(given.sum()),
@@ -220,12 +220,12 @@ class Importance:
         if not isinstance(self._window, Interpolation | Static):
             cash = ledger.cash_of_all(first, end)
             return self._window.importance(cash, ledger.now, ledger.circulation, first)
-        seen, width = self._seen(first, end), self._width
-        flow = interpolated(seen.history, seen.cash, seen.distance, width, level.change)
-        own = flow - level.birth * seen.birth + level.offset
-        found = level.base + level.factor * np.maximum(own - level.least, 0)
-        young = level.base + seen.given * (1 + level.growth * seen.age)
-        return np.where(seen.waits, young, np.where(seen.is_read, found, 0))
+        columns, width = self._seen(first, end), self._width
+        flow = interpolated(columns.history, columns.cash, columns.distance, width, level.change)
+        own = flow - level.birth * columns.birth + level.offset
+        estimates = level.base + level.factor * np.maximum(own - level.least, 0)
+        young = level.base + columns.given * (1 + level.growth * columns.age)
+        return np.where(columns.waits, young, np.where(columns.is_read, estimates, 0))
 
     def of_all(self) -> Floats:
         """Return the importance of all pages, up to a common factor."""
@@ -257,14 +257,14 @@ class Importance:
         )
 
     def _look_up_endowments(self) -> None:
-        found = dict(self._ledger.endowed)
+        endowed = dict(self._ledger.endowed)
         if self._stands_for is not None:
             for page, atoms in self._ledger.endowed.items():
                 if (target := self._stands_for(page)) != page:
-                    found[target] = found.get(target, 0) + atoms
-        self._endowed = np.array(sorted(found), dtype=np.int64)
+                    endowed[target] = endowed.get(target, 0) + atoms
+        self._endowed = np.array(sorted(endowed), dtype=np.int64)
         self._endowment = sum(self._ledger.endowed.values()) / UNIT
-        self._endowments = np.array([found[page] / UNIT for page in sorted(found)])
+        self._endowments = np.array([endowed[page] / UNIT for page in sorted(endowed)])
 
     def _births_around(
         self, first: int, births: NDArray[np.int64], waits: NDArray[np.bool_]
@@ -323,11 +323,11 @@ def rising(cash: Floats, flow: Floats, away: NDArray[np.int64]) -> Floats:
     NaN for pages without a past, and for all pages while the predictions sum to 0.
     """
     promised = flow * away
-    told = np.isfinite(promised)
-    total = promised[told].sum()
-    scale = cash[told].sum() / total if total > 0 else np.nan
-    found: Floats = (cash + 1) / (promised * scale + 1)
-    return found
+    is_known = np.isfinite(promised)
+    total = promised[is_known].sum()
+    scale = cash[is_known].sum() / total if total > 0 else np.nan
+    rises: Floats = (cash + 1) / (promised * scale + 1)
+    return rises
 
 
 def completed(converged: Floats, estimated: Floats) -> Floats:
@@ -336,8 +336,8 @@ def completed(converged: Floats, estimated: Floats) -> Floats:
     Those pages keep their estimated share of the whole; the other pages share the rest.
     """
     is_later = np.isnan(converged)
-    rest = 1 - float(estimated[is_later].sum())
-    return np.where(is_later, estimated, converged * (rest / converged[~is_later].sum()))
+    mass = 1 - float(estimated[is_later].sum())
+    return np.where(is_later, estimated, converged * (mass / converged[~is_later].sum()))
 
 
 def shares(estimate: Floats) -> Floats:

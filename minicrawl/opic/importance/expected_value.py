@@ -162,8 +162,8 @@ class ValueEstimate:
     @property
     def mean(self) -> float:
         """m, the mean value of the pages read."""
-        found = (_PRIOR * _MEAN_AT_FIRST + self._sum) / (_PRIOR + self._read)
-        return min(max(found, _LEAST_MEAN), _MOST_MEAN)
+        mean = (_PRIOR * _MEAN_AT_FIRST + self._sum) / (_PRIOR + self._read)
+        return min(max(mean, _LEAST_MEAN), _MOST_MEAN)
 
     @property
     def trust(self) -> float:
@@ -184,32 +184,32 @@ class ValueEstimate:
         power = LEVELS_A_FACTOR * weight * self.trust
         if not power or not len(pages):
             return np.zeros(len(pages), dtype=np.uint8)
-        found = np.minimum(np.rint(-power * np.log(self.expected(pages))), MOST_LEVEL)
-        return found.astype(np.uint8)
+        levels = np.minimum(np.rint(-power * np.log(self.expected(pages))), MOST_LEVEL)
+        return levels.astype(np.uint8)
 
     def signals_of(self, page: PageId) -> tuple[float, list[Signal]]:
         """Return p for a page, and the signals that rest on any page, for a report."""
         alone = np.array([page], dtype=np.uint32)
-        found = [
+        signals = [
             Signal(name, float(sums[0] / counts[0]), int(counts[0]))
             for name, (sums, counts) in zip(SIGNALS, self._known(alone), strict=True)
             if counts[0]
         ]
-        return float(self.expected(alone)[0]), found
+        return float(self.expected(alone)[0]), signals
 
     def _expected(self, signals: Floats) -> Floats:
         # No matrix product: its last bits may depend on the number of pages.
         total = _logit(self.mean) + (self._weights[:, None] * signals).sum(axis=0)
-        found: Floats = 1 / (1 + np.exp(-total))
-        return found
+        chances: Floats = 1 / (1 + np.exp(-total))
+        return chances
 
     def _signals(self, pages: Pages) -> Floats:
         """Return the distance of each signal from the mean, as logits; the first is constant."""
-        found, mean = np.ones((1 + len(SIGNALS), len(pages))), self.mean
+        rows, mean = np.ones((1 + len(SIGNALS), len(pages))), self.mean
         for place, (sums, counts) in enumerate(self._known(pages), 1):
             means = (sums + _PRIOR_OF_MEAN * mean) / (counts + _PRIOR_OF_MEAN)
-            found[place] = np.log(means / (1 - means)) - _logit(mean)
-        return found
+            rows[place] = np.log(means / (1 - means)) - _logit(mean)
+        return rows
 
     def _known(self, pages: Pages) -> list[tuple[Floats, Floats]]:
         """Return sum and number of the values that each signal knows of these pages."""

@@ -119,5 +119,5 @@ class RankMass:
             return 1.0 if read else 0.0
         from fractions import Fraction  # deferred: most commands need no proof
 
-        others = int(self._through[is_open].sum()) + self._left(is_open) / Fraction(self._edge)
-        return max(nextafter(float(read / (read + others)), 0), 0.0)
+        unread = int(self._through[is_open].sum()) + self._left(is_open) / Fraction(self._edge)
+        return max(nextafter(float(read / (read + unread)), 0), 0.0)

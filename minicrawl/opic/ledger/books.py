@@ -141,8 +141,8 @@ class Books:
                 virtual_page = self.ledger.virtual_page
                 # `discovery` is -1 or more: with 1 added, all three numbers are digits of one
                 # number.
-                edge, others = divmod(step.amount + 1, _EDGE_UNIT)
-                focus, shifted = divmod(others, _FOCUS_UNIT)
+                edge, options = divmod(step.amount + 1, _EDGE_UNIT)
+                focus, shifted = divmod(options, _FOCUS_UNIT)
                 self.ledger.change_edge(edge)
                 virtual_page.focus = focus
                 virtual_page.discovery = shifted - 1 if shifted else None

@@ -234,14 +234,14 @@ class Ledger:
 
     def endow(self, seeds: Sequence[int], units: int) -> None:
         """Mint `units` more units and share them among the seeds."""
-        share, rest = divmod(units * UNIT, len(seeds))
+        share, remainder = divmod(units * UNIT, len(seeds))
         for seed in seeds:
             self.key[seed] += share
             self.endowed[seed] = self.endowed.get(seed, 0) + share
         self.minted += units * UNIT
         # The rest of the division goes to all pages: if the first seeds got it, the order in which
         # a user names seeds would matter.
-        self.virtual_page.pay(rest, self.own, self.unread)
+        self.virtual_page.pay(remainder, self.own, self.unread)
 
     def grant(self, newborn: Sequence[int], atoms: int) -> None:
         """Mint `atoms` more (may be negative) for each of these newborn pages."""

@@ -71,9 +71,9 @@ class Adaptive(ReadingsWindow):
             flowed = history * (own - away) // self._own[row] + cash
         else:
             flowed = cash * own // away
-        told = flowed * span // own
+        expected = flowed * span // own
         # Squares are compared: integers stay exact, so every machine narrows the same windows.
-        if (recent - told) ** 2 > _CHANCE * max(recent, told):
+        if (recent - expected) ** 2 > _CHANCE * max(recent, expected):
             return recent, span, recent
         return flowed, own, recent
 
@@ -107,9 +107,9 @@ class Adaptive(ReadingsWindow):
         steady = np.where(away < own, within, cash / np.maximum(away, 1))
         span = np.maximum(away, narrow)
         recent = np.where(away < narrow, lately / UNIT * (1 - away / narrow), 0) + cash
-        told = steady * span
-        chance = _CHANCE / UNIT * np.maximum(recent, told)
-        has_changed = (recent - told) ** 2 > chance
+        expected = steady * span
+        chance = _CHANCE / UNIT * np.maximum(recent, expected)
+        has_changed = (recent - expected) ** 2 > chance
         return np.where(has_changed | (history == 0), recent / span, steady)
 
     def _columns(self, first: int, end: int) -> tuple[Numbers, Numbers]:

@@ -116,8 +116,8 @@ class MeasuredWindow(ABC):
         return Births(np.frombuffer(self._since, dtype=np.int64)[first:end].copy())
 
     def histories(self, pages: NDArray[np.int64]) -> Floats:
-        kept = (self._measures.get(page, ()) for page in pages.tolist())
-        return np.array([sum(one.cash for one in measures) / UNIT for measures in kept])
+        series = (self._measures.get(page, ()) for page in pages.tolist())
+        return np.array([sum(measure.cash for measure in measures) / UNIT for measures in series])
 
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         for _, times in pasts:

@@ -102,20 +102,20 @@ class Sorter:
 
     def add(self, numbers: Numbers) -> None:
         while len(numbers):
-            some = numbers[: self._at_once - self._used]
-            self._waiting[self._used : self._used + len(some)] = some
-            self._used += len(some)
+            part = numbers[: self._at_once - self._used]
+            self._waiting[self._used : self._used + len(part)] = part
+            self._used += len(part)
             if self._used == self._at_once:
                 self._end_run()
-            numbers = numbers[len(some) :]
+            numbers = numbers[len(part) :]
 
     def in_order(self) -> Iterator[Numbers]:
         """Yield the sorted numbers in parts. A part is valid until the next one is requested."""
         self._end_run()
         self._waiting = np.empty(0, dtype=np.int64)
         while len(self._runs) > _MOST_RUNS:
-            some, self._runs = self._runs[:_MOST_RUNS], self._runs[_MOST_RUNS:]
-            self._runs.append(self._run(self._merged(some)))
+            runs, self._runs = self._runs[:_MOST_RUNS], self._runs[_MOST_RUNS:]
+            self._runs.append(self._run(self._merged(runs)))
         yield from self._merged(self._runs)
 
     def _end_run(self) -> None:
@@ -138,9 +138,9 @@ class Sorter:
             # No unread number of a run is below the last number read of it. So up to the least of
             # these last numbers, nothing is missing.
             bound = min(int(head.numbers[-1]) for head in heads)
-            some = np.concatenate([head.up_to(bound) for head in heads])
-            some.sort()
-            yield some[: squeeze(some)]
+            part = np.concatenate([head.up_to(bound) for head in heads])
+            part.sort()
+            yield part[: squeeze(part)]
             heads = [head for head in heads if head.numbers.size]
         for run in runs:
             run.remove()

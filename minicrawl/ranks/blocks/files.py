@@ -66,9 +66,9 @@ class NodeIds:
         self._at_once = memory.sorted
         self.column = DiskColumn(folder / "ids", np.int64)
         sorter = Sorter(folder, memory.sorted)
-        for some in links:
-            sorter.add(some.sources)
-            sorter.add(some.targets)
+        for block in links:
+            sorter.add(block.sources)
+            sorter.add(block.targets)
         for ids in sorter.in_order():
             self.column.append(ids)
         self._first, last = (
@@ -88,8 +88,8 @@ class NodeIds:
         for first in range(0, len(self), self._at_once):
             begin, end = np.searchsorted(distinct, (first, first + self._at_once))
             if begin < end:
-                some = self.column.read(first, self._at_once)
-                ids[begin:end] = some[distinct[begin:end] - first]
+                part = self.column.read(first, self._at_once)
+                ids[begin:end] = part[distinct[begin:end] - first]
         return list(map(str, ids[places].tolist()))
 
     def links(self, links: LinkArrays) -> LinkArrays:
@@ -101,10 +101,10 @@ class NodeIds:
         distinct, places = np.unique(ids, return_inverse=True)
         nodes = np.empty_like(distinct)
         for first in range(0, len(self), self._at_once):
-            some = self.column.read(first, self._at_once)
-            begin = np.searchsorted(distinct, some[0])
-            end = np.searchsorted(distinct, some[-1], side="right")
-            nodes[begin:end] = first + np.searchsorted(some, distinct[begin:end])
+            part = self.column.read(first, self._at_once)
+            begin = np.searchsorted(distinct, part[0])
+            end = np.searchsorted(distinct, part[-1], side="right")
+            nodes[begin:end] = first + np.searchsorted(part, distinct[begin:end])
         return nodes[places]
 
 
@@ -125,8 +125,8 @@ class LinksByBlock:
 
     def append(self, keys: Ids) -> Iterator[tuple[int, Ids]]:
         """Write sorted links; yield the first node and the sources (as offsets) of each cell."""
-        rest, targets = np.divmod(keys, self._sizes.block)
-        blocks, sources = np.divmod(rest, self._sizes.nodes)
+        quotients, targets = np.divmod(keys, self._sizes.block)
+        blocks, sources = np.divmod(quotients, self._sizes.nodes)
         stretches, sources = np.divmod(sources, self._sizes.stretch)
         cells = blocks * self._stretches + stretches
         cuts = np.flatnonzero(np.diff(cells, prepend=-1)).tolist()
@@ -165,8 +165,8 @@ class BlockFiles:
 
     def fill(self, links: Iterable[LinkArrays]) -> None:
         sorter, at_once = Sorter(self._folder, self._sorted_at_once), self.sizes.at_once
-        for some in links:
-            sorter.add(self.links.keys(some))
+        for block in links:
+            sorter.add(self.links.keys(block))
         for keys in sorter.in_order():
             for first in range(0, len(keys), at_once):
                 for node, sources in self.links.append(keys[first : first + at_once]):

@@ -124,11 +124,11 @@ def _best_after(files: BlockFiles, count: int, last_node: int, last_score: float
     """Return the batch after this last node and its score."""
     nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
     for first in range(0, files.sizes.nodes, files.sizes.at_once):
-        some = files.scores.read(first, files.sizes.at_once)
-        is_later_tie = (some == last_score) & (np.arange(len(some)) > last_node - first)
-        is_next = (some < last_score) | is_later_tie
+        part = files.scores.read(first, files.sizes.at_once)
+        is_later_tie = (part == last_score) & (np.arange(len(part)) > last_node - first)
+        is_next = (part < last_score) | is_later_tie
         nodes = np.concatenate((nodes, first + np.flatnonzero(is_next)))
-        scores = np.concatenate((scores, some[is_next]))
+        scores = np.concatenate((scores, part[is_next]))
         # A stable sort keeps ties in the order of the nodes, also across parts.
         order = np.argsort(-scores, kind="stable")[:count]
         nodes, scores = nodes[order], scores[order]

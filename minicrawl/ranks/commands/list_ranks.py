@@ -34,7 +34,7 @@ def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
 
 def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
     """Delete these ranks; if one is missing, delete none."""
-    known = {one.row.name for one in saved_ranks(store, connection)} if names else set()
+    known = {rank.row.name for rank in saved_ranks(store, connection)} if names else set()
     if unknown := [name for name in names if name not in known]:
         saved = ", ".join(sorted(known)) or "none"
         raise UsageError(f"rank {unknown[0]!r} is not saved; saved: {saved}")

@@ -73,8 +73,6 @@ RANKS = Registry(ext.RANKS, BUILT_IN)
 """Ranks that can be computed by name, with default options."""
 
 
-# ---------------------------------------------------------------- saving
-
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _LETTER = re.compile("[a-z]")
 _LONGEST_NAME = 64
@@ -124,9 +122,6 @@ def keep(
         for name, scores in ranks.items()
     )
     keep_ranks(snapshot.path, snapshot.connection, rows)
-
-
-# ---------------------------------------------------------------- lookup
 
 
 class KnownRank(NamedTuple):

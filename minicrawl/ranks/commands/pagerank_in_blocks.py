@@ -170,10 +170,10 @@ def store_in_blocks(snapshot: Snapshot) -> Opened:
 
 
 def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
-    for some in links:
-        if some.weights is not None:
+    for block in links:
+        if block.weights is not None:
             raise UsageError(f"{path}: --blocks and --memory do not support weights of links")
-        yield some
+        yield block
 
 
 def _free(limits: MemoryLimits, reserve: int) -> int:

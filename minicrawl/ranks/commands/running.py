@@ -138,8 +138,8 @@ def show_ranks(graph: NamedGraph, ranks: Mapping[str, Scores], count: int, as_js
         best = zip(graph.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True)
         shown.append(Shown(name, graph.graph.edges, scores, list(best)))
     if as_json:
-        first, *others = map(_document, shown)
-        show_json(first | ({"others": others} if others else {}))
+        first, *more = map(_document, shown)
+        show_json(first | ({"others": more} if more else {}))
         return
     for rank in shown:
         show_list(HEADINGS, _best_lines(itertools.count(1), rank.best), texts=1)

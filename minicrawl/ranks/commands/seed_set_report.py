@@ -94,8 +94,8 @@ def document(report: Report) -> dict[str, object]:
             for core, seed in cores
         ],
         "heirs": [
-            {"seed": one.seed, "now": name, "shared_links": one.shared_links}
-            for one, name in _named_replacements(in_crawl)
+            {"seed": replacement.seed, "now": name, "shared_links": replacement.shared_links}
+            for replacement, name in _named_replacements(in_crawl)
         ]
         or None,
         "evaluation": report.trial and _trial_document(report.trial),
@@ -121,15 +121,18 @@ def _remarks(report: Report) -> Iterator[str]:
         of_cores = f"{small:,} of {counted(len(cores), 'core')}"
         yield f"{of_cores} below {counted(rule.size, 'page')}: no other page fits"
     looked_up = report.in_crawl.replacements
-    if looked_up and all(one.node is not None and one.shared_links is None for one in looked_up):
+    if looked_up and all(
+        replacement.node is not None and replacement.shared_links is None
+        for replacement in looked_up
+    ):
         yield f"{counted(len(looked_up), 'seed is', 'seeds are')} in the newer graph"
-    for one, name in _named_replacements(report.in_crawl):
+    for replacement, name in _named_replacements(report.in_crawl):
         if name is None:
-            yield f"{one.seed} is not in the newer graph"
-        elif one.shared_links is not None:
+            yield f"{replacement.seed} is not in the newer graph"
+        elif replacement.shared_links is not None:
             yield (
-                f"{one.seed} is not in the newer graph: {name} replaces it, with "
-                f"{counted(one.shared_links, 'shared link')}"
+                f"{replacement.seed} is not in the newer graph: {name} replaces it, with "
+                f"{counted(replacement.shared_links, 'shared link')}"
             )
 
 
@@ -143,9 +146,14 @@ def _sites_of_seeds(seed_set: SeedSet) -> str:
 
 def _named_replacements(in_crawl: TransferredSeeds) -> Iterator[tuple[SeedReplacement, str | None]]:
     """Return each seed with the name of its node in the newer graph, or None."""
-    nodes = [one.node for one in in_crawl.replacements if one.node is not None]
+    nodes = [
+        replacement.node for replacement in in_crawl.replacements if replacement.node is not None
+    ]
     names = iter(in_crawl.named.names.of(nodes))
-    return ((one, None if one.node is None else next(names)) for one in in_crawl.replacements)
+    return (
+        (replacement, None if replacement.node is None else next(names))
+        for replacement in in_crawl.replacements
+    )
 
 
 def _show_trial(trial: Trial, seeds: int) -> None:
@@ -228,11 +236,11 @@ def _trial_document(trial: Trial) -> dict[str, object]:
         ],
         "after": [
             {
-                "pages": one.pages,
-                "pagerank": one.seeds,
-                "random_pagerank": one.random,
-                "random_error": one.random_error,
+                "pages": point.pages,
+                "pagerank": point.seeds,
+                "random_pagerank": point.random,
+                "random_error": point.random_error,
             }
-            for one in trial.after
+            for point in trial.after
         ],
     }

@@ -80,8 +80,6 @@ def refuse_idle_dangling(terms: PageRankOptions) -> None:
         )
 
 
-# ---------------------------------------------------------------- guards
-
 LINK_KINDS = ("internal", "transverse")
 
 
@@ -128,8 +126,6 @@ def guards_of(
 ) -> Guards:
     return Guards(most_internal=intra_cap, most_of_site=domain_cap, **dict(weight))
 
-
-# ---------------------------------------------------------------- files of names
 
 NAMES_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 _SHOWN = 10

@@ -129,7 +129,7 @@ def whole_version(
 def _size(content: Content | None) -> int:
     """Return the approximate number of characters of a value, with the syntax of its items."""
     if isinstance(content, list):
-        return sum(_FRAME_OF_ITEM + len(str(value)) for one in content for value in one.values())
+        return sum(_FRAME_OF_ITEM + len(str(value)) for item in content for value in item.values())
     return len(content) if isinstance(content, str) else _FRAME_OF_ITEM
 
 

@@ -105,8 +105,10 @@ class PageVersion:
         if self.document is DocumentType.HTML:
             page = self.references()
             base = canonical(page.base, answer.url) if page.base else None
-            resolved = ((canonical(one.written, base or answer.url), one) for one in page.links)
-            return [{"url": url, "text": one.text, "rel": one.rel} for url, one in resolved if url]
+            resolved = ((canonical(link.written, base or answer.url), link) for link in page.links)
+            return [
+                {"url": url, "text": link.text, "rel": link.rel} for url, link in resolved if url
+            ]
         if self.file is not None:
             urls = list(resolve_links(self.file.links, answer.url))
         else:
@@ -120,9 +122,12 @@ class PageVersion:
 
         match self.document:
             case DocumentType.HTML:
-                return [one._asdict() for one in headings(self.markup)]
+                return [heading._asdict() for heading in headings(self.markup)]
             case DocumentType.MARKDOWN:
-                return [{"level": None, "text": one} for one in read_markdown(self.markup).headings]
+                return [
+                    {"level": None, "text": heading}
+                    for heading in read_markdown(self.markup).headings
+                ]
         return []
 
     def robots(self) -> str:

@@ -89,7 +89,7 @@ class UsageOfPages:
         base = f"{origin(url)}/"
         yield f"{base}robots.txt"
         rules = self._rules(int(self._snapshot.host_of[page_of(self._snapshot, url)]))
-        yield from filter(None, (canonical(one, base) for one in rules.sitemaps))
+        yield from filter(None, (canonical(sitemap, base) for sitemap in rules.sitemaps))
 
     def _read_rules(self, host: int) -> Rules:
         row = tables.host(self._snapshot.connection, host)

@@ -11,7 +11,7 @@ from minicrawl.wording import iso, visible
 
 def card(manifest: Mapping[str, Any]) -> str:
     """Return the data card in Markdown, for people and for the hub of Hugging Face."""
-    files = [one for one in manifest["files"] if one["name"].startswith("pages")]
+    files = [file for file in manifest["files"] if file["name"].startswith("pages")]
     rows, name = manifest["rows"], visible(manifest["store"])
     suffix = files[0]["name"].partition(".")[2]
     parts = [_head(suffix), f"# Pages of {name}", _summary(manifest, rows)]
@@ -32,8 +32,8 @@ def card(manifest: Mapping[str, Any]) -> str:
         _table(
             ("file", "rows", "bytes", "SHA-256"),
             (
-                [one[name] for name in ("name", "rows", "bytes", "sha256")]
-                for one in manifest["files"]
+                [file[name] for name in ("name", "rows", "bytes", "sha256")]
+                for file in manifest["files"]
             ),
         ),
     ]
@@ -82,8 +82,10 @@ def _summary(manifest: Mapping[str, Any], rows: int) -> str:
 
 
 def _columns(columns: Sequence[str]) -> str:
-    said = (f": {CONTENTS[one].means}" if one in CONTENTS else "" for one in columns)
-    return "\n".join(f"- `{one}`{what}" for one, what in zip(columns, said, strict=True))
+    said = (f": {CONTENTS[column].means}" if column in CONTENTS else "" for column in columns)
+    return "\n".join(
+        f"- `{column}`{meaning}" for column, meaning in zip(columns, said, strict=True)
+    )
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -64,13 +64,13 @@ class DataSet:
         self, rows: Iterable[Block], suffix: str, columns: Sequence[str], write: Writer
     ) -> None:
         """Write blocks of rows into at least one file, even without rows."""
-        rest = iter(rows)
-        first = next(rest, None)
+        remaining = iter(rows)
+        first = next(remaining, None)
         while not self.files or first is not None:
-            blocks = chain(() if first is None else (first,), rest)
+            blocks = chain(() if first is None else (first,), remaining)
             with self._file("pages", suffix) as (_, file, count):
                 write(self._until_full(blocks, file, count), file, columns)
-            first = next(rest, None)
+            first = next(remaining, None)
 
     def write_warcs(
         self,

@@ -97,22 +97,22 @@ def page_links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> 
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, progress):
             is_visit = block.kinds == StepKind.VISIT
-            plain, others = block.only(is_visit).split()
+            plain, custom = block.only(is_visit).split()
             if plain.blobs:
                 counts, targets = unpack_written(plain.pages, plain.blobs)
                 yield _rows(plain.pages, counts, targets, np.ones(len(targets), dtype=np.int64))
-            for some, are_copies in ((others, False), (block.only(~is_visit), True)):
-                if some.blobs:
-                    pages = some.pages.tolist()
+            for part, are_copies in ((custom, False), (block.only(~is_visit), True)):
+                if part.blobs:
+                    pages = part.pages.tolist()
                     lines = [
                         _written(page, unpack(blob), is_copy=are_copies)
-                        for page, blob in zip(pages, some.blobs, strict=True)
+                        for page, blob in zip(pages, part.blobs, strict=True)
                     ]
                     counts = np.array([len(links) for links, _ in lines])
                     both = (
                         np.array([*chain(*column)], np.int64) for column in zip(*lines, strict=True)
                     )
-                    yield _rows(some.pages, counts, *both)
+                    yield _rows(part.pages, counts, *both)
 
 
 def linked_from(snapshot: Snapshot, page: int) -> list[int]:
@@ -172,17 +172,17 @@ def _current(snapshot: Snapshot, after: int, progress: Progress) -> Iterator[Spe
 
 
 def _weighted(block: Spendings) -> Iterator[FlowLinks]:
-    plain, others = block.split()
+    plain, custom = block.split()
     if plain.blobs:
         counts, targets = unpack_plain(plain.blobs)
         yield FlowLinks(
             np.repeat(plain.pages, counts), targets, np.ones(len(targets), dtype=np.int64)
         )
-    if others.blobs:
-        spendings = list(map(unpack, others.blobs))
+    if custom.blobs:
+        spendings = list(map(unpack, custom.blobs))
         weights = [spending.weights or [1] * len(spending.links) for spending in spendings]
         yield FlowLinks(
-            np.repeat(others.pages, list(map(len, weights))),
+            np.repeat(custom.pages, list(map(len, weights))),
             np.array([link for spending in spendings for link in spending.links]),
             np.array(list(chain.from_iterable(weights))),
         )
@@ -200,11 +200,11 @@ def _links_to_final_pages(links: FlowLinks, ends: NDArray[np.int64]) -> FlowLink
 
 
 def _flows_of(block: Spendings, edge: float) -> Iterator[CashFlows]:
-    plain, others = block.split()
+    plain, custom = block.split()
     if plain.blobs:
         yield _plain_flows(plain, edge)
-    if others.blobs:
-        yield _weighted_flows(others, edge)
+    if custom.blobs:
+        yield _weighted_flows(custom, edge)
 
 
 def final_pages(snapshot: Snapshot) -> NDArray[np.int64]:

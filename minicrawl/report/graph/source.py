@@ -176,7 +176,7 @@ def _imported(snapshot: Snapshot, progress: Progress) -> NamedGraph:
     """Return the imported graph, with its weights if they differ."""
     blocks = links(snapshot, progress)
     return _gathered(
-        snapshot, (CashFlows(*some[:2], some.weights.astype(np.float64)) for some in blocks)
+        snapshot, (CashFlows(*arrays[:2], arrays.weights.astype(np.float64)) for arrays in blocks)
     )
 
 

@@ -60,7 +60,7 @@ def differences(
 
 
 def _cash_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
-    keys = (np.array(one.ledger.key, dtype=np.int64) for one in (loaded, replayed))
+    keys = (np.array(frontier.ledger.key, dtype=np.int64) for frontier in (loaded, replayed))
     yield from _column_differences("key", *keys)
     for page in range(len(loaded)):
         if loaded.window.past(page) != replayed.window.past(page):

@@ -68,10 +68,10 @@ def _verdicts(snapshot: Snapshot, checks: Checks) -> NDArray[np.uint8]:
     by_page = by_state[snapshot.states]
     pages = np.flatnonzero(np.isin(snapshot.states, _OPEN))
     for start in range(0, len(pages), ROWS_AT_ONCE):
-        some = pages[start : start + ROWS_AT_ONCE].tolist()
-        statuses = request_log.last_values(snapshot.connection, "status", some)
-        details = request_log.last_values(snapshot.connection, "detail", some)
-        for page, status, detail in zip(some, statuses, details, strict=True):
+        block = pages[start : start + ROWS_AT_ONCE].tolist()
+        statuses = request_log.last_values(snapshot.connection, "status", block)
+        details = request_log.last_values(snapshot.connection, "detail", block)
+        for page, status, detail in zip(block, statuses, details, strict=True):
             by_page[page] = verdict_of(State(snapshot.states[page]), status, detail or "")
     for page, row in _of_pages(snapshot, checks).items():
         by_page[page] = verdict_of_check(row)
@@ -116,9 +116,9 @@ def verdicts_of(snapshot: Snapshot, urls: Collection[str]) -> dict[str, LinkVerd
     """Return the verdicts on URLs, which may be pages or files."""
     checks = _checks(snapshot)
     codes, files = _verdicts(snapshot, checks), {row.url: row for row in _of_files(checks)}
-    others = [url for url in urls if url not in files]
-    pages = questions.find_all(snapshot.connection, list(map(split, others)))
-    of_pages = zip(others, pages, strict=True)
+    of_store = [url for url in urls if url not in files]
+    pages = questions.find_all(snapshot.connection, list(map(split, of_store)))
+    of_pages = zip(of_store, pages, strict=True)
     of_files = {url: verdict_of_check(files[url]) for url in urls if url in files}
     return of_files | {url: LinkVerdict(codes[page]) for url, page in of_pages if page is not None}
 

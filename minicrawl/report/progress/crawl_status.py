@@ -70,8 +70,8 @@ def status(path: Path) -> Status:
     """Return the status of a store, which a crawl may be writing."""
     with reading(path) as connection, reporting_damage(path):
         status = _status(path, connection, *_converged(path, connection))
-    others, name = files_of(path)[:-1], real_path(path).name
-    sizes = {file.name.removeprefix(name): bytes_of(file) for file in others}
+    beside, name = files_of(path)[:-1], real_path(path).name
+    sizes = {file.name.removeprefix(name): bytes_of(file) for file in beside}
     return replace(status, beside_bytes=sizes)
 
 

@@ -128,8 +128,6 @@ class LinkLog:
         """State of each page, as a view: release it before reading on."""
         return np.frombuffer(self._state, dtype=np.uint8)
 
-    # ------------------------------------------------------------ steps
-
     def _apply(self, row: questions.LogRow) -> None:
         _, kind, page, state, born, blob = row
         if born:
@@ -158,8 +156,6 @@ class LinkLog:
             self._forwards[page] = spending.links[0]
             blob = pack(Spending(spending.unpaid, self_link=spending.self_link))
         self._links.spend(page, blob)
-
-    # ------------------------------------------------------------ counted links
 
     def _was_read(self) -> NDArray[np.bool_]:
         return np.isin(self.states, READ_STATES)

@@ -63,8 +63,8 @@ class ChangedPages:
         pages = np.array(sorted(changes), dtype=np.int64)
         self._pages = pages[places_of_largest(snapshot.importance[pages], 0)]
         changed = [changes[page] for page in self._pages.tolist()]
-        kinds = {what: number for number, what in enumerate(KINDS_OF_CHANGE)}
-        self._kinds = np.array([kinds[what] for what, _ in changed], dtype=np.uint8)
+        kinds = {kind: number for number, kind in enumerate(KINDS_OF_CHANGE)}
+        self._kinds = np.array([kinds[kind] for kind, _ in changed], dtype=np.uint8)
         self._times = np.array([at for _, at in changed])
 
     def rows(self, host: str | None = None, count: int = 0) -> tuple[list[Change], int]:
@@ -102,12 +102,12 @@ def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str,
     if since is None:
         since = tables.last_run(snapshot.connection)
     changes, _ = _changed(snapshot, since)
-    counts = Counter(what for what, _ in changes.values())
+    counts = Counter(kind for kind, _ in changes.values())
     answered = request_log.pages_answered_since(snapshot.connection, since)
-    there = sum(counts[what] for what in (NEW, CHANGED, FIXED))
+    there = sum(counts[kind] for kind in (NEW, CHANGED, FIXED))
     # A page that was read and then lost in one run counts only as lost.
     counts[FIXED] += len(_fixed_checks(snapshot, since))
-    return {what: counts[what] for what in KINDS_OF_CHANGE} | {
+    return {kind: counts[kind] for kind in KINDS_OF_CHANGE} | {
         "unchanged": max(answered - there, 0)
     }
 
@@ -130,7 +130,7 @@ def new_and_changed(snapshot: Snapshot, since: float) -> frozenset[int]:
     """Return the ids of the pages that are new or have changed since a time."""
     changes, _ = _changed(snapshot, since)
     kinds = (NEW, CHANGED, FIXED)
-    return frozenset(page for page, (what, _) in changes.items() if what in kinds)
+    return frozenset(page for page, (kind, _) in changes.items() if kind in kinds)
 
 
 def _changed(
@@ -146,7 +146,7 @@ def _text_changes(
     snapshot: Snapshot, changes: Mapping[int, tuple[str, float]], since: float
 ) -> Iterator[tuple[int, Words]]:
     """Yield the word counts of each changed page, before and now; None without both versions."""
-    changed = [page for page, (what, _) in changes.items() if what == CHANGED]
+    changed = [page for page, (kind, _) in changes.items() if kind == CHANGED]
     has_pages = tables.archive_end(snapshot.connection) is not None
     if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
         return
@@ -207,6 +207,6 @@ def _rows(
     statuses = request_log.last_values(connection, "status", pages)
     shares = snapshot.importance[pages].tolist()
     for page, share, url, status in zip(pages, shares, urls, statuses, strict=True):
-        what, at = changes[page]
+        kind, at = changes[page]
         old, new = texts.get(page) or (None, None)
-        yield Change(share, what, iso(at), status, old, new, url, titles.get(page, ""))
+        yield Change(share, kind, iso(at), status, old, new, url, titles.get(page, ""))

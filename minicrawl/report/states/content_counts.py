@@ -97,9 +97,9 @@ def counts_of(rows: Sequence[ContentRow], most: int) -> Iterator[tuple[str, dict
         hosts[row.host] += row.number
     for name, counts in ((KEPT, of_kept), ("left out", left_out), ("on hosts", hosts)):
         largest = dict(counts.most_common(most))
-        rest = counts.total() - sum(largest.values())
-        if rest:
-            largest[OTHERS] = largest.get(OTHERS, 0) + rest
+        remaining = counts.total() - sum(largest.values())
+        if remaining:
+            largest[OTHERS] = largest.get(OTHERS, 0) + remaining
         yield name, largest
 
 
@@ -144,9 +144,9 @@ def _left_out(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
     """Yield URL, type and outcome of all URLs that were refused or failed."""
     checked, pages = checked_pages(snapshot), np.flatnonzero(snapshot.states >= State.ROBOTS)
     for start in range(0, len(pages), _URLS_AT_ONCE):
-        some = pages[start : start + _URLS_AT_ONCE]
-        details = request_log.last_values(snapshot.connection, "detail", some.tolist())
-        for page, url, detail in zip(some.tolist(), urls(snapshot, some), details, strict=True):
+        block = pages[start : start + _URLS_AT_ONCE]
+        details = request_log.last_values(snapshot.connection, "detail", block.tolist())
+        for page, url, detail in zip(block.tolist(), urls(snapshot, block), details, strict=True):
             state, check = State(snapshot.states[page]), checked.get(page)
             content_type = _type_in(detail) if state is State.TYPE else ""
             if check is not None and check.state != State.FETCHED:

@@ -220,7 +220,9 @@ def _estimated(atoms: int) -> str:
 
 
 def _expected(value: float, signals: Sequence[Signal]) -> str:
-    known = ", ".join(f"{one.name} {one.mean:.2f} over {one.pages:,}" for one in signals)
+    known = ", ".join(
+        f"{signal.name} {signal.mean:.2f} over {signal.pages:,}" for signal in signals
+    )
     return f"its expected value is {value:.2f}: {known or 'nothing like it was read'}"
 
 

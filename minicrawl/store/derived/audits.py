@@ -65,5 +65,5 @@ def earlier_audit(store: Path, connection: Connection, crawl: float) -> EarlierA
             bits = {issue: zlib.decompress(blob) for _, issue, blob in rows}
         except zlib.error as error:
             raise ValueError(str(error)) from error
-        pages = {issue: np.frombuffer(some, np.uint8) for issue, some in bits.items()}
+        pages = {issue: np.frombuffer(packed, np.uint8) for issue, packed in bits.items()}
         return EarlierAudit(float(rows[0][0]), pages)

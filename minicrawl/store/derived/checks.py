@@ -118,5 +118,5 @@ def all_findings(
     store: Path, connection: Connection, kind: str | None = None
 ) -> Iterator[FindingRow]:
     """Yield all findings, or those of one kind, by page."""
-    rest = "WHERE ?1 IS NULL OR kind = ?1 ORDER BY source, target"
-    return map(FindingRow._make, derived_rows(store, connection, "findings", rest, (kind,)))
+    clauses = "WHERE ?1 IS NULL OR kind = ?1 ORDER BY source, target"
+    return map(FindingRow._make, derived_rows(store, connection, "findings", clauses, (kind,)))

@@ -165,7 +165,7 @@ def keep_topics(
     """Replace the topics of this family."""
     with writing_beside(store, connection, _TOPICS) as derived:
         derived.execute("DELETE FROM topics WHERE family = ?", (family,))
-        rows = ((family, topic, np.array(some).tobytes()) for topic, some in topics.items())
+        rows = ((family, topic, np.array(values).tobytes()) for topic, values in topics.items())
         derived.executemany("INSERT INTO topics VALUES (?, ?, ?)", rows)
 
 

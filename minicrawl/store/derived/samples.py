@@ -52,7 +52,7 @@ def kept_samples(
     last: int | None = None,
 ) -> list[Sample]:
     """Return the samples after `since`, at most the `last` ones, in order, converted by `make`."""
-    rest = "WHERE at > ? ORDER BY id DESC LIMIT ?"
+    clauses = "WHERE at > ? ORDER BY id DESC LIMIT ?"
     values = since, -1 if last is None else last
-    rows = list(derived_rows(store, connection, "samples", rest, values))
+    rows = list(derived_rows(store, connection, "samples", clauses, values))
     return [make(json.loads(figures)) for _, _, figures in reversed(rows)]

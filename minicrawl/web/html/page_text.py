@@ -96,15 +96,15 @@ class Heading(NamedTuple):
 def headings(markup: str) -> list[Heading]:
     """Return the headings of a page that have text."""
     elements = _HEADING_TEXT.findall(_HIDDEN.sub("", with_noscript(markup)))
-    lines = ((int(level), " ".join(_text_of(one).split())) for level, one in elements)
+    lines = ((int(level), " ".join(_text_of(heading).split())) for level, heading in elements)
     return [Heading(level, line) for level, line in lines if line]
 
 
 def metas(markup: str) -> list[tuple[str, str]]:
     """Return the names, in lower case, and the contents of the `meta` elements of a page."""
     pairs: list[tuple[str, str]] = []
-    for one in islice(_META.findall(_HIDDEN.sub("", markup)), _MOST_METAS):
-        said = attributes(one)
+    for tag in islice(_META.findall(_HIDDEN.sub("", markup)), _MOST_METAS):
+        said = attributes(tag)
         if "name" in said and "content" in said:
             pairs.append((unescaped(said["name"]).strip().lower(), unescaped(said["content"])))
     return pairs

@@ -100,7 +100,7 @@ class Reference(NamedTuple):
         """Kind in reports: link, nofollow, canonical, alternate, next, prev, frame, or an asset."""
         relations = self.rel.lower().split() if self.rel else ()  # most links have none
         if self.kind == "link":
-            return next((one for one in _ROLES if one in relations), self.kind)
+            return next((role for role in _ROLES if role in relations), self.kind)
         if self.kind in ("a", "area"):
             return "nofollow" if "nofollow" in relations else "link"
         return "frame" if self.kind in _LINKS else self.kind
@@ -133,7 +133,9 @@ def style_references(style: str) -> Iterator[Reference]:
 def style_targets(body: bytes, url: str, content_type: str | None) -> list[tuple[str, str]]:
     """Return the first URLs that the style at `url` refers to, each with its kind."""
     style, _ = decode(body, parse_content_type(content_type)[1])
-    targets = ((canonical(one.written, url), one.kind) for one in style_references(style))
+    targets = (
+        (canonical(reference.written, url), reference.kind) for reference in style_references(style)
+    )
     usable = ((target, kind) for target, kind in targets if target is not None)
     return list(islice(usable, MOST_OF_A_STYLE))
 

@@ -119,8 +119,8 @@ _CONSENT = re.compile(
 )
 
 
-def _fits(one: Signature, status: int) -> bool:
-    return not one.status or status in one.status
+def _fits(signature: Signature, status: int) -> bool:
+    return not signature.status or status in signature.status
 
 
 _BY_HEADER = {

@@ -86,8 +86,8 @@ def normalize_pattern(pattern: str) -> str:
 def _respelled(text: str, spellings: _Spellings) -> str:
     if "%" not in text:
         return text
-    start, *rest = text.split("%")
-    return start + "".join([spellings[part[:2]] + part[2:] for part in rest])
+    start, *parts = text.split("%")
+    return start + "".join([spellings[part[:2]] + part[2:] for part in parts])
 
 
 def _key(text: str) -> str:
@@ -261,10 +261,12 @@ class Matcher:
     __slots__ = ("_as_written", "_patterns")
 
     def __init__(self, allowed: Iterable[str], forbidden: Iterable[str]) -> None:
-        ranked = [(2 * len(it), it) for it in forbidden]
-        ranked += [(2 * len(it) + 1, it) for it in allowed]
+        ranked = [(2 * len(pattern), pattern) for pattern in forbidden]
+        ranked += [(2 * len(pattern) + 1, pattern) for pattern in allowed]
         self._patterns = _Patterns(ranked)
-        unsure = [it for it in ranked if "%" in it[1] and _depends_on_place(it[1])]
+        unsure = [
+            pattern for pattern in ranked if "%" in pattern[1] and _depends_on_place(pattern[1])
+        ]
         self._as_written = _Patterns(unsure) if unsure else None
 
     def allows(self, path: str, budget: int = _BUDGET, cheap: int = _CHEAP) -> bool:
@@ -277,8 +279,11 @@ class Matcher:
             key, budget = _key(path), budget - _DECODE * path.count("%")
         if self._as_written is None:
             return self._patterns.rank(key, budget, cheap) % 2 == 1
-        others = [self._as_written.rank(it, budget // 3, cheap) for it in _other_keys(path, key)]
-        return max(self._patterns.rank(key, budget // 3, cheap), *others) % 2 == 1
+        ranks = [
+            self._as_written.rank(other_key, budget // 3, cheap)
+            for other_key in _other_keys(path, key)
+        ]
+        return max(self._patterns.rank(key, budget // 3, cheap), *ranks) % 2 == 1
 
 
 def _depends_on_place(pattern: str) -> bool:

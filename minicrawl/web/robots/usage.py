@@ -194,10 +194,10 @@ def tdmrep_rules(text: str) -> list[UsageRule]:
     except (ValueError, RecursionError):
         return []
     rules: list[UsageRule] = []
-    for one in listed[:_MOST_RULES] if isinstance(listed, list) else []:
-        pattern = one.get("location") if isinstance(one, dict) else None
+    for entry in listed[:_MOST_RULES] if isinstance(listed, list) else []:
+        pattern = entry.get("location") if isinstance(entry, dict) else None
         if isinstance(pattern, str) and pattern.startswith(("/", "*")):
-            answer = {"0": "y", "1": "n"}.get(str(one.get("tdm-reservation")))
+            answer = {"0": "y", "1": "n"}.get(str(entry.get("tdm-reservation")))
             if answer and not set(pattern) & _NOT_IN_PATHS:
                 rules.append(UsageRule(pattern, f"ai-train={answer}", TDMREP))
     return rules
@@ -218,7 +218,10 @@ def rsl_rules(text: str, url: str) -> list[UsageRule]:
     for content in root.iter("{*}content"):
         pattern = _pattern(content.get("url") or "", url)
         for licence in content.iterchildren("{*}license") if pattern is not None else ():
-            said = [(_local(one), one.get("type") or "", one.text or "") for one in licence]
+            said = [
+                (_local(element), element.get("type") or "", element.text or "")
+                for element in licence
+            ]
             for value in _values_of_rsl(said):
                 rules[UsageRule(pattern or "", value, RSL)] = None
     return list(rules)[:_MOST_RULES]
@@ -231,8 +234,8 @@ def _local(element: object) -> str:
 def _pattern(written: str, url: str) -> str | None:
     """Return the pattern of paths of this host, or None if another host is meant."""
     if "://" in written:
-        scheme, _, rest = written.partition("://")
-        host, slash, path = rest.partition("/")
+        scheme, _, place = written.partition("://")
+        host, slash, path = place.partition("/")
         if (scheme.lower(), host.lower()) != (urlsplit(url).scheme, urlsplit(url).netloc):
             return None
         written = slash + path
@@ -260,10 +263,10 @@ def _values_of_rsl(said: Iterable[tuple[str, str, str]]) -> Iterator[str]:
 def joined(preferences: Iterable[Preference]) -> dict[str, Preference]:
     """Return one answer for each purpose that has any. A denial overrides a permission."""
     chosen: dict[str, Preference] = {}
-    for one in preferences:
-        before = chosen.get(one.purpose)
-        if before is None or (before.allowed and not one.allowed):
-            chosen[one.purpose] = one
+    for preference in preferences:
+        before = chosen.get(preference.purpose)
+        if before is None or (before.allowed and not preference.allowed):
+            chosen[preference.purpose] = preference
     return {purpose: chosen[purpose] for purpose in PURPOSES if purpose in chosen}
 
 
