@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from minicrawl.web.documents import office
+from minicrawl.web.documents.file_text import reader_of
 from minicrawl.web.documents.office import parse_office
 from minicrawl.web.responses.types import ALL, DocumentType, is_wanted, type_of
 from tests.web.office_files import LINK, RELATIONSHIPS, WORD, docx, packed
@@ -35,6 +36,26 @@ def test_fields_are_links_and_deleted_or_doubled_text_is_left_out() -> None:
     document = parse_office(packed({"word/document.xml": WORD.format(body)}))
     assert document.lines == ("a b", "c", "box")
     assert document.links == ("https://example.org/a", "https://example.org/b")
+
+
+def test_fields_that_are_no_links_or_too_long_for_one_are_passed_over() -> None:
+    long = "x" * 9000
+    body = (
+        '<w:p><w:fldSimple w:instr="PAGE"/><w:r><w:instrText> HYPERLINK "http://a.example/'
+        f'{long}" </w:instrText><w:instrText>{long}</w:instrText><w:t>a</w:t></w:r></w:p>'
+        f"<w:p>{'<w:r> </w:r>' * 9000}</w:p>"
+    )
+    document = parse_office(packed({"word/document.xml": WORD.format(body)}))
+    assert (document.lines, document.links) == (("a",), ())
+
+
+def test_files_of_two_types_have_a_reader() -> None:
+    kinds = [kind for kind in DocumentType if reader_of(kind)]
+    assert kinds == [DocumentType.PDF, DocumentType.OFFICE]
+    assert reader_of(None) is None
+    read = reader_of(DocumentType.OFFICE)
+    assert read is not None
+    assert read(docx("One")).lines == ("One",)
 
 
 def test_slides_come_in_the_order_of_the_presentation() -> None:

@@ -41,8 +41,8 @@ const rowsOver = (drawn, format) => {
   return times.filter((_, place) => place === 0 || (times.length - 1 - place) % every === 0).map((at) => [clock(at), ...values.map((of) => (of.has(at) ? format(of.get(at)) : "–"))]);
 };
 
-// series: [{name, points: [[seconds since 1970, value], ...]}], with points of MOMENTS or more.
-export const MOMENTS = 3;
+// series: [{name, points: [[seconds since 1970, value], ...]}]
+export const hasCurve = (points) => points.some(([at]) => at !== points[0][0]);
 export const curves = (title, series, format = short, exact = format === short ? (value) => fixed(value, Number.isInteger(value) ? 0 : 2) : format) => {
   const all = series.flatMap((one) => one.points).filter(([, y]) => y !== null && y !== undefined);
   const first = Math.min(...all.map(([x]) => x)), last = Math.max(...all.map(([x]) => x), first + 1);

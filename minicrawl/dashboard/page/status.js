@@ -2,7 +2,7 @@
 
 import { h, put, card, moment, facts, table, td, count, fixed, share, size, span, clock, plain, cut, pace as paceOf } from "/page/dom.js";
 import { post, latest } from "/page/server.js";
-import { MOMENTS, curves, logLog, bars } from "/page/charts.js";
+import { hasCurve, curves, logLog, bars } from "/page/charts.js";
 import { clusterFacts, clusterShare, makeNodes } from "/page/cluster.js";
 
 const MOST_LINES = 2000;
@@ -175,10 +175,6 @@ export const makeStatus = (place, app) => {
   };
   const drawCurves = () => {
     const sums = history?.sums || [], pace = [];
-    if (new Set(sums.map(([at]) => at)).size < MOMENTS) {
-      put(curvesAt, h("div", { class: "empty" }, crawl?.live?.crawlers ? "The curves begin after a few seconds." : "The crawl was too short for curves."));
-      return;
-    }
     for (let at = 0; at < sums.length; at += 1) {
       let from = at; while (from > 0 && sums[at][0] - sums[from][0] < 5) from -= 1;
       const seconds = Math.max(sums[at][0] - (from === at ? sums[at][0] - 1 : sums[from][0]), 0.5);
@@ -187,16 +183,17 @@ export const makeStatus = (place, app) => {
     const column = (place) => sums.map((row) => [row[0], row[place]]);
     const drawn = (graph && graph.curves) || [];
     const of = (at) => drawn.map((row) => [row[0], row[at]]);
-    const figure = (title, series, format) => (series.some((one) => one.points.length >= MOMENTS) ? h("div", { class: "w4 plot" }, h("h3", {}, title), curves(title, series, format)) : null);
-    put(curvesAt,
+    const figure = (title, series, format) => (series.some(({ points }) => hasCurve(points)) ? h("div", { class: "w4 plot" }, h("h3", {}, title), curves(title, series, format)) : null);
+    const figures = [
       figure("requests", [{ name: "requests", points: column(1) }, { name: "failed", points: column(2) }]),
       figure("requests a second", [{ name: "a second", points: pace }]),
       figure("downloaded", [{ name: "bytes", points: column(3) }], (v) => size(v)),
-      [
-        figure("importance gathered", [{ name: "share", points: of(1) }], (v) => share(v, 0)),
-        figure("components", [{ name: "strong", points: of(2) }, { name: "weak", points: of(3) }, { name: "largest strong, pages", points: of(4) }]),
-        figure("distances", [{ name: "diameter", points: of(5) }, { name: "mean distance", points: of(6) }]),
-      ]);
+      figure("importance gathered", [{ name: "share", points: of(1) }], (v) => share(v, 0)),
+      figure("components", [{ name: "strong", points: of(2) }, { name: "weak", points: of(3) }, { name: "largest strong, pages", points: of(4) }]),
+      figure("distances", [{ name: "diameter", points: of(5) }, { name: "mean distance", points: of(6) }]),
+    ].filter(Boolean);
+    const none = crawl?.live?.crawlers ? "The curves begin after a few seconds." : "The crawl was too short for curves.";
+    put(curvesAt, figures.length ? figures : h("div", { class: "empty" }, none));
   };
   const why = (view) => (crawl?.status?.missing ? "nothing yet" : plain(view.error));
   const unmeasured = () => (graph.error ? why(graph) : "The graph is too large for the dashboard to measure, or its links are not stored. minicrawl status --graph measures a large graph.");
