@@ -58,7 +58,7 @@ class Refusal(StrEnum):
 
 
 class LinkVerdict(IntEnum):
-    """What a person would find behind a link."""
+    """Verdict on a link: what a person would find behind it."""
 
     ALIVE = 0
     DEAD = 1
@@ -111,7 +111,7 @@ class RetryPolicy(NamedTuple):
 
 
 class StateRow(NamedTuple):
-    """All that is known about a state."""
+    """Facts about a state."""
 
     means: str
     helps: str

@@ -76,12 +76,12 @@ class Check(NamedTuple):
 
     @property
     def means(self) -> str:
-        """What is wrong."""
+        """Fault, as a sentence."""
         return self.text.partition(": ")[0]
 
     @property
     def remedy(self) -> str:
-        """What to do, as a sentence."""
+        """Remedy, as a sentence."""
         remedy = self.text.partition(": ")[2]
         return f"{remedy[:1].upper()}{remedy[1:]}." if remedy else ""
 

@@ -51,7 +51,7 @@ class Issue(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """What one change mends. `example` is the most important page, and `place` a place on it."""
+    """Pages that one change mends. `example` is the most important one, `place` a place on it."""
 
     severity: str
     pages: int
@@ -220,7 +220,7 @@ class Earlier(NamedTuple):
 
 
 class AuditChange(NamedTuple):
-    """What changed since an earlier result: new and fixed pages of issues, and those still open."""
+    """Changes since an earlier result: new and fixed pages of issues, and those still open."""
 
     since: str
     new: SiteAudit

@@ -1,4 +1,4 @@
-"""Which versions of nats-server keep what they have acknowledged, and whether servers sync.
+"""Versions of nats-server that keep what they have acknowledged, and whether servers sync.
 
     from 2.9 on         a crawl works; 2.9 itself does not know `sync_interval`
     before 2.10.5       a leader that was cut off keeps messages that nobody else has

@@ -157,11 +157,11 @@ class UrlTable:
         """Add the pages of unknown URLs, whose ids follow the last one."""
         hosts, paths, host_ids = list[int](), list[str](), self._host_ids
         for url in new:
-            path = url.index("/", _IN_ORIGIN)  # as `urls.split`, which takes longer
-            origin = url[:path]
+            end = url.index("/", _IN_ORIGIN)  # as `urls.split`, which takes longer
+            origin = url[:end]
             host = host_ids.get(origin)
             hosts.append(self._host(origin, meeting) if host is None else host)
-            paths.append(url[path:])
+            paths.append(url[end:])
         self.host_of.extend(hosts)
         self.depth += bytes((min(depth, _DEEPEST),)) * len(new)
         if self.traits is not None:

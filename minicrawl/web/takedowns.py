@@ -40,7 +40,7 @@ def _digest(text: str) -> str:
 
 
 class Takedowns:
-    """All take-downs of a store."""
+    """Take-downs of a store."""
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
         self._urls: set[str] = set()

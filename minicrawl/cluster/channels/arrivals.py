@@ -1,4 +1,4 @@
-"""Which arrived batches a shard posts, and which of its own it sends again.
+"""Arrivals: batches that a shard posts, and batches of its own that it sends again.
 
 Law: a shard posts the batches of a channel in their order, each once. A sender publishes again what
 its receiver has not posted, at growing intervals.

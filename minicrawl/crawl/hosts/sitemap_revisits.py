@@ -1,4 +1,4 @@
-"""When a running crawl reads the sitemaps of a host again.
+"""Sitemap revisits: decide when a running crawl reads the sitemaps of a host again.
 
 A sitemap is read again as often as it has been seen to change, because it tells which pages are new
 and which have changed. Its rate of change is estimated from the readings alone, with no prior, so

@@ -42,7 +42,7 @@ _NO_REVISIT_OF = "server-not-modified"
 
 
 class _Capture(NamedTuple):
-    """What an index says about a record; of URL and digest only hashes."""
+    """Record as an index describes it; of URL and digest only hashes."""
 
     url: int
     digest: int

@@ -1,4 +1,4 @@
-"""All distances in one matrix, repaired after each edge (A1, A2) or batch of edges (A3, A4).
+"""Matrix of all distances, repaired after each edge (A1, A2) or batch of edges (A3, A4).
 
 As in A2, any pair (n, m) that gets closer by a new edge (s, t) has n reaching s and t reaching m.
 Edges with the same source can be added together, because a shortest path leaves the source only

@@ -1,4 +1,4 @@
-"""From the bytes of a page to its text.
+"""Decoding: from the bytes of a page to its text.
 
 Every page has a text, whatever its bytes and its labels. The encoding comes from, in this order:
 a byte order mark, the Content-Type, a declaration in the first 1024 bytes (by the labels of the
