@@ -10,8 +10,7 @@ open    every tenth link of a page leads to a page of the sample, the others to 
         serves, on as many hosts as before
 
 In each, the canonical URL of a page is its own, as on the web. Scrapy extracts the links of each
-page and throws the page away. A plain parse, without requests, is
-measured beside the crawlers: lexbor, and the values of `href`.
+page and throws the page away. A plain parse by lexbor, with the values of `href`, is measured, too.
 """
 
 import io
@@ -34,11 +33,11 @@ import click
 import zstandard
 from selectolax.lexbor import LexborHTMLParser
 
-from tests.bench.crawl import COLUMNS, Lap, lap, ratios
+from tests.bench.crawl import COLUMNS, Lap, lap
 from tests.bench.crawlers import Choice, Crawler, Task, choice_options, chosen, scrapy
-from tests.bench.laps import PageVisits, conditions, laps_in_turn, medians
+from tests.bench.laps import PageVisits, laps_in_turn
 from tests.bench.manuals import cpu_s_of, own_core
-from tests.bench.notes import head, into_document, row, tell
+from tests.bench.notes import into_document, machine, row, tell, today
 from tests.bench.processes import exit_on_sigterm
 from tests.real.daemons import free_port
 from tests.real.nginx import running_nginx
@@ -231,10 +230,10 @@ def parse_ms(pages: Sequence[SamplePage]) -> float:
     return 1000 * statistics.median(times) / len(pages)
 
 
-def _measured(
+def _rows(
     title: str, pages: Sequence[SamplePage], crawlers: Sequence[Crawler], count: int
 ) -> Iterator[str]:
-    """Yield the results of one shape."""
+    """Yield a row for each crawler of one shape."""
     with (
         TemporaryDirectory(prefix="minicrawl-bench-") as folder,
         serving(pages, SHAPES[title], Path(folder)) as server,
@@ -251,10 +250,24 @@ def _measured(
             )
 
         laps = laps_in_turn(crawlers, count, one_lap, COLUMNS)
-        what = f"**{title}**, {task.pages:,} pages, {task.connections} connections"
-        yield conditions(what, crawlers, server, count)
-    yield from medians(laps, COLUMNS)
-    yield from ratios(laps)
+    ours = next(iter(laps.values()))
+    for name, theirs in laps.items():
+        middle = Lap(*map(statistics.median, zip(*theirs, strict=True)))
+        ratios = [
+            statistics.median(mine[of] / its[of] for mine, its in zip(ours, theirs, strict=True))
+            for of in (0, 1)  # pace, processor time
+        ]
+        paces = [round_.pages_a_second for round_ in theirs]
+        yield row(
+            title,
+            name,
+            f"{middle.pages_a_second:,.0f}",
+            f"{min(paces):,.0f} to {max(paces):,.0f}",
+            f"{middle.cpu_s:.2f}",
+            f"{middle.peak_mb:,.0f}",
+            f"{middle.requests:.2f}",
+            *([""] * 2 if theirs is ours else (f"{ratio:.3g} ×" for ratio in ratios)),
+        )
 
 
 @click.command()
@@ -276,12 +289,22 @@ def main(
     except Absent as absent:
         raise click.UsageError(str(absent)) from None
     size_kb = statistics.mean(len(page.html) for page in some) / 1e3
-    lines = [*head("plain parse by lexbor", "KB a page", "ms a page")]
-    lines += [row(f"{len(some):,} pages", f"{size_kb:.0f}", f"{parse_ms(some):.2f}")]
+    lines: list[str] = []
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         crawlers = chosen(who, Path(name), lambda python: [scrapy(python)])
         for title in shapes or SHAPES:
-            lines += ["", *_measured(title, some, crawlers, count)]
+            lines += _rows(title, some, crawlers, count)
+    lines = [
+        f"{today()}: {', '.join(crawler.version for crawler in crawlers)}. {machine()}. "
+        f"{len(some):,} pages of {size_kb:.0f} KB on average, "
+        f"{_CONNECTIONS} connections, median of {count}. lexbor alone parses a page and takes its "
+        f"links in {parse_ms(some):.2f} ms.",
+        "",
+        "| shape | crawler | pages/s | from, to | CPU s per 1,000 | peak MB | requests a page "
+        "| minicrawl's pace | its CPU time |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *lines,
+    ]
     tell(lines, "real pages", into)
 
 
