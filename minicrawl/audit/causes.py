@@ -24,8 +24,12 @@ from minicrawl.audit.link_columns import Column
 if TYPE_CHECKING:
     from minicrawl.audit.site import AuditedSite, Mask
 
-_FEWEST_OF_A_HOST, _FEWEST_OF_A_FOLDER, _MOST_OF = 3, 5, 0.9
+_SCOPES = ("site", "folder", "folder")
+_FEWEST, _MOST_OF = {"site": 3, "folder": 5}, 0.9
 """Fewest pages with an issue, and least share of the pages, that blame a host or a folder."""
+
+
+Names = Callable[[Column], list[str]]
 
 
 class Causes(NamedTuple):
@@ -34,7 +38,7 @@ class Causes(NamedTuple):
     scope: str
     pages: Column
     firsts: Column
-    names: Callable[[Column], list[str]]
+    names: Names
     """Function of places in the columns that returns the targets."""
 
 
@@ -45,17 +49,13 @@ def by_template(site: AuditedSite, pages: Column) -> Iterator[Causes]:
     """Blame a host, else a folder, for an issue of most of its pages; else each page."""
     base = site.html.copy()
     base[pages] = True
-    for scope, place_of, names, fewest in (
-        ("site", site.seen.host_of, site.seen.origins, _FEWEST_OF_A_HOST),
-        ("folder", site.sections.of, site.sections.names, _FEWEST_OF_A_FOLDER),
-        ("folder", site.folders.of, site.folders.names, _FEWEST_OF_A_FOLDER),
-    ):
-        counts = np.bincount(place_of[pages], minlength=len(names))
-        of_all = np.bincount(place_of[base], minlength=len(names))
-        is_whole = (counts >= fewest) & (counts >= _MOST_OF * of_all)
+    for scope, places in zip(_SCOPES, site.places, strict=True):
+        counts = np.bincount(places.of[pages], minlength=places.number)
+        of_all = np.bincount(places.of[base], minlength=places.number)
+        is_whole = (counts >= _FEWEST[scope]) & (counts >= _MOST_OF * of_all)
         if is_whole.any():
-            blamed = is_whole[place_of[pages]]
-            yield _grouped(scope, place_of[pages[blamed]], pages[blamed], names.__getitem__)
+            blamed = is_whole[places.of[pages]]
+            yield _grouped(scope, places.of[pages[blamed]], pages[blamed], places.names)
             pages = pages[~blamed]
     if len(pages):
         yield by_page(site, pages)
@@ -66,12 +66,10 @@ def by_page(site: AuditedSite, pages: Column) -> Causes:
     return Causes("page", np.ones(len(pages), np.int64), pages, lambda at: site.urls(pages[at]))
 
 
-def _grouped(scope: str, labels: Column, pages: Column, name: Callable[[int], str]) -> Causes:
+def _grouped(scope: str, labels: Column, pages: Column, names: Names) -> Causes:
     """Return a cause for each label; the first page of a label is its most important one."""
     distinct, at, counts = np.unique(labels, return_index=True, return_counts=True)
-    return Causes(
-        scope, counts, pages[at], lambda places: [name(one) for one in distinct[places].tolist()]
-    )
+    return Causes(scope, counts, pages[at], lambda places: names(distinct[places]))
 
 
 def _by_page_behind(
@@ -80,9 +78,7 @@ def _by_page_behind(
     """Blame the page that each page names; those that name an unknown one are blamed themselves."""
     known = targets >= 0
     if known.any():
-        causes = _grouped(scope, targets[known], pages[known], str)
-        blamed = np.unique(targets[known])
-        yield causes._replace(names=lambda at: site.urls(blamed[at]))
+        yield _grouped(scope, targets[known], pages[known], site.urls)
     if not known.all():
         yield from by_template(site, pages[~known])
 

@@ -52,7 +52,8 @@ from minicrawl.audit.detectors import (
     under,
     url,
 )
-from minicrawl.audit.site import NO_TARGET, AuditedSite, Mask
+from minicrawl.audit.fact_columns import NO_TARGET
+from minicrawl.audit.site import AuditedSite, Mask
 from minicrawl.states import LinkVerdict, State
 from minicrawl.store.derived.checks import LARGE_IMAGE
 

@@ -20,8 +20,9 @@ from minicrawl.audit.causes import (
     by_link,
     by_template,
 )
+from minicrawl.audit.fact_columns import NO_TARGET, UNKNOWN
 from minicrawl.audit.link_columns import Column
-from minicrawl.audit.site import NO_TARGET, REDIRECTS, UNKNOWN, AuditedSite, Mask
+from minicrawl.audit.site import REDIRECTS, AuditedSite, Mask
 from minicrawl.states import State
 
 MARKUP, LINKS, CHECKED, LISTED, TIMED = "markup", "links", "checked", "listed", "timed"

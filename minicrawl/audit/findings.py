@@ -107,8 +107,9 @@ class IssueFinding:
         ranks_among: Column = ranks[self._bits[ranks >> 3] >> (7 - (ranks & 7)) & 1 == 1]
         return ranks_among
 
-    def since(self, before: Mask) -> tuple[IssueFinding, IssueFinding]:
-        """Return the new pages, and those of `before`, a mask by page, that are fixed."""
+    def since(self, bits: Column) -> tuple[IssueFinding, IssueFinding]:
+        """Return the new pages, and those of before, a bit for each by page, that are fixed."""
+        before = np.unpackbits(bits, count=len(self.by_importance)).astype(np.bool_)
         had, has = before[self.by_importance], np.zeros(len(self.by_importance), np.bool_)
         has[self.ranks] = True
         return (
@@ -211,10 +212,13 @@ class SiteAudit:
 
 
 class Earlier(NamedTuple):
-    """Earlier result: what it is of, and the pages with each issue, as masks by page."""
+    """Earlier result: what it is of, and the pages with each issue, a bit for each by page.
+
+    Pages that became known later have no bit.
+    """
 
     of: str
-    pages: Mapping[str, Mask]
+    pages: Mapping[str, Column]
     gone: int = 0
     """Number of faults of pages that the store does not know."""
 
@@ -330,12 +334,7 @@ def kept_and_earlier(audit: SiteAudit) -> Earlier | None:
     earlier = earlier_audit(seen.path, seen.connection, crawl)
     if earlier is None:
         return None
-    pages = {}
-    for issue, packed in earlier.pages.items():
-        pages[issue] = audit.site.none()
-        known = np.unpackbits(packed)[: len(audit.site)].astype(np.bool_)
-        pages[issue][: len(known)] = known
-    return Earlier(f"the crawl of {iso(earlier.crawl)[:16].replace('T', ' ')}", pages)
+    return Earlier(f"the crawl of {iso(earlier.crawl)[:16].replace('T', ' ')}", earlier.pages)
 
 
 def as_document(
@@ -380,6 +379,6 @@ def read_baseline(baseline: Path, audit: SiteAudit) -> Earlier:
     for issue, some in keys.items():
         # By URL, not by page id: the baseline may be from another store of the same site.
         known = audit.site.pages_of(np.array(some, np.int64))
-        pages[issue] = audit.site.of(known[known >= 0])
+        pages[issue] = np.packbits(audit.site.of(known[known >= 0]))
         gone += int(np.count_nonzero(known < 0))
     return Earlier(str(baseline), pages, gone)

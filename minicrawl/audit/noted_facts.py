@@ -20,6 +20,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.scan import scan
 from minicrawl.audit.page_facts import VERSION, UrlReference, facts_of
+from minicrawl.audit.url_columns import url_numbers
 from minicrawl.errors import Damaged
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import kept_pages
@@ -48,12 +49,7 @@ class UrlKeys:
     """Index of the pages of a store by the keys of their URLs."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        keys = np.zeros(len(snapshot), np.int64)
-        place, origins = 0, snapshot.origins
-        for hosts, paths in tables.hosts_and_paths(snapshot.connection):
-            urls = (origins[host] + path for host, path in zip(hosts, paths, strict=True))
-            keys[place : place + len(hosts)] = list(map(key_of, urls))
-            place += len(hosts)
+        keys = url_numbers(snapshot, key_of)
         self._order = np.argsort(keys, kind="stable").astype(np.int32)
         self._sorted = keys[self._order]
 

@@ -1,8 +1,8 @@
 """Columns of a whole store for the checks of an audit, with an entry for each known page.
 
-Each column is computed when a check first asks for it, in blocks, and the columns of a million
-pages take about 150 MB: facts are packed, links are counted and not kept. A page without facts has
-0 in all number columns, so each check of markup starts from `html`.
+Each column is computed when a check first asks for it, in blocks. Facts lie in a file, and links
+are counted and not kept. A page without facts has 0 in all number columns, so each check of markup
+starts from `html`.
 
 own        pages of the hosts that the crawl read from: the owner's
 html       own pages that were read and have facts
@@ -12,49 +12,42 @@ target     page that a page's canonical, next or prev names; -1 for none, -2 for
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from minicrawl.audit.fact_columns import NO_TARGET, Alternate, FactColumns
 from minicrawl.audit.link_columns import Column, LinkColumns, link_columns
-from minicrawl.audit.noted_facts import REFERENCE, REFERENCE_KINDS, UrlKeys, is_future
-from minicrawl.audit.page_facts import BIT, LAYOUT, SESSION_ID
+from minicrawl.audit.noted_facts import UrlKeys, is_future
+from minicrawl.audit.page_facts import BIT, SESSION_ID
+from minicrawl.audit.url_columns import (
+    URL_FAULTS,
+    folder_of,
+    numbered,
+    plain_form,
+    section_of,
+    url_faults,
+    url_numbers,
+)
 from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import final_pages
 from minicrawl.report.links.verdicts import NOT_CHECKED, checked_files, verdict_of_check, verdicts
 from minicrawl.report.selected_pages import hosts_named
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.states import READ_STATES, LinkVerdict, State
-from minicrawl.store import page_columns, questions, request_log, tables
+from minicrawl.store import page_columns, questions, request_log
 from minicrawl.store.derived.checks import LARGE_IMAGE, FindingRow, all_checks, all_findings
-from minicrawl.store.derived.facts import facts_in_blocks, listed_in_blocks
+from minicrawl.store.derived.facts import listed_in_blocks
 from minicrawl.web.urls import host_of
 from minicrawl.wording import counted
 
 Mask: TypeAlias = Any
 """Column of truth values. Operators of arrays return Any for the type checker, and so do these."""
 
-NO_TARGET, UNKNOWN = -1, -2
-_HEADS = ("canonical", "next", "prev")
-_URL_PATTERNS = {
-    "upper": re.compile(r"^(?:%[0-9A-Fa-f]{2}|[^A-Z%?])*+[A-Z]"),
-    "session": SESSION_ID,
-    "non_ascii": re.compile(r"%[89A-Fa-f][0-9A-Fa-f]|[^\x00-\x7f]"),
-    "double_slash": re.compile(r"^[^?]*//"),
-    "underscore": re.compile(r"^[^?]*_"),
-    "space": re.compile(r"^[^?]*%20"),
-    "many_parameters": re.compile(r"\?[^&]*(?:&[^&]*){4,}"),
-}
-"""Faults of a path with its query."""
-_URL_BITS = {fault: 1 << place for place, fault in enumerate((*_URL_PATTERNS, "long"))}
-_LONGEST_URL = 115
-_INDEX_FILE = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$")
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
 _MOST_HOPS, _MOST_DATES = 1000, 1 << 16
 
@@ -65,37 +58,12 @@ def titles(snapshot: Snapshot, pages: list[int]) -> dict[int, str]:
     return {row.page: row.title for row in rows}
 
 
-def plain_form(url: str) -> str:
-    """Return a URL without what rarely tells pages apart: www, port, case, index file, slash."""
-    address, mark, query = url.partition("://")[2].partition("?")
-    name, _, path = address.partition("/")
-    path = _INDEX_FILE.sub("", f"/{path.lower()}").rstrip("/")
-    return f"{name.partition(':')[0].removeprefix('www.')}{path}{mark}{query}"
-
-
-class Alternate(NamedTuple):
-    """Language versions as pairs: a page, and the version that it names, or `UNKNOWN`."""
-
-    pages: Column
-    targets: Column
-
-
 class Places(NamedTuple):
-    """Names of places, and the place of each page, by number."""
+    """Place of each page by number, how many places there are, and a function for their names."""
 
     of: Column
-    names: list[str]
-
-
-class _Facts(NamedTuple):
-    """Facts of all pages: numbers, a mask of pages with facts, and the targets of references."""
-
-    numbers: NDArray[Any]
-    has: Mask
-    heads: dict[str, Column]
-    alternates: Alternate
-    with_session: Mask
-    """Pages that a link with a session id leads to."""
+    number: int
+    names: Callable[[Column], list[str]]
 
 
 class AuditedSite:
@@ -132,34 +100,12 @@ class AuditedSite:
         return np.isin(self.states, states)
 
     @cached_property
-    def _facts(self) -> _Facts:
-        facts, has, with_session = np.zeros(len(self), LAYOUT), self.none(), self.none()
-        heads = dict[str, Column]()
-        versions = [np.empty((2, 0), np.int32)]
-        for rows in facts_in_blocks(self.seen.path, self.seen.connection):
-            pages = np.array([row.page for row in rows], np.int32)
-            facts[pages] = np.frombuffer(b"".join(row.numbers for row in rows), LAYOUT)
-            has[pages] = True
-            givers = np.repeat(pages, [len(row.refs) // REFERENCE.itemsize for row in rows])
-            references = np.frombuffer(b"".join(row.refs for row in rows), REFERENCE)
-            targets = self._keys.pages(references["key"])
-            targets[targets < 0] = UNKNOWN
-            for kind, name in enumerate(REFERENCE_KINDS):
-                is_it = references["kind"] == kind
-                if name == "session":
-                    with_session[targets[is_it & (targets >= 0)]] = True
-                elif name not in _HEADS:
-                    versions.append(np.array((givers[is_it], targets[is_it]), np.int32))
-                elif is_it.any():
-                    if name not in heads:
-                        heads[name] = self._no_targets()
-                    heads[name][givers[is_it]] = targets[is_it]
-        alternates = Alternate(*np.concatenate(versions, axis=1))
-        return _Facts(facts, has, heads, alternates, with_session)
+    def _facts(self) -> FactColumns:
+        return FactColumns(self.seen, self._keys)
 
     def number(self, name: str) -> Column:
         """Return the number of this name of each page."""
-        return self._facts.numbers[name]
+        return self._facts.number(name)
 
     def flag(self, name: str) -> Mask:
         """Return the pages with this flag."""
@@ -191,20 +137,12 @@ class AuditedSite:
 
     def repeated(self, name: str, among: Mask, most: int | None = None) -> Mask:
         """Return the pages that share a hash within their host, in groups of at most `most`."""
-        pages = np.flatnonzero(among & (self.number(name) != 0)).astype(np.int32)
-        values = self.of_host(self.number(name)[pages], pages)
-        order = np.argsort(values)
-        values = values[order]
-        is_same = values[1:] == values[:-1]
-        is_repeated = np.zeros(len(values), np.bool_)
-        is_repeated[1:] = is_same
-        is_repeated[:-1] |= is_same
-        if most is not None:
-            places = np.flatnonzero(is_repeated)
-            starts = np.flatnonzero(np.diff(values[places], prepend=~values[places[:1]]))
-            sizes = np.diff(starts, append=len(places))
-            is_repeated[places] = np.repeat(sizes <= most, sizes)
-        return self.of(pages[order[is_repeated]])
+        hashes = self.number(name)
+        pages = np.flatnonzero(among & (hashes != 0)).astype(np.int32)
+        groups, _ = numbered(self.of_host(hashes[pages], pages))
+        sizes = np.bincount(groups)
+        is_shared = (sizes > 1) & (sizes <= (most or len(self)))
+        return self.of(pages[is_shared[groups]])
 
     def of_host(self, hashes: Column, pages: Column) -> Column:
         """Return hashes of pages that differ between hosts: their pages may share a title.
@@ -247,50 +185,28 @@ class AuditedSite:
 
     @cached_property
     def _url_faults(self) -> Column:
-        """Faults of each URL, a bit for each."""
-        fault_bits, lengths = bytearray(), list(map(len, self.seen.origins))
-        for hosts, paths in tables.hosts_and_paths(self.seen.connection):
-            for host, path in zip(hosts, paths, strict=True):
-                is_long = lengths[host] + len(path) > _LONGEST_URL
-                faults = _URL_BITS["long"] if is_long else 0
-                # Most paths are in lower case without these marks, so that no pattern can match.
-                if not path.islower() or any(mark in path for mark in "?%;_") or "//" in path:
-                    for fault, pattern in _URL_PATTERNS.items():
-                        if pattern.search(path):
-                            faults |= _URL_BITS[fault]
-                fault_bits.append(faults)
-        return np.frombuffer(fault_bits, np.uint8)
+        return url_numbers(self.seen, url_faults, np.uint8)
 
     @cached_property
-    def folders(self) -> Places:
-        """Folders of pages."""
-        ids, numbers = dict[str, int](), list[int]()
-        for hosts, paths in tables.hosts_and_paths(self.seen.connection):
-            for host, path in zip(hosts, paths, strict=True):
-                folder = f"{self.seen.origins[host]}{path.partition('?')[0].rpartition('/')[0]}/"
-                numbers.append(ids.setdefault(folder, len(ids)))
-        return Places(np.array(numbers, np.int32), list(ids))
+    def places(self) -> tuple[Places, ...]:
+        """Hosts, the folders right below their roots, and all folders, by their pages."""
+        origins = self.seen.origins
+        hosts = Places(
+            self.seen.host_of, len(origins), lambda some: [origins[one] for one in some.tolist()]
+        )
+        return hosts, *map(self._places, (section_of, folder_of))
 
-    @cached_property
-    def sections(self) -> Places:
-        """Folders of pages right below the root."""
-        ids = dict[str, int]()
-        tops = ["/".join(name.split("/")[:4]) for name in self.folders.names]
-        section_of = [ids.setdefault(top.rstrip("/") + "/", len(ids)) for top in tops]
-        return Places(np.array(section_of, np.int32)[self.folders.of], list(ids))
+    def _places(self, name: Callable[[str], str]) -> Places:
+        numbers, firsts = numbered(url_numbers(self.seen, lambda url: hash(name(url))))
+        return Places(numbers, len(firsts), lambda some: list(map(name, self.urls(firsts[some]))))
 
     @cached_property
     def twins(self) -> Column:
         """A number that own pages share whose URLs differ only in form; 0 for pages alone."""
-        forms = np.empty(len(self), np.int64)
-        place, origins = 0, self.seen.origins
-        for hosts, paths in tables.hosts_and_paths(self.seen.connection):
-            urls = (origins[host] + path for host, path in zip(hosts, paths, strict=True))
-            forms[place : place + len(hosts)] = [hash(plain_form(url)) for url in urls]
-            place += len(hosts)
-        column, candidates = np.zeros(len(self), np.int32), np.flatnonzero(self.own & self.was_read)
-        _, numbers, counts = np.unique(forms[candidates], return_inverse=True, return_counts=True)
-        column[candidates] = np.where(counts[numbers] > 1, numbers + 1, 0)
+        column, pages = np.zeros(len(self), np.int32), np.flatnonzero(self.own & self.was_read)
+        forms = url_numbers(self.seen, lambda url: hash(plain_form(url)))[pages]
+        groups, _ = numbered(forms)
+        column[pages] = np.where(np.bincount(groups)[groups] > 1, groups + 1, 0)
         return column
 
     @cached_property
@@ -320,7 +236,7 @@ class AuditedSite:
 
     def url_fault(self, name: str) -> Mask:
         """Return the pages that were read and whose URL has a fault."""
-        return ((self._url_faults & _URL_BITS[name]) != 0) & self.was_read
+        return ((self._url_faults & URL_FAULTS[name]) != 0) & self.was_read
 
     @cached_property
     def was_read(self) -> Mask:

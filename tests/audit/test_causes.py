@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from minicrawl.audit.findings import Cause, Earlier, SiteAudit, audited
@@ -86,7 +87,7 @@ def test_new_pages_have_the_causes_of_their_own_links(tmp_path: Path) -> None:
     with audit_of(tmp_path, site, "link-dead") as audit:
         (finding,) = audit.found
         urls = dict(zip(audit.site.urls(finding.pages), finding.pages.tolist(), strict=True))
-        known = audit.site.of([urls[HOST + old.path]])
+        known = np.packbits(audit.site.of([urls[HOST + old.path]]))
         change = audit.since(Earlier("before", {"link-dead": known}))
         assert change.counts == {"new": 1, "open": 1, "fixed": 0}
         assert rows(change.new.table().causes) == {("link", "/kaputt/1", 1)}
