@@ -10,8 +10,6 @@ code    64 bits, spread evenly; its first bits choose the small map, the last 32
 number  32 bits, except the largest
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable
 

@@ -6,8 +6,6 @@ same message. Without a running crawl, the caller gets an error of one line. The
 limited. Where the path of a socket would be too long for its address, a shorter name leads to it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

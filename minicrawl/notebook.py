@@ -4,8 +4,6 @@ Law: one display is updated in place, at most twice per second, and once more at
 pages is escaped. IPython on a terminal shows text.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from html import escape

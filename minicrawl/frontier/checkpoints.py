@@ -5,8 +5,6 @@ The crawl stands still while columns are copied, so the store's thread does all 
 Law: the rows can be iterated again, because a full disk may take two attempts.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +92,7 @@ class NewRows:
     spent: Mapping[int, int]
 
     @classmethod
-    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> NewRows:
+    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> "NewRows":
         """Return the pages from `first` on; `pasts` has the past of each page that had a turn."""
         return cls(
             first=first,
@@ -148,7 +146,7 @@ class UpdatedRows:
     spent: Mapping[int, int]
 
     @classmethod
-    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], saved: int) -> UpdatedRows:
+    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], saved: int) -> "UpdatedRows":
         """Return the pages that have a row, in ascending order."""
         pages = np.fromiter(pasts, dtype=np.int64, count=len(pasts))
         pages = np.sort(pages[pages < saved])

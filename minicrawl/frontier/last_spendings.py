@@ -3,8 +3,6 @@
 The store has the spendings as of the last checkpoint; newer ones are in memory, in two generations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

@@ -6,8 +6,6 @@ as one, except in `sites_of`.
 site    a registrable domain; for a host without a name, the network of its address
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Sequence
 from itertools import repeat

@@ -21,8 +21,6 @@ unknown     URLs that a lookup did not find, and that were not added since
 candidate   a page whose URL has the same hash
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -63,7 +61,7 @@ class UrlIndex:
     def __init__(
         self,
         urls_of: UrlsOf,
-        recent: RecentUrls,
+        recent: "RecentUrls",
         generation: int,
         code_of: Callable[[str], int] = code_of,
     ) -> None:

@@ -3,8 +3,6 @@
 A `DynamicCohesion` follows a graph whose links and nodes come and go, by what changed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -15,8 +15,6 @@ p < .1 follow no power law. In large graphs small deviations count, so p is 0 fo
 samples are counts at fixed degrees, so that they cost the same in a graph of any size.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

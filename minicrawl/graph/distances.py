@@ -21,8 +21,6 @@ search goes deeper than `most_rounds`. In a deeper graph the mean is unknown, an
 lower bound.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

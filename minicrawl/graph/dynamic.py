@@ -23,8 +23,6 @@ Degrees are read off the links. What is not maintained of larger graphs is the c
 key     an edge as one integer: its source in the upper bits, its target in the lowest 31
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -17,8 +17,6 @@ Example: two nodes without links have ranks of 1. A link from the first to the s
 the residual of the second, by c, which it has no link to pass on. So the ranks are 1 and 1.85.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

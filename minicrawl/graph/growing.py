@@ -8,8 +8,6 @@ UnionFind   components of edges without direction
 `minicrawl lab graphs` compares A2 and `Levels` with other algorithms (`lab.dynamic_graphs`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

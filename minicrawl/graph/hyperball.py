@@ -19,8 +19,6 @@ jackknife gives the standard error: the mean is computed again without each of t
 groups of registers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache
 from typing import Any

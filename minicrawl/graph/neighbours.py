@@ -20,8 +20,6 @@ core number 1. Without c-a there is no triangle, and all core numbers are 1.
 around   both directions of all links between different nodes, as ascending keys
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple
 

@@ -14,8 +14,6 @@ from a node with many links along links and against them. The rest goes through 
 in the form that needs one number for each node (Pearce, 2016).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Estimate and truth are normalised. The relative error of a page is |estimate - truth| / truth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 

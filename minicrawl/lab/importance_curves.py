@@ -26,8 +26,6 @@ began, and links of a page are known only when its request ends. With one reques
 do not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random

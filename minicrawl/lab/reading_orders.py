@@ -11,8 +11,6 @@ With `pagerank-return`, an unread page returns most of a gift to the giver. So a
 unread links is not drained by them while nobody knows where they lead.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import repeat

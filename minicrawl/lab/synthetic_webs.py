@@ -27,8 +27,6 @@ recommendation  (`recommended`) repeats the recommendation of an older page, exc
                 third of all pages link to the very first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Final
 

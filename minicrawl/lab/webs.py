@@ -4,8 +4,6 @@ Law: every page is on one host and every host on one site. If hosts are unknown,
 pages of one host.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -6,8 +6,6 @@ so do threads that each have a heap of their own. Both can be switched off, but 
 only a command whose process does nothing but crawl does so.
 """
 
-from __future__ import annotations
-
 import ctypes
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # of malloc.h

@@ -5,8 +5,6 @@ would go on with what nobody waits for, and hold locks that the next command nee
 is not enough: a child that parses or indexes reads it only when it has finished.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -8,8 +8,6 @@ A search before exempting them was rejected: modules make hardly any cycles, and
 longer than to load most of them.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ kernel ends. The clock on the wall would end it early on a busy machine, where t
 have another text. It counts only for a child that sleeps, as a lock may let it for ever.
 """
 
-from __future__ import annotations
-
 import resource
 import signal
 from math import inf

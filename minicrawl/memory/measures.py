@@ -1,7 +1,5 @@
 """Memory and processor time, as Linux reports them in /proc."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -211,6 +211,16 @@ def agreement(scores: Vector, grades: Ints, *, best: int = GRADES) -> Agreement:
     cut = _upward(graded(scores, upward), best)
     table = np.bincount((grades - 1) * GRADES + cut - 1, minlength=GRADES**2)
     apart, dealt = np.abs(cut - grades), np.bincount(grades) / len(grades)
+    # Nodes share their score with a node of another grade if their grades have a variance.
+    _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    sums, squares = np.bincount(levels, cut), np.bincount(levels, cut * cut)
+    remarks = []
+    if decided := int(counts[squares * counts != sums * sums].sum()):
+        remarks.append(
+            f"nodes with equal scores but different grades, the first the better: {decided:,}"
+        )
+    if (scores == scores[0]).all():
+        remarks.append("all scores are equal: they have no order")
     return Agreement(
         judged=len(grades),
         equal=float((apart == 0).mean()),
@@ -218,7 +228,7 @@ def agreement(scores: Vector, grades: Ints, *, best: int = GRADES) -> Agreement:
         by_chance=float(dealt @ dealt),
         spearman=spearman(scores, upward.astype(np.float64)),
         table=tuple(map(tuple, table.reshape(GRADES, GRADES).tolist())),
-        remarks=tuple(_remarks_on_grades(scores, cut)),
+        remarks=tuple(remarks),
     )
 
 
@@ -268,13 +278,3 @@ def graded(scores: Vector, grades: Ints) -> Ints:
 def _upward(grades: Ints, best: int) -> Ints:
     """Return the grades with higher being better. The function is its own inverse."""
     return grades if best == GRADES else GRADES + 1 - grades
-
-
-def _remarks_on_grades(scores: Vector, cut: Ints) -> Iterator[str]:
-    # Nodes share their score with a node of another grade if their grades have a variance.
-    _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    sums, squares = np.bincount(levels, cut), np.bincount(levels, cut * cut)
-    if decided := int(counts[squares * counts != sums * sums].sum()):
-        yield f"nodes with equal scores but different grades, the first the better: {decided:,}"
-    if (scores == scores[0]).all():
-        yield "all scores are equal: they have no order"

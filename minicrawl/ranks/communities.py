@@ -21,9 +21,10 @@ from minicrawl.graph.named_graph import with_links
 from minicrawl.graph.products import Adjacency
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.hits import MOST_STEPS, Hits, hits
-from minicrawl.ranks.singular_vectors import Pair, pairs, scores
+from minicrawl.ranks.singular_vectors import pairs, scores
 
 Sign = Literal["+", "-"]
+_SIGNS: dict[Sign, int] = {"+": 1, "-": -1}
 
 TOLERANCE_COMMUNITIES = 1e-6
 """Tolerance. Later eigenvalues are close together, so a smaller error would take long."""
@@ -59,8 +60,17 @@ def by_deflation(
         most_steps=MOST_STEPS,
         tell=tell,
     )
-    for number, each in enumerate(singular_pairs, start=1):
-        yield from _by_sign(number, each)
+    for number, singular in enumerate(singular_pairs, start=1):
+        for sign, factor in _SIGNS.items():
+            authorities = np.maximum(factor * singular.authorities, 0)
+            hubs = np.maximum(factor * singular.hubs, 0)
+            if authorities.max() > _ROUNDING_COMMUNITIES and (number > 1 or factor > 0):
+                both = (
+                    scores(x, singular.sine, singular.steps, TOLERANCE_COMMUNITIES)
+                    for x in (authorities, hubs)
+                )
+                ranks = Hits(authorities=next(both), hubs=next(both))
+                yield Community(number=number, sign=sign, hits=ranks)
 
 
 def by_destroying(
@@ -84,18 +94,3 @@ def by_destroying(
         graph = with_links(graph, is_left)
         weights = None if weights is None else weights[is_left]
         tell(number / count)
-
-
-def _by_sign(number: int, singular: Pair) -> Iterator[Community]:
-    signs: tuple[tuple[Sign, int], ...] = (("+", 1), ("-", -1))
-    for sign, factor in signs:
-        authorities = np.maximum(factor * singular.authorities, 0)
-        hubs = np.maximum(factor * singular.hubs, 0)
-        if authorities.max() > _ROUNDING_COMMUNITIES and (number > 1 or factor > 0):
-            both = (
-                scores(x, singular.sine, singular.steps, TOLERANCE_COMMUNITIES)
-                for x in (authorities, hubs)
-            )
-            yield Community(
-                number=number, sign=sign, hits=Hits(authorities=next(both), hubs=next(both))
-            )

@@ -178,25 +178,20 @@ class _Growing:
 
     def go_round(self) -> bool:
         """Give both sides a turn; return False if the core is complete."""
-        has_grown = False
+        rule, has_grown = self._rule, False
         for side in (self.hubs, self.authorities):
-            answer = self._take_turn(side)
+            if rule.kind.is_by_size:
+                is_exact = rule.kind is CoreKind.SIZE
+                room = min(rule.at_once, rule.size - self.size) if is_exact else rule.at_once
+                answer = next(iter([self._admit(side) for _ in range(room)]), _Answer.REFUSED)
+            else:
+                answer = self._admit(side, rule.density)
+                while rule.kind is CoreKind.MAXIMAL and answer is _Answer.REFUSED:
+                    answer = self._admit(side, rule.density)
             if answer is _Answer.REFUSED:
                 return False
             has_grown |= answer is _Answer.JOINED
         return has_grown
-
-    def _take_turn(self, side: _Side) -> _Answer:
-        rule = self._rule
-        if rule.kind.is_by_size:
-            is_exact = rule.kind is CoreKind.SIZE
-            room = min(rule.at_once, rule.size - self.size) if is_exact else rule.at_once
-            answers = [self._admit(side) for _ in range(room)]
-            return answers[0] if answers else _Answer.REFUSED
-        answer = self._admit(side, rule.density)
-        while rule.kind is CoreKind.MAXIMAL and answer is _Answer.REFUSED:
-            answer = self._admit(side, rule.density)
-        return answer
 
     def _admit(self, side: _Side, least_density: float = 0.0) -> _Answer:
         """Add the best candidate, unless the density would fall below `least_density`."""

@@ -38,7 +38,7 @@ from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.hits import all_alike
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 from minicrawl.ranks.scores import FURTHEST, Scores, share_done
-from minicrawl.ranks.singular_vectors import Approximation, chord, images_within, leading, scores
+from minicrawl.ranks.singular_vectors import chord, images_within, leading, scores
 
 TOLERANCE = 1e-8
 """Default tolerance of the error, summed over all nodes."""
@@ -86,8 +86,9 @@ def eigenvector(
     product, start = _product(graph, weights, options)
     if not start.any():
         return all_alike(graph.nodes).authorities
-    by = _by_lanczos if matrix is LinkMatrix.EITHER else _by_power
-    extended = by(product, start, tolerance * _FINER if with_page else tolerance, most_steps, tell)
+    method = _by_lanczos if matrix is LinkMatrix.EITHER else _by_power
+    finer = tolerance * _FINER if with_page else tolerance
+    extended = method(product, start, finer, most_steps, tell)
     if not with_page:
         return extended
     # The scores of the real pages are scaled to sum to 1, which enlarges their error.
@@ -161,18 +162,14 @@ def _by_lanczos(
     most_images = images_within(_LANCZOS_BYTES, len(start))
     for approximation in leading(product, start, most_images=most_images):
         tell(share_done(approximation.sine, tolerance))
-        is_last = approximation.products >= most_steps
+        is_last = approximation.is_all or approximation.products >= most_steps
         if is_last or FURTHEST * chord(approximation.sine) <= tolerance:
-            ranked = _ranked(approximation, tolerance)
+            # The limit has no negative entries, so a minus sign is rounding.
+            x = np.abs(approximation.vector())
+            ranked = scores(x, approximation.sine, approximation.products, tolerance)
             if is_last or ranked.converged:
-                return ranked
-    return _ranked(approximation, tolerance)
-
-
-def _ranked(approximation: Approximation, tolerance: float) -> Scores:
-    """Return the scores. The limit has no negative entries, so a minus sign is rounding."""
-    x = np.abs(approximation.vector())
-    return scores(x, approximation.sine, approximation.products, tolerance)
+                break
+    return ranked
 
 
 def _by_power(

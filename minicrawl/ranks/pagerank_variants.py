@@ -74,11 +74,15 @@ def without_dangling(
     """Return PageRank with dangling pages removed for up to `rounds` rounds, then put back."""
     if options.damping is None:
         raise UsageError("--remove-dangling needs --damping, which --one-more-link replaces")
-    backwards = graph.reversed()
-    removed = _removed_in_rounds(graph, backwards, rounds)
+    backwards, left = graph.reversed(), graph.out_degrees()
     stays = np.ones(graph.nodes, dtype=np.bool_)
-    for nodes in removed:
-        stays[nodes] = False
+    removed, dangling = list[NDArray[np.intp]](), np.flatnonzero(left == 0)
+    while len(dangling) and len(removed) < rounds:
+        removed.append(dangling)
+        stays[dangling] = False
+        givers, links = np.unique(linked_from(backwards, dangling), return_counts=True)
+        left[givers] -= links
+        dangling = givers[left[givers] == 0]
     part = with_pages(graph, stays)
     part_weights = None if weights is None else weights[links_between(graph, stays)]
     # The returning nodes multiply an error of this part, and the final scaling doubles it.
@@ -99,18 +103,6 @@ def without_dangling(
     return Scores.within(
         shares(values), scores.iterations, scores.error_bound * passed_on, options.tolerance
     )
-
-
-def _removed_in_rounds(graph: Csr, backwards: Csr, rounds: int) -> list[NDArray[np.intp]]:
-    """Return the dangling nodes, then the nodes that dangle after their removal, and so on."""
-    left = graph.out_degrees()
-    removed, dangling = list[NDArray[np.intp]](), np.flatnonzero(left == 0)
-    while len(dangling) and len(removed) < rounds:
-        removed.append(dangling)
-        givers, links = np.unique(linked_from(backwards, dangling), return_counts=True)
-        left[givers] -= links
-        dangling = givers[left[givers] == 0]
-    return removed
 
 
 def _inflow(backwards: Csr, shares_of_links: Vector, nodes: NDArray[np.intp], x: Vector) -> Vector:

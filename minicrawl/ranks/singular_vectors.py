@@ -205,7 +205,16 @@ def leading(
         if approximation.is_all:
             return
         if size == most_images:
-            size = _condense(images, projected)
+            # The best approximations and the last image replace all images. The second eigenvector
+            # slows the search down, so its approximation is kept too.
+            values, eigenvectors = np.linalg.eigh(projected)
+            best = eigenvectors[:, : -_KEPT - 1 : -1].T
+            for stretch in stretches(images.shape[1]):
+                images[:_KEPT, stretch] = np.einsum("ki,ij->kj", best, images[:-1, stretch])
+            images[_KEPT] = images[-1]
+            projected[:] = 0.0
+            projected[range(_KEPT), range(_KEPT)] = values[: -_KEPT - 1 : -1]
+            size = _KEPT
 
 
 def length(x: Vector) -> float:
@@ -262,19 +271,6 @@ def _approximation(images: Matrix, projected: Matrix, left: float, products: int
         is_all=is_all,
         vector=lambda: np.einsum("i,ij->j", eigenvectors[:, -1], images),
     )
-
-
-def _condense(images: Matrix, projected: Matrix) -> int:
-    """Replace all images by the best approximations and the last image; return their number."""
-    values, eigenvectors = np.linalg.eigh(projected)
-    # The second eigenvector slows the search down, so its approximation is kept too.
-    best = eigenvectors[:, : -_KEPT - 1 : -1].T
-    for stretch in stretches(images.shape[1]):
-        images[:_KEPT, stretch] = np.einsum("ki,ij->kj", best, images[:-1, stretch])
-    images[_KEPT] = images[-1]
-    projected[:] = 0.0
-    projected[range(_KEPT), range(_KEPT)] = values[: -_KEPT - 1 : -1]
-    return _KEPT
 
 
 def stretches(nodes: int) -> Iterator[slice]:

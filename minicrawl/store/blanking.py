@@ -1,7 +1,5 @@
 """Removal of the URLs and texts of pages that were taken down."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from minicrawl.store.trouble import translating_sqlite_errors

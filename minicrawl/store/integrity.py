@@ -5,8 +5,6 @@ so `minicrawl check` checks all values. SQLite itself scans each table, once. NU
 in nullable columns.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Mapping
 

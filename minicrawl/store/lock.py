@@ -24,8 +24,6 @@ SQLite included. So the handle of a released database stays open until nothing e
 process has the file open.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import struct

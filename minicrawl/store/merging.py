@@ -5,8 +5,6 @@ ordinary one. Its mark (`MERGED`) is the last step that was copied from other lo
 ledgers produced the cash as of that step, so it cannot be recomputed from one log.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path

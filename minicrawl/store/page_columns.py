@@ -6,8 +6,6 @@ block into one text per column, and numpy parses it: a million numbers take 0.09
 time with one Python object per number.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Rows of the store as plain values."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

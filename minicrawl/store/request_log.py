@@ -1,7 +1,5 @@
 """Queries about requests."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Queries for any connection, whether a writer's or a reader's."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence

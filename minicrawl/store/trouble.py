@@ -3,8 +3,6 @@
 Law: a full disk has an error class of its own, because it is temporary.
 """
 
-from __future__ import annotations
-
 import errno
 import sqlite3
 from collections.abc import Iterator

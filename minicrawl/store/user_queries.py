@@ -10,8 +10,6 @@ instructions alone: one call of `rtrim`, `instr` or `printf` with long values ta
     python -m minicrawl.store.user_queries STORE ROWS SECONDS < QUERY > ANSWER
 """
 
-from __future__ import annotations
-
 import marshal
 import re
 import signal

@@ -28,8 +28,6 @@ Laws: a batch is written as a whole or not at all, and a committed batch survive
 requests never change; the rows of the checkpoint can be recomputed from the steps.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3
@@ -140,7 +138,7 @@ class StoreWriter:
         self.lock = lock
 
     @classmethod
-    def open(cls, path: Path, replica: StoreReplica | None = None) -> StoreWriter:
+    def open(cls, path: Path, replica: StoreReplica | None = None) -> "StoreWriter":
         """Open the store for writing, or create it. Only one writer may have it open."""
         lock = StoreLock(path)
         try:

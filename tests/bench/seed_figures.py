@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graphfiles.reading import read
 from minicrawl.ports import unreported
-from minicrawl.ranks.commands.seed_set import DEFAULT_RULE, DRAWS, SEED, evaluated
-from minicrawl.ranks.commands.seed_set_report import Report
+from minicrawl.ranks.commands.seed_set import DEFAULT_RULE, DRAWS, SEED, Report, evaluated
 from minicrawl.ranks.seed_evaluation import Depth, DepthCoverage, EqualPages
 from minicrawl.ranks.seeds import SeedChoice, TransferredSeeds, seed_set as seed_set_of
 from minicrawl.report.files.figures import Figure, PlotLine

@@ -1,7 +1,5 @@
 """`minicrawl lab judge`: asks for verdicts on results of a search, or takes them from a list."""
 
-from __future__ import annotations
-
 import csv
 import sys
 import time

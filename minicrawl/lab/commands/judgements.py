@@ -8,8 +8,6 @@ kept beside the store, not in the index, in an append-only file. Of two verdicts
 one counts. A line cut off by a crash does not count, and the next writer removes it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -44,7 +42,7 @@ class Judgement:
     shown: tuple[str, ...] = ()
     """URLs of the first places when the user judged."""
 
-    def followed_by(self, later: Judgement) -> Judgement:
+    def followed_by(self, later: "Judgement") -> "Judgement":
         """Return both judgements merged; the later one takes precedence."""
         verdicts = {**self.verdicts, **later.verdicts}
         return Judgement(query=self.query, verdicts=verdicts, shown=later.shown or self.shown)

@@ -1,7 +1,5 @@
 """Options of the order of results: weights, and what is asked for."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import fields, replace
 from typing import Any

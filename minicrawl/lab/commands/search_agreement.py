@@ -10,8 +10,6 @@ nDCG    sum of gain / log2(place + 1) over the first 10 places, as a share of th
 first   place of the first good page; its reciprocal is 0 if there is none
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, log2

@@ -1,7 +1,5 @@
 """`minicrawl lab searches`: compares an order of results on all judged searches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

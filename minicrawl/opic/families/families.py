@@ -122,20 +122,14 @@ class FamilyIncomes:
         takers, givers, units = takers[counts], givers[counts], units[counts]
         income = np.frombuffer(self.of, dtype=np.float64)
         has_limit = givers != _SEEDED
-        units[has_limit] *= self._shares_that_count(givers[has_limit], units[has_limit], income)
+        families, places = np.unique(givers[has_limit], return_inverse=True)
+        sums = np.bincount(places, weights=units[has_limit], minlength=len(families))
+        given = np.frombuffer(self._given, dtype=np.float64)
+        counted = np.minimum(sums, np.maximum(PASSED_ON * income[families] - given[families], 0.0))
+        given[families] += counted
+        units[has_limit] *= (counted / np.maximum(sums, 1e-300))[places]
         np.add.at(income, takers, units)
         return set(takers.tolist())
-
-    def _shares_that_count(self, givers: Hosts, units: Floats, income: Floats) -> Floats:
-        """Return the fraction of each gift that counts, by the limit of the giving family."""
-        families, places = np.unique(givers, return_inverse=True)
-        sums = np.bincount(places, weights=units, minlength=len(families))
-        given = np.frombuffer(self._given, dtype=np.float64)
-        left = np.maximum(PASSED_ON * income[families] - given[families], 0.0)
-        counted = np.minimum(sums, left)
-        given[families] += counted
-        shares: Floats = (counted / np.maximum(sums, 1e-300))[places]
-        return shares
 
     def columns(self) -> dict[str, array[int] | array[float]]:
         takers, givers, units = self._gifts

@@ -4,8 +4,6 @@ The result does not depend on when gifts are counted, so those of many plans are
 by a few array operations.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Sequence
 

@@ -12,8 +12,6 @@ relevance  weight of what siblings revealed: .25 + .75 late / (mean over all tur
            others. It never falls below .25, as more pages may be hidden
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Mapping
 

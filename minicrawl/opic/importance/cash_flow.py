@@ -156,8 +156,18 @@ class FlowBuilder:
             return
         if weights or focus:
             weights = weights or [1] * len(links)
-            plan = weighted_visit(self._purse, 0, links, weights, focus, idle)
-            self._add_unequal(page, plan.extras)
+            credits = weighted_visit(self._purse, 0, links, weights, focus, idle).extras
+            handed_on = sum(atoms for _, atoms in credits) / self._cash
+            if not handed_on:
+                return
+            # A part of the small edge is reserved. If focus would spend it, all links of the page
+            # are scaled down by the same factor.
+            share = min(1.0, self._most / handed_on)
+            self._edge = min(self._edge, 1 - share * handed_on)
+            if self._parts is None:
+                self._parts = array("d", repeat(1.0, len(self._targets)))
+            self._parts.extend(atoms / self._cash for _, atoms in credits)
+            self._add(page, [link for link, _ in credits], share)
         else:
             self._add(page, links, self._share_of_each(len(links)))
 
@@ -180,19 +190,6 @@ class FlowBuilder:
             self._edge = min(self._edge, plan.virtual / self._cash)
             share = self._equal[count] = plan.share / self._cash
         return share
-
-    def _add_unequal(self, page: PageId, credits: Sequence[tuple[int, int]]) -> None:
-        handed_on = sum(atoms for _, atoms in credits) / self._cash
-        if not handed_on:
-            return
-        # A part of the small edge is reserved. If focus would spend it, all links of the page are
-        # scaled down by the same factor.
-        share = min(1.0, self._most / handed_on)
-        self._edge = min(self._edge, 1 - share * handed_on)
-        if self._parts is None:
-            self._parts = array("d", repeat(1.0, len(self._targets)))
-        self._parts.extend(atoms / self._cash for _, atoms in credits)
-        self._add(page, [link for link, _ in credits], share)
 
     def _add(self, page: PageId, links: Sequence[int], share: float) -> None:
         self._givers.append(page)

@@ -25,8 +25,6 @@ cash takes their place. Cash is read, never moved. Only sums in a fixed order ar
 steps give bit-identical estimates.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Mapping, Sequence
 from itertools import repeat

@@ -46,8 +46,6 @@ Invariants: sums over ranges add up to the sum over the whole; the estimate of a
 own numbers and the sums. Windows other than static and interpolating provide their own estimate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -85,7 +83,7 @@ class Sums(NamedTuple):
     """Expected square of the deviation by chance, over the pages read within the window."""
     deviation: float = 0.0
 
-    def plus(self, other: Sums) -> Sums:
+    def plus(self, other: "Sums") -> "Sums":
         return Sums(*(own + more for own, more in zip(self, other, strict=True)))
 
 
@@ -156,7 +154,14 @@ class Importance:
         if not isinstance(self._window, Interpolation | Static):
             return Sums()
         if not first:
-            self._look_up_endowments()
+            endowed = dict(self._ledger.endowed)
+            if self._stands_for is not None:
+                for page, atoms in self._ledger.endowed.items():
+                    if (target := self._stands_for(page)) != page:
+                        endowed[target] = endowed.get(target, 0) + atoms
+            self._endowed = np.array(sorted(endowed), dtype=np.int64)
+            self._endowment = sum(self._ledger.endowed.values()) / UNIT
+            self._endowments = np.array([endowed[page] / UNIT for page in sorted(endowed)])
         columns, width = self._seen(first, len(self._ledger) if end is None else end), self._width
         read, waits = columns.is_read, columns.waits
         history, cash, distance = (
@@ -241,7 +246,12 @@ class Importance:
         birth = np.full(end - first, each)
         here = slice(*np.searchsorted(self._endowed, (first, end)))
         birth[self._endowed[here] - first] += self._endowments[here]
-        age = (ledger.now - self._births_around(first, births, waits)) / TICKS_IN_A_UNIT
+        # Stores keep no birth of read pages, but ids ascend with birth: a read page gets that of
+        # the last waiting page before it.
+        before = ledger.flags.rfind(UNREAD, 0, first)
+        earlier = int(window.births(before, before + 1).by_page()[0]) if before >= 0 else 0
+        places = np.maximum.accumulate(np.where(waits, np.arange(len(births)), -1))
+        age = (ledger.now - np.where(places < 0, earlier, births[places])) / TICKS_IN_A_UNIT
         keys = np.frombuffer(ledger.key, dtype=np.int64)[first:end] / UNIT
         # Only cash received within the window counts, as if it came evenly since the page's birth.
         late = np.minimum(1, self._width / np.maximum(age, _TINY))
@@ -255,28 +265,6 @@ class Importance:
             is_read=(flags == READ) | ((flags == UNREAD) & ~waits),
             waits=waits,
         )
-
-    def _look_up_endowments(self) -> None:
-        endowed = dict(self._ledger.endowed)
-        if self._stands_for is not None:
-            for page, atoms in self._ledger.endowed.items():
-                if (target := self._stands_for(page)) != page:
-                    endowed[target] = endowed.get(target, 0) + atoms
-        self._endowed = np.array(sorted(endowed), dtype=np.int64)
-        self._endowment = sum(self._ledger.endowed.values()) / UNIT
-        self._endowments = np.array([endowed[page] / UNIT for page in sorted(endowed)])
-
-    def _births_around(
-        self, first: int, births: NDArray[np.int64], waits: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        """Return the birth of each page; a read page gets that of the last waiting page before it.
-
-        Stores keep no birth of read pages, but ids ascend with birth.
-        """
-        before, window = self._ledger.flags.rfind(UNREAD, 0, first), self._window
-        earlier = int(window.births(before, before + 1).by_page()[0]) if before >= 0 else 0
-        places = np.maximum.accumulate(np.where(waits, np.arange(len(births)), -1))
-        return np.where(places < 0, earlier, births[places])
 
 
 class RunningLevels:

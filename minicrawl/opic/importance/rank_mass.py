@@ -34,8 +34,6 @@ Guarantee, VLDB 2007. They add up walks that end on pages read, e h in our terms
 behind the frontier can have the rest, and the share of counted pages, is our own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from math import floor, log2, nextafter
 

@@ -9,8 +9,6 @@ forward   page that stands for another one: a redirect, a rel=canonical, a dupli
           goes to its target at once, so that no cash waits behind a redirect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -113,9 +111,6 @@ class Books:
                     return [plan]
             case StepKind.REPLAY:
                 return [self._replay(page) for page in step.spending.links]
-            case StepKind.FOREIGN | StepKind.SEND | StepKind.RECEIVE:
-                self._trade(step)
-                return []
             case _:
                 self._arrange(step)
                 return []
@@ -123,20 +118,27 @@ class Books:
         return [plan]
 
     def _arrange(self, step: Step) -> None:
-        """Carry out a step that gives no page cash of another."""
+        """Carry out a step that gives no page cash of another page of this ledger."""
+        pages, atoms, _, by_pot = step.spending[:4]
         match step.kind:
             case StepKind.REOPEN:
-                for page in step.spending.links:
+                for page in pages:
                     self.forwards.pop(page, None)
                     self.ledger.reopen(page)
             case StepKind.ENDOWED:
-                self.ledger.endow(step.spending.links, step.amount)
+                self.ledger.endow(pages, step.amount)
             case StepKind.REFUSE:
-                self.ledger.refuse(step.spending.links)
+                self.ledger.refuse(pages)
             case StepKind.GRANT:
-                self.ledger.grant(step.spending.links, step.amount)
+                self.ledger.grant(pages, step.amount)
             case StepKind.PRESUME:
-                self.ledger.presume(step.spending.links, step.amount)
+                self.ledger.presume(pages, step.amount)
+            case StepKind.FOREIGN:
+                disown(self.ledger, pages)
+            case StepKind.SEND:
+                send(self.ledger, pages, atoms, by_pot)
+            case StepKind.RECEIVE:
+                receive(self.ledger, self.stands_for, pages, atoms, by_pot)
             case StepKind.TERMS:
                 virtual_page = self.ledger.virtual_page
                 # `discovery` is -1 or more: with 1 added, all three numbers are digits of one
@@ -146,17 +148,6 @@ class Books:
                 self.ledger.change_edge(edge)
                 virtual_page.focus = focus
                 virtual_page.discovery = shifted - 1 if shifted else None
-
-    def _trade(self, step: Step) -> None:
-        """Carry out a step of a sharded crawl."""
-        pages, atoms, _, by_pot = step.spending[:4]
-        match step.kind:
-            case StepKind.SEND:
-                send(self.ledger, pages, atoms, by_pot)
-            case StepKind.RECEIVE:
-                receive(self.ledger, self.stands_for, pages, atoms, by_pot)
-            case _:
-                disown(self.ledger, pages)
 
     def stands_for(self, page: PageId) -> int:
         """Return the page at the end of the chain of forwards; most pages stand for themselves."""

@@ -9,8 +9,6 @@ links stay within a site, most cash stays in its shard. The shard of a site depe
 name and the number of shards; it is the same on every machine and in every version.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple, Self

@@ -4,8 +4,6 @@ Invariants: a page spends all of its cash; every atom goes to a link or to the v
 ends lose nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import add

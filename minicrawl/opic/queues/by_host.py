@@ -1,8 +1,6 @@
 """The richest page among the ready hosts, or of the best site: exact order, bounded memory."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -75,7 +73,8 @@ class ByHost:
         (above,) = (
             keys >= np.frombuffer(self._eligible.floor_keys, dtype=np.int64)[hosts]
         ).nonzero()
-        for page, host, key in _rows(pages[above], hosts[above], keys[above]):
+        columns = (column[above].tolist() for column in (pages, hosts, keys))
+        for page, host, key in zip(*columns, strict=True):
             if (entry := self._queues[host].offer(page, key)) is not None:
                 self._push(entry)
 
@@ -158,12 +157,6 @@ class ByHost:
         if len(self._front) > 2 * len(self._queues) + _SLACK:
             self._front = [queue.front for queue in self._queues if queue.front is not None]
             heapify(self._front)
-
-
-def _rows(
-    pages: NDArray[Any], hosts: NDArray[np.uint32], keys: NDArray[np.int64]
-) -> Iterator[tuple[int, int, int]]:
-    return zip(pages.tolist(), hosts.tolist(), keys.tolist(), strict=True)
 
 
 # The best page of the most important site: `ByHost` with another order of hosts.

@@ -70,13 +70,16 @@ class CandidateHeap:
 
     def take(self) -> int | None:
         """Lease and return the richest page; None if there is none."""
-        while self._heap or self._lower_floor():
+        while True:
+            if not self._heap and self._floor_key != LOWEST:
+                self._fill()
+            if not self._heap:
+                return None
             entry = heappop(self._heap)
             page = entry & PAGE
             if self._is_eligible(page) and (page - entry) >> 32 == self._keys[page]:
                 self._leased.add(page)
                 return page
-        return None
 
     def release(self, page: PageId) -> None:
         """End the page's lease and offer the page again."""
@@ -85,12 +88,6 @@ class CandidateHeap:
 
     def _is_eligible(self, page: PageId) -> bool:
         return self._flags[page] == self._pool and page not in self._leased
-
-    def _lower_floor(self) -> bool:
-        """Fill the empty heap; return False if all eligible pages were in it."""
-        if self._floor_key != LOWEST:
-            self._fill()
-        return bool(self._heap)
 
     def _fill(self) -> None:
         """Replace the heap with the richest eligible pages, the worst of which is the floor."""

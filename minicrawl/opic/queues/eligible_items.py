@@ -7,7 +7,8 @@ four bytes of its place in the queue and no more.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,26 +127,28 @@ class EligibleItems(EligiblePages):
         self._keyed[host] = self._siblings.budgets.held(host)
 
     def keys_of(self, pages: Pages) -> Numbers:
-        keys = np.empty(len(pages), dtype=np.int64)
-        is_lone = pages >= LONE_ITEM
-        keys[~is_lone] = np.frombuffer(self._keys, dtype=np.int64)[pages[~is_lone]]
-        keys[is_lone] = lone_keys(self._siblings, pages[is_lone] - LONE_ITEM)
-        return keys
+        of_groups = np.frombuffer(self._keys, dtype=np.int64)
+        return _of_items(pages, of_groups, lambda lone: lone_keys(self._siblings, lone))
 
     def are_in_pool(self, pages: Pages) -> NDArray[np.bool_]:
-        flags = np.empty(len(pages), dtype=np.uint8)
-        is_lone = pages >= LONE_ITEM
-        flags[~is_lone] = np.frombuffer(self._flags, dtype=np.uint8)[pages[~is_lone]]
+        of_groups = np.frombuffer(self._flags, dtype=np.uint8)
         of_pages = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)
-        flags[is_lone] = of_pages[pages[is_lone] - LONE_ITEM]
-        are_eligible: NDArray[np.bool_] = flags == self.pool
+        are_eligible: NDArray[np.bool_] = (
+            _of_items(pages, of_groups, of_pages.__getitem__) == self.pool
+        )
         return are_eligible
 
     def hosts_of(self, pages: Pages) -> Pages:
-        hosts = np.empty(len(pages), dtype=np.uint32)
-        is_lone = pages >= LONE_ITEM
         of_groups = np.frombuffer(self._siblings.groups.host, dtype=np.uint32)
-        hosts[~is_lone] = of_groups[pages[~is_lone]]
         of_pages = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
-        hosts[is_lone] = of_pages[pages[is_lone] - LONE_ITEM]
-        return hosts
+        return _of_items(pages, of_groups, of_pages.__getitem__)
+
+
+def _of_items(
+    items: Pages, of_groups: NDArray[Any], of_pages: Callable[[Pages], NDArray[Any]]
+) -> NDArray[Any]:
+    """Return a number for each item, from a column of groups and one of pages."""
+    numbers, are_lone = np.empty(len(items), dtype=of_groups.dtype), items >= LONE_ITEM
+    numbers[~are_lone] = of_groups[items[~are_lone]]
+    numbers[are_lone] = of_pages(items[are_lone] - LONE_ITEM)
+    return numbers

@@ -28,8 +28,6 @@ held     group whose waiting members are all on lease
 empty    group without waiting members
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from itertools import repeat
@@ -105,7 +103,10 @@ class GroupQueue:
             elif waiting:
                 self._add(new)
             else:
-                self._add_empty(len(new))
+                self._flags += bytes((EMPTY,)) * len(new)
+                self._best.extend(repeat(NOBODY, len(new)))
+                self._worth.extend(repeat(-1.0, len(new)))
+                self._keys.extend(repeat(0, len(new)))
             self.hosts.enqueue([group for group in new if self._flags[group] == WAITING])
         if not waiting:
             return  # as all were refused when they were met
@@ -138,13 +139,6 @@ class GroupQueue:
             self._worth.append(worth)
             self._keys.append(key_of(factor_of(siblings, group), worth))
 
-    def _add_empty(self, count: int) -> None:
-        """Add groups of which no member waits."""
-        self._flags += bytes((EMPTY,)) * count
-        self._best.extend(repeat(NOBODY, count))
-        self._worth.extend(repeat(-1.0, count))
-        self._keys.extend(repeat(0, count))
-
     def _add(self, new: range) -> None:
         best, worths = best_members(self._siblings, new)
         keys = keys_of(factors_of(self._siblings, np.arange(new.start, new.stop)), worths)
@@ -160,8 +154,13 @@ class GroupQueue:
             item = self.hosts.take()
             if item is None:
                 return None
-            if self._siblings.budgets.rounds and self._has_fallen(item):
-                continue
+            if self._siblings.budgets.rounds:
+                host = self._eligible.host_of[item]
+                if self._eligible.is_outdated(host):  # the keys of its items are too high
+                    self.hosts.release(item)
+                    self.key_many(self.key_all_of((host,)))
+                    self.hosts.resume(host)
+                    continue
             if item >= LONE:
                 self.members.leased[item - LONE] = NO_GROUP
                 return item - LONE
@@ -175,16 +174,6 @@ class GroupQueue:
                 return page
             self._look_through(item)
             self.hosts.resume(self._siblings.groups.host[item])
-
-    def _has_fallen(self, item: int) -> bool:
-        """Return True if the keys of the item's host were outdated, after updating them."""
-        host = self._eligible.host_of[item]
-        if not self._eligible.is_outdated(host):
-            return False
-        self.hosts.release(item)
-        self.key_many(self.key_all_of((host,)))
-        self.hosts.resume(host)
-        return True
 
     def _offer_again(self, group: int) -> None:
         """Offer a group whose lease ended, or whose key may have changed."""

@@ -175,14 +175,12 @@ class HostQueue:
         while self._candidates or self._refill():
             if self._eligible.is_current(self._candidates[0]):
                 return self._candidates[0]
-            self._offer_fallen(heappop(self._candidates) & PAGE)
+            # A page whose key has fallen stays: nobody else may offer it before the queue is empty.
+            page = heappop(self._candidates) & PAGE
+            entry = page - (self._eligible.keys[page] << 32)
+            if entry <= self._floor and self._eligible.is_eligible(page):
+                heappush(self._candidates, entry)
         return None
-
-    def _offer_fallen(self, page: PageId) -> None:
-        """Keep a page whose key has fallen: nobody else may offer it before the queue is empty."""
-        entry = page - (self._eligible.keys[page] << 32)
-        if entry <= self._floor and self._eligible.is_eligible(page):
-            heappush(cast("list[int]", self._candidates), entry)
 
     def _put_floor(self, entry: int) -> None:
         self._floor = entry
@@ -225,27 +223,23 @@ class HostQueue:
 
     def _refill(self) -> bool:
         """Lower the floor to the best waiting pages; return False if it cannot sink further."""
-        count = self._wanted()
+        count, leased = self._wanted(), self._eligible.leased
         while self._floor != _EVERY_PAGE and not self._candidates:
-            self._fill(self._gather(count))
+            waiting = self.waiting()
+            keys = self._eligible.keys_of(waiting)
+            if count >= len(keys):
+                best = np.arange(len(keys))
+                self._put_floor(_EVERY_PAGE)
+            else:
+                key = int(np.partition(keys, -count)[-count])
+                above, equal = np.flatnonzero(keys > key), np.flatnonzero(keys == key)
+                equal = equal[waiting[equal].argsort()]
+                best = np.concatenate((above, equal[: count - len(above)]))
+                self._put_floor(int(waiting[best[-1]]) - (key << 32))
+            candidates = zip(waiting[best].tolist(), keys[best].tolist(), strict=True)
+            self._fill([page - (key << 32) for page, key in candidates if page not in leased])
             count *= 8
         return bool(self._candidates)
-
-    def _gather(self, count: int) -> list[int]:
-        """Return the `wanted` best waiting pages. The worst of them is the new floor."""
-        waiting = self.waiting()
-        keys = self._eligible.keys_of(waiting)
-        if count >= len(keys):
-            best = np.arange(len(keys))
-            self._put_floor(_EVERY_PAGE)
-        else:
-            key = int(np.partition(keys, -count)[-count])
-            above, equal = np.flatnonzero(keys > key), np.flatnonzero(keys == key)
-            equal = equal[waiting[equal].argsort()]
-            best = np.concatenate((above, equal[: count - len(above)]))
-            self._put_floor(int(waiting[best[-1]]) - (key << 32))
-        candidates = zip(waiting[best].tolist(), keys[best].tolist(), strict=True)
-        return [page - (key << 32) for page, key in candidates if page not in self._eligible.leased]
 
     def _fill(self, entries: list[int]) -> None:
         heapify(entries)

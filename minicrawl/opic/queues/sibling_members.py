@@ -6,8 +6,6 @@ with `rank`; after a fall, `forget` drops the ranking and the next `take_best` s
 again.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 from math import inf

@@ -183,8 +183,14 @@ class Siblings:
             self.introduce(new, novelty, plan.page)
         if self.budgets.has_families:
             self.spend_again(plan)
-        if self.early is not None:
-            self._rank_early(self.early, plan)
+        if (early := self.early) is not None:
+            early.read(plan.page, [*plan.links, *(page for page, _ in plan.extras)])
+            turns = self.means.turns + 1
+            if early.is_over(turns):
+                self.end_early_rank()
+            elif early.is_due(turns):
+                early.compute(turns, self.ledger)
+                self._rank_by(early.estimates)
         shown = log1p(own)
         if (group := self.groups.of_one(plan.page, host)) != NO_GROUP:
             self.groups.turns[group] += 1
@@ -196,15 +202,6 @@ class Siblings:
             ended = self.budgets.look()
             grown = [family for family, has_grown in ended.items() if has_grown]
             self._note_hosts(self.budgets.hosts(grown))
-
-    def _rank_early(self, early: EarlyRank, plan: Plan) -> None:
-        early.read(plan.page, [*plan.links, *(page for page, _ in plan.extras)])
-        turns = self.means.turns + 1
-        if early.is_over(turns):
-            self.end_early_rank()
-        elif early.is_due(turns):
-            early.compute(turns, self.ledger)
-            self._rank_by(early.estimates)
 
     @property
     def has_estimates(self) -> bool:

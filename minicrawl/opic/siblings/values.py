@@ -4,8 +4,6 @@ Law: the scalar and vectorised versions agree to the bit, because the hash of a 
 16 bits of its id, the powers of hashes are in a table, and factors are rounded to 65,536ths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from operator import mul

@@ -10,8 +10,6 @@ If they differ by more than noise explains, the page has changed, and only the n
 kept of its past: H = n, T = N.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Mapping, Sequence
 

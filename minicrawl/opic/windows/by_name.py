@@ -1,7 +1,5 @@
 """The windows by the names that `--window` takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from minicrawl.opic.windows.adaptive import Adaptive

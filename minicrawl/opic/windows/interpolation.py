@@ -3,8 +3,6 @@
 Law: a page that was never read costs no row; times of birth are stored as runs.
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence

@@ -11,8 +11,6 @@ measures need no extra one to mark their beginning, and merging two measures los
 between them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Mapping, Sequence

@@ -115,21 +115,15 @@ def best(files: BlockFiles, count: int) -> Iterator[Best]:
     """Yield the `count` best nodes in batches. Each batch reads all scores, but keeps few."""
     left, last_node, last_score = min(count, files.sizes.nodes), -1, inf
     while left:
-        nodes, scores = _best_after(files, min(left, files.sizes.at_once), last_node, last_score)
+        nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
+        for first in range(0, files.sizes.nodes, files.sizes.at_once):
+            part = files.scores.read(first, files.sizes.at_once)
+            is_later_tie = (part == last_score) & (np.arange(len(part)) > last_node - first)
+            is_next = (part < last_score) | is_later_tie
+            nodes = np.concatenate((nodes, first + np.flatnonzero(is_next)))
+            scores = np.concatenate((scores, part[is_next]))
+            # A stable sort keeps ties in the order of the nodes, also across parts.
+            order = np.argsort(-scores, kind="stable")[: min(left, files.sizes.at_once)]
+            nodes, scores = nodes[order], scores[order]
         left, last_node, last_score = left - len(nodes), nodes[-1], scores[-1]
         yield nodes, scores
-
-
-def _best_after(files: BlockFiles, count: int, last_node: int, last_score: float) -> Best:
-    """Return the batch after this last node and its score."""
-    nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
-    for first in range(0, files.sizes.nodes, files.sizes.at_once):
-        part = files.scores.read(first, files.sizes.at_once)
-        is_later_tie = (part == last_score) & (np.arange(len(part)) > last_node - first)
-        is_next = (part < last_score) | is_later_tie
-        nodes = np.concatenate((nodes, first + np.flatnonzero(is_next)))
-        scores = np.concatenate((scores, part[is_next]))
-        # A stable sort keeps ties in the order of the nodes, also across parts.
-        order = np.argsort(-scores, kind="stable")[:count]
-        nodes, scores = nodes[order], scores[order]
-    return nodes, scores

@@ -60,7 +60,7 @@ class BaseSetChoice:
         if self.root is None and self.query is None:
             return BaseSet(named, np.arange(named.graph.nodes))
         if self.root is None:
-            nodes = found_by_query(source, self.query or "", self.roots or ROOTS)
+            nodes = pages_of_query(source, self.query or "", self.roots or ROOTS)
         else:
             names = list(dict.fromkeys(lines_of(Path(self.root))))
             nodes = nodes_of(named, names, self.root)
@@ -74,14 +74,14 @@ class BaseSetChoice:
         return base
 
 
-def found_by_query(source: Source, words: str, count: int) -> list[int]:
+def pages_of_query(source: Source, words: str, count: int) -> list[int]:
     """Return the best results for a query in the search index.
 
     Without an index, return the most important pages with all words in title or URL.
     """
     if (snapshot := source.snapshot) is None:
         raise UsageError("--query searches the pages of a store: use --root with --graph")
-    if (by_index := _found_by_index(snapshot, words, count)) is not None:
+    if (by_index := _results_in_index(snapshot, words, count)) is not None:
         return by_index
     with reporting_damage(snapshot.path):
         matching = questions.pages_with(snapshot.connection, words.split())
@@ -94,7 +94,7 @@ def found_by_query(source: Source, words: str, count: int) -> list[int]:
     return [int(page) for page in pages[places_of_largest(snapshot.importance[pages], count)]]
 
 
-def _found_by_index(snapshot: Snapshot, words: str, count: int) -> list[int] | None:
+def _results_in_index(snapshot: Snapshot, words: str, count: int) -> list[int] | None:
     """Return the best results in the index; None without a usable index."""
     if not search_folder(snapshot.path).is_dir():
         return None

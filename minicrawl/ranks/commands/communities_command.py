@@ -1,7 +1,6 @@
 """`minicrawl rank communities`: groups of hubs and authorities, the largest one first."""
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Sequence
 
 import click
 import numpy as np
@@ -22,7 +21,6 @@ from minicrawl.report.snapshot import places_of_largest
 from minicrawl.wording import counted
 
 _SUFFIXES: dict[Sign, str] = {"+": "", "-": "-minus"}
-_HEADINGS = ("community", "role", "score", "node")
 
 METHODS = ("deflation", "destroying")
 LARGEST = 10
@@ -75,61 +73,50 @@ def communities(
             rng = np.random.default_rng(SEED)
             ordered = by_deflation(graph, weights, count=count, rng=rng, tell=tell)
         groups = list(ordered)
-    ranks: dict[str, Scores] = {}
-    for each in groups:
-        community = f"{name}-{each.number}{_SUFFIXES[each.sign]}"
-        ranks[f"{community}-authorities"] = each.hits.authorities
-        ranks[f"{community}-hubs"] = each.hits.hubs
+    ranks = {
+        f"{name}-{each.number}{_SUFFIXES[each.sign]}-{role}": scores
+        for each in groups
+        for role, scores in (("authorities", each.hits.authorities), ("hubs", each.hits.hubs))
+    }
     options = {"way": method, "count": count, "largest": largest} | guards.asked_for()
-    best = partial(_best, named, count=n)
     try:
         keep(source, ranks, graph.edges, options)
     finally:
         if as_json:
-            show_json({"rank": name} | _document(named, method, groups, best))
+            document = {"rank": name, "by": method, "nodes": graph.nodes, "edges": graph.edges}
+            show_json(document | {"communities": [_document(named, each, n) for each in groups]})
         else:
-            show_list(_HEADINGS, _lines(groups, best), texts=1)
-            missed = [f"{each.number}{each.sign}" for each in groups if not each.hits.converged]
-            end = f"; not converged: {', '.join(missed)}" if missed else ""
-            click.echo(f"{counted(len(groups), 'community', 'communities')} by {method}{end}")
+            _show(named, groups, method, n)
 
 
-def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
+def _document(named: NamedGraph, community: Community, count: int) -> dict[str, object]:
+    authorities, hubs = community.hits.authorities, community.hits.hubs
+    return {
+        "number": community.number,
+        "sign": community.sign,
+        "iterations": authorities.iterations,
+        "error_bound": max(authorities.error_bound, hubs.error_bound),
+        "converged": community.hits.converged,
+        "authorities": nodes_with_scores(members(named, authorities, count)),
+        "hubs": nodes_with_scores(members(named, hubs, count)),
+    }
+
+
+def _show(named: NamedGraph, groups: Sequence[Community], method: str, count: int) -> None:
+    lines = (
+        (f"{each.number}{each.sign}", role, percent(score), node)
+        for each in groups
+        for role, scores in (("authority", each.hits.authorities), ("hub", each.hits.hubs))
+        for node, score in members(named, scores, count)
+    )
+    show_list(("community", "role", "score", "node"), lines, texts=1)
+    missed = [f"{each.number}{each.sign}" for each in groups if not each.hits.converged]
+    end = f"; not converged: {', '.join(missed)}" if missed else ""
+    click.echo(f"{counted(len(groups), 'community', 'communities')} by {method}{end}")
+
+
+def members(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
     """Return the members with the highest scores. A node with score 0 is not a member."""
     nodes = places_of_largest(scores.values, count)
     nodes = nodes[scores.values[nodes] > 0]
     return list(zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True))
-
-
-def _document(
-    named: NamedGraph,
-    method: str,
-    groups: Iterable[Community],
-    best: Callable[[Scores], list[tuple[str, float]]],
-) -> dict[str, object]:
-    return {
-        "by": method,
-        "nodes": named.graph.nodes,
-        "edges": named.graph.edges,
-        "communities": [
-            {
-                "number": each.number,
-                "sign": each.sign,
-                "iterations": each.hits.authorities.iterations,
-                "error_bound": max(each.hits.authorities.error_bound, each.hits.hubs.error_bound),
-                "converged": each.hits.converged,
-                "authorities": nodes_with_scores(best(each.hits.authorities)),
-                "hubs": nodes_with_scores(best(each.hits.hubs)),
-            }
-            for each in groups
-        ],
-    }
-
-
-def _lines(
-    groups: Iterable[Community], best: Callable[[Scores], list[tuple[str, float]]]
-) -> Iterator[tuple[str, ...]]:
-    for each in groups:
-        for role, scores in (("authority", each.hits.authorities), ("hub", each.hits.hubs)):
-            for node, score in best(scores):
-                yield f"{each.number}{each.sign}", role, percent(score), node

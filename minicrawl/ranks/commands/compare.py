@@ -1,14 +1,14 @@
 """`minicrawl lab compare`: the agreement of two ranks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import click
 
 from minicrawl.cli.options import sizes_option
 from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json, show_lines
 from minicrawl.cli.store_options import json_option, source_options, warn_of_unranked_pages
-from minicrawl.ranks.agreement import Comparison, RankErrors, compare as compare_scores
-from minicrawl.ranks.commands.named_ranks import KnownRank, full_name, rank_of
+from minicrawl.ranks.agreement import RankErrors, compare as compare_scores
+from minicrawl.ranks.commands.named_ranks import full_name, rank_of
 from minicrawl.report.graph.source import Source
 
 _MANY, _MOST = 100, 1_000_000
@@ -37,43 +37,38 @@ def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) ->
     with source.progress("comparison") as tell:
         comparison = compare_scores(first.scores, second.scores, ks, tell=tell)
     if as_json:
-        show_json(_comparison_document(first, second, comparison))
-    else:
-        show_facts(_comparison_facts(first, second, comparison))
-        show_lines(comparison.remarks)
-
-
-def _comparison_document(
-    rank: KnownRank, other: KnownRank, comparison: Comparison
-) -> dict[str, object]:
-    errors = {"all": comparison.errors, "top10": comparison.errors_top10}
-    return {
-        "a": rank.name,
-        "b": other.name,
-        "origins": [rank.origin, other.origin],
-        "nodes": comparison.nodes,
-        "left_out": comparison.left_out,
-        "kendall_tau": comparison.kendall,
-        "spearman": comparison.spearman,
-        "overlap": comparison.overlap,
-        "mean_relative_error": {name: error and error.mean for name, error in errors.items()},
-        "median_relative_error": {name: error and error.median for name, error in errors.items()},
-        "remarks": comparison.remarks,
+        errors = {"all": comparison.errors, "top10": comparison.errors_top10}
+        show_json(
+            {
+                "a": first.name,
+                "b": second.name,
+                "origins": [first.origin, second.origin],
+                "nodes": comparison.nodes,
+                "left_out": comparison.left_out,
+                "kendall_tau": comparison.kendall,
+                "spearman": comparison.spearman,
+                "overlap": comparison.overlap,
+                "mean_relative_error": {name: each and each.mean for name, each in errors.items()},
+                "median_relative_error": {
+                    name: each and each.median for name, each in errors.items()
+                },
+                "remarks": comparison.remarks,
+            }
+        )
+        return
+    facts = {
+        "a": f"{first.name}, {first.origin}",
+        "b": f"{second.name}, {second.origin}",
+        "nodes": f"{comparison.nodes:,}; {comparison.left_out:,} without a score in both",
+        "Kendall's tau-b": correlation(comparison.kendall),
+        "Spearman": correlation(comparison.spearman),
     }
-
-
-def _comparison_facts(
-    rank: KnownRank, other: KnownRank, comparison: Comparison
-) -> Iterator[tuple[str, str]]:
-    yield "a", f"{rank.name}, {rank.origin}"
-    yield "b", f"{other.name}, {other.origin}"
-    yield "nodes", f"{comparison.nodes:,}; {comparison.left_out:,} without a score in both"
-    yield "Kendall's tau-b", correlation(comparison.kendall)
-    yield "Spearman", correlation(comparison.spearman)
     for k, overlap in comparison.overlap.items():
-        yield f"best {k:,}", NONE if overlap is None else f"{share(overlap)} in both"
-    yield "mean error", _errors(comparison.errors)
-    yield "in the best 10 % of b", _errors(comparison.errors_top10)
+        facts[f"best {k:,}"] = NONE if overlap is None else f"{share(overlap)} in both"
+    facts["mean error"] = _errors(comparison.errors)
+    facts["in the best 10 % of b"] = _errors(comparison.errors_top10)
+    show_facts(facts.items())
+    show_lines(comparison.remarks)
 
 
 def _errors(rank_errors: RankErrors | None) -> str:

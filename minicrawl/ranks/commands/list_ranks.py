@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,7 +11,6 @@ from minicrawl.errors import UsageError
 from minicrawl.report.saved_ranks import SavedRank, saved_ranks
 from minicrawl.store.derived.ranks import drop_rank
 from minicrawl.store.reader import reading
-from minicrawl.store.tables import Connection
 from minicrawl.wording import counted, iso
 
 LIST_HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
@@ -22,27 +20,22 @@ NO_RANKS = "no ranks: `minicrawl rank pagerank` makes one"
 def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
     """Delete `removed` ranks, then list the others with their options and state."""
     with reading(store) as connection:
-        _remove(store, connection, removed)
+        known = {rank.row.name for rank in saved_ranks(store, connection)} if removed else set()
+        if unknown := [name for name in removed if name not in known]:
+            saved = ", ".join(sorted(known)) or "none"
+            raise UsageError(f"rank {unknown[0]!r} is not saved; saved: {saved}")
+        for name in removed:
+            drop_rank(store, connection, name)
         ranks = saved_ranks(store, connection)
     if as_json:
-        show_json([_rank_document(rank) for rank in ranks])
+        show_json([_document(rank) for rank in ranks])
     elif ranks:
-        show_list(LIST_HEADINGS, map(_rank_line, ranks), texts=2)
+        show_list(LIST_HEADINGS, map(_line, ranks), texts=2)
     else:
         click.echo(NO_RANKS)
 
 
-def _remove(store: Path, connection: Connection, names: Sequence[str]) -> None:
-    """Delete these ranks; if one is missing, delete none."""
-    known = {rank.row.name for rank in saved_ranks(store, connection)} if names else set()
-    if unknown := [name for name in names if name not in known]:
-        saved = ", ".join(sorted(known)) or "none"
-        raise UsageError(f"rank {unknown[0]!r} is not saved; saved: {saved}")
-    for name in names:
-        drop_rank(store, connection, name)
-
-
-def _rank_document(rank: SavedRank) -> dict[str, object]:
+def _document(rank: SavedRank) -> dict[str, object]:
     row = rank.row
     return {
         "name": row.name,
@@ -58,7 +51,7 @@ def _rank_document(rank: SavedRank) -> dict[str, object]:
     }
 
 
-def _rank_line(rank: SavedRank) -> tuple[str, ...]:
+def _line(rank: SavedRank) -> tuple[str, ...]:
     row = rank.row
     options = json.loads(row.options).items()
     notes = [f"{name} {value}" for name, value in options if value not in (None, False)]

@@ -112,7 +112,13 @@ def pagerank_in_blocks(
             folder = files_there.enter_context(scratch("blocks", limits.temp))
             free = _free(limits, _RESERVE)
             names, links = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
-            memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(names))
+            free = min(free, _free(limits, _SMALL))
+            memory = memory_plan(free)
+            if limits.blocks is not None:
+                memory = memory._replace(block=-(-len(names) // limits.blocks))
+                if limits.memory is not None and free_for(memory.block) > free:
+                    in_blocks = f" in {counted(limits.blocks, 'block')}"
+                    raise _too_little(limits, free_for(memory.block), in_blocks)
             files = BlockFiles(len(names), memory, folder)
             files.fill(links(part(tell, _READ_ONCE, _READ_TWICE)))
             laid_out = replace(files.traffic)
@@ -143,11 +149,19 @@ def file_in_blocks(path: Path) -> Opened:
         def links(tell: Progress) -> LinkStream:
             return LinkStream(blocks(path, tell, memory.text), str(path))
 
+        def unweighted() -> Iterator[LinkArrays]:
+            for block in first:
+                if block.weights is not None:
+                    raise UsageError(
+                        f"{path}: --blocks and --memory do not support weights of links"
+                    )
+                yield block
+
         first = links(tell)
         if first.names is None:
-            ids = NodeIds(_unweighted(first, path), memory, folder)
+            ids = NodeIds(unweighted(), memory, folder)
             return ids, lambda tell: map(ids.links, links(tell))
-        for _ in _unweighted(first, path):
+        for _ in unweighted():
             pass
         names = first.names
         called = (
@@ -169,13 +183,6 @@ def store_in_blocks(snapshot: Snapshot) -> Opened:
     )
 
 
-def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
-    for block in links:
-        if block.weights is not None:
-            raise UsageError(f"{path}: --blocks and --memory do not support weights of links")
-        yield block
-
-
 def _free(limits: MemoryLimits, reserve: int) -> int:
     """Return how many more bytes of memory may be used."""
     if limits.memory is None:
@@ -184,16 +191,6 @@ def _free(limits: MemoryLimits, reserve: int) -> int:
     if free < LEAST_FREE:
         raise _too_little(limits, LEAST_FREE)
     return free
-
-
-def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
-    count = limits.blocks
-    if count is None:
-        return memory_plan(free)
-    block = -(-nodes // count)
-    if limits.memory is not None and free_for(block) > free:
-        raise _too_little(limits, free_for(block), f" in {counted(count, 'block')}")
-    return memory_plan(free)._replace(block=block)
 
 
 def _too_little(limits: MemoryLimits, free: int, how: str = "") -> UsageError:

@@ -8,8 +8,8 @@ shown as RANK-NAME.
 import functools
 import inspect
 import itertools
-import math
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any, NamedTuple
 
 import click
@@ -76,7 +76,11 @@ def ranking(command: Command) -> Command:
         **options: Any,
     ) -> None:
         name = rank_name(name, source)
-        graph = guards.guarded(_weighed(source) if crawl_weights else source.graph)
+        graph = weighed(source) if crawl_weights else source.graph
+        if crawl_weights and graph.weights is None and source.snapshot is not None:
+            despite = "".join(f", despite {flag}" for flag in asked_for_weights(source.snapshot))
+            click.echo(f"all links between these pages have the same weight{despite}", err=True)
+        graph = guards.guarded(graph)
         chosen = {option: value for option, value in options.items() if value is not None}
         chosen |= {"crawl_weights": True} if crawl_weights else {}
         with source.progress(name) as tell:
@@ -108,14 +112,6 @@ def command_of_added_rank(name: str) -> click.Command:
         raise MinicrawlError(f"the rank {name!r} did not return `Scores` with {nodes:,} numbers")
 
     return click.command(name, help=inspect.getdoc(compute))(ranking(rank))
-
-
-def _weighed(source: Source) -> NamedGraph:
-    graph = weighed(source)
-    if graph.weights is None and source.snapshot is not None:
-        options = "".join(f", despite {option}" for option in asked_for_weights(source.snapshot))
-        click.echo(f"all links between these pages have the same weight{options}", err=True)
-    return graph
 
 
 def rank_name(chosen: str | None, source: Source) -> str:
@@ -168,7 +164,7 @@ def _document(shown: Shown) -> dict[str, object]:
         "nodes": len(shown.scores.values),
         "edges": shown.edges,
         "iterations": shown.scores.iterations,
-        "error_bound": bound if math.isfinite(bound) else None,
+        "error_bound": bound if isfinite(bound) else None,
         **({} if estimated is None else {"standard_error": estimated}),
         **({} if shown.disk is None else {"disk": shown.disk}),
         "scores": nodes_with_scores(shown.best),
@@ -191,7 +187,10 @@ def _caption(shown: Shown) -> Iterator[str]:
     scores = shown.scores
     yield (f"{shown.name} of {counted(len(scores.values), 'node')}, {counted(shown.edges, 'link')}")
     if scores.iterations:
-        yield f"{counted(scores.iterations, 'iteration')}, {_error(scores)}"
+        error = at_most(scores.error_bound) if isfinite(scores.error_bound) else "error unknown"
+        if scores.standard_error is not None:
+            error = f"standard error of a score {scores.standard_error:.1%}, not a bound"
+        yield f"{counted(scores.iterations, 'iteration')}, {error}"
     if not scores.converged:
         yield "not converged"
     if disk := shown.disk:
@@ -200,11 +199,3 @@ def _caption(shown: Shown) -> Iterator[str]:
             f"read {disk['bytes_read'] / MEGA:,.1f} MB in {counted(disk['reads'], 'read')}, "
             f"wrote {disk['bytes_written'] / MEGA:,.1f} MB in {counted(disk['writes'], 'write')}"
         )
-
-
-def _error(scores: Scores) -> str:
-    if scores.standard_error is not None:
-        return f"standard error of a score {scores.standard_error:.1%}, not a bound"
-    if not math.isfinite(scores.error_bound):
-        return "error unknown"
-    return at_most(scores.error_bound)

@@ -11,11 +11,7 @@ from minicrawl.cli.store_options import count_option, json_option, source_option
 from minicrawl.errors import UsageError
 from minicrawl.ranks.commands.named_ranks import keep
 from minicrawl.ranks.commands.running import as_option, rank_name, show_ranks
-from minicrawl.ranks.commands.walk_options import (
-    guards_of,
-    pagerank_terms,
-    refuse_idle_dangling,
-)
+from minicrawl.ranks.commands.walk_options import guards_of, pagerank_terms, refuse_idle_dangling
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.scores import Scores

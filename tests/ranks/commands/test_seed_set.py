@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph.distances import Extent
-from minicrawl.ranks.commands.seed_set_report import Trial, caption
+from minicrawl.ranks.commands.seed_set import Trial, caption
 from minicrawl.web.urls import read_seeds
 from tests.cli.calls import Captured, refusal
 from tests.stores import HandCrawl
