@@ -18,7 +18,6 @@ from minicrawl.memory.child_interpreter import OWN_PYTHON
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
-    from minicrawl.crawl.events import Event
 
 
 class ServedPlace(click.ParamType[tuple[str, str]]):
@@ -66,42 +65,33 @@ class DashboardBeside(Companion):
 
     def beside(self, crawl: "Crawl", request: CrawlRequest) -> AbstractContextManager[None]:
         """Show the crawl until the user ends the dashboard, or serve metrics while it runs."""
-        if request.given["metrics"]:
-            return _metrics_beside(crawl, *request.given["metrics"])
-        return _dashboard_beside(crawl) if request.given["has_dashboard"] else nullcontext()
+        place, is_shown = request.given["metrics"], request.given["has_dashboard"]
+        return _served(crawl, place) if place or is_shown else nullcontext()
 
 
 @contextmanager
-def _metrics_beside(crawl: "Crawl", host: str, port: str) -> Iterator[None]:
-    place = ("--host", host, "--port", port)
-    with _process(str(crawl.settings.storing.store), *place) as (_, address):
-        origin, _, token = address.partition("/#")
-        click.echo(f"metrics: {origin}/metrics, with Authorization: Bearer {token}", err=True)
-        yield
-
-
-@contextmanager
-def _dashboard_beside(crawl: "Crawl") -> Iterator[None]:
+def _served(crawl: "Crawl", metrics: tuple[str, str] | None) -> Iterator[None]:
     """Run a dashboard in its own process, which signals of the terminal do not reach.
 
-    It stays after the crawl, unless a signal ended the crawl.
+    It stays after the crawl, unless it serves metrics only, or a signal ended the crawl.
     """
-    with _process(str(crawl.settings.storing.store)) as (process, address):
+    place = ("--host", metrics[0], "--port", metrics[1]) if metrics else ()
+    with _process(str(crawl.settings.storing.store), *place) as (process, address):
+        if metrics:
+            origin, _, token = address.partition("/#")
+            click.echo(f"metrics: {origin}/metrics, with Authorization: Bearer {token}", err=True)
+            yield
+            return
         click.echo(f"dashboard: {address}", err=True)
-        stopped = [False]
-        crawl.subscribe(lambda event: _hear(event, stopped))
+        stops = list[bool]()  # one for each event that stops the crawl through its control socket
+        crawl.subscribe(lambda event: stops.extend([True] * getattr(event, "is_stopping", False)))
         try:
             yield
         except Interrupted:
-            if stopped[0]:
+            if stops:
                 _wait(process, address)
             raise
         _wait(process, address)
-
-
-def _hear(event: "Event", stopped: list[bool]) -> None:
-    """Note whether the crawl is stopped through its control socket."""
-    stopped[0] |= getattr(event, "is_stopping", False)
 
 
 @contextmanager

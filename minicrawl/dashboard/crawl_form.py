@@ -58,13 +58,9 @@ _BY_FLAG = {
 }
 _PAGES_OF_DEMO = re.compile(r"--demo-pages[= ](\d+)")
 _FLAG = re.compile(r"--[a-z][a-z-]*")
-START_S = 30.0
-DRY_RUN_S = 120.0
-LOOK_EVERY_S = 0.1
 _SHOWN_COMPLAINTS = 5
 _SHOWN = 60  # characters of a wrong value
 _MOST_DEMO_PAGES = 1_000_000
-MOST_OUTPUT = 64 * 1024
 
 Form = Mapping[str, Any]
 
@@ -105,7 +101,13 @@ class CrawlForm:
     def arguments(self, form: Form) -> tuple[list[str], list[str]]:
         """Return the options and the seeds of the crawl. Raises FormError."""
         wrong: dict[str, str] = {}
-        demo = _demo_options(form, wrong) if form.get("demo") else []
+        demo = list[str]()
+        if form.get("demo"):
+            pages = form.get("demo-pages") or DEMO_PAGES
+            if not _fits_demo(pages):
+                least, most = FEWEST_DEMO_PAGES, _MOST_DEMO_PAGES
+                wrong["demo-pages"] = f"must be from {least} to {most:,} pages"
+            demo = ["--demo", f"--demo-pages={pages}"]
         seeds = [] if demo else self._seeds(form, wrong)
         given = {name: _wanted(name, form, wrong) for name in FIELDS if name in form}
         if wrong:
@@ -200,22 +202,16 @@ def _fits_demo(pages: object) -> bool:
     return type(pages) is int and FEWEST_DEMO_PAGES <= pages <= _MOST_DEMO_PAGES
 
 
-def _demo_options(form: Form, wrong: dict[str, str]) -> list[str]:
-    pages = form.get("demo-pages") or DEMO_PAGES
-    if not _fits_demo(pages):
-        wrong["demo-pages"] = f"must be from {FEWEST_DEMO_PAGES} to {_MOST_DEMO_PAGES:,} pages"
-    return ["--demo", f"--demo-pages={pages}"]
-
-
 def in_words(said: str) -> str:
     """Translate a message of the command line into the words of the form."""
-    return _FLAG.sub(lambda flag: _quoted(flag[0]), said.removeprefix("minicrawl: "))
 
+    def quoted(match: re.Match[str]) -> str:
+        flag = match[0]
+        name = _BY_FLAG[flag].name if flag in _BY_FLAG else flag.removeprefix("--")
+        label = {**FIELDS, **_OTHERS}.get(name)
+        return flag if label is None else f"“{label}”"
 
-def _quoted(flag: str) -> str:
-    name = _BY_FLAG[flag].name if flag in _BY_FLAG else flag.removeprefix("--")
-    label = {**FIELDS, **_OTHERS}.get(name)
-    return flag if label is None else f"“{label}”"
+    return _FLAG.sub(quoted, said.removeprefix("minicrawl: "))
 
 
 def failed(said: str) -> MinicrawlError:

@@ -13,18 +13,13 @@ from typing import IO, Any
 
 from minicrawl.config import Loaded
 from minicrawl.control import ControlRequest, Verb, ask
-from minicrawl.dashboard.crawl_form import (
-    DRY_RUN_S,
-    LOOK_EVERY_S,
-    MOST_OUTPUT,
-    START_S,
-    CrawlForm,
-    Form,
-    failed,
-    unset,
-)
+from minicrawl.dashboard.crawl_form import CrawlForm, Form, failed, unset
 from minicrawl.errors import MinicrawlError, NoCrawlError
 from minicrawl.memory.child_interpreter import OWN_PYTHON
+
+_START_S, _DRY_RUN_S = 30.0, 120.0
+_LOOK_EVERY_S = 0.1
+_MOST_OUTPUT = 64 * 1024
 
 
 class Launcher:
@@ -52,7 +47,7 @@ class Launcher:
             output, self._output = self._output, None
             if output is not None:
                 with output:
-                    output.seek(max(output.seek(0, 2) - MOST_OUTPUT, 0))
+                    output.seek(max(output.seek(0, 2) - _MOST_OUTPUT, 0))
                     self._said = output.read().decode("utf-8", "replace").strip()
         return {"exit_code": self._process.returncode, "said": self._said}
 
@@ -70,11 +65,11 @@ class Launcher:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        ends_at = asyncio.get_running_loop().time() + START_S
+        ends_at = asyncio.get_running_loop().time() + _START_S
         while self.has_running() and not await asyncio.to_thread(self._has_crawl):
             if asyncio.get_running_loop().time() > ends_at:
                 return
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(_LOOK_EVERY_S)
         if (outcome := self.ended()) and outcome["exit_code"]:
             raise failed(outcome["said"])
 
@@ -90,15 +85,15 @@ class Launcher:
                 start_new_session=True,
             )
         try:
-            async with asyncio.timeout(DRY_RUN_S):
+            async with asyncio.timeout(_DRY_RUN_S):
                 output, _ = await process.communicate()
         except TimeoutError:
-            raise MinicrawlError(f"the dry run did not end in {DRY_RUN_S:g} s") from None
+            raise MinicrawlError(f"the dry run did not end in {_DRY_RUN_S:g} s") from None
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
-        text = output[:MOST_OUTPUT].decode("utf-8", "replace")
+        text = output[:_MOST_OUTPUT].decode("utf-8", "replace")
         if process.returncode:
             raise failed(text.strip())
         return text

@@ -11,16 +11,9 @@ import re
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 LONGEST_HEAD = 16 * 1024
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
-
-
-class _Newcomer(NamedTuple):
-    address: str
-    since: float
-    head: bytearray
 
 
 Owing = tuple[str, float, Callable[[], None]]
@@ -38,19 +31,20 @@ class Lobby:
         self, admit: Callable[[socket.socket, str, bytes], None], forget: Callable[[str], None]
     ) -> None:
         self._admit, self._forget = admit, forget
-        self._newcomers = dict[socket.socket, _Newcomer]()
+        self._newcomers = dict[socket.socket, tuple[str, float, bytearray]]()
+        """Address, time of arrival, and first bytes."""
 
     def add(self, accepted: socket.socket, address: str) -> None:
         """Wait for the head of a new connection."""
         loop = asyncio.get_running_loop()
         accepted.setblocking(False)
-        self._newcomers[accepted] = _Newcomer(address, loop.time(), bytearray())
+        self._newcomers[accepted] = address, loop.time(), bytearray()
         loop.add_reader(accepted, self._read, accepted)
 
     def owing(self) -> Iterator[Owing]:
         """Return all newcomers."""
-        for accepted, newcomer in self._newcomers.items():
-            yield newcomer.address, newcomer.since, partial(self._close, accepted)
+        for accepted, (address, since, _) in self._newcomers.items():
+            yield address, since, partial(self._close, accepted)
 
     def close_older(self, since: float) -> None:
         """Close the newcomers that came before this time."""
@@ -60,7 +54,7 @@ class Lobby:
             close()
 
     def _read(self, accepted: socket.socket) -> None:
-        newcomer = self._newcomers[accepted]
+        address, _, head = self._newcomers[accepted]
         try:
             piece = accepted.recv(LONGEST_HEAD)
         except (BlockingIOError, InterruptedError):
@@ -70,16 +64,16 @@ class Lobby:
         if not piece:
             self._close(accepted)
             return
-        newcomer.head.extend(piece)
-        if len(newcomer.head) > LONGEST_HEAD or _END_OF_HEAD.search(newcomer.head):
+        head.extend(piece)
+        if len(head) > LONGEST_HEAD or _END_OF_HEAD.search(head):
             self._leave(accepted)
-            self._admit(accepted, newcomer.address, bytes(newcomer.head))
+            self._admit(accepted, address, bytes(head))
 
-    def _leave(self, accepted: socket.socket) -> _Newcomer:
+    def _leave(self, accepted: socket.socket) -> str:
         asyncio.get_running_loop().remove_reader(accepted)
-        return self._newcomers.pop(accepted)
+        return self._newcomers.pop(accepted)[0]
 
     def _close(self, accepted: socket.socket) -> None:
-        newcomer = self._leave(accepted)
+        address = self._leave(accepted)
         accepted.close()
-        self._forget(newcomer.address)
+        self._forget(address)

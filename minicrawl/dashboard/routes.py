@@ -96,19 +96,16 @@ class Dashboard:
             Route("/events", self._events),
             Route(METRICS, self._metrics),
             Route(PINGS, self._ping, methods=["GET", "POST"]),
-            Route("/api/form", self._form),
-            Route("/api/page", self._page),
-            Route("/api/search", self._search),
+            *(Route(f"/api/{name}", self._view) for name in ("form", "page", "search")),
             *chain.from_iterable(
                 cast(Callable[[Path], list[Route]], point.load())(self._views.store)
                 for point in ext.entry_points(ext.PANELS).values()
             ),
-            Route("/api/errors", self._errors),
-            Route("/api/graph", self._graph),
-            Route("/api/token", _token, methods=["POST"]),
-            Route("/api/start", self._start, methods=["POST"]),
-            Route("/api/dry-run", self._dry_run, methods=["POST"]),
-            Route("/api/control", self._control, methods=["POST"]),
+            *(Route(f"/api/{name}", self._view) for name in ("errors", "graph")),
+            *(
+                Route(f"/api/{name}", self._act, methods=["POST"])
+                for name in ("token", "start", "dry-run", "control")
+            ),
         ]
 
     def end(self) -> None:
@@ -146,7 +143,13 @@ class Dashboard:
                 silent_s += TICK_S
                 if silent_s >= HEARTBEAT_S or changed:
                     silent_s = 0.0
-                    yield _as_events(changed)
+                    # Readable names of hosts come first.
+                    names = readable_hosts("".join(changed.values()))
+                    events = ({"names": json.dumps(names)} if names else {}) | changed
+                    yield "".join(
+                        f"event: {name}\ndata: {text}\n\n"
+                        for name, text in (events or {"alive": "{}"}).items()
+                    )
                 await asyncio.sleep(TICK_S)
         finally:
             self.streams -= 1
@@ -169,53 +172,47 @@ class Dashboard:
     def _in_thread(self, make: Callable[[], T]) -> asyncio.Future[T]:
         self._answers += 1
         making = asyncio.get_running_loop().run_in_executor(self._threads, make)
-        making.add_done_callback(self._end_answer)
+
+        def end(_made: asyncio.Future[T]) -> None:
+            self._answers -= 1
+
+        making.add_done_callback(end)
         return asyncio.shield(making)  # if the client leaves, its thread continues
 
-    def _end_answer(self, _made: asyncio.Future[Any]) -> None:
-        self._answers -= 1
+    async def _view(self, request: Request) -> Response:
+        """Answer a question about the store."""
+        query, views = request.query_params, self._views
+        match request.url.path.rpartition("/")[2]:
+            case "form":
+                switches = {name: query.get(name) == "1" for name in ("fresh", "demo")}
+                form = switches | {"demo-pages": _number(query.get("demo-pages", ""))}
+                return await self._answer(partial(views.form, form))
+            case "page":
+                return await self._answer(partial(views.page, query.get("url", "")))
+            case "search":
+                return await self._answer(partial(views.search, query.get("q", "")))
+            case "errors":
+                return await self._answer(partial(views.failed, query.get("kind", "")))
+        count = _number(query.get("n", ""))
+        most = MOST_NODES if count is None else count
+        return await self._answer(partial(views.graph, query.get("of", "hosts"), most))
 
-    async def _form(self, request: Request) -> Response:
-        query, pages = request.query_params, request.query_params.get("demo-pages", "")
-        form = {name: query.get(name) == "1" for name in ("fresh", "demo")}
-        size = {"demo-pages": int(pages[:_MOST_DIGITS]) if pages.isdecimal() else None}
-        return await self._answer(partial(self._views.form, form | size))
-
-    async def _page(self, request: Request) -> Response:
-        return await self._answer(partial(self._views.page, request.query_params.get("url", "")))
-
-    async def _search(self, request: Request) -> Response:
-        return await self._answer(partial(self._views.search, request.query_params.get("q", "")))
-
-    async def _errors(self, request: Request) -> Response:
-        kind = request.query_params.get("kind", "")
-        return await self._answer(partial(self._views.failed, kind))
-
-    async def _graph(self, request: Request) -> Response:
-        of, count = request.query_params.get("of", "hosts"), request.query_params.get("n", "")
-        most = int(count[:9]) if count.isdecimal() else MOST_NODES
-        return await self._answer(partial(self._views.graph, of, most))
-
-    async def _start(self, request: Request) -> Response:
+    async def _act(self, request: Request) -> Response:
+        """Start or control a crawl; `token` does nothing, since the guard has checked the token."""
+        done: object = {"ok": True}
         try:
-            await self._views.start(await _sent_object(request))
+            match request.url.path.rpartition("/")[2]:
+                case "start":
+                    await self._views.start(await _sent_object(request))
+                case "dry-run":
+                    done = {"text": await self._views.dry_run(await _sent_object(request))}
+                case "control":
+                    action = await _sent_object(request)
+                    done = await asyncio.to_thread(self._views.control, action)
         except MinicrawlError as error:
-            return _refused(error)
-        return JSONResponse({"ok": True})
-
-    async def _dry_run(self, request: Request) -> Response:
-        try:
-            text = await self._views.dry_run(await _sent_object(request))
-        except MinicrawlError as error:
-            return _refused(error)
-        return JSONResponse({"text": text})
-
-    async def _control(self, request: Request) -> Response:
-        try:
-            action = await _sent_object(request)
-            return JSONResponse(await asyncio.to_thread(self._views.control, action))
-        except MinicrawlError as error:
-            return _refused(error)
+            fields = error.fields if isinstance(error, FormError) else {}
+            return JSONResponse({"error": str(error), "fields": fields}, status_code=422)
+        return JSONResponse(done)
 
     async def _ping(self, request: Request) -> Response:
         """Note the changes that a site announces by IndexNow. Status codes are of that protocol."""
@@ -237,22 +234,6 @@ class Dashboard:
             return JSONResponse(await self._in_thread(partial(self._views.ping, urls, host)))
         except (MinicrawlError, OSError) as error:
             return _error(error, 422 if isinstance(error, UsageError) else 503)
-
-
-def _as_events(changed: dict[str, str]) -> str:
-    """Return changed views as events, or an event that only shows that the server is alive.
-
-    Readable names of hosts come first.
-    """
-    names = readable_hosts("".join(changed.values()))
-    changed = ({"names": json.dumps(names)} if names else {}) | changed
-    events = "".join(f"event: {name}\ndata: {text}\n\n" for name, text in changed.items())
-    return events or "event: alive\ndata: {}\n\n"
-
-
-async def _token(_request: Request) -> Response:
-    """Return ok: the guard has checked the token."""
-    return JSONResponse({"ok": True})
 
 
 def page_routes(files: Mapping[str, Path]) -> list[Route]:
@@ -308,10 +289,9 @@ async def _sent_object(
     return document
 
 
+def _number(text: str) -> int | None:
+    return int(text[:_MOST_DIGITS]) if text.isdecimal() else None
+
+
 def _error(why: object, status: int) -> Response:
     return JSONResponse({"error": str(why)}, status_code=status)
-
-
-def _refused(error: MinicrawlError) -> Response:
-    fields = error.fields if isinstance(error, FormError) else {}
-    return JSONResponse({"error": str(error), "fields": fields}, status_code=422)

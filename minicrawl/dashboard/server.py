@@ -51,8 +51,12 @@ def serve_views(views: Views, store: Path, place: Place, announce: Callable[[str
         address = f"http://{name}:{port}/"
         access = DashboardAccess(port=port, names=frozenset((place.host,)), token=token)
         about = {"address": address, "pid": os.getpid(), "token": token}
-        _write(note, about | {"indexnow_key": access.ping_key})
-        _lower_priority()
+        os.ftruncate(note, 0)
+        os.pwrite(note, json.dumps(about | {"indexnow_key": access.ping_key}).encode(), 0)
+        os.nice(_NICE)
+        if os.getsid(0) == os.getpid():  # where Linux groups by session, the group counts as well
+            with suppress(OSError):
+                _GROUP.write_text(str(_NICE), encoding="ascii")
         dashboard = Dashboard(views, access)
         parent = os.getppid() if place.ends_alone else None
         server = _Server(dashboard, parent)
@@ -84,14 +88,6 @@ class _Server(LimitedServer):
     async def shutdown(self, sockets: list[Any] | None = None) -> None:
         self._dashboard.end()
         await super().shutdown(sockets)
-
-
-def _lower_priority() -> None:
-    """Lower the priority, and that of the process group where Linux groups by session."""
-    os.nice(_NICE)
-    if os.getsid(0) == os.getpid():
-        with suppress(OSError):
-            _GROUP.write_text(str(_NICE), encoding="ascii")
 
 
 @contextmanager
@@ -128,8 +124,3 @@ def _read(note: int) -> dict[str, object]:
         if isinstance(document, dict):
             return document
     return {}
-
-
-def _write(note: int, content: dict[str, object]) -> None:
-    os.ftruncate(note, 0)
-    os.pwrite(note, json.dumps(content).encode(), 0)

@@ -28,7 +28,7 @@ from minicrawl.report.progress.crawl_status import status
 from minicrawl.report.progress.samples import Sample, samples
 from minicrawl.report.progress.sampling_process import shown_sample
 from minicrawl.report.selected_graph import HostGraph, PageGraph
-from minicrawl.report.selected_pages import Block, PageSelection, rows
+from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states import explanation
 from minicrawl.report.states.errors import KINDS, ErrorQuery, errors
@@ -146,16 +146,12 @@ class Views:
     def log(self, last: int) -> list[Json]:
         """Return the requests after `last`, with the names of their crawlers if known."""
         rows = latest(self.store, last, LOG_AT_ONCE)
-        names = self._askers() if rows else {}
+        names = dict[int, str]()  # the crawler of each recent page, by checksum of the URL
+        with suppress(MinicrawlError):
+            reply = ask(self.store, ControlRequest(verb=Verb.ASKERS), _PATIENCE_S) if rows else {}
+            for name, pages in reply.get("askers", {}).items():
+                names |= dict.fromkeys(pages, name)
         return [row._asdict() | {"crawler": names.get(crc32(row.url.encode()))} for row in rows]
-
-    def _askers(self) -> dict[int, str]:
-        """Return the crawler of each recent page, by checksum of the URL."""
-        try:
-            reply = ask(self.store, ControlRequest(verb=Verb.ASKERS), _PATIENCE_S)
-        except MinicrawlError:
-            return {}
-        return {page: name for name, pages in reply["askers"].items() for page in pages}
 
     def hosts(self) -> Json:
         """Return the hosts with most pages, and the time until each may be asked."""
@@ -268,7 +264,11 @@ class Views:
             selection = PageSelection(count=0 if of == "hosts" else min(count, MOST_NODES))
             graph = HostGraph(view, selection) if of == "hosts" else PageGraph(view, selection)
             drawing = graph.drawing()
-            nodes = _rows(list(drawing.nodes), min(count, MOST_NODES))
+            nodes = list[Json]()
+            for block in drawing.nodes:
+                values = zip(*block.values(), strict=True)
+                nodes += [dict(zip(list(block), node, strict=True)) for node in values]
+            nodes = nodes[: min(count, MOST_NODES)]
             chosen = {node["id"] for node in nodes}
             ends = [
                 link
@@ -277,14 +277,6 @@ class Views:
                 if link[0] != link[1] and link[0] in chosen and link[1] in chosen
             ]
             return {"nodes": nodes, "links": ends, "known": len(view), "at": at}
-
-
-def _rows(blocks: Sequence[Block], count: int) -> list[Json]:
-    dicts: list[Json] = []
-    for block in blocks:
-        names = list(block)
-        dicts += [dict(zip(names, row, strict=True)) for row in zip(*block.values(), strict=True)]
-    return dicts[:count]
 
 
 def process_usage(pid: int | None, *, is_tree: bool) -> Json:

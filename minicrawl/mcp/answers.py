@@ -84,31 +84,26 @@ class _Room:
         if isinstance(value, Mapping):
             return dict(self._items(value))
         if isinstance(value, list | tuple):
-            return list(self._elements(value))
-        made = _leaf(value)
-        self._left -= len(json.dumps(made)) + _AROUND
-        return made
+            elements = list[Any]()
+            for element in value:
+                self._left -= _AROUND
+                if self.is_full:
+                    break
+                elements.append(self.plain(element))
+            return elements
+        match value:
+            case str():
+                long = f"{value[:LONGEST_TEXT]}…"
+                value = visible(value if len(value) <= LONGEST_TEXT else long)
+            case bytes():
+                value = value[:LONGEST_TEXT].hex()
+            case float():
+                value = value if isfinite(value) else None
+        self._left -= len(json.dumps(value)) + _AROUND
+        return value
 
     def _items(self, values: Mapping[Any, Any]) -> Iterable[tuple[str, Any]]:
         for name, value in values.items():
             self._left -= len(json.dumps(str(name))) + _AROUND
             if not self.is_full:
                 yield str(name), self.plain(value)
-
-    def _elements(self, values: Iterable[Any]) -> Iterable[Any]:
-        for value in values:
-            self._left -= _AROUND
-            if self.is_full:
-                return
-            yield self.plain(value)
-
-
-def _leaf(value: Any) -> Any:
-    match value:
-        case str():
-            return visible(value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}…")
-        case bytes():
-            return value[:LONGEST_TEXT].hex()
-        case float():
-            return value if isfinite(value) else None
-    return value

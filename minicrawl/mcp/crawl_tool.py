@@ -30,13 +30,10 @@ class CrawlTool:
         self.pages_left = grant.pages
         """Number of pages that agents may still crawl."""
         self._turn = asyncio.Lock()
-
-    def described(self) -> str:
-        """Return the description of the tool for agents."""
-        where = ", ".join(self._grant.folders())
-        return (
-            f"Crawl more pages below {where}; at most {self._grant.pages:,} in all while this "
-            "server runs. It waits for the end of the crawl, which takes 10 minutes at most."
+        self.description = (
+            f"Crawl more pages below {', '.join(grant.folders())}; at most {grant.pages:,} in all "
+            "while this server runs. It waits for the end of the crawl, which takes 10 minutes at "
+            "most."
         )
 
     async def crawl(

@@ -218,32 +218,27 @@ class HeldAudit:
         self, snapshot: Snapshot, issue: str | None, host: str | None, count: int
     ) -> "Sequence[Issue | IssuePage]":
         """Return the issues, or the most important pages of one, of a host or of all."""
+        from minicrawl.audit.findings import issue_table
+
         if issue is None and host is None:
             return self.issues
         ranks = np.arange(len(self.host_of))
         if host is not None:
             ranks = np.flatnonzero(np.isin(self.host_of, hosts_named(snapshot, host)))
         if issue is None:
-            return self._table(snapshot, ranks)
+            present = ((finding, finding.among(ranks)) for finding in self.found if finding.count)
+            table = [
+                (finding.check, len(own), int(finding.by_importance[own[0]]))
+                for finding, own in present
+                if len(own)
+            ]
+            return issue_table(snapshot, table)
         return [
             row
             for finding in self.found
             if finding.check.name == issue
             for row in self._pages(snapshot, finding, finding.among(ranks)[:count])
         ]
-
-    def _table(self, snapshot: Snapshot, ranks: NDArray[np.int64]) -> "Sequence[Issue]":
-        from minicrawl.audit.findings import issue_table
-
-        present = ((finding, finding.among(ranks)) for finding in self.found if finding.count)
-        return issue_table(
-            snapshot,
-            [
-                (finding.check, len(own), int(finding.by_importance[own[0]]))
-                for finding, own in present
-                if len(own)
-            ],
-        )
 
     def _pages(
         self, snapshot: Snapshot, finding: "IssueFinding", ranks: NDArray[np.int64]

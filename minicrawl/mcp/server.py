@@ -72,7 +72,7 @@ def server_for(
     if grant is not None:
         crawling = CrawlTool(store, grant)
         server.add_tool(
-            _told(crawling.crawl), description=crawling.described(), annotations=_CRAWLS
+            _told(crawling.crawl), description=crawling.description, annotations=_CRAWLS
         )
     return server
 
